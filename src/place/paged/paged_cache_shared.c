@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Whose the links between blocks are, while stream caches are shared.
+ * Caches that several threads use at once: which thread may change which link between blocks.
  *
- * A link between two blocks of one free list is changed by whoever has that free list's stream cache; one that
- * leads to a hole, or nowhere, by whoever has the stream cache of its block. One between two streams'
- * blocks would be both's, and is changed only with the place: so the first that has to puts a
- * divider there, and from then on each of the two changes its own side of that, and needs nobody.
- * A divider is a record without bytes. It goes when one of its neighbours comes to another free list,
- * or both to one request, or are merged by who is alone at the place, for the uses of one are
- * over; and when nobody shares any more.
+ * A link between two blocks of one list is changed with the list's cache. A link to a hole, or to
+ * nothing, is changed with the cache of its block. A link between two streams' blocks would belong
+ * to both caches, so it is changed only by a thread that also holds the place. The first thread
+ * that has to do so puts a divider there. Each of the two streams then changes its own side of the
+ * divider, with its cache alone.
+ *
+ * A divider is a record without bytes. A divider is dropped when one of its neighbours comes to
+ * another list, or when one request takes both neighbours. A thread that holds the place and all
+ * caches merges across a divider once the uses of one neighbour are complete. When caches are
+ * shared no more, all dividers are dropped.
  */
 
 #include "place/paged/paged_cache_shared.h"
@@ -40,7 +43,7 @@ is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
            p->lists[its]->kind == FREE_STREAM;
 }
 
-/* Behind `prev`, where the second of the two begins. */
+/* Put a divider behind `prev`, at `addr`, where the next block begins. Takes a record of `list`. */
 static void
 put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
 {
@@ -79,7 +82,10 @@ drop_dividers(struct dryi_paged *p)
         dryi_paged_divider_drop(p, p->first_divider);
 }
 
-/* What is on both sides of it is free, and one of the streams may have the other's. */
+/*
+ * Merge the neighbours of a divider, if both are free and the uses of one are complete. The
+ * complete block comes to the other stream's list.
+ */
 static void
 merge_across(struct dryi_paged *p, uint32_t divider)
 {
@@ -103,7 +109,7 @@ dryi_paged_dividers_merge(struct dryi_paged *p)
     if (p->requests - p->dividers_request < p->divider_count)
         return;
     p->dividers_request = p->requests;
-    /* The next one may go with what is merged: then the rest is for the next time. */
+    /* A merge may drop the next divider, too: the next call looks at the rest then. */
     for (uint32_t at = p->first_divider, next;
          at != NONE && p->blocks[at].state == BLOCK_DIVIDER; at = next) {
         next = p->blocks[at].bin_next;
@@ -113,7 +119,10 @@ dryi_paged_dividers_merge(struct dryi_paged *p)
 
 /* --- records ------------------------------------------------------------------------ */
 
-/* Records for a cut or a merge beside the place, and room for them, by who has it. */
+/*
+ * Let a list have records for a cut or a merge with the cache alone, and room for records that a
+ * merge gives back. Requires the place.
+ */
 static void
 refill_records(struct dryi_paged *p, struct free_list *s)
 {
@@ -125,7 +134,10 @@ refill_records(struct dryi_paged *p, struct free_list *s)
 
 /* --- beside the place --------------------------------------------------------------------- */
 
-/* Large blocks lie on stream caches while those are shared. */
+/*
+ * Begin or end the sharing of a cache, as p->is_shared says. A shared cache holds large blocks too,
+ * and its lists have records for themselves.
+ */
 static void
 share_cache(struct dryi_paged *p, struct dryi_cache *f)
 {
@@ -205,7 +217,7 @@ dryi_paged_cache_share(void *self, bool is_shared)
     if (is_shared && !p->is_shared && p->forecast) {
         dryi_forecast_drop(p->forecast);
         dryi_paged_unpark_all(p);
-        dryi_paged_layout_finish(p); /* what begins in its segment is noted no more */
+        dryi_paged_layout_finish(p); /* no block of its segment is indexed any more */
     }
     p->is_shared = is_shared;
     if (!is_shared)
@@ -233,7 +245,7 @@ list_for(const struct dryi_cache *f, uint64_t bytes)
     return f->lists[bytes <= f->place->conf.small_max];
 }
 
-/* Beside the place a stream cache has its own local statistics; else what it does is counted at once. */
+/* Return where the cache counts: in its local statistics while shared, else in the place's. */
 static struct paged_stat *
 local_of(struct dryi_cache *f)
 {
@@ -243,7 +255,7 @@ local_of(struct dryi_cache *f)
     return f->local;
 }
 
-/* While shared. */
+/* Count a block that the cache hands out. Requires that caches are shared. */
 static void
 count_taken(struct dryi_cache *cache, bool is_small, uint64_t bytes, uint64_t size)
 {
@@ -252,20 +264,21 @@ count_taken(struct dryi_cache *cache, bool is_small, uint64_t bytes, uint64_t si
     stat_taken(cache->local, is_small, bytes, size);
 }
 
-/* Its block is freed in this epoch of the stream. */
+/* Note and count that a block of the cache is freed, in the present epoch of its stream. */
 static void
 count_put(struct dryi_cache *cache, bool is_small, struct block *b)
 {
     struct stream *stream = &cache->place->streams[cache->stream];
     b->epoch = stream->epoch;
-    if (stream->freed != stream->epoch) /* its neighbours are other threads' */
+    /* No needless write is made: other threads use the neighbouring records. */
+    if (stream->freed != stream->epoch)
         stream->freed = stream->epoch;
     stat_given(local_of(cache), is_small, b->size, b->requested);
 }
 
 /*
- * More than this stream cache may take until its local statistics are balanced with the others': peaks are what
- * the budget grows by, and each stream cache's own peak is at another time.
+ * Would `bytes` more be too much for the cache before its local statistics are balanced? A balance
+ * adds up the caches' peaks, each of another time, and the budget grows by peaks.
  */
 static bool
 is_beyond_local(const struct dryi_cache *cache, uint64_t bytes)
@@ -317,7 +330,10 @@ dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block)
 
 /* --- beside other stream caches ------------------------------------------------------------------ */
 
-/* What needs neither pages nor another stream: next time it will not need the place. */
+/*
+ * Cut a block for the request, with neither new pages nor another stream's memory. Dividers come to
+ * lie around the stream's free block, so that the next cut there needs the cache alone.
+ */
 static uint32_t
 cut_divided(struct dryi_paged *p, const struct request *r)
 {
@@ -341,12 +357,12 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
     p->is_beside = true;
     refill_records(p, s);
     if (s->dead.count >= RECORDS_ONCE && dryi_paged_block_has_once(p))
-        block = cut_divided(p, r); /* else all records would move, for more of them */
+        block = cut_divided(p, r); /* else making more could move all records */
     p->is_beside = false;
     return block;
 }
 
-/* The same, if nothing of it is anybody else's. */
+/* Cut a block with the cache alone, if the cut changes only what this cache owns. */
 static uint32_t
 cut_beside(struct dryi_cache *cache, const struct request *r)
 {
@@ -365,8 +381,8 @@ cut_beside(struct dryi_cache *cache, const struct request *r)
 }
 
 /*
- * Blocks that wait are looked after by every other request; on a full device pages decide where
- * large ones lie.
+ * May the cache cut a block for the request? While blocks are pending it may not, since an alloc
+ * also asks about their events. On a full device pages decide where a large block lies.
  */
 static bool
 may_cut(const struct dryi_cache *cache, const struct request *r)
@@ -388,7 +404,7 @@ dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
     r.list = cache->list_ids[is_small];
     if (!may_cut(cache, &r))
         return false;
-    /* On the stream cache if nobody kept its address. */
+    /* take() leaves a cached block in the cache if its address is not registered. */
     uint32_t found = dryi_paged_cache_take_top(p, p->lists[r.list], r.bytes);
     if (found == NONE)
         found = has_place ? cut_with_place(p, &r) : cut_beside(cache, &r);
@@ -473,7 +489,10 @@ raise_to(int64_t *peak, int64_t value, int64_t most)
         *peak = value;
 }
 
-/* The sum of what is in the local statistics of one kind comes on top of what was counted. */
+/*
+ * Add `b`, the sum of one local statistic over the caches, to the place's statistic. Peaks of bytes
+ * rise to what is reserved at most.
+ */
 static void
 close_local(struct dryi_paged *p, enum stat_name name, const struct paged_stat *b)
 {
@@ -511,10 +530,10 @@ add_local(struct paged_stat *sum, struct paged_stat *b)
 }
 
 #define LOCAL_SHARE                                                                      \
-    64 /* of what is reserved: so much too high may a peak of all stream caches be */
+    64 /* a peak of all caches may be too high by this share of what is reserved */
 #define LOCAL_LEAST (2 * DRYI_MIB)
 
-/* Of so many stream caches, and one that may be used from now on. */
+/* Return p->local_max for `count` caches, and one more that may be used from now on. */
 static int64_t
 most_of_a_cache(const struct dryi_paged *p, size_t count)
 {
@@ -529,7 +548,7 @@ dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches, size_t co
     struct dryi_paged *p = self;
     struct paged_stat sums[LOCAL_STATS] = {0};
     int64_t most = most_of_a_cache(p, count);
-    if (p->local_max != most) /* all stream caches read it */
+    if (p->local_max != most) /* no needless write: all caches read it */
         p->local_max = most;
     uint64_t used = 0;
     for (size_t i = 0; i < count; i++) {

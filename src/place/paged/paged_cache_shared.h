@@ -3,8 +3,8 @@
 #define DRYI_PLACE_PAGED_CACHE_SHARED_H
 
 /*
- * Caches that several threads use at once: the calls of dryi_cache_ops (place.h), and dividers,
- * which say whose the links between two streams' blocks are.
+ * Caches that several threads use at once. The calls are those of dryi_cache_ops (place_cache.h).
+ * A divider lies between two streams' blocks, so that each cache changes only links of its own.
  */
 
 #include "place/paged/record/paged_state.h"
@@ -25,11 +25,14 @@ uint64_t dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches,
 void dryi_paged_cache_watch(void *self, struct dryi_cache_watcher watcher);
 
 /*
- * With the place held: put dividers between a block of a stream and those of others. Requires two
- * records of the list.
+ * Put dividers between a block of a stream and its neighbours of other streams. Requires the place,
+ * and two records that the block's list has for itself.
  */
 void dryi_paged_divide(struct dryi_paged *p, uint32_t block);
-/* Merge what is free on both sides of a divider, as often as the requests since pay for. */
+/*
+ * Merge free blocks across all dividers. Acts only after as many requests as there are dividers,
+ * so that a request pays for one divider at most.
+ */
 void dryi_paged_dividers_merge(struct dryi_paged *p);
 
 #endif

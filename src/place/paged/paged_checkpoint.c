@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A private pool goes back to a former layout: all in use is freed, and each block of the
+ * A private pool goes back to a checkpoint. All blocks in use are freed, then each block of the
  * checkpoint is carved out of free memory where it was.
  *
- * A block may lie where another stream has free memory now, because streams share a pool here. Its
- * bytes are not written by the restore, but they are the block's stream's from then on: what the
- * other stream did there is waited for. All waits and all refusals come before anything changes.
+ * Streams share a pool here, so another stream may have free memory now where a block was. The
+ * restore does not write these bytes, but they belong to the block's stream from then on. So the
+ * restore waits for what the other stream did there. All waits and all refusals come before
+ * anything changes.
  *
- * Cost: O(blocks of the pool and of the checkpoint), and a wait for each foreign part that is not
- * over.
+ * Cost: O(blocks of the pool and of the checkpoint), and a wait for each part of another stream
+ * that is not complete.
  */
 
 #include "place/paged/paged_checkpoint.h"
@@ -32,7 +33,7 @@ struct restore {
     uint32_t pool;
     const struct dryi_block_info *blocks; /* by address */
     size_t count;
-    uint32_t *lists; /* by block of the checkpoint; NONE: it was free */
+    uint32_t *lists; /* by block of the checkpoint; NONE: the block was free */
     uint8_t *waits;  /* by stream: enum wait */
     uint32_t stream_count;
     uint32_t *used; /* blocks in use now */
@@ -87,7 +88,7 @@ refuse(const struct restore *r, uint64_t addr, const char *why)
                      why);
 }
 
-/* Want a wait for what another stream does at a block that is to go. */
+/* Note a wait for the stream of a block in the way, unless the block is of `list` or complete. */
 static enum dry_status
 want_wait(const struct restore *r, uint32_t block, uint32_t list)
 {
@@ -104,7 +105,7 @@ want_wait(const struct restore *r, uint32_t block, uint32_t list)
     return DRY_OK;
 }
 
-/* Can this block make place for one of the checkpoint? */
+/* Can this block make way for a block of the checkpoint, which goes to `list`? */
 static enum dry_status
 check_block(const struct restore *r, uint32_t block, uint32_t list)
 {
@@ -116,7 +117,7 @@ check_block(const struct restore *r, uint32_t block, uint32_t list)
     return want_wait(r, block, list);
 }
 
-/* The first block of the checkpoint that ends behind this address. */
+/* Return the index of the first block of the checkpoint that ends behind this address. */
 static size_t
 find_saved(const struct restore *r, uint64_t addr)
 {
@@ -131,7 +132,10 @@ find_saved(const struct restore *r, uint64_t addr)
     return lo;
 }
 
-/* Hold a block of now against all that were there. *covered: their bytes that it covers. */
+/*
+ * Check a block of the pool against each block of the checkpoint that it overlaps. Adds the bytes
+ * of the overlaps to *covered.
+ */
 static enum dry_status
 check_against_saved(const struct restore *r, uint32_t block, uint64_t *covered)
 {
@@ -166,7 +170,7 @@ check_arena(const struct restore *r, uint32_t arena, uint64_t *covered)
     return status;
 }
 
-/* All blocks of now against all that were in use then. */
+/* Check all blocks of the pool against all blocks of the checkpoint that were in use. */
 static enum dry_status
 check_once(const struct restore *r)
 {
@@ -182,7 +186,7 @@ check_once(const struct restore *r)
     return status;
 }
 
-/* Wait for one stream that it is wanted of. DRY_END: there is none. */
+/* Wait for one stream that is to be waited for. DRY_END: there is none. */
 static enum dry_status
 wait_for_one(const struct restore *r)
 {
@@ -202,7 +206,10 @@ wait_for_one(const struct restore *r)
     return status;
 }
 
-/* A wait completes frees, which merge blocks: everything is looked at again. */
+/*
+ * Check and wait until no stream is to be waited for. A wait completes frees, whose blocks
+ * coalesce: so everything is checked again.
+ */
 static enum dry_status
 check_all(const struct restore *r)
 {
@@ -217,7 +224,10 @@ check_all(const struct restore *r)
 
 /* --- room for records ------------------------------------------------------------------------ */
 
-/* The free list of each block that was in use. It stays while it says that a block is of it. */
+/*
+ * Find the list of each block that was in use, and reserve records. A list that counts a block of
+ * its own stays, so each block is counted beforehand. False: no memory.
+ */
 static bool
 hold_lists(const struct restore *r)
 {
@@ -241,6 +251,7 @@ hold_lists(const struct restore *r)
     return pieces < NONE / 2 && dryi_paged_block_reserve(p, (uint32_t)pieces);
 }
 
+/* Undo the counts of hold_lists(). */
 static void
 release_lists(const struct restore *r)
 {
@@ -250,7 +261,7 @@ release_lists(const struct restore *r)
     }
 }
 
-/* Blocks on stream caches become ordinary free memory. */
+/* Coalesce all cached blocks of the pool. */
 static void
 flush(const struct restore *r)
 {
@@ -261,7 +272,7 @@ flush(const struct restore *r)
     }
 }
 
-/* Note what is in use now. False: no memory. */
+/* Note the blocks of an arena that are in use now. False: no memory. */
 static bool
 collect_used(struct restore *r, uint32_t arena)
 {
@@ -281,7 +292,7 @@ collect_used(struct restore *r, uint32_t arena)
 
 /* --- going back ------------------------------------------------------------------------------ */
 
-/* Those that other streams use come first: they alone can fail. */
+/* Free all blocks in use. Blocks with recorded uses come first: their frees alone can fail. */
 static enum dry_status
 free_all(const struct restore *r)
 {
@@ -303,7 +314,10 @@ free_all(const struct restore *r)
     return status;
 }
 
-/* Blocks are looked for by address, so the last one in the same segment is a good begin. */
+/*
+ * Find the block that holds the address of a saved block. Saved blocks come by address, so the
+ * search begins at `last`, the block carved before, if `last` lies in the same segment.
+ */
 static uint32_t
 find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_t last)
 {
@@ -318,7 +332,7 @@ find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_
     return b;
 }
 
-/* Carve one block out of the free blocks that lie there. */
+/* Carve a saved block out of the free blocks that lie there, and make it one of `list`. */
 static uint32_t
 carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t list,
       uint32_t last)

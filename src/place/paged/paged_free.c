@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Frees: a block becomes free when its program and every stream that used it are done with it.
+ * Frees: a block becomes free when the program has freed the block and its recorded uses by other
+ * streams are complete.
  */
 
 #include "place/paged/paged_free.h"
@@ -49,7 +50,7 @@ dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream)
     return DRY_OK;
 }
 
-/* Nobody uses it any more. */
+/* End the last use of a block: tell the observer, and the forecast if the block has a ticket. */
 static inline void
 end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
@@ -63,7 +64,7 @@ end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
         dryi_forecast_freed(p->forecast, b->bin_prev, b->epoch);
 }
 
-/* To the stream cache of its size, or merged and listed. */
+/* Put a free block into its stream's cache, or coalesce the block onto its list. */
 static inline void
 make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
 {
@@ -79,7 +80,6 @@ make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
     dryi_paged_block_coalesce(p, block);
 }
 
-/* No stream uses it any more. */
 void
 dryi_paged_complete(struct dryi_paged *p, uint32_t block)
 {
@@ -91,11 +91,11 @@ dryi_paged_complete(struct dryi_paged *p, uint32_t block)
     stat_sub(p, STAT_PENDING, small, 1);
     stat_sub(p, STAT_PENDING_BYTES, small, b->size);
     end_use(p, s, block);
-    make_free(p, s,
-              block); /* somebody may have waited for it, who is not its successor */
+    /* The block is not parked: a request that is not its successor may have waited for it. */
+    make_free(p, s, block);
 }
 
-/* One event a recorded stream, all or none. */
+/* Record one event for each use in a list, on its stream: all of them, or none on failure. */
 DRYI_NOINLINE static enum dry_status
 record_uses(struct dryi_paged *p, uint32_t first)
 {
@@ -111,7 +111,7 @@ record_uses(struct dryi_paged *p, uint32_t first)
     return DRY_OK;
 }
 
-/* The block is pending; its list of uses becomes a count of them. */
+/* Queue the uses of a pending block. The block's list of uses becomes their count. */
 DRYI_NOINLINE static void
 queue_uses(struct dryi_paged *p, uint32_t block)
 {
@@ -127,6 +127,7 @@ queue_uses(struct dryi_paged *p, uint32_t block)
     p->blocks[block].uses = count;
 }
 
+/* Hold back the events of a freed block until no capture is left. */
 static void
 hold(struct dryi_paged *p, uint32_t block)
 {
@@ -153,7 +154,7 @@ dryi_paged_release_held(struct dryi_paged *p)
     }
 }
 
-/* The program has no use for it any more. */
+/* Note that the program frees a block, in the present epoch of its stream. */
 static inline void
 note_free(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
@@ -165,7 +166,7 @@ note_free(struct dryi_paged *p, const struct free_list *s, uint32_t block)
     dryi_paged_tell(p, DRY_ACTION_FREE_REQUESTED, block, b->addr, b->requested);
 }
 
-/* Its stream, or one that uses it. */
+/* Is the block's own stream captured, or a stream with a recorded use of the block? */
 static bool
 is_of_capture(const struct dryi_paged *p, const struct free_list *s, uint32_t use)
 {
@@ -177,8 +178,9 @@ is_of_capture(const struct dryi_paged *p, const struct free_list *s, uint32_t us
 }
 
 /*
- * Other streams may still use it. Amid a capture that is held back which one of its streams has to
- * do with, or one that is gone, of which nobody is asked then.
+ * Other streams may still use the block: make it pending until their uses are complete. During a
+ * capture a free is held back if one of the block's streams is captured. The same holds for a
+ * stream that is gone, since the device is not asked about such a stream then.
  */
 DRYI_NOINLINE static enum dry_status
 free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
@@ -190,7 +192,7 @@ free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
         is_held = true;
         status = DRY_OK;
     }
-    if (status == DRY_ERR_UNSUPPORTED) /* of a stream that is gone: nobody can tell */
+    if (status == DRY_ERR_UNSUPPORTED) /* a stream that is gone cannot be asked about */
         return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;
@@ -215,7 +217,7 @@ dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
     struct free_list *s = p->lists[b->list];
     if (b->uses != NONE)
         return free_recorded(p, s, block);
-    if (!s->is_small) { /* looked at soon, and far from here */
+    if (!s->is_small) { /* the neighbours are looked at soon, and lie far from here */
         prefetch_block(p, b->next);
         prefetch_block(p, b->prev);
     }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Pools, the scopes in which requests go to them, and captures.
- */
+/* Pools, the scopes in which requests go to them, and captures. */
 
 #include "place/paged/paged_pool.h"
 
@@ -66,7 +64,10 @@ dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id)
     return is_it ? pool : NONE;
 }
 
-/* Where there is no memory for all of it, what there is of it is for the next one to ask. */
+/*
+ * Make an arena and its two lists. If memory runs out, what was made stays, and the next call makes
+ * the rest. False: no memory.
+ */
 static bool
 make_arena(struct dryi_paged *p, uint32_t index)
 {
@@ -87,7 +88,7 @@ make_arena(struct dryi_paged *p, uint32_t index)
     return a->holes != NONE && a->shared != NONE;
 }
 
-/* A record of a pool that is gone is taken again, with its arenas, which are empty. */
+/* Return the record of a dropped pool, with its empty arenas, or a new record; NONE: no memory. */
 static uint32_t
 take_record(struct dryi_paged *p)
 {
@@ -199,7 +200,7 @@ find_scope(const struct dryi_paged *p, uint32_t pool)
     size_t i = p->scope_count;
     while (i > 0 && p->scopes[i - 1].pool != pool)
         i--;
-    return i; /* one more than its index; 0: none */
+    return i; /* the index of the scope, plus 1; 0: there is none */
 }
 
 enum dry_status

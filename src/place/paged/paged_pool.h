@@ -2,21 +2,25 @@
 #ifndef DRYI_PLACE_PAGED_POOL_H
 #define DRYI_PLACE_PAGED_POOL_H
 
-/* Pools, the scopes in which requests go to them, and captures. NONE is no pool. */
+/*
+ * Pools, the scopes in which requests go to them, and captures. A private pool without users is
+ * idle. NONE is no pool.
+ */
 
 #include "place/paged/record/paged_state.h"
 
 uint32_t dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id);
 uint32_t dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id,
                               unsigned flags);
-/* A pool that nobody uses and that has nothing is no more. */
+/* Drop an idle pool that has no memory. */
 void dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool);
-/* The first of the pools that nobody uses, of which there is one, is the last of them now. */
+/* Make the first idle pool the last. Requires that a pool is idle. */
 void dryi_paged_idle_turn(struct dryi_paged *p);
-/* The pool whose scope covers this stream. */
+/* Return the pool of the innermost scope that covers the stream, or the default pool. */
 DRYI_NOINLINE uint32_t dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream);
 /* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
 bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
+/* The ops of place.h. */
 enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags);
 enum dry_status dryi_paged_begin_pool(void *self, struct dryi_pool_id id,
                                       struct dryi_stream_filter filter);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Giving back: free blocks to everybody, pages to the stock and from there to the device.
- */
+/* Giving back: free blocks to the shared lists, pages to the stock, segments to the device. */
 
 #include "place/paged/paged_reclaim.h"
 
@@ -46,7 +44,7 @@ void
 dryi_paged_sweep(struct dryi_paged *p)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    dryi_paged_flush(p); /* waiting may have filled the stream caches anew */
+    dryi_paged_flush(p); /* waiting may have filled the caches again */
     for (uint32_t i = 0; i < p->segment_slots; i++) {
         if (p->segments[i].live)
             sweep_segment(p, &p->segments[i]);
@@ -55,13 +53,13 @@ dryi_paged_sweep(struct dryi_paged *p)
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-/* What a reclaim is about. */
+/* A reclaim under way. */
 struct reclaim {
-    uint64_t want;             /* pages in stock */
-    uint64_t keep_lo, keep_hi; /* not from here */
+    uint64_t want;             /* pages in the stock */
+    uint64_t keep_lo, keep_hi; /* no page from here */
     enum reclaim_effort effort;
     uint32_t asked; /* the stream that was asked last */
-    uint32_t asks;  /* how often one was */
+    uint32_t asks;  /* how often a stream was asked */
 };
 
 static bool
@@ -70,18 +68,22 @@ is_waiting(const struct reclaim *reclaim)
     return reclaim->effort >= RECLAIM_WAIT;
 }
 
-/* Without bounds. */
+/* Does the reclaim look at everything, without bounds? */
 static bool
 is_thorough(const struct reclaim *reclaim)
 {
     return reclaim->effort >= RECLAIM_ALL;
 }
 
-#define RECLAIM_ASK_MAX 64    /* but before an OOM: streams asked */
-#define RECLAIM_LIST_MAX 1024 /* free lists of an arena looked at */
-#define RECLAIM_IDLE_MAX 64   /* pools that nobody uses, in turns */
+/* The bounds of a reclaim that is not thorough. */
+#define RECLAIM_ASK_MAX 64    /* streams asked */
+#define RECLAIM_LIST_MAX 1024 /* streams' lists of an arena looked at */
+#define RECLAIM_IDLE_MAX 64   /* idle pools looked at, in turns */
 
-/* Whole pages of a free block that may go: those before what is kept, else those behind. */
+/*
+ * Find the whole pages of a free block that may go, none of [keep_lo, keep_hi). Pages before this
+ * range come first, else pages behind. False: there are none.
+ */
 static bool
 pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim *reclaim,
          uint64_t *lo, uint64_t *hi)
@@ -96,7 +98,10 @@ pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim
     return *hi > *lo;
 }
 
-/* Its uses are complete, or are now that they were waited for; *changed: lists have. */
+/*
+ * Are the uses of a free block complete? If not, ask about its stream, or wait, as the effort says.
+ * *changed: more of the stream is complete now, and lists may have changed.
+ */
 static bool
 complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
               bool *changed)
@@ -121,10 +126,10 @@ complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
     else
         dryi_paged_observe(p, s->stream);
     *changed = p->streams[s->stream].completed != done;
-    return false; /* looked at again, if so */
+    return false; /* if *changed, the list is looked at again */
 }
 
-/* The end beside a hole, so that holes grow and blocks stay whole. */
+/* Unmap `count` pages of [lo, hi) at most, next to a hole: holes grow, and blocks stay whole. */
 static enum dry_status
 unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint64_t count)
 {
@@ -141,7 +146,7 @@ unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint6
     return dryi_paged_unmap(p, block, lo, hi);
 }
 
-#define RECLAIM_SCAN_MAX 256
+#define RECLAIM_SCAN_MAX 256 /* blocks of a list looked at, unless thorough */
 
 static enum dry_status
 reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
@@ -157,7 +162,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
                 return DRY_OK;
             if (!is_thorough(reclaim) && looked++ >= RECLAIM_SCAN_MAX)
                 return DRY_OK;
-            next = p->blocks[at].bin_next; /* stays there when `at` goes */
+            next = p->blocks[at].bin_next; /* stays on the list when `at` leaves */
             uint64_t lo, hi;
             enum dry_status status = DRY_OK;
             if (pages_of(p, &p->blocks[at], reclaim, &lo, &hi) &&
@@ -174,7 +179,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
     return DRY_OK;
 }
 
-/* From the free lists of streams, the newest first: of many a part, but before an OOM. */
+/* Reclaim from the streams' lists of an arena, newest first; from part of many unless thorough. */
 static enum dry_status
 reclaim_from_streams(struct dryi_paged *p, const struct arena *a, struct reclaim *reclaim)
 {
@@ -212,7 +217,7 @@ reclaim_from_pool(struct dryi_paged *p, uint32_t pool, struct reclaim *reclaim)
     return status;
 }
 
-/* One is asked until it has no more, then the next: so that they come to be empty. */
+/* Reclaim from one idle pool until it has no more, then from the next, so that pools get empty. */
 static enum dry_status
 reclaim_from_idle(struct dryi_paged *p, struct reclaim *reclaim)
 {
@@ -262,7 +267,7 @@ dryi_paged_reclaim(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
 
 /* --- cached memory ------------------------------------------------------------------------ */
 
-/* A segment without anything in it: one hole, or free and over. */
+/* Is the segment one hole or, on a device without pages, one free block that is complete? */
 static bool
 is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
 {
@@ -273,7 +278,7 @@ is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
            (!segment->pages && b->state == BLOCK_FREE && dryi_paged_is_complete(p, b));
 }
 
-/* A segment without blocks in use; a layout ends with its segment. */
+/* Return an empty segment. A layout ends with its segment. */
 static void
 return_segment(struct dryi_paged *p, uint32_t segment)
 {
@@ -296,7 +301,7 @@ dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
     return false;
 }
 
-/* A pool without users and without memory is forgotten. */
+/* Forget an idle pool, if it has no segments and none of its scopes is begun. */
 static void
 forget_pool(struct dryi_paged *p, uint32_t pool)
 {
@@ -319,8 +324,8 @@ forget_pools(struct dryi_paged *p)
 }
 
 /*
- * The pages of a pool that nobody uses go to the stock, if its streams are done with them: under
- * the budget nobody else would ask for them, and each has records and addresses.
+ * Take the pages of an idle pool into the stock, as far as their uses are complete. Under the
+ * budget no other request would ask for these pages, and each pool has records and addresses.
  */
 static enum dry_status
 empty_pool(struct dryi_paged *p, uint32_t pool, struct reclaim *reclaim)
@@ -361,15 +366,14 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
         uint32_t pool = p->first_idle;
         dryi_paged_idle_turn(p);
         if (is_emptied && empty_pool(p, pool, &reclaim) != DRY_OK)
-            is_emptied =
-                false; /* the next request that needs pages meets the error, too */
+            is_emptied = false; /* the next request for pages meets the error, too */
         return_empty_segments(p, 2 * pool);
         return_empty_segments(p, 2 * pool + 1);
         forget_pool(p, pool);
     }
 }
 
-/* A part of what pools have that nobody uses. */
+/* Take part of the idle pools' pages into the stock. */
 static void
 empty_idle_pools(struct dryi_paged *p)
 {
@@ -380,6 +384,7 @@ empty_idle_pools(struct dryi_paged *p)
     }
 }
 
+/* Is all of the segment free and complete, or holes? */
 static bool
 is_free_segment(const struct dryi_paged *p, const struct segment *segment)
 {
@@ -392,7 +397,7 @@ is_free_segment(const struct dryi_paged *p, const struct segment *segment)
     return true;
 }
 
-/* Nothing of it is in use: its pages go to the stock. */
+/* Take the pages of a segment into the stock. Requires that nothing of the segment is in use. */
 static enum dry_status
 empty_segment(struct dryi_paged *p, const struct segment *segment)
 {
@@ -407,12 +412,12 @@ empty_segment(struct dryi_paged *p, const struct segment *segment)
         if (b->state == BLOCK_FREE && lo < hi)
             status = dryi_paged_unmap(p, at, lo, hi);
         if (p->blocks[at].state == BLOCK_DEAD)
-            at = segment->first_block; /* it has become part of the hole before it */
+            at = segment->first_block; /* the hole before has taken `at` in */
     }
     return status;
 }
 
-/* Whoever's they are, if they may give pages now. */
+/* Empty each free segment of any pool that gives pages before an OOM. */
 static void
 empty_free_segments(struct dryi_paged *p)
 {
@@ -453,19 +458,19 @@ dryi_paged_wait_all(struct dryi_paged *p)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_release_held(
-        p); /* a capture's, where no event could be had when it ended */
-    /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
+        p); /* frees of a capture, if no event could be recorded when it ended */
+    /* Twice: a block that the first round of waits frees has a new epoch, of its own stream. */
     for (int round = 0; round < 2; round++) {
         uint32_t skipped = NONE;
-        (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
+        (void)dryi_paged_mark_all(p); /* a block without an event stays as it is */
         while (dryi_paged_wait_oldest(p, &skipped))
             continue;
     }
     p->syncs++;
 }
 
-#define GATHER_SHARE 32    /* blocks and streams looked at for each request */
-#define GATHER_FACTOR 1.75 /* reserved bytes by the highest that ever were active */
+#define GATHER_SHARE 32    /* blocks and streams that each request pays for */
+#define GATHER_FACTOR 1.75 /* reserved bytes, as a multiple of the peak of active bytes */
 
 bool
 dryi_paged_gather(struct dryi_paged *p)
@@ -508,7 +513,7 @@ dryi_paged_trim(void *self, uint64_t target)
     return status;
 }
 
-/* Private pools without users go with the default pool's memory. */
+/* Trim to 0, for the default pool or an idle pool: the memory of idle pools goes with the rest. */
 enum dry_status
 dryi_paged_empty_cache(void *self, struct dryi_pool_id id)
 {

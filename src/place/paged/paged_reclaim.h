@@ -6,42 +6,43 @@
 
 #include "place/paged/record/paged_state.h"
 
-/* Wait for all that was freed so far. What has no event stays where it is. */
+/* Wait until all that was freed so far is complete. A block without an event stays as it is. */
 void dryi_paged_wait_all(struct dryi_paged *p);
-/* Move free blocks whose uses are complete to the shared lists, merged. */
+/* Move free blocks whose uses are complete to the shared lists, and coalesce these blocks. */
 void dryi_paged_sweep(struct dryi_paged *p);
 
-/* Whose pages are reclaimed, and how far they are looked for. */
+/* How far a reclaim goes: from under which blocks it takes pages. */
 enum reclaim_effort {
-    RECLAIM_COMPLETE, /* from under some of the blocks whose uses are complete */
-    RECLAIM_WAIT,     /* or that can be waited for */
-    RECLAIM_ALL,      /* from under all of those */
-    RECLAIM_ON_OOM,   /* and from pools that give theirs before an OOM */
+    RECLAIM_COMPLETE, /* some of the free blocks whose uses are complete */
+    RECLAIM_WAIT,     /* some of these, and of the blocks that can be waited for */
+    RECLAIM_ALL,      /* all of both */
+    RECLAIM_ON_OOM,   /* all of both, also in pools that give pages before an OOM */
 };
 
-/* Reclaim pages, none of [keep_lo, keep_hi), until the stock holds `want`, as far as there are any. */
+/* Reclaim pages outside [keep_lo, keep_hi) until the stock holds `want`. Fewer are no failure. */
 enum dry_status dryi_paged_reclaim(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
                                    uint64_t keep_hi, enum reclaim_effort effort);
 /*
- * Where far more is reserved than ever was active: wait for all that streams hold, and sweep. Not
- * often: O(1) a request. False: nothing was done.
+ * Wait for all that streams hold, and sweep, if far more is reserved than ever was active. A gather
+ * comes so seldom that its cost is O(1) a request. False: nothing happened.
  */
 bool dryi_paged_gather(struct dryi_paged *p);
 /*
- * Give addresses back, for the device has none left: those with nothing under them, and before part
- * of what lies in pools that nobody uses; with `oom`, of all segments without a block in use. False:
- * there are none.
+ * Return empty segments, since the device has no addresses left. Before that, part of the idle
+ * pools' pages goes to the stock. With `oom`, the pages of all segments without a block in use go
+ * instead, if their pools give pages then. False: no segment was returned.
  */
 bool dryi_paged_return_addresses(struct dryi_paged *p, bool oom);
 /*
- * On a device without pages: give a free segment back, the first from *from on, which becomes the
- * next; with `oom` also one of a pool that gives its memory then. False: there is none.
+ * Return the first free segment from *from on, on a device without pages. Sets *from to the next
+ * segment. With `oom`, pools that give their memory before an OOM give segments, too. False: there
+ * is none.
  */
 bool dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from);
 /*
- * For each private pool opened since the last call, look at a few idle pools, in turns: take their
- * free pages into the stock, and forget those left with neither pages nor blocks. Without this, idle
- * pools would pile up, each with its addresses. Deferred during a capture.
+ * Look at a few idle pools, in turns, for each private pool opened since the last call. Take their
+ * free pages into the stock, and forget each pool left with neither pages nor blocks. Without this,
+ * idle pools would pile up, each with its addresses. Deferred during a capture.
  */
 void dryi_paged_forget_idle_pools(struct dryi_paged *p);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Streams come and go, and nobody says when one is gone. A stream of which nothing is left, no
- * block in use, no event under way and nothing free that its uses may not be over of, is
- * forgotten, whether it is gone or not: its record, with its free lists, is the next new stream's.
- * If it was not gone it is a new stream itself when it comes back. Its epochs go on, so that what
- * others know of it stays true of whoever has the record then; what it knew itself is forgotten.
+ * Streams come and go, and the place is not told when a stream is gone. So a stream is forgotten
+ * once nothing of it is left, whether the stream is gone or not. Nothing is left if no block is in
+ * use, no event is under way, and the uses of all free blocks are complete.
+ *
+ * The next new stream recycles the record, with its free lists. A forgotten stream that comes back
+ * is a new stream. The epochs of a recycled stream record go on, so that what other streams know of
+ * the record stays true. All that the forgotten stream itself knew is forgotten, too.
  */
 
 #include "place/paged/paged_stream.h"
@@ -19,16 +21,17 @@
 #include "place/paged/record/paged_order.h"
 
 /*
- * What one new stream costs at most: records and free lists looked at, in turns, and free blocks that
- * go to everybody. Mostly it is two looks, for each clears what keeps the next one from a record;
- * twice what two stream caches hold, so that nobody leaves more than the next one can clear.
+ * The bounds of what one new stream costs. LOOK_MAX: records that a search looks at, in turns.
+ * WORK_MAX: free lists looked at, and free blocks moved to the shared lists. Mostly two looks
+ * suffice, for a look also clears what would deny a record to the next new stream. WORK_MAX is
+ * twice what two caches hold, so that no stream leaves more than the next one can clear.
  */
 #define WORK_MAX 4096
 #define LOOK_MAX 256
-/* So many wait for an event: that each of them has one is worth a wait for the device. */
+/* If so many streams want an event, these events are worth a wait for the device. */
 #define MARK_LEAST 128
 
-/* What is left of that, and how many streams want an event. */
+/* The rest of this cost, and how many of the streams looked at want an event. */
 struct look {
     uint32_t work, looks, unmarked;
 };
@@ -41,7 +44,10 @@ spend(struct look *look, uint32_t work)
     return is_there;
 }
 
-/* Its free blocks, all over, go to everybody: is it empty then? */
+/*
+ * Move the free blocks of a list to the shared list, as far as the look goes. True: no block is of
+ * the list any more. Requires that the uses of its free blocks are complete.
+ */
 static bool
 empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
 {
@@ -60,7 +66,10 @@ empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
     return s->block_count == 0;
 }
 
-/* Where it was asked for since the last look, or has a stream cache, it will be asked for again. */
+/*
+ * Is the record of a stream worth a look? A stream that was asked for since the last look, or that
+ * has a cache, will be asked for again.
+ */
 static bool
 may_be_left(struct dryi_paged *p, uint32_t stream)
 {
@@ -70,14 +79,14 @@ may_be_left(struct dryi_paged *p, uint32_t stream)
     return !was_asked && !s->has_cache && stream != p->last_stream;
 }
 
-/* Nothing waits for it, and what it has freed is complete but for an event that says so. */
+/* Has the stream no uses, and is only an event missing to say that its frees are complete? */
 static bool
 wants_event(const struct stream *s)
 {
     return s->uses == 0 && s->freed > s->marked;
 }
 
-/* Is there nothing of it any more? */
+/* Is nothing left of the stream? Empties the stream's lists on the way, as the look allows. */
 static bool
 is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
 {
@@ -93,7 +102,7 @@ is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
     return true;
 }
 
-/* The next of which nothing is left; NONE: not among those that were looked at. */
+/* Return the next stream of which nothing is left; NONE: no such stream was found. */
 static uint32_t
 find_left(struct dryi_paged *p, struct look *look)
 {
@@ -105,7 +114,7 @@ find_left(struct dryi_paged *p, struct look *look)
     return NONE;
 }
 
-/* The device was waited for: all that the stream has freed is complete. */
+/* End the epoch of a stream, as complete. Requires that the device was waited for. */
 static void
 end_epoch(struct stream *s)
 {
@@ -113,9 +122,9 @@ end_epoch(struct stream *s)
 }
 
 /*
- * Those that were looked at in vain have their events, or none is needed any more. Of streams that
- * are gone none can be recorded, and who is gone is not known here: where that may be, the device
- * is waited for, once for all of them.
+ * Let the streams that were looked at in vain have their events, or need none. No event can be
+ * recorded on a stream that is gone, and the place cannot tell which streams are gone. So the
+ * device, if it has wait_all, is waited for once for all these streams.
  */
 static void
 mark_left(struct dryi_paged *p)
@@ -125,7 +134,7 @@ mark_left(struct dryi_paged *p)
         p->counters.driver_calls++;
         waited = p->device.ops->wait_all(p->device.self);
     }
-    p->next_mark = p->streams_made + MARK_LEAST; /* also where it was refused */
+    p->next_mark = p->streams_made + MARK_LEAST; /* even if the wait was refused */
     uint32_t stream = p->stream_turn;
     for (unsigned i = 0; i < LOOK_MAX && i < p->stream_count; i++) {
         struct stream *s = &p->streams[stream];
@@ -133,13 +142,16 @@ mark_left(struct dryi_paged *p)
         if (wants_event(s) && waited == DRY_OK)
             end_epoch(s);
         else if (wants_event(s) && waited == DRY_ERR_UNSUPPORTED && !is_asked)
-            (void)dryi_paged_mark(p, stream); /* else it stays what it is */
+            (void)dryi_paged_mark(p, stream); /* if refused, the stream stays as it is */
         stream = stream == 0 ? p->stream_count - 1 : stream - 1;
     }
-    p->stream_turn = stream; /* they are the next ones */
+    p->stream_turn = stream; /* find_left() looks at these streams next */
 }
 
-/* A record to be taken again; NONE: a new one is needed. Amid a capture nothing is asked. */
+/*
+ * Return a recycled stream record; NONE: there is none. During a capture no stream is asked about,
+ * so no record is recycled.
+ */
 static uint32_t
 take_record(struct dryi_paged *p)
 {
@@ -159,7 +171,7 @@ take_record(struct dryi_paged *p)
     return stream;
 }
 
-/* NONE: no memory. */
+/* Make one stream record more, which is not counted yet; NONE: no memory. */
 static uint32_t
 make_record(struct dryi_paged *p)
 {
@@ -179,7 +191,7 @@ make_record(struct dryi_paged *p)
 static uint32_t
 make_stream(struct dryi_paged *p, uint64_t value)
 {
-    /* Taken before anything of another one is forgotten; where it is put is said below. */
+    /* The entry is made before another stream is forgotten, and gets its value below. */
     if (!dryi_map_put(&p->stream_ids, value, NONE))
         return NONE;
     uint32_t stream = take_record(p);
@@ -192,7 +204,7 @@ make_stream(struct dryi_paged *p, uint64_t value)
     p->stream_count += stream == p->stream_count;
     p->streams_made++;
     p->streams[stream].value = value;
-    dryi_map_put(&p->stream_ids, value, stream); /* takes no memory, it is there */
+    dryi_map_put(&p->stream_ids, value, stream); /* takes no memory: the entry is there */
     return stream;
 }
 
@@ -215,7 +227,7 @@ dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
     return p->last_stream = stream;
 }
 
-/* What one stream comes behind, the other does, too. */
+/* Let `to` come behind every epoch that `from` comes behind. False: no memory. */
 static bool
 pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
 {
@@ -231,7 +243,10 @@ pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
     return true;
 }
 
-/* The epoch ends without an event: whoever comes behind it knows so from the program. */
+/*
+ * Note that the program made `stream` wait for `on`. The present epoch of `on` ends without an
+ * event, since the program itself has ordered `stream` behind `on`.
+ */
 enum dry_status
 dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
 {
@@ -242,7 +257,7 @@ dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
         return DRY_ERR_MEMORY;
     if (to == from)
         return DRY_OK;
-    /* That is an order of the graph's nodes: what the streams were given before has none. */
+    /* A captured wait orders nodes of the graph, not what the streams were given before. */
     if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))
         return DRY_OK;
     if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))

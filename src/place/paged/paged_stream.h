@@ -6,9 +6,10 @@
 
 #include "place/paged/record/paged_state.h"
 
+/* Return the record of a stream, made if need be; NONE: no memory. */
 DRYI_NOINLINE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
 
-/* Return the record of a stream, at once for that of the last request; NONE: no memory for one. */
+/* Do the same, at once for the stream of the last request. */
 static inline uint32_t
 dryi_paged_stream_index(struct dryi_paged *p, uint64_t value)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Taking what is free: of the stream itself, of all, of another stream.
- */
+/* Taking free memory without a page more, as the header says. */
 
 #include "place/paged/paged_take.h"
 
@@ -47,11 +45,11 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
     return dryi_paged_take_found(p, r, found);
 }
 
-#define FOREIGN_MAX 64 /* free lists looked at */
+#define FOREIGN_MAX 64 /* other streams' lists looked at */
 
 /*
- * From another stream's free list: what was freed up to the epoch behind which our stream is
- * ordered, or up to the last that is complete.
+ * Take a block that another stream freed up to an epoch. If `ordered`, the request's stream comes
+ * behind this epoch; otherwise the epoch is the last complete epoch of the other stream.
  */
 static uint32_t
 take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
@@ -67,7 +65,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
         uint64_t epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
                                  : p->streams[s->stream].completed;
         if (ordered && epoch == 0)
-            continue; /* our stream comes behind nothing of that one */
+            continue; /* the request's stream comes behind nothing of this stream */
         uint32_t found = dryi_paged_list_find_old(p, s, r->bytes, epoch);
         if (found == NONE)
             continue;
@@ -77,7 +75,6 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
     return NONE;
 }
 
-/* From another stream's free list, where what it did is known to be over or to come before. */
 uint32_t
 dryi_paged_take_passed(struct dryi_paged *p, const struct request *r)
 {
@@ -89,7 +86,6 @@ dryi_paged_take_passed(struct dryi_paged *p, const struct request *r)
     return block;
 }
 
-/* Some free block that the request may have without a word to the device. */
 uint32_t
 dryi_paged_take_some(struct dryi_paged *p, const struct request *r)
 {
@@ -97,7 +93,7 @@ dryi_paged_take_some(struct dryi_paged *p, const struct request *r)
     return block == NONE ? dryi_paged_take_passed(p, r) : block;
 }
 
-#define EVENT_MAX 32 /* events looked at for the first that is late enough */
+#define EVENT_MAX 32 /* events looked at for the first of a late enough epoch */
 
 enum dry_status
 dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
@@ -111,7 +107,7 @@ dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t e
     const struct stream *s = &p->streams[on];
     uint32_t use = s->first_use;
     if (use == NONE)
-        return DRY_OK; /* it is complete */
+        return DRY_OK; /* the epoch is complete */
     for (unsigned i = 0; p->uses[use].epoch < epoch; i++)
         use = i < EVENT_MAX ? p->uses[use].next : s->last_use;
     if (!dryi_paged_learn(p, stream, on, 0))
@@ -127,7 +123,6 @@ dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t e
     return DRY_OK;
 }
 
-/* From another stream's free list, our stream being made to wait for it. */
 enum dry_status
 dryi_paged_take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
