@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Requests: what a hit does, and the place as a whole.
- */
+/* Requests that hit, and the place as a whole. */
 
 #include "place/paged/paged.h"
 
@@ -31,7 +29,7 @@
 #include "place/paged/record/paged_park.h"
 #include "place/paged/record/paged_stats.h"
 
-#define STREAMS_KEPT 32 /* so few are worth no look for one that is gone */
+#define STREAMS_KEPT 32 /* a search for a record to recycle does not pay among so few */
 
 /* --- create and destroy ------------------------------------------------------------------- */
 
@@ -85,7 +83,7 @@ paged_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
     p->limit_bytes = limit < RESERVED_LIMIT ? limit : RESERVED_LIMIT;
 }
 
-/* What the options say, until somebody sets another limit. */
+/* Set the limit that the options state, which holds until another limit is set. */
 static void
 set_first_limit(struct dryi_paged *p)
 {
@@ -96,7 +94,7 @@ set_first_limit(struct dryi_paged *p)
     paged_set_limit(p, limit, UINT64_MAX);
 }
 
-#define SEGMENT_UNKNOWN (UINT64_C(64) << 30) /* of a device of unknown size */
+#define SEGMENT_UNKNOWN (UINT64_C(64) << 30) /* at most, or if the total is unknown */
 
 static void
 size_up_device(struct dryi_paged *p)
@@ -130,12 +128,15 @@ init_maps(struct dryi_paged *p)
     p->last_stream = p->first_divider = p->first_cached = NONE;
     p->dead_pool = p->pools_by_id = p->first_idle = p->last_idle = NONE;
     p->layout.segment = NONE;
-    p->block_count = 1; /* NIL has none */
+    p->block_count = 1; /* NIL has a record, but no block */
 }
 
 /* --- alloc -------------------------------------------------------------------------------- */
 
-/* Pages in stock lie in no segment: a snapshot's sums take them for the device's. */
+/*
+ * Tell the observer of an OOM, and count it. Pages of the stock lie in no segment, so a snapshot's
+ * sums take them for free memory of the device.
+ */
 DRYI_NOINLINE static void
 report_oom(struct dryi_paged *p, const struct request *r)
 {
@@ -177,7 +178,7 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
 }
 
-/* Where the request belongs; records for it to be cut. */
+/* Find out where the request belongs, and reserve records for its cut. */
 static enum dry_status
 prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
@@ -193,7 +194,7 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
     return r->list == NONE ? DRY_ERR_MEMORY : DRY_OK;
 }
 
-/* From the stream cache of its size, else the best of the stream's own free list. */
+/* Take a cached block of the size, else the best block of the stream's own list. NONE. */
 static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
@@ -202,16 +203,16 @@ take_hit(struct dryi_paged *p, const struct request *r)
     if (top != NONE)
         return top;
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
-        return NONE; /* a better place may be worth some work */
+        return NONE; /* a better spot may be worth some work */
     uint32_t found = dryi_paged_list_find(p, s, r->bytes);
     return found == NONE ? NONE : dryi_paged_take_found(p, r, found);
 }
 
-#define PROCESS_HIT 4 /* streams looked at by every request while blocks wait */
+#define PROCESS_HIT 4 /* streams that each request asks while blocks are pending */
 #define PROCESS_HIT_USES                                                                 \
-    8 /* of each; more of them, and frees do not come faster than they go */
+    8 /* events of each: so many that frees do not come faster than they complete */
 
-/* No block is at hand. */
+/* Serve a request for which no block is at hand. */
 DRYI_NOINLINE static enum dry_status
 serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
@@ -231,7 +232,7 @@ serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
     return DRY_OK;
 }
 
-/* Records for it are reserved. */
+/* Serve a request. Requires that records for its cut are reserved. */
 static inline enum dry_status
 serve(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
@@ -269,7 +270,10 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
     return status == DRY_OK ? serve(p, &r, block) : status;
 }
 
-/* The same with its free lists at hand. */
+/*
+ * Do as paged_alloc() for the cache's stream, with its lists at hand. MEMORY: also if the caller
+ * has no room for the address.
+ */
 DRYI_FLATTEN DRYI_NOINLINE static enum dry_status
 serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
             struct dryi_cache_block *got)
@@ -301,7 +305,7 @@ serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
     return DRY_OK;
 }
 
-/* What is known is handed out as it is, unless every request must be looked at. */
+/* Hand a block with a registered address out as it is, unless every request must be looked at. */
 enum dry_status
 dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
                        struct dryi_cache_block *got)
@@ -352,7 +356,7 @@ paged_process_events(void *self)
 
 /* --- the table ---------------------------------------------------------------------------- */
 
-/* Idle pools are looked at for each pool that is made, and when a capture ends. */
+/* Open a pool. Idle pools are looked at for each pool that is made, and when a capture ends. */
 static enum dry_status
 paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags)
 {

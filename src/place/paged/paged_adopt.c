@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * How a layout comes about.
+ * A layout comes about by a job.
  *
- * At the begin of a period that has no layout a job is made: a copy of the period and of what
- * lies in the segment. The packing of it touches nothing of ours. Where nobody takes jobs it is
- * done at once; else somebody does it elsewhere, and it is back at the begin of some later
- * period. By then other things may lie in the segment: a packing that meets more of them than a
+ * The job is made when a period without a layout begins: a copy of the period and of what lies in
+ * the segment. The packing of the job touches nothing of the place. If nobody takes jobs, the job
+ * is done at once. Otherwise its taker does the job elsewhere, and the job is back at the begin of
+ * some later period.
+ *
+ * Other things may lie in the segment by then. A packing that meets more of these things than a
  * layout can do without is thrown away, and another job is made.
  *
- * Only with the packing at hand streams are waited for and pages move.
+ * Streams are waited for, and pages move, only with the packing at hand.
  */
 
 #include "place/paged/paged_adopt.h"
@@ -26,7 +28,7 @@
 
 /* --- what it is made around --------------------------------------------------------------- */
 
-/* Of the default pool's large ones, that with the most room for a layout; NONE. */
+/* Return the segment of the default pool's large arena with the most room for a layout; NONE. */
 static uint32_t
 choose_segment(const struct dryi_paged *p)
 {
@@ -53,7 +55,9 @@ is_taken(const struct block *b)
     return b->state != BLOCK_FREE && b->state != BLOCK_HOLE;
 }
 
-/* Runs of taken blocks into `obstacles`, if not NULL; how many there are. */
+/*
+ * Return how many runs of taken blocks the segment has, and write them to `obstacles`, if not NULL.
+ */
 static size_t
 list_obstacles(const struct dryi_paged *p, const struct segment *segment,
                struct dryi_obstacle *obstacles)
@@ -77,11 +81,14 @@ list_obstacles(const struct dryi_paged *p, const struct segment *segment,
     return count;
 }
 
-/* Requests of a period, and runs of what is alive: more would take too long to pack. */
+/* Requests of a period plus runs of taken blocks, at most: more would take too long to pack. */
 #define PACKED_MAX 8192
 #define REST_FIRST 1024
 
-/* Layouts wait for streams and move pages: one that was of no use makes the next one wait. */
+/*
+ * Put the next layout off, for longer if the last layout was of no use. A layout waits for streams
+ * and moves pages.
+ */
 static void
 rest(struct dryi_paged *p)
 {
@@ -94,7 +101,9 @@ rest(struct dryi_paged *p)
 
 /* --- the job ------------------------------------------------------------------------------ */
 
-/* The ranges, one more than there are; *count. NULL: no memory. */
+/*
+ * List the obstacles of a segment, in an array with room for one more than *count. NULL: no memory.
+ */
 static struct dryi_obstacle *
 make_obstacles(struct dryi_paged *p, const struct segment *segment, size_t *count)
 {
@@ -170,13 +179,13 @@ dryi_paged_return_job(void *self, struct dryi_packing_job *job)
 
 /* --- its pages ---------------------------------------------------------------------------- */
 
-/* By page of the segment: packed blocks that touch it. */
+/* Counts of the packed blocks that touch each page of the layout's segment. */
 struct needs {
     int32_t *count; /* one more than there are pages */
     unsigned page_shift;
 };
 
-/* Differences, to be summed. */
+/* Note a packed block, by differences of the counts that are summed later. */
 static void
 note_need(void *self, uint64_t offset, uint64_t size)
 {
@@ -193,7 +202,9 @@ is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t segmen
            needs->count[dryi_paged_layout_page_of(p, addr)] > 0;
 }
 
-/* The last run of whole pages of a block that the layout does not need. */
+/*
+ * Find the last run of whole pages of a block that the layout does not need. False: there is none.
+ */
 static bool
 find_surplus(const struct dryi_paged *p, const struct needs *needs, const struct block *b,
              uint64_t *lo, uint64_t *hi)
@@ -224,8 +235,8 @@ is_spare(const struct dryi_paged *p, const struct block *b)
 }
 
 /*
- * Until so many pages are in stock. From the end to the begin: what is before a block stays
- * when holes merge.
+ * Unmap pages of a segment that the layout does not need, until the stock holds `want`. The walk
+ * goes from the end to the begin: what is before a block stays when holes merge.
  */
 static enum dry_status
 unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
@@ -240,7 +251,7 @@ unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
                find_surplus(p, needs, &p->blocks[at], &lo, &hi)) {
             uint64_t most = (want - p->stock_count) << p->page_shift;
             lo = hi - lo > most ? hi - most : lo;
-            is_whole = lo == p->blocks[at].addr; /* all of it becomes a hole */
+            is_whole = lo == p->blocks[at].addr; /* the rest becomes a hole */
             enum dry_status status = dryi_paged_unmap(p, at, lo, hi);
             if (status != DRY_OK)
                 return status;
@@ -249,7 +260,7 @@ unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
     return DRY_OK;
 }
 
-/* Pages that could go from under free blocks. */
+/* Count the pages that could go from under free blocks. */
 static uint64_t
 count_surplus(const struct dryi_paged *p, const struct needs *needs)
 {
@@ -295,7 +306,7 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
         uint64_t lo = segment->addr + ((uint64_t)first << p->page_shift);
         uint64_t hi = segment->addr + ((uint64_t)i << p->page_shift);
         uint32_t block = dryi_paged_layout_block_at(
-            p, lo); /* holes begin at pages: it is the first there */
+            p, lo); /* holes begin at pages: this hole is the first block there */
         if (block == NONE || !dryi_paged_block_reserve(p, 2))
             return DRY_ERR_MEMORY;
         DRYI_ASSERT(p->blocks[block].state == BLOCK_HOLE);
@@ -308,8 +319,8 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
 }
 
 /*
- * The layout's pages under it; of all others of the default pool's large ones, what is beyond
- * the peak of live bytes goes to the device.
+ * Bring the layout's missing pages under it. Release other pages of the default pool's large arena,
+ * at most as many as exceed the peak of allocated and pending bytes.
  */
 static enum dry_status
 move_pages(struct dryi_paged *p, const struct needs *needs)
@@ -356,10 +367,10 @@ bring_pages(struct dryi_paged *p)
 
 /* --- the layout ----------------------------------------------------------------------------- */
 
-#define MET_SHARE 64 /* of a period's blocks may lie where something else does by now */
+#define MET_SHARE 64 /* one in so many packed blocks may meet something else by now */
 #define MET_SPARE 4
 
-/* What the packing was made for is there still, and nearly nothing is in its way. */
+/* Is the segment of the packing still there, with nearly nothing in the packing's way? */
 static bool
 is_valid(struct dryi_paged *p)
 {
@@ -376,7 +387,10 @@ is_valid(struct dryi_paged *p)
     return met <= dryi_forecast_get_period(p->forecast) / MET_SHARE + MET_SPARE;
 }
 
-/* A layout of this segment begins, without steps; false: there is no memory. */
+/*
+ * Begin a layout of this segment, without steps, unless the last layout lies there. False: no
+ * memory.
+ */
 static bool
 begin_layout(struct dryi_paged *p, uint32_t segment)
 {
@@ -386,7 +400,10 @@ begin_layout(struct dryi_paged *p, uint32_t segment)
     return dryi_paged_layout_index(p, segment);
 }
 
-/* Whatever fails on the way: there is no layout then, and the rest is as sound as before. */
+/*
+ * Make the packing the layout. False: something failed; there is no layout then, and all else is as
+ * sound as before.
+ */
 static bool
 adopt(struct dryi_paged *p)
 {
@@ -404,7 +421,10 @@ adopt(struct dryi_paged *p)
     return dryi_paged_parking_begin(p, info.period) && bring_pages(p);
 }
 
-/* False: there will be none for this period. */
+/*
+ * Make a job, and do it at once if nobody takes jobs. False: there will be no layout for this
+ * period.
+ */
 static bool
 request_job(struct dryi_paged *p)
 {
@@ -427,8 +447,8 @@ dryi_paged_layout_make(struct dryi_paged *p)
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct packing *packing = &p->packing;
     if (p->requests < p->layout_earliest || packing->state == JOB_OUT)
-        return;               /* it is known still when it begins anew */
-    dryi_paged_unpark_all(p); /* what is taken is packed around */
+        return;               /* the period is still there when it begins anew */
+    dryi_paged_unpark_all(p); /* the job packs around all that is taken */
     if (packing->state != JOB_NONE && !dryi_packing_job_is_of(packing->job, p->forecast))
         end_job(p);
     if (packing->state == JOB_IS_BACK && !is_valid(p)) {

@@ -2,16 +2,17 @@
 #ifndef DRYI_PLACE_PAGED_ADOPT_H
 #define DRYI_PLACE_PAGED_ADOPT_H
 
-/* How a packing of the forecast's period becomes the layout. */
+/* Adoption: a packing of the forecast's period becomes the layout. */
 
 #include "place/paged/record/paged_state.h"
 
 /*
- * At the begin of a period without a layout: make a packing job, or adopt its packing. The streams
- * are waited for then, pages move, and what nothing needs goes back to the device.
+ * Make a packing job, or adopt its packing as the layout. An adoption waits for the streams, moves
+ * pages, and gives pages that nothing needs back to the device. Requires that a period without a
+ * layout begins.
  */
 DRYI_NOINLINE void dryi_paged_layout_make(struct dryi_paged *p);
-/* End the job, unless somebody has it. */
+/* End the job, unless a taker has it. */
 void dryi_paged_packing_finish(struct dryi_paged *p);
 /* The ops of place.h. */
 struct dryi_packing_job *dryi_paged_take_job(void *self);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Layouts: a period's requests go where an offline packing has them.
+ * Expected requests go where the layout, an offline packing of their period, has them.
  *
  * A layout lies in one segment, at addresses where something is free at the time or will be. Each
- * hint is held against the blocks that are there: whatever the forecast say, a request gets
- * nothing but free memory that its stream may have.
+ * hint is held against the blocks that are there. A request gets nothing but free memory that its
+ * stream may have, whatever the forecast says.
  */
 
 #include "place/paged/paged_expect.h"
@@ -19,10 +19,13 @@
 #include "place/paged/record/paged_index.h"
 #include "place/paged/record/paged_park.h"
 
-#define PARTS_MAX 32 /* blocks that a packed one is put together from */
+#define PARTS_MAX 32 /* blocks that one packed block is put together from */
 #define WAITS_SPARE 4
 
-/* So many waits a period as there are places that need one, and a few more. */
+/*
+ * May one more wait be put in? A period has as many waits as ranges that go from stream to stream,
+ * and a few more.
+ */
 static bool
 may_wait(struct dryi_paged *p)
 {
@@ -36,17 +39,20 @@ may_wait(struct dryi_paged *p)
     return layout->waits < layout->handed + WAITS_SPARE;
 }
 
-/* A range of the layout's, and what lies there. */
+/* A range of the layout, and what lies there. */
 struct range {
     struct spot spot;
-    /* Blocks of other streams that can be waited for: each stream's newest epoch. */
+    /* Other streams with blocks there that can be waited for, and the newest epoch of each. */
     uint32_t streams[DRYI_PACKING_STREAMS_MAX];
     uint64_t epochs[DRYI_PACKING_STREAMS_MAX];
     uint32_t stream_count;
-    uint32_t parked; /* a block that waits for its successor, and is in the way; NONE */
+    uint32_t parked; /* a parked block that is in the way; NONE */
 };
 
-/* False: it is not of a stream that can be waited for. */
+/*
+ * Note that the range needs a wait for this block. False: the block is of no stream, or the range
+ * has too many streams.
+ */
 static bool
 note_wait(const struct dryi_paged *p, const struct block *b, struct range *range)
 {
@@ -67,7 +73,10 @@ note_wait(const struct dryi_paged *p, const struct block *b, struct range *range
     return true;
 }
 
-/* Is all of the range free for the request, or free for it after a wait? */
+/*
+ * Is all of the range free for the request, or free for it after a wait? *range says what lies
+ * there.
+ */
 static bool
 can_lie(const struct dryi_paged *p, const struct request *r, uint64_t addr,
         struct range *range)
@@ -104,8 +113,8 @@ is_free_now(const struct dryi_paged *p, const struct request *r, uint64_t addr,
 }
 
 /*
- * As can_lie(), but that what waits for its successor in the range does so no more: the program is not
- * as expected.
+ * Do as can_lie(), but unpark the parked blocks that are in the way: the program is not as
+ * expected.
  */
 static bool
 make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
@@ -119,7 +128,10 @@ make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
     return true;
 }
 
-/* What the range needs that is not over: the request's stream comes behind it. */
+/*
+ * Let the request's stream wait for all uses in the range that are not complete. False: the stream
+ * may not wait, or cannot.
+ */
 static bool
 wait_for(struct dryi_paged *p, const struct request *r, const struct range *range)
 {
@@ -139,7 +151,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
     return true;
 }
 
-/* At the address; NONE: it cannot lie there. */
+/* Take a block at the address. NONE: the request cannot lie there. */
 DRYI_NOINLINE static uint32_t
 take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 {
@@ -160,7 +172,7 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
     return dryi_paged_spot_take(p, r, spot, &block) == DRY_OK ? block : NONE;
 }
 
-/* What waits for this very request, else what lies there. */
+/* Take the block that is parked for this very request, else what lies in the hint's range. NONE. */
 static uint32_t
 take_forecast(struct dryi_paged *p, const struct request *r, const struct dryi_hint *hint)
 {
@@ -192,7 +204,7 @@ dryi_paged_take_expected(struct dryi_paged *p, struct request *r)
     r->has_ticket = true;
     r->ticket = hint.ticket;
     r->successor = NONE;
-    /* The best fit for what the layout does not expect may be among what waits. */
+    /* The best fit for a request that the layout does not expect may be parked. */
     if (hint.step == DRYI_STEP_NONE && p->layout.parked_count > 0)
         dryi_paged_unpark_all(p);
     if (hint.offset == DRYI_HINT_NONE)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a miss does, from the cheap to the dear: other streams' blocks, pages of ours, new
- * pages under the budget, pages from under free blocks, a wait put into a stream, new pages
- * beyond the budget; and when device or limit refuse, everything that can be waited for.
+ * A miss tries the cheap ways first: blocks of other streams, pages of the stock, new pages under
+ * the budget, pages from under free blocks. The dear ways follow: a wait put into a stream, and new
+ * pages beyond the budget. When the device or the limit refuses, a miss waits for everything that
+ * can be waited for.
  */
 
 #include "place/paged/paged_ladder.h"
@@ -26,13 +27,13 @@
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-#define SPARE_PAGES 2 /* the last one of either arena, however small the program */
+#define SPARE_PAGES 2 /* the last page of each arena, however small the program is */
 
 #define AHEAD_LEAST (256 * DRYI_MIB)
 
 /*
- * A host that runs far ahead of its streams has ever more pending. Accepted is as much as ever
- * was allocated, and a little for a program that has hardly begun.
+ * Return how many pending bytes are accepted: as many as ever were allocated, and a little for a
+ * program that has hardly begun. A host that runs far ahead of its streams has ever more pending.
  */
 static uint64_t
 pending_accepted(const struct dryi_paged *p)
@@ -42,8 +43,8 @@ pending_accepted(const struct dryi_paged *p)
 }
 
 /*
- * Is one page more within the budget, with the request alive? What is pending now may be over
- * before the request is served.
+ * Is one more page within the budget, with the request alive? The live bytes leave out pending
+ * blocks, whose uses may be complete before the request is served.
  */
 static bool
 is_in_budget(const struct dryi_paged *p, const struct request *r)
@@ -59,16 +60,19 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
            reserved <= most + SPARE_PAGES * p->page_bytes;
 }
 
-/* How far a request goes for its pages. */
+/* How far a miss goes for its pages. */
 enum rung {
-    RUNG_TIGHT, /* those of blocks whose uses are complete, where memory is short */
-    RUNG_BUDGET, /* new ones under the budget, and those of blocks whose uses are complete */
-    RUNG_WAIT, /* those that can be waited for, and new ones beyond the budget */
-    RUNG_ALL,  /* all there are */
-    RUNG_LAST, /* and those of pools that give theirs before an OOM */
+    RUNG_TIGHT,  /* pages under free blocks, waited for if need be; memory is short */
+    RUNG_BUDGET, /* new pages in the budget, and pages under blocks with complete uses */
+    RUNG_WAIT,   /* and pages that can be waited for, and new ones beyond the budget */
+    RUNG_ALL,    /* all pages there are */
+    RUNG_LAST,   /* and the pages of pools that give them before an OOM */
 };
 
-/* New ones; NO_SPACE is no failure yet. */
+/*
+ * Create pages until the stock holds `want`; without `any`, within the budget alone. NO_SPACE is no
+ * failure yet, and becomes OK.
+ */
 static enum dry_status
 create_pages(struct dryi_paged *p, const struct request *r, uint64_t want, bool any)
 {
@@ -85,7 +89,7 @@ is_short(const struct dryi_paged *p, uint64_t want)
     return p->stock_count < want;
 }
 
-/* Pages from under free blocks; none in [keep_lo, keep_hi) of the spot. */
+/* Reclaim the pages that a spot needs from under free blocks, but not from the spot itself. */
 static enum dry_status
 reclaim_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
                   enum reclaim_effort effort)
@@ -94,7 +98,10 @@ reclaim_pages_for(struct dryi_paged *p, const struct request *r, const struct sp
                               page_ceil(p, spot->addr + r->bytes), effort);
 }
 
-/* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
+/*
+ * Bring as many pages into the stock as the spot needs. *moved is set if blocks may have changed on
+ * the way. NO_SPACE: the rung has too few pages.
+ */
 static enum dry_status
 get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot,
           enum rung rung, bool *moved)
@@ -130,7 +137,10 @@ dryi_paged_fund(struct dryi_paged *p, const struct request *r, const struct spot
     return get_pages(p, r, spot, RUNG_BUDGET, moved);
 }
 
-/* NO_SPACE: the device has no addresses for it, whatever may be given back now. */
+/*
+ * Reserve a segment for the request. NO_SPACE: the device has no addresses left, even after all was
+ * given back that the rung allows.
+ */
 static enum dry_status
 reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
 {
@@ -149,8 +159,9 @@ reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
 #define ATTEMPT_MAX 8
 
 /*
- * By mapping pages. What was found is looked for anew when blocks have changed meanwhile; on the
- * upper rungs as long as need be, for each turn but the last reserves addresses or brings pages.
+ * Take a block by mapping pages. The search for a spot begins anew when blocks have changed
+ * meanwhile. RUNG_ALL and RUNG_LAST search as long as need be, for each turn but the last reserves
+ * addresses or brings pages.
  */
 static enum dry_status
 take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
@@ -177,7 +188,7 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
             return dryi_paged_spot_take(p, r, &spot, block);
         if (rung == RUNG_TIGHT)
             continue;
-        *block = dryi_paged_take_own(p, r); /* waiting may have freed what is enough */
+        *block = dryi_paged_take_own(p, r); /* the wait may have freed enough */
         if (*block != NONE)
             return DRY_OK;
     }
@@ -188,7 +199,7 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
 
 #define SEGMENT_STEP (2 * DRYI_MIB)
 #define SEGMENT_LEAST (20 * DRYI_MIB)
-#define SEGMENT_OWN (10 * DRYI_MIB) /* from here a request gets its own */
+#define SEGMENT_OWN (10 * DRYI_MIB) /* a request of this size gets its own segment */
 
 static enum dry_status
 take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
@@ -221,7 +232,7 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
 
 /* --- before an OOM ------------------------------------------------------------------------ */
 
-/* From free memory, which may lie in blocks side by side, of several free lists. */
+/* Take the request from free memory, which may lie in blocks side by side, of several lists. */
 static uint32_t
 take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind)
 {
@@ -236,7 +247,7 @@ take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind
     return dryi_note_hindered(&p->hindered, status) == DRY_OK ? block : NONE;
 }
 
-/* Any free memory of its arena that the request may have: what bounded looks miss, too. */
+/* Take any free memory of the arena that the request may have, also what bounded searches miss. */
 static uint32_t
 take_any(struct dryi_paged *p, const struct request *r)
 {
@@ -244,7 +255,10 @@ take_any(struct dryi_paged *p, const struct request *r)
     return block == NONE ? take_joined(p, r, SEARCH_FREE) : block;
 }
 
-/* Without making a free list, which pools that lend nothing would all get. */
+/*
+ * Does the arena have a free block? No list is made here, for all pools that lend nothing would get
+ * one.
+ */
 static bool
 has_free(const struct dryi_paged *p, uint32_t arena)
 {
@@ -255,7 +269,7 @@ has_free(const struct dryi_paged *p, uint32_t arena)
     return any;
 }
 
-/* Free blocks of private pools that serve others then. */
+/* Take a free block of a private pool that lends its blocks before an OOM. */
 static uint32_t
 take_lent(struct dryi_paged *p, const struct request *r)
 {
@@ -279,7 +293,7 @@ take_lent(struct dryi_paged *p, const struct request *r)
     return NONE;
 }
 
-/* Whatever free block there is, of this pool or lent. */
+/* Take any free block that is left, of the request's pool or lent by another. */
 static uint32_t
 take_left(struct dryi_paged *p, const struct request *r)
 {
@@ -288,15 +302,15 @@ take_left(struct dryi_paged *p, const struct request *r)
 }
 
 /*
- * What can be waited for, oldest first and until it is enough. Each look goes over all blocks:
- * it comes after twice as many waits as the last, or many events times many blocks would stand
- * before an OOM.
+ * Wait for events, the oldest first, until there is a block for the request. A sweep goes over all
+ * blocks, so each sweep comes after twice as many waits as the last. Otherwise many events times
+ * many blocks would stand before an OOM.
  */
 static uint32_t
 take_waited(struct dryi_paged *p, const struct request *r)
 {
     uint32_t skipped = NONE, block = NONE;
-    (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
+    (void)dryi_paged_mark_all(p); /* blocks that get no event stay where they are */
     for (uint64_t waits = 1; block == NONE && dryi_paged_wait_oldest(p, &skipped);
          waits++) {
         if (!dryi_is_power_of_two(waits))
@@ -308,20 +322,20 @@ take_waited(struct dryi_paged *p, const struct request *r)
 }
 
 /*
- * Everything that can be waited for; then all there is, looked through thoroughly. After a
- * failure nothing is left that another try could use, unless it was hindered.
+ * Wait for everything that can be waited for, then search all memory thoroughly. After a failure
+ * nothing is left that another try could use, unless the request was hindered.
  */
 static enum dry_status
 climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
     p->retries++;
-    p->hindered = DRY_OK; /* what was refused so far is asked for again */
+    p->hindered = DRY_OK; /* all that was refused so far is asked for again */
     dryi_paged_release_held(p);
     dryi_paged_flush(p);
     *block = dryi_paged_take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
-    /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
+    /* Two rounds: blocks that the first round frees have an epoch of their own stream after it. */
     for (int round = 0; round < 2 && *block == NONE; round++)
         *block = take_waited(p, r);
     if (*block != NONE)
@@ -333,11 +347,11 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     enum dry_status status = take_new(p, r, RUNG_ALL, block);
     if (status != DRY_ERR_NO_SPACE)
         return status;
-    *block = take_left(p, r); /* before pools that lend blocks lose them */
+    *block = take_left(p, r); /* pools that lend blocks lose them below */
     return *block != NONE ? DRY_OK : take_new(p, r, RUNG_LAST, block);
 }
 
-/* Without a page, and without waiting for anything. */
+/* Take free memory without one more page, and without a wait. */
 static uint32_t
 take_at_hand(struct dryi_paged *p, const struct request *r)
 {
@@ -348,17 +362,17 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         block = dryi_paged_take_own(p, r);
     if (block == NONE)
         block = dryi_paged_take_passed(p, r);
-    /* What a captured stream freed stays beside what is complete: this is what may be both. */
+    /* Blocks freed by a captured stream stay apart from complete ones: a request may span both. */
     if (block == NONE && dryi_paged_is_captured(p, r->stream))
         block = take_joined(p, r, SEARCH_JOINED);
     return block;
 }
 
-#define AHEAD_MAX 32 /* events waited for */
+#define AHEAD_MAX 32 /* events that one request waits for */
 
 /*
- * Too much is pending, and the request is beyond the budget: the host is held back until the
- * oldest events are complete.
+ * Hold the host back until the oldest events are complete, if too much is pending; then take a free
+ * block. Requires that the request is beyond the budget.
  */
 static uint32_t
 take_held_back(struct dryi_paged *p, const struct request *r)
@@ -373,7 +387,7 @@ take_held_back(struct dryi_paged *p, const struct request *r)
     return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
 }
 
-/* What lies on stream caches, before more is reserved than the budget has. */
+/* Take a block of what lies on caches, before more is reserved than the budget allows. */
 static uint32_t
 take_flushed(struct dryi_paged *p, const struct request *r)
 {
@@ -383,7 +397,7 @@ take_flushed(struct dryi_paged *p, const struct request *r)
                                                            : NONE;
 }
 
-/* Nothing under the budget: the host waits, or a stream, or more is reserved. */
+/* Serve a miss beyond the budget: the host waits, or a stream does, or more is reserved. */
 static enum dry_status
 climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
@@ -398,7 +412,7 @@ climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *blo
     if (p->conf.reuse_waiting) {
         status = dryi_paged_take_waiting(p, r, block);
         if (status == DRY_ERR_SYSTEM)
-            status = DRY_ERR_NO_SPACE; /* the ladder goes on without it */
+            status = DRY_ERR_NO_SPACE; /* the ladder goes on without a wait */
     }
     if (status == DRY_ERR_NO_SPACE)
         status = take_new(p, r, RUNG_WAIT, block);
@@ -412,7 +426,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
     DRYI_ASSERT_SLOW(r->bytes % GRAIN == 0 && p->lists[r->list]->arena == r->arena);
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    /* Beyond the limit there may still be a block from before it was lowered. */
+    /* A block from before the limit was lowered may be larger than the limit. */
     if ((r->bytes > p->limit_bytes || r->bytes > p->device_total) &&
         r->bytes > stat_all(p, STAT_RESERVED_BYTES))
         return DRY_ERR_NO_SPACE;
@@ -441,8 +455,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 }
 
 /*
- * Small blocks need a page of their own, and there may be none where large holes still are; and
- * addresses of their own.
+ * Small blocks need pages and addresses of their own, which may run out while the large arena still
+ * has room.
  */
 enum dry_status
 dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)

@@ -2,7 +2,7 @@
 #ifndef DRYI_PLACE_PAGED_LADDER_H
 #define DRYI_PLACE_PAGED_LADDER_H
 
-/* What a miss does, from the cheap to the dear. */
+/* The ladder: the ways to serve a miss, from the cheap to the dear. */
 
 #include "base/ablate.h"
 #include "place/paged/record/paged_state.h"
@@ -18,13 +18,19 @@ dryi_paged_is_tight(const struct dryi_paged *p)
            reserved - live < reserved / TIGHT_SHARE;
 }
 
-/* Find a block of r->bytes, on no list, for a request that no list had. */
+/* Find a block of r->bytes for a request that no list could serve. *block is on no list. */
 DRYI_NOINLINE enum dry_status dryi_paged_climb(struct dryi_paged *p,
                                                const struct request *r, uint32_t *block);
-/* After that failed for a small request: try as the least that large requests ask for; so is `r`. */
+/*
+ * Serve a small request, after dryi_paged_climb() failed, as the smallest large one. On success *r
+ * is that large request.
+ */
 enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
                                        uint32_t *block);
-/* Bring the pages of a spot into stock, within the budget. *moved: blocks have changed. */
+/*
+ * Bring the pages that a spot needs into the stock, within the budget. *moved is set if blocks may
+ * have changed. NO_SPACE: there are too few pages.
+ */
 enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
                                 const struct spot *spot, bool *moved);
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where pages would do most good.
+ * The search for a spot says where pages would do most good.
  *
- * Holes and the free blocks beside them are runs in which a request can lie once pages are
- * under it. A run costs as many pages as its holes do under the request; at its edges the
- * request shares pages with its neighbours. The candidates are runs around free blocks that
- * hold what is left of the request beyond whole pages, around holes of about its size, and
- * the fresh addresses at the end; the one with the fewest pages wins. Before an OOM all runs are
- * candidates, however long: if pages could be had for any spot, they can for the one found then.
+ * Holes and the free blocks next to them are runs. A request can lie in a run once pages are under
+ * the request. A run costs as many pages as its holes do under the request. The request shares
+ * pages with its neighbours at its edges.
+ *
+ * A bounded search tries runs around free blocks that hold what is left of the request beyond whole
+ * pages. The search also tries runs around holes of about the size of the request, and the fresh
+ * addresses at the end. The run with the fewest pages wins.
+ *
+ * All runs are tried before an OOM, however long they are. If pages can be had for any spot, they
+ * can be had for the spot found then.
  */
 
 #include "place/paged/paged_spot.h"
@@ -21,7 +25,7 @@
 #include "place/paged/record/paged_event.h"
 #include "place/paged/record/paged_page.h"
 
-#define REACH 16 /* blocks a run extends to either side, but before an OOM */
+#define REACH 16 /* blocks that a run extends to either side; before an OOM all */
 #define SEED_MAX 32
 
 #define RUN_MAX (2 * REACH + 1)
@@ -33,16 +37,16 @@ struct run {
     struct run_part *parts;
 };
 
-#define TRIED_COUNT 128u /* a power of two, more than a bounded search tries */
+#define TRIED_COUNT 128u /* a power of two, above the runs that a bounded search tries */
 
-/* What a search holds: the request, and the best so far (block NONE: nothing yet). */
+/* A search: the request, and the best spot so far (its block is NONE: there is no spot yet). */
 struct search {
     const struct dryi_paged *p;
     const struct request *r;
     enum search_kind kind;
-    bool maps;              /* into holes */
+    bool maps;              /* holes may be part of a run */
     bool gives;             /* pages of this arena may go elsewhere */
-    struct run_part *parts; /* room for so many */
+    struct run_part *parts; /* room for part_max of them */
     size_t part_max;
     struct spot best;
     uint32_t tried[TRIED_COUNT]; /* first blocks of runs, hashed; NIL: none */
@@ -62,7 +66,7 @@ is_part_of_run(const struct search *search, uint32_t block)
            (b->list == list || dryi_paged_is_usable(p, list, b));
 }
 
-/* The neighbours of a block, whatever divider is between. */
+/* Return the block before, or behind, this one; a divider between them is skipped. */
 static uint32_t
 block_before(const struct dryi_paged *p, uint32_t block)
 {
@@ -80,8 +84,8 @@ block_behind(const struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * Can pages of a free block lie elsewhere? Before an OOM all that can be waited for was: what is
- * not over then stays where it is.
+ * Can pages of a free block lie elsewhere? Searches before an OOM come after all waits: a block
+ * whose uses are not complete then stays where it is.
  */
 static bool
 is_movable(const struct search *search, const struct block *b)
@@ -112,7 +116,7 @@ make_part(const struct search *search, uint32_t block)
     return part;
 }
 
-/* Of a run that was measured; most of those are not worth it. */
+/* Make the parts of a run that was measured. Most measured runs are not worth their parts. */
 static void
 make_parts(const struct search *search, struct run *run)
 {
@@ -128,7 +132,7 @@ make_parts(const struct search *search, struct run *run)
     }
 }
 
-/* Where the run around a block begins. */
+/* Return the first block of the run around a block. */
 static uint32_t
 first_of_run(const struct search *search, uint32_t seed)
 {
@@ -143,7 +147,10 @@ first_of_run(const struct search *search, uint32_t seed)
     return first;
 }
 
-/* Most blocks of a run lead to the same one: it is tried once, as far as that is remembered. */
+/*
+ * Note a run by its first block. True: the run is new, as far as runs are remembered. Most blocks
+ * of a run lead to the same first block, so each run is tried once.
+ */
 static bool
 is_new_run(struct search *search, uint32_t first)
 {
@@ -171,14 +178,17 @@ measure_run(const struct search *search, uint32_t first, struct run *run)
 }
 
 /*
- * Where the last spot lay: the parts of its begin, and of its first and last page. Spots come in
- * order, so that the parts of the next are there or further on.
+ * The parts where the last spot lay: those of its begin, its first page and its last page. Spots
+ * come in order, so the parts of the next spot are there or further on.
  */
 struct cursor {
     uint32_t addr, lo, hi;
 };
 
-/* The last part that begins at or below the address; the first of what is below all. */
+/*
+ * Return the last part that begins at or below the address; the first part if the address is below
+ * all.
+ */
 static const struct run_part *
 find_part(const struct run *run, uint32_t *at, uint64_t addr)
 {
@@ -188,7 +198,10 @@ find_part(const struct run *run, uint32_t *at, uint64_t addr)
     return &run->parts[*at];
 }
 
-/* Bytes of holes, and of pages that could lie elsewhere, below the address. */
+/*
+ * Count the bytes below the address that are of holes, and of pages that could lie elsewhere.
+ * `part`: what find_part() returns for the address.
+ */
 static void
 count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
             uint64_t *movable)
@@ -199,14 +212,17 @@ count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
     *movable = part->movable + (part->is_hole ? 0 : here);
 }
 
-/* What counts first in a search. */
+/* Return the pages of a spot that count first in a search. */
 static uint64_t
 pages_of(const struct spot *spot, enum search_kind kind)
 {
     return kind == SEARCH_FRESH ? spot->fresh : spot->cost;
 }
 
-/* Its pages, and if those are not too many the rest, but for the block. False: they are. */
+/*
+ * Measure the pages of a spot and, if they are not too many, all else but its block. False: its
+ * pages are more than those of the best spot so far.
+ */
 static bool
 measure_spot(const struct search *search, const struct run *run, struct cursor *cursor,
              struct spot *spot)
@@ -260,7 +276,10 @@ try_spot(struct search *search, const struct run *run, struct cursor *cursor,
     search->best = spot;
 }
 
-/* What of the request finds no room in the run's free blocks needs pages wherever it lies. */
+/*
+ * May a spot of the run be better? Bytes that find no room in the run's free blocks need pages,
+ * wherever the request lies.
+ */
 static bool
 may_be_better(const struct search *search, const struct run *run)
 {
@@ -281,9 +300,10 @@ try_before(struct search *search, const struct run *run, struct cursor *cursor,
 }
 
 /*
- * Right behind and right before what bounds a part; but not at the end of a segment that is a hole,
- * where the request would be far from all others. Before an OOM the same of its whole pages: a spot
- * whose ends lie between such bounds costs as much at one of them.
+ * Try the spots right behind and right before the bounds of a part. A hole at the end of a segment
+ * is not tried from its end: the request would lie far from all other blocks there. Searches before
+ * an OOM try the bounds of the whole pages of the part, too. A spot whose ends lie between such
+ * bounds costs as much at one of them.
  */
 static void
 try_part(struct search *search, const struct run *run, const struct run_part *part,
@@ -317,7 +337,10 @@ try_run(struct search *search, uint32_t seed)
         try_part(search, &run, &run.parts[i], &behind, &before);
 }
 
-/* Blocks of a free list from a size upwards: free ones only where a hole is beside them. */
+/*
+ * Try blocks of a list, from a size upwards. SEARCH_FRESH tries a free block only if a hole is next
+ * to it.
+ */
 static void
 try_list(struct search *search, uint32_t list, uint64_t size)
 {
@@ -338,7 +361,7 @@ try_list(struct search *search, uint32_t list, uint64_t size)
     }
 }
 
-/* Behind the run that begins there. */
+/* Return the block behind the run that begins there. *count: the blocks of the run. */
 static uint32_t
 skip_run(const struct search *search, uint32_t first, size_t *count)
 {
@@ -348,7 +371,7 @@ skip_run(const struct search *search, uint32_t first, size_t *count)
     return at;
 }
 
-/* The first block of the next run, from this one on; NONE. */
+/* Return the first block of the next run, from this block on; NONE. */
 static uint32_t
 next_run(const struct search *search, uint32_t at)
 {
@@ -357,7 +380,7 @@ next_run(const struct search *search, uint32_t at)
     return at;
 }
 
-/* The blocks of the longest run. */
+/* Return how many blocks the longest run has. */
 static size_t
 measure_longest(const struct search *search)
 {
@@ -374,7 +397,7 @@ measure_longest(const struct search *search)
     return longest;
 }
 
-/* Every run, whole. */
+/* Try every run, whole. */
 static enum dry_status
 try_all(struct dryi_paged *p, struct search *search)
 {
@@ -396,8 +419,9 @@ try_all(struct dryi_paged *p, struct search *search)
 }
 
 /*
- * What the bounded look did not come to: a hole that is sure to do, of the size's own bin if it is
- * among the newest there, as a segment is that was just reserved for the request.
+ * Try a hole that is sure to do, for the bounded search may not have come to one. The hole is of
+ * the size's own bin if it is among the newest there, else of a bin above. A segment that was just
+ * reserved for the request is among the newest.
  */
 static void
 try_sure(struct search *search, uint32_t holes)
@@ -417,14 +441,14 @@ try_sure(struct search *search, uint32_t holes)
         try_run(search, s->heads[above]);
 }
 
-/* What is likely to be good, bounded. */
+/* Try a bounded number of runs that are likely to be good. */
 static void
 try_some(struct search *search)
 {
     const struct dryi_paged *p = search->p;
     const struct request *r = search->r;
     const struct arena *arena = &p->arenas[r->arena];
-    if (search->kind == SEARCH_JOINED) { /* of two blocks, one is half of it */
+    if (search->kind == SEARCH_JOINED) { /* one of two blocks is half of it */
         try_list(search, r->list, r->bytes / 2);
         try_list(search, arena->shared, r->bytes / 2);
         return;
@@ -466,7 +490,7 @@ dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_
 
 /* --- taking ------------------------------------------------------------------------------- */
 
-/* Pages under every hole of the range; *block: the one that holds its begin then. */
+/* Map pages under every hole of the spot. *block: the block that holds the spot's begin then. */
 static enum dry_status
 fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
      uint32_t *block)
@@ -490,7 +514,10 @@ fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
     return DRY_OK;
 }
 
-/* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for stream caches. */
+/*
+ * Return how many blocks the spot has, each of which may be cut at both ends. The count is RUN_MAX
+ * at least, and seldom more: caches use the records that are left.
+ */
 static uint32_t
 count_parts(const struct dryi_paged *p, const struct spot *spot, uint64_t end)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The place as a snapshot sees it: each mapped run of a segment is a segment. Free neighbours
- * are one block there, whatever free lists they lie on. Streams share segments: all of them are
- * the default stream's, here and where they are told.
+ * The place as a snapshot sees it: each mapped run of a segment is a segment. Free neighbours are
+ * one block there, whatever lists they lie on. Streams share segments, so all segments are the
+ * default stream's, here and in what observers are told.
  */
 
 #include "place/paged/paged_view.h"
@@ -36,7 +36,7 @@ dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info 
     };
 }
 
-/* What a walk needs: the caller's, and room for the blocks of the longest segment. */
+/* A walk: the caller's visitor, and room for the blocks of the longest mapped run. */
 struct walk {
     const struct dryi_paged *p;
     enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
@@ -95,7 +95,10 @@ walk_segment(struct walk *walk, const struct segment *segment)
     return status == DRY_OK && count > 0 ? visit_run(walk, segment, count) : status;
 }
 
-/* By address: segments are sorted, blocks of a segment are. */
+/*
+ * Visit all that is mapped by address. Segments are sorted for that; blocks of a segment are in
+ * order already.
+ */
 enum dry_status
 dryi_paged_walk(const void *self,
                 enum dry_status (*visit)(void *visitor,

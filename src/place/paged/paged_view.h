@@ -13,7 +13,7 @@ enum dry_status dryi_paged_walk(
     enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
                              const struct dryi_block_info *blocks, size_t count),
     void *visitor);
-/* paged_check.c */
+/* Walk all invariants (paged_check.c). FORMAT: *err says which is broken. */
 enum dry_status dryi_paged_check(const void *self, struct dry_error *err);
 
 #endif
