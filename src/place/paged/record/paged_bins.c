@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Bins: the free blocks of a list by size, in 32 octaves of 32 bins, two words of bits leading to the
- * first that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). Unlike there a
- * request is not rounded up to the next bin: the first that fits of its own is taken, among a
- * bounded number of blocks.
+ * Bins: the free blocks of a list by size, in 32 octaves of 32 bins. Two words of bits lead to the
+ * first bin that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). A request is not
+ * rounded up to the next bin, as TLSF does. A request gets the first block of its own bin that
+ * fits, among a bounded number of blocks.
  */
 
 #include "place/paged/record/paged_bins.h"
@@ -38,9 +38,10 @@ is_listable(const struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
- * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
- * block's. Each free list has its own: other threads are at other free lists.
+ * Insert and remove have no branch. A block is the last of its bin as often as not, and a branch
+ * that is predicted wrongly costs more than all of this. A block without a neighbour writes to the
+ * record `end`, which is no block's. Each list has its own `end`, for other threads use other
+ * lists.
  */
 void
 dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
@@ -75,7 +76,7 @@ dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
     s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
 }
 
-/* The first block of at least this size, a bounded look. */
+/* Return the first block of at least `size` bytes, of SCAN_MAX looked at; NONE: there is none. */
 static uint32_t
 scan_bin(const struct dryi_paged *p, const struct free_list *s, uint32_t bin,
          uint64_t size)

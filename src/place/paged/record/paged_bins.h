@@ -24,13 +24,13 @@ static inline uint32_t
 bin_at_least(const struct free_list *s, uint32_t bin)
 {
     uint32_t octave = bin / 32;
-    if (octave >= OCTAVE_COUNT) /* of a request that no free list could hold */
+    if (octave >= OCTAVE_COUNT) /* the request is larger than any list could hold */
         return NONE;
     uint32_t bits = s->bins[octave] >> (bin % 32) << (bin % 32);
     uint32_t above = s->octaves & ~((UINT32_C(2) << octave) - 1);
     if ((bits | above) == 0)
         return NONE;
-    /* Which of them it is cannot be foretold: both are looked up. */
+    /* The processor cannot predict which of the two it is: look both up, without a branch. */
     uint32_t next = (uint32_t)__builtin_ctz(above | UINT32_C(1) << 31);
     uint32_t next_bits = s->bins[next];
     octave = bits == 0 ? next : octave;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Records of blocks: made, split, merged. Records are reserved before anything changes, and
- * merging only gives some back, so that a free never takes memory.
+ * Records of blocks: see paged_block.h. Merging only gives records back, so that a free never takes
+ * memory.
  */
 
 #include "place/paged/record/paged_block.h"
@@ -18,14 +18,14 @@
 
 _Static_assert(sizeof(struct block) == 64, "a record fills a line of the cache");
 
-/* How far into `memory` the first whole line begins. */
+/* Return the offset in `memory` at which the first whole cache line begins. */
 static size_t
 to_line(const unsigned char *memory)
 {
     return -(uintptr_t)memory & (sizeof(struct block) - 1);
 }
 
-/* Each record in a line of its own: what is asked for may begin anywhere in a line. */
+/* Make room for `count` records, each in a cache line. Allocated memory may begin inside a line. */
 bool
 dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
 {
@@ -207,9 +207,9 @@ dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
 /* --- links -------------------------------------------------------------------------- */
 
 /*
- * Nobody else changes this link of a block of the free list. What it led to a moment ago may be a
- * divider elsewhere by now, so it is read once more then; it cannot have become ours or a hole, for
- * that needs our stream cache.
+ * Is this link, of a block of `list`, changed only with the cache of `list`? The record that the
+ * link led to a moment ago may be a divider elsewhere by now, so the link is read once more then.
+ * The record cannot have become a hole or a block of `list`, for this needs the cache of `list`.
  */
 static bool
 is_link_ours(const struct dryi_paged *p, uint32_t list, const uint32_t *link)
@@ -236,7 +236,7 @@ dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
     const struct block *b = &p->blocks[block];
     if (!is_link_ours(p, b->list, &b->prev) || !is_link_ours(p, b->list, &b->next))
         return false;
-    /* Between two free ones it takes in the next one, too. */
+    /* A block between two free blocks merges the next, and changes the link behind that, too. */
     return !is_free(p, b->prev) || !is_free(p, b->next) ||
            is_link_ours(p, b->list, &p->blocks[b->next].next);
 }
@@ -244,8 +244,9 @@ dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
 /* --- merging ------------------------------------------------------------------------ */
 
 /*
- * Before a capture ends, nothing that its streams free meanwhile is complete: what is stays apart, and
- * may be another stream's, if there is any here.
+ * Must this block stay apart from complete blocks, because its stream is captured? No block that
+ * the stream frees is complete before the capture ends. A complete block, if it stays apart, may go
+ * to another stream, if the arena has any.
  */
 static bool
 waits_for_capture(const struct dryi_paged *p, const struct block *b)
@@ -256,8 +257,9 @@ waits_for_capture(const struct dryi_paged *p, const struct block *b)
 }
 
 /*
- * As may_merge, of blocks of two free lists: only when all uses of the other one are complete, for its
- * epoch means nothing on ours. While others are at their stream caches theirs is not ours to look at.
+ * Do as may_merge() for blocks of two lists. All uses of `o` must be complete, for its epoch means
+ * nothing on the list of `b`. While others use their caches, blocks of their lists are not looked
+ * at.
  */
 DRYI_NOINLINE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
@@ -276,7 +278,7 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
            !waits_for_capture(p, b);
 }
 
-/* May `b`, on no free list, take in its neighbour? */
+/* May `b`, which is on no list, be merged with its neighbour `other`? */
 static inline bool
 may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
 {
@@ -288,7 +290,7 @@ may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
     return o->state == b->state;
 }
 
-/* Off its free list; an epoch of another stream is complete. */
+/* Take `other`, which `b` merges, off its list. An epoch of another list is complete. */
 static void
 take_in(struct dryi_paged *p, const struct block *b, uint32_t other)
 {
@@ -297,7 +299,7 @@ take_in(struct dryi_paged *p, const struct block *b, uint32_t other)
         p->blocks[other].epoch = 0;
 }
 
-/* A free block on its free list has another size: it changes its bin only if it must. */
+/* Give a free block on its list another range. The block changes its bin only if it must. */
 static void
 resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
 {
@@ -322,7 +324,7 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint32_t first =
         dryi_paged_block_make(p, p->blocks[block].list, segment, before, addr, size);
-    if (before == NONE) { /* the maker knew of no next one */
+    if (before == NONE) { /* dryi_paged_block_make() linked no next block */
         block_set_next(&p->blocks[first], block);
         block_set_prev(&p->blocks[block], first);
     }
@@ -331,7 +333,7 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     return first;
 }
 
-/* The neighbour, which stays where it is on its free list, takes the block in. */
+/* Merge a block into its neighbour, which stays on its list. Return the neighbour. */
 static uint32_t
 grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
 {
@@ -355,7 +357,7 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     return other;
 }
 
-/* It and what it may merge with, whatever free lists that is on. */
+/* Merge a block with all that it may merge with, on any list. Return the result, listed. */
 DRYI_NOINLINE static uint32_t
 coalesce_all(struct dryi_paged *p, uint32_t block)
 {
@@ -376,7 +378,7 @@ coalesce_all(struct dryi_paged *p, uint32_t block)
     return block;
 }
 
-/* Neighbours of its own free list have none to merge with themselves: there is no more to see. */
+/* Look no further than the neighbours: those of the same list have nothing left to merge with. */
 uint32_t
 dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block)
 {

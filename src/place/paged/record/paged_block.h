@@ -53,7 +53,7 @@ void dryi_paged_records_refill(struct dryi_paged *p, struct free_list *s,
  */
 uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t list, uint32_t segment,
                                uint32_t after, uint64_t addr, uint64_t size);
-/* Drop the record of a block that is on no list and whose neighbours know each other. */
+/* Drop the record of a block. Requires that it is on no list and that its neighbours are linked. */
 void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
 /* Make a block, on no list, of all behind the first `size` bytes; return it. */
 uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stream caches: free blocks kept whole for the next request of their size, stacks by size of the
- * free lists of streams. A hit costs a record and no neighbours.
+ * Stream caches: free blocks that stay whole for the next request of their size. Each free list of
+ * a stream has stacks by size. A hit costs a record and no neighbours.
  *
- * The stacks of one stream of the default pool can be used beside the place while they are
- * shared (place.h says with what care). Then take and put write nothing of the place but the
- * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
- * frees; and the stream cache's own local statistics. Cut and merge write the blocks and bins of the stream cache's own
- * free lists, and take records from there. Beside the place they change no link to another free list's
- * block; with it, they do, and everybody's memory may be cut and merged.
+ * While caches are shared, a thread can use a cache of the default pool with the cache alone
+ * (place_cache.h says with what care). Take and put then write the blocks on the stacks and in use,
+ * but neither their size nor their neighbours. Apart from these, take and put write only the
+ * stream's record of its frees and the cache's local statistics. Cut and merge write the blocks and
+ * bins of the cache's own lists, and take records from these lists. Cut and merge change a link to
+ * a block of another list only when holding the place. The memory of the shared list may then be
+ * cut and merged, too.
  */
 
 #include "place/paged/record/paged_cache.h"
@@ -24,7 +25,7 @@
 
 /* --- stacks ------------------------------------------------------------------------------- */
 
-/* Of so many stacks, a bit of each, and what is wanted of each. */
+/* Return the words of `count` stacks: their tops, their bits, and what is wanted of large ones. */
 static size_t
 words_of(const struct free_list *s, size_t count)
 {
@@ -120,7 +121,7 @@ dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_lis
 
 /* --- flushing ----------------------------------------------------------------------------- */
 
-/* The newest block of a stack becomes ordinary free memory: how much there is then. */
+/* Coalesce the newest block of a stack. Return the bytes of the free block that results. */
 static uint64_t
 flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
@@ -134,8 +135,8 @@ flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 }
 
 /*
- * How far to go: until a block of `enough` bytes is there, over so many blocks at most; beside
- * the place, until one would be merged with what is not this stream cache's.
+ * How far a flush goes: until a block of `enough` bytes is there, and over `most` blocks at most.
+ * A flush with the cache alone also ends before a block that would merge with one of another cache.
  */
 struct flush {
     uint64_t enough;
@@ -144,7 +145,7 @@ struct flush {
     bool has_enough;
 };
 
-/* The stacks of one word of bits from `bit` on; true: it is the end. */
+/* Flush the stacks of one word of bits, from `bit` on. True: the flush ends here. */
 static bool
 flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
            struct flush *flush)
@@ -180,7 +181,7 @@ dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
     dryi_paged_flush_some(p, s, UINT32_MAX);
 }
 
-/* Small blocks of the wanted size and up first, large ones in no order. */
+/* Flush a list: small blocks of the wanted size and above first, large blocks in no order. */
 static void
 flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
 {

@@ -3,7 +3,7 @@
 #define DRYI_PLACE_PAGED_CACHE_H
 
 /*
- * A stream's cache as one thread sees it: free blocks kept whole on stacks, one for each size.
+ * A stream's cache as one thread sees it: free blocks that stay whole, on one stack for each size.
  * paged_cache_shared.h has what several threads do.
  */
 
@@ -20,7 +20,7 @@ stack_slot(const struct free_list *s, uint64_t bytes)
     return (size_t)grains;
 }
 
-/* Return what `wanted` says of a size that was asked for twice, with no other of its stack between. */
+/* Return what `wanted` says after two requests of a size, with no other of its stack between. */
 static inline uint32_t
 cache_wanted_again(uint64_t bytes)
 {
@@ -36,7 +36,7 @@ dryi_paged_cache_want(struct free_list *s, uint64_t bytes)
     *wanted = (*wanted | 1) == again ? again : again ^ 1;
 }
 
-/* Return the newest block of exactly this size, which stays where it is; NONE. */
+/* Return the newest block of exactly this size, which stays on its stack; NONE: there is none. */
 static inline uint32_t
 dryi_paged_cache_top(const struct dryi_paged *p, const struct free_list *s,
                      uint64_t bytes)
@@ -56,7 +56,7 @@ dryi_paged_cache_pop(struct dryi_paged *p, struct free_list *s, size_t slot)
     prefetch_block(p, next);
 }
 
-/* Take the newest block of exactly this size; NONE. */
+/* Take the newest block of exactly this size; NONE: there is none. */
 static inline uint32_t
 dryi_paged_cache_take_top(struct dryi_paged *p, struct free_list *s, uint64_t bytes)
 {
@@ -108,7 +108,7 @@ dryi_paged_cache_take_registered(struct dryi_paged *p, struct free_list *s, size
     return block;
 }
 
-/* Make stacks for a list. Without memory the list goes without. */
+/* Make stacks for a list. If memory runs out, the list has none. */
 void dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s);
 /* End the stacks of a list. */
 void dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s);
@@ -116,7 +116,7 @@ void dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s);
 void dryi_paged_caches_finish(struct dryi_paged *p);
 /* Note that the stacks of a list may have blocks: dryi_paged_flush() looks at them. */
 void dryi_paged_cache_note(struct dryi_paged *p, uint32_t list);
-/* Note that they have none. */
+/* Note that the stacks of a list have no blocks. */
 void dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s);
 /* Unregister the address of a free block, and tell the watcher. */
 void dryi_paged_cache_forget(struct dryi_paged *p, struct block *b);
@@ -129,11 +129,14 @@ void dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s);
 void dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most);
 /*
  * Coalesce cached blocks of a list until a free block of `bytes` is there, at most `most` of them.
- * Small ones of that size and above come first. True: one is there.
+ * Small blocks of that size and above come first. True: such a free block is there.
  */
 bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes,
                           uint32_t most);
-/* Do that with the cache alone: no block that merges with another cache's, FLUSH_MAX at most. */
+/*
+ * Do as dryi_paged_flush_for() with the cache alone: coalesce no block that would merge with one of
+ * another cache, and FLUSH_MAX blocks at most.
+ */
 bool dryi_paged_flush_beside(struct dryi_paged *p, uint32_t list, uint64_t bytes);
 /* Can this block of the list be coalesced with the cache alone? */
 bool dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_list *s,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Options as text: NAME:VALUE, separated by commas; blanks around either are dropped.
+ * Options are text: NAME:VALUE, separated by commas. Blanks around a name or a value are dropped.
  */
 
 #include <stddef.h>
@@ -49,7 +49,7 @@ read_bool(struct word word, bool *value)
 
 #define DIGITS_MAX 12
 
-/* Digits, and a fraction perhaps: "1.05". The same in every locale. */
+/* Read digits, and a fraction perhaps ("1.05"). The result is the same in every locale. */
 static bool
 read_decimal(struct word word, double *value)
 {
@@ -151,7 +151,7 @@ trim(const char *text, size_t length)
     return (struct word){text, length};
 }
 
-/* Up to a comma that stands in no brackets (PyTorch's tables have some). */
+/* Return the length up to a comma outside brackets (PyTorch's tables have commas inside). */
 static size_t
 option_length(const char *text, size_t length)
 {

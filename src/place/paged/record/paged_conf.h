@@ -12,21 +12,22 @@ struct dryi_paged_conf {
     bool reuse_ordered; /* cudaMemPoolReuseFollowEventDependencies; default on */
     bool reuse_passed;  /* cudaMemPoolReuseAllowOpportunistic; default on */
     bool reuse_waiting; /* cudaMemPoolReuseAllowInternalDependencies; default on */
-    bool remap;         /* default on; off: pages move to prevent an OOM alone */
-    bool plan;          /* default on; periods are learnt and packed, where pages move */
-    uint64_t
-        segment_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
+    bool remap;         /* default on; off: pages move only to prevent an OOM */
+    bool plan;          /* default on: periods are learnt and packed, if pages move */
+    /* Addresses that are reserved at once; default: the device's total, 1 GiB to 64 GiB. */
+    uint64_t segment_bytes;
     double per_process_memory_fraction; /* 1: no limit */
 };
 
 void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 
 /*
- * "budget:1.05,small_kb:64,segment_mb:65536,remap:True,plan:True,
- * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
- * per_process_memory_fraction:0.9". Options that `is_foreign` knows, another placement's, are
- * accepted and mean nothing here, but for "backend", which would promise something. Anything
- * else is ARGUMENT with the offset; *conf is unchanged then.
+ * Read options into *conf, such as "budget:1.05,small_kb:64,segment_mb:65536,remap:True,plan:True,
+ * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,per_process_memory_fraction:0.9".
+ *
+ * An option of another placement, which `is_foreign` tells, is accepted and means nothing here.
+ * "backend" is not accepted, because it would promise something. Anything else is ARGUMENT with the
+ * offset; *conf is unchanged then.
  */
 typedef bool dryi_option_name(const char *name, size_t length);
 DRY_CHECK_RESULT enum dry_status dryi_paged_conf_parse(const char *text, size_t length,

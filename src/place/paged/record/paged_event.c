@@ -3,10 +3,10 @@
 /*
  * Streams, epochs, events.
  *
- * A free block belongs to the epoch of its stream in which it was freed. An event ends an
- * epoch: when it has passed, everything freed in that epoch and before is complete, so one event
- * serves any number of frees, and as long as nobody but the stream itself wants the memory
- * there is none at all.
+ * A free block belongs to the epoch of its stream in which it was freed. An event ends an epoch.
+ * When the event is complete, so is everything freed in that epoch and before. Therefore one event
+ * serves any number of frees. No event is recorded as long as only the stream itself wants the
+ * memory.
  */
 
 #include "place/paged/record/paged_event.h"
@@ -104,7 +104,6 @@ unlink_use(struct dryi_paged *p, const struct use *u)
         p->uses[u->newer].older = u->older;
 }
 
-/* To the end of the queue of its stream; its event ends the stream's epoch. */
 void
 dryi_paged_use_queue(struct dryi_paged *p, uint32_t use)
 {
@@ -123,7 +122,7 @@ dryi_paged_use_queue(struct dryi_paged *p, uint32_t use)
     p->waiting_uses += u->block != NONE;
     if (!s->is_busy) {
         s->is_busy = true;
-        p->busy[p->busy_count++] = u->stream; /* one place a stream was reserved */
+        p->busy[p->busy_count++] = u->stream; /* room for each stream is reserved */
     }
 }
 
@@ -195,7 +194,7 @@ finish_first_use(struct dryi_paged *p, uint32_t stream)
         p->completed(p, u.block);
 }
 
-/* `most` of its events. */
+/* Finish the events of a stream that are complete, the oldest first and `most` at most. */
 static void
 observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
 {
@@ -205,7 +204,7 @@ observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
     while (most-- > 0 && s->first_use != NONE &&
            p->device.ops->event_query(p->device.self, p->uses[s->first_use].event)) {
         const struct use *u = &p->uses[s->first_use];
-        if (u->block != NONE) /* else it was our own */
+        if (u->block != NONE) /* the event is not our own */
             dryi_paged_tell_forecast(p, stream, DRYI_HINT_ANYBODY, u->epoch);
         finish_first_use(p, stream);
     }
@@ -251,7 +250,7 @@ dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped)
     return dryi_paged_wait(p, p->uses[use].stream, p->uses[use].epoch) == DRY_OK;
 }
 
-/* Streams without a queue leave the list here, not when their queue runs dry. */
+/* Observe busy streams in turns. A stream leaves the list here, not when its queue runs dry. */
 static void
 process_busy_streams(struct dryi_paged *p, uint32_t count, uint32_t most)
 {
@@ -294,5 +293,5 @@ dryi_paged_stream_progressed(void *self, uint64_t stream)
     if (!index || p->streams[*index].may_be_complete)
         return;
     p->streams[*index].may_be_complete = true;
-    p->progressed[p->progressed_count++] = *index; /* one place a stream was reserved */
+    p->progressed[p->progressed_count++] = *index; /* room for each stream is reserved */
 }

@@ -12,7 +12,7 @@
 #include "place/paged/record/paged_state.h"
 
 bool dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream);
-/* Is every use of this free block complete, as far as anybody has seen? */
+/* Is every use of this free block complete, as far as events were looked at? */
 bool dryi_paged_is_complete(const struct dryi_paged *p, const struct block *b);
 /* May the stream of `list` take this free block at once, without a word to the device? */
 bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list,

@@ -3,15 +3,16 @@
 /*
  * Blocks by their addresses.
  *
- * Whoever frees a block tells its address alone. Small blocks lie anywhere: a pool keeps a table
- * of them. Large ones are so long that at most one in use begins in each stretch of as many bytes as
- * the largest small block has: arrays of these stretches lead to it, without a hash, without a
- * search, and without a write when the block is freed, for what stands there is held against the
- * block's own record. Nothing is ever taken out.
+ * A caller that frees a block names its address alone. Small blocks lie anywhere: a pool has a
+ * table of their addresses. A stretch is no longer than the largest small block, so at most one
+ * large block in use begins in each stretch. Arrays of stretches lead to that block, without a hash
+ * and without a search. A free writes nothing there, for the block's own record tells whether the
+ * entry is still true. No entry is ever taken out.
  *
- * So it is for the segment that the default pool has had first; it is as large as the device, and
- * others are rare. Cost: 4 bytes of the process a stretch, by default of 64 KiB, where pages have
- * lain. Where there is no memory for them nothing is found, and tables do.
+ * The index covers the first segment of the default pool. This segment is as large as the device,
+ * and others are rare. The cost is 4 bytes of the process for each stretch, by default of 64 KiB,
+ * where pages have lain. If there is no memory for stretches, the index finds nothing
+ * there, and tables do.
  */
 
 #include "place/paged/record/paged_index.h"
@@ -22,7 +23,7 @@
 #include "base/memory.h"
 
 #define STRETCH_MIN                                                                      \
-    (UINT64_C(16) << 10) /* shorter ones would take more memory than tables */
+    (UINT64_C(16) << 10) /* shorter stretches would take more memory than tables */
 
 void
 dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment)
@@ -66,14 +67,14 @@ dryi_paged_index_finish(struct dryi_paged *p)
     *f = (struct address_index){.count = 0};
 }
 
-/* The stretch says who began there last; whether that is so now, the block does. */
+/* Ask the stretch which block began there last, and the block whether it begins there now. */
 uint32_t
 dryi_paged_find_used(const struct dryi_paged *p, uint64_t address)
 {
     const uint32_t *begun = dryi_paged_index_at(&p->index, address);
     if (!begun)
         return NIL;
-    const struct block *b = &p->blocks[*begun]; /* of NIL a dead one */
+    const struct block *b = &p->blocks[*begun]; /* the record of NIL is dead */
     bool is_it =
         b->addr == address && b->state == BLOCK_USED && b->address == ADDRESS_BY_INDEX;
     return is_it ? *begun : NIL;
@@ -112,7 +113,7 @@ clear_bit(const struct layout *layout, size_t at)
     }
 }
 
-/* The last page up to `at` in which a block begins; there is one: segments begin with a block. */
+/* Return the last page up to `at` in which a block begins. A segment always begins with a block. */
 static size_t
 find_page(const struct layout *layout, size_t at)
 {
@@ -165,9 +166,8 @@ dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
         clear_bit(&p->layout, page);
 }
 
-#define BACK_MAX 32 /* blocks of a page looked at */
+#define BACK_MAX 32 /* blocks of a page that are looked at */
 
-/* NONE: many begin in its page. */
 uint32_t
 dryi_paged_layout_block_at(const struct dryi_paged *p, uint64_t addr)
 {

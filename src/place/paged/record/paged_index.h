@@ -3,20 +3,20 @@
 #define DRYI_PLACE_PAGED_INDEX_H
 
 /*
- * Which block is at an address: a large block in use by its first address, and any block of the
+ * Blocks by their addresses: a large block in use by its first address, and any block of the
  * segment that the layout lies in.
  */
 
 #include "place/paged/record/paged_state.h"
 
-/* Index the large blocks of this segment, if that pays and there is memory for it. */
+/* Index the large blocks of this segment, if an index pays and there is memory for the index. */
 void dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment);
-/* Pages come under [lo, hi) of a segment. */
+/* Extend the index to [lo, hi) of a segment, where pages were mapped. */
 void dryi_paged_index_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo,
                              uint64_t hi);
 /* End the index, with its segment or with the place. */
 void dryi_paged_index_finish(struct dryi_paged *p);
-/* Return the block in use that begins there, of those that the index has; NIL: none. O(1). */
+/* Return the block in use that begins at `address`, if the index has the block; NIL: none. O(1). */
 uint32_t dryi_paged_find_used(const struct dryi_paged *p, uint64_t address);
 /* The op of place.h. */
 dryi_block dryi_paged_find(const void *self, uint64_t address);
@@ -49,13 +49,13 @@ dryi_paged_index_note(struct dryi_paged *p, uint32_t block)
 
 /* Index all blocks of the segment. Requires that none is indexed. False: no memory. */
 bool dryi_paged_layout_index(struct dryi_paged *p, uint32_t segment);
-/* End that; there is no layout then. */
+/* End the index of these blocks; there is no layout then. */
 void dryi_paged_layout_unindex(struct dryi_paged *p);
 /* Return the page of the layout's segment at an address. */
 size_t dryi_paged_layout_page_of(const struct dryi_paged *p, uint64_t addr);
-/* Return the block that holds this address; NONE: more blocks begin in its page than are looked at. */
+/* Return the block that holds this address; NONE: too many blocks begin in the page to look at. */
 uint32_t dryi_paged_layout_block_at(const struct dryi_paged *p, uint64_t addr);
-/* Return what is wrong with this index, or NULL. */
+/* Return what is wrong with the index of the layout, or NULL. */
 const char *dryi_paged_layout_check(const struct dryi_paged *p);
 
 DRYI_NOINLINE void dryi_paged_layout_add(struct dryi_paged *p, uint32_t block);
@@ -69,7 +69,10 @@ dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
         dryi_paged_layout_add(p, block);
 }
 
-/* Note that no block will begin there. Requires that the block before is still its neighbour. */
+/*
+ * Note that no block will begin at the address of this block. Requires that the block before is
+ * still its neighbour.
+ */
 static inline void
 dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
 {

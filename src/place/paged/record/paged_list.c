@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Free lists that come and go: those of an arena, and those of each stream that meets it.
+ * Free lists that come and go: see paged_list.h.
  */
 
 #include "place/paged/record/paged_list.h"
@@ -11,7 +11,7 @@
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
 
-/* Records for one are reserved. */
+/* Make an empty list of an arena; NULL: no memory. Requires that a record is reserved. */
 static struct free_list *
 make_list(struct dryi_paged *p, uint32_t arena)
 {
@@ -28,7 +28,7 @@ make_list(struct dryi_paged *p, uint32_t arena)
     return s;
 }
 
-/* There is room for one more, and for the place of each when it is gone. */
+/* Make room for one more list, and for the index of each list when it is gone. */
 static bool
 reserve_list(struct dryi_paged *p)
 {
@@ -101,7 +101,7 @@ unlink_list(struct dryi_paged *p, const struct free_list *s)
         p->lists[s->next_of_stream]->prev_of_stream = s->prev_of_stream;
 }
 
-/* Of a stream, and no block is of it. */
+/* Drop the list of a stream. Requires that no block is of the list. */
 static void
 drop_list(struct dryi_paged *p, uint32_t list)
 {
@@ -120,12 +120,13 @@ drop_list(struct dryi_paged *p, uint32_t list)
     p->gone_lists[p->gone_list_count++] = list;
 }
 
-#define LOOKS_FOR_ONE 4 /* free lists looked at, in turns, for each that is made */
+#define LOOKS_FOR_ONE 4 /* lists looked at, in turns, for each list that is made */
 
 /*
- * Every stream that meets a private pool gets a free list there, and streams and pools come and go.
- * One that nothing is of is made again if need be: so there are never many more than hold
- * something, whoever is gone. Those of the stream that asks stay: its request may know them.
+ * Drop a few lists of streams that have no block. Every stream that meets a private pool gets a
+ * list there, and streams and pools come and go. A list without blocks is made again if need be. So
+ * there are never many more lists than hold something, even if their streams are gone. The lists of
+ * the stream `asking` stay, because its request may use them.
  */
 static void
 drop_some(struct dryi_paged *p, uint32_t asking)
@@ -139,7 +140,7 @@ drop_some(struct dryi_paged *p, uint32_t asking)
     }
 }
 
-/* NONE: no memory. */
+/* Make the list of a stream in an arena; NONE: no memory. */
 static uint32_t
 make_list_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
@@ -153,7 +154,7 @@ make_list_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
         dryi_map_take(&p->list_ids, key);
         return NONE;
     }
-    dryi_map_put(&p->list_ids, key, list); /* takes no memory, it is there */
+    dryi_map_put(&p->list_ids, key, list); /* takes no memory: the key is there */
     link_list(p, list);
     return list;
 }

@@ -13,12 +13,12 @@
 uint32_t dryi_paged_list_make(struct dryi_paged *p, uint32_t arena,
                               enum free_list_kind kind, uint32_t stream);
 /*
- * Return the list of a stream in an arena, made if need be. For each that is made in a private pool
- * a few are looked at, and those of other streams go that have no block.
+ * Return the list of a stream in an arena, made if need be. Making a list in a private pool looks
+ * at a few lists, and drops those of other streams that have no block.
  */
 DRYI_NOINLINE uint32_t dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena,
                                            uint32_t stream);
-/* Return that list if it is there, else NONE. */
+/* Return the list of a stream in an arena; NONE: it was not made. */
 uint32_t dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena,
                                uint32_t stream);
 void dryi_paged_lists_finish(struct dryi_paged *p);

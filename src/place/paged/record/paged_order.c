@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a stream knows of another: up to which epoch of that one it comes behind. Where many wait
- * for one, each of them knows all that those before it did: so what is known is a list of each
- * stream, forgotten with it (paged_recycle.c).
+ * The order of streams: up to which epoch of another stream a stream comes behind. If many streams
+ * wait for the same stream, each of them comes behind all that the streams before came behind. So
+ * each stream has a list of its orders, which is forgotten with the stream (paged_stream.c).
  */
 
 #include "place/paged/record/paged_order.h"
@@ -27,7 +27,7 @@ dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
     return order ? p->orders[*order].epoch : 0;
 }
 
-/* NONE: no memory. */
+/* Make the record of an order; NONE: no memory. */
 static uint32_t
 make_order(struct dryi_paged *p, uint32_t stream, uint32_t on)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Pages and segments: what comes from the device, and what lies under which address.
+ * Pages and segments: see paged_page.h.
  *
- * A page is created into the stock, leaves it to lie under an address, and comes back when it
- * is unmapped; it is released from the stock alone.
+ * A page is created into the stock, leaves the stock to lie under an address, and comes back when
+ * it is unmapped. Only pages of the stock are released.
  */
 
 #include "place/paged/record/paged_page.h"
@@ -29,7 +29,7 @@ dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-/* Room for one page more, also in the stock and in the list of handles of a call. */
+/* Make room for one more page, also in the stock and among the handles of a call. */
 static bool
 reserve_page(struct dryi_paged *p)
 {
@@ -50,7 +50,7 @@ has_room_for(const struct dryi_paged *p, uint64_t bytes)
     return reserved <= p->limit_bytes && bytes <= p->limit_bytes - reserved;
 }
 
-/* Also beyond a reset of the statistics' peaks. */
+/* Raise the peak of reserved bytes that outlives a reset of the statistics. */
 static void
 note_reserved(struct dryi_paged *p)
 {
@@ -115,7 +115,7 @@ count_for_pool(struct dryi_paged *p, uint32_t arena, int64_t bytes)
                               arena_is_small(arena), bytes);
 }
 
-/* Pages of the stock are counted as large, and for no pool. */
+/* Count pages that move between stock and arena. The stock counts as large, and for no pool. */
 static void
 count_mapped(struct dryi_paged *p, uint32_t arena, uint64_t bytes, bool mapped)
 {
@@ -161,7 +161,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     return DRY_OK;
 }
 
-/* The part [lo, hi) of a hole on its free list as a hole that is on none. */
+/* Cut [lo, hi) out of a hole that is on its list. Return that part, a hole on no list. */
 static uint32_t
 cut_hole(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi)
 {
@@ -212,7 +212,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
 
 /* --- segments -------------------------------------------------------------------------------- */
 
-/* A slot that can be filled without memory; NONE: there is none. */
+/* Return a slot that link_segment() fills without taking memory; NONE: no memory. */
 static uint32_t
 segment_slot(struct dryi_paged *p)
 {
@@ -245,9 +245,10 @@ link_segment(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct segment
 #define SEGMENT_FIRST DRYI_GIB
 
 /*
- * The default pool's are as large as the device. Of others the first is small and each later one
- * as large as all before: they come by hundreds, and neither addresses nor records of their pages
- * are without end.
+ * Return the bytes of an arena's next segment. A segment of the default pool is conf.segment_bytes
+ * long, by default as large as the device. A private pool's first segment is small, and each later
+ * segment is as large as all before. Private pools come by hundreds, and neither addresses nor
+ * records of pages are without end.
  */
 static uint64_t
 segment_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
@@ -282,7 +283,7 @@ reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
                          sizeof *segment.pages);
         return status;
     }
-    if (segment.addr & p->page_mask) { /* pages could not be mapped there */
+    if (segment.addr & p->page_mask) { /* no page could be mapped there */
         p->device.ops->unreserve(p->device.self, segment.addr, bytes);
         dryi_memory_free(&p->memory, segment.pages, segment.page_count,
                          sizeof *segment.pages);
@@ -380,7 +381,7 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
     p->dead_segment = segment;
 }
 
-/* Mapped runs are unmapped, their pages given back. */
+/* Unmap all runs of pages, release the pages, and give the addresses back. */
 static void
 finish_pages(struct dryi_paged *p, const struct segment *s)
 {
@@ -394,7 +395,7 @@ finish_pages(struct dryi_paged *p, const struct segment *s)
         }
         enum dry_status status = p->device.ops->unmap_pages(
             p->device.self, s->addr + ((uint64_t)begin << p->page_shift), i - begin);
-        (void)status; /* nothing is left to do about it: the addresses go next */
+        (void)status; /* a failure changes nothing: the addresses are given back next */
         for (size_t k = begin; k < i; k++)
             p->device.ops->release_page(p->device.self, p->pages[s->pages[k] - 1].handle);
     }

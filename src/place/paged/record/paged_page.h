@@ -6,7 +6,7 @@
 
 #include "place/paged/record/paged_state.h"
 
-/* Return the whole pages inside [addr, end): *hi >= *lo. */
+/* Return the range of whole pages inside [addr, end): *hi >= *lo. */
 void dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
                             uint64_t *lo, uint64_t *hi);
 /* Create a page into the stock. NO_SPACE: the limit, or the device. */
@@ -23,8 +23,8 @@ enum dry_status dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t 
 enum dry_status dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo,
                                uint64_t hi, uint32_t list, uint32_t *filled);
 /*
- * Reserve a segment with room for `size` bytes: one hole. It is as large as segments of the arena
- * are. With `least` it is the largest half, quarter, ... of that for which the device has addresses.
+ * Reserve a segment with room for `size` bytes: one hole, as large as segments of the arena are.
+ * With `least`: the largest half, quarter, ... of that size for which the device has addresses.
  */
 enum dry_status dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena,
                                            uint64_t size, bool least);

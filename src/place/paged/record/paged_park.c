@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Successors: a block whose place the layout gives whole to one later request of its stream is neither
- * merged when it is freed nor cut out again for that request. It waits, known by the step of
- * the layout that comes for it. Nobody else was to have it before. When the program does something
- * else, and before a large request of the default pool has pages moved or made, or anybody has
- * more than the budget, whatever waits is ordinary free memory again.
+ * Successors: the layout may give the range of a block whole to one later request of its stream.
+ * Such a block is neither merged when it is freed nor cut out again for that request. The block is
+ * parked under the step of the layout that comes for it. The layout gives no other request the
+ * range before.
+ *
+ * All parked blocks become ordinary free memory when the program does something else. The same
+ * happens before pages are moved or made for a large request of the default pool, and before any
+ * request goes beyond the budget.
  */
 
 #include "place/paged/record/paged_park.h"

@@ -3,8 +3,8 @@
 #define DRYI_PLACE_PAGED_PARK_H
 
 /*
- * Parked blocks: freed, and kept whole for their successor, the step of the layout that has the
- * place next. Anybody who needs them otherwise has them unparked.
+ * Parked blocks: freed, and left whole for their successor, the step of the layout that has the
+ * range next. Code that needs such a block for anything else unparks the block.
  */
 
 #include "base/ablate.h"
@@ -12,25 +12,25 @@
 
 /* Begin a layout of so many steps, none of which has a block. False: no memory. */
 bool dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count);
-/* Nobody asks for what is parked any more. */
+/* Free what dryi_paged_parking_begin() made. No parked block is found by its step any more. */
 void dryi_paged_parking_finish(struct dryi_paged *p);
 /* End the layout: its steps, and the index of its segment. */
 void dryi_paged_layout_finish(struct dryi_paged *p);
 /* Coalesce all parked blocks. True: there were any. */
 DRYI_NOINLINE bool dryi_paged_unpark_all(struct dryi_paged *p);
-/* Coalesce one. */
+/* Coalesce a parked block. */
 DRYI_NOINLINE void dryi_paged_unpark(struct dryi_paged *p, uint32_t block);
-/* Return what is wrong with what is parked, or NULL. So many blocks say that they are. */
+/* Return what is wrong with parked blocks, or NULL. `count`: blocks that are BLOCK_PARKED. */
 const char *dryi_paged_parking_check(const struct dryi_paged *p, uint32_t count);
 
-/* Return the block that is parked for this step; NONE. */
+/* Return the block that is parked for this step; NONE: there is none. */
 static inline uint32_t
 dryi_paged_parked_find(const struct dryi_paged *p, uint32_t step)
 {
     return step < p->layout.step_count ? p->layout.parked[step] : NONE;
 }
 
-/* Take the block that is parked for this step, which there is. It is on no list. */
+/* Take the block, on no list, that is parked for this step. Requires that there is such a block. */
 static inline void
 dryi_paged_parked_pop(struct dryi_paged *p, uint32_t step)
 {
@@ -39,7 +39,7 @@ dryi_paged_parked_pop(struct dryi_paged *p, uint32_t step)
     p->layout.parked_count--;
 }
 
-/* Does the layout of now have the step that the block names where the block lies? */
+/* Does the present layout have the step that the block names just where the block lies? */
 static inline bool
 dryi_paged_is_successors_place(const struct dryi_paged *p, const struct free_list *s,
                                const struct block *b)
@@ -50,8 +50,8 @@ dryi_paged_is_successors_place(const struct dryi_paged *p, const struct free_lis
 }
 
 /*
- * May a block in use be parked when it is free? Not if the step that it names is of an older layout,
- * and not on a full device, where only free blocks are looked at.
+ * May a block in use be parked when it is freed? The step that it names must be of the present
+ * layout. The device must not be full, because only free blocks are looked at then.
  */
 static inline bool
 dryi_paged_may_park(const struct dryi_paged *p, const struct free_list *s,

@@ -2,7 +2,7 @@
 #ifndef DRYI_PLACE_PAGED_STATE_H
 #define DRYI_PLACE_PAGED_STATE_H
 
-/* The state of a place, a request under way, and what is asked of one record alone. */
+/* The state of a place, a request under way, and functions that read or set one record alone. */
 
 #include "place/paged/record/paged_nouns.h"
 #include "place/paged/record/paged_period.h"
@@ -12,17 +12,17 @@ struct dryi_paged {
     struct dry_device device;
     struct dryi_paged_conf conf;
     struct dryi_place_observer observer;
-    uint64_t page_bytes; /* 0: segments are ranges */
+    uint64_t page_bytes; /* 0: the device has no pages; segments are ranges */
     uint64_t page_mask;  /* page_bytes - 1 */
     unsigned page_shift;
     uint64_t device_total;
-    /* With these, all that requests at stream caches read beside what is their own. */
-    struct block *blocks; /* in block_memory, at a multiple of their size */
+    /* A request at a stream cache reads the fields down to `pad`, and what is its own. */
+    struct block *blocks; /* in block_memory, aligned to their size */
     struct stream *streams;
     struct address_index index;
     bool is_shared; /* several stream caches are used at once */
-    int64_t
-        local_max; /* bytes that one may have taken, more than it put, until a balance */
+    /* Bytes that a cache may take, beyond those it puts, until a balance is due. */
+    int64_t local_max;
     char pad[DRYI_CACHE_LINE_PAD];
 
     uint64_t limit_bytes;
@@ -32,27 +32,27 @@ struct dryi_paged {
     uint32_t block_count;
     struct records dead;
     uint32_t divider_count, first_divider; /* linked by bin_next and bin_prev */
-    uint64_t dividers_request;             /* when they were looked at last */
-    bool
-        is_beside; /* a cut or a merge with the place goes on, others are at their stream caches */
+    uint64_t dividers_request; /* p->requests at the last look at the dividers */
+    /* A cut or a merge holds the place, while others use their caches. */
+    bool is_beside;
 
-    struct free_list **lists; /* NULL: one that is gone */
+    struct free_list **lists; /* NULL: a list that is gone */
     size_t list_capacity;
     uint32_t list_count;
-    uint32_t *gone_lists; /* the places of those, a stack with room for all */
+    uint32_t *gone_lists; /* indices of lists that are gone, a stack with room for all */
     size_t gone_list_capacity;
-    uint32_t gone_list_count, list_turn; /* the one that was looked at last */
+    uint32_t gone_list_count, list_turn; /* list_turn: the list looked at last */
     struct dryi_map list_ids;            /* arena and stream -> free list */
 
     struct arena *arenas;
     size_t arena_capacity;
-    uint32_t arena_count; /* of pools, and of one that could not be made whole */
+    uint32_t arena_count; /* of pools, and of a pool that could not be made whole */
     struct private_pool *pools;
     size_t pool_capacity;
-    struct dryi_treap_node *pool_nodes; /* parallel to pools: those that live, by id */
+    struct dryi_treap_node *pool_nodes; /* parallel to pools: the live pools, by id */
     size_t pool_node_capacity;
     uint32_t pool_count, dead_pool, pools_by_id;
-    /* Pools that nobody uses, in turns; opened: since those were looked at. */
+    /* Pools without users, looked at in turns; opened: pools since the last look. */
     uint32_t first_idle, last_idle, idle_count, opened;
     struct scope *scopes;
     size_t scope_capacity, scope_count;
@@ -69,18 +69,18 @@ struct dryi_paged {
     uint32_t *stock; /* pages under no address */
     size_t stock_capacity;
     uint32_t stock_count, page_count; /* page_count: created and not released */
-    uint64_t *handles;                /* of one call */
+    uint64_t *handles;                /* of one call to the device */
     size_t handle_capacity;
     struct run_part *run_parts; /* of one search before an OOM */
     size_t run_part_capacity;
 
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
-    uint32_t streams_kept; /* from so many on records are taken again */
-    uint32_t stream_turn;  /* the one that was looked at last for that */
+    uint32_t streams_kept; /* from so many on, stream records are recycled */
+    uint32_t stream_turn;  /* the record that was looked at last for that */
     uint64_t streams_made, pools_made, next_mark;
     struct dryi_map stream_ids; /* value -> stream */
-    uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
+    uint32_t *busy; /* streams with events under way, and some that have no more */
     size_t busy_capacity;
     uint32_t busy_count, busy_turn;
     uint32_t *progressed;
@@ -92,17 +92,17 @@ struct dryi_paged {
     size_t order_capacity;
     uint32_t order_count, dead_order;
 
-    /* All uses of a pending block are complete: paged_free.c. */
+    /* Called when all uses of a pending block are complete (paged_free.c). */
     void (*completed)(struct dryi_paged *p, uint32_t block);
     struct use *uses;
     size_t use_capacity;
     uint32_t use_count, dead_use;
-    uint32_t waiting_uses;           /* of them, those that a block waits for */
-    uint32_t oldest_use, newest_use; /* of those under way */
-    struct dryi_map recorded;        /* block and stream -> use, of blocks in use */
-    uint32_t first_held, last_held;  /* frees held back by captures, by bin_next */
+    uint32_t waiting_uses;           /* uses that a block waits for */
+    uint32_t oldest_use, newest_use; /* of the uses under way */
+    struct dryi_map recorded;        /* block and stream -> use, for blocks in use */
+    uint32_t first_held, last_held;  /* frees held back by captures, linked by bin_next */
     struct paged_stat stats[STAT_COUNT];
-    struct dryi_place_figures figures;  /* of pools, and of those that are gone */
+    struct dryi_place_figures figures;  /* of pools, also of pools that are gone */
     struct active_peak active_peaks[2]; /* blocks, bytes */
     int64_t device_allocs, device_frees, retries, ooms, syncs;
     struct dryi_place_counters counters;
@@ -111,17 +111,18 @@ struct dryi_paged {
     struct layout layout;
     struct packing packing;
     struct dryi_paged_call wants_job;
-    uint64_t layout_earliest; /* no layout before so many requests */
-    uint64_t layout_rest;     /* requests between two layouts that were of no use */
-    uint64_t layout_taken;    /* the forecast taken before the last one */
+    uint64_t layout_earliest; /* no layout before p->requests is so high */
+    uint64_t
+        layout_rest; /* requests to the next layout; doubles after a useless layout */
+    uint64_t layout_taken; /* hints taken before the last layout */
 
     uint64_t requests;
-    uint64_t gathered_request; /* the last time that all was waited for */
-    uint32_t first_cached;     /* free lists that may have blocks on stream caches */
-    struct dryi_cache *caches; /* those that were asked for */
+    uint64_t gathered_request; /* p->requests when a gather last waited for all streams */
+    uint32_t first_cached;     /* lists that may have cached blocks, linked */
+    struct dryi_cache *caches; /* all that were asked for */
     struct dryi_cache_watcher cache_watcher;
-    bool is_full; /* the device or the limit refused a page, and none went back */
-    /* Of this request: the first failure that kept it from what was freed; OK: none did. */
+    bool is_full; /* the device or the limit refused a page; none was released since */
+    /* The first failure that barred this request from freed memory; OK: there was none. */
     enum dry_status hindered;
 };
 
@@ -146,37 +147,38 @@ dryi_paged_has_access(const struct dryi_paged *p, enum access access)
 
 /* A request under way. */
 struct request {
-    uint64_t size, bytes; /* as asked, and of its block */
+    uint64_t size, bytes; /* as asked for, and of the block */
     uint32_t stream, arena, list;
-    uint32_t ticket;    /* of the forecast, if they were told */
-    uint32_t successor; /* a step of the layout, NONE */
+    uint32_t ticket;    /* of the forecast, if has_ticket */
+    uint32_t successor; /* a step of the layout, or NONE */
     bool has_ticket;
-    bool is_at_cache; /* who asks may know the block's address, and will be told if so */
+    bool is_at_cache; /* the address may be registered: the caller is told if so */
 };
 
 /*
- * A block of a run, free ones and holes in a row (paged_spot.c), and what lies before it there.
+ * A block of a run, and sums over the blocks before. A run is free blocks and holes in a row
+ * (paged_spot.c).
  */
 struct run_part {
     uint32_t block;
     bool is_hole;
     uint64_t begin, end;
-    /* What counts: all of a hole, of a free block the whole pages that could lie elsewhere. */
+    /* The part that counts: all of a hole, or whole pages that could lie elsewhere. */
     uint64_t lo, hi;
-    uint64_t fresh, movable; /* bytes of these, of the parts before */
+    uint64_t fresh, movable; /* bytes that count before: in holes, in free blocks */
 };
 
-/* Where a request could lie if pages came under it. */
+/* A spot: a range where a request could lie if pages came under the range. */
 struct spot {
-    uint32_t block; /* that holds addr */
+    uint32_t block; /* holds addr */
     uint64_t addr;
     uint64_t fresh; /* pages to be mapped */
-    uint64_t cost;  /* and those under it that could have gone elsewhere */
-    unsigned gaps;  /* to its neighbours: 0 to 2; the bytes of one are hard to use */
+    uint64_t cost;  /* fresh, and pages under the range that could go elsewhere */
+    unsigned gaps;  /* to its neighbours, 0 to 2: bytes in a gap are hard to use */
     uint64_t slack; /* free bytes that remain on its pages */
 };
 
-/* Of the block for a request of so many. */
+/* Return the bytes of the block for a request of `size` bytes. */
 static inline uint64_t
 bytes_of(uint64_t size)
 {
@@ -208,9 +210,10 @@ block_end(const struct block *b)
 }
 
 /*
- * While stream caches are shared, a block is changed by whoever has the stream cache of its free list. Of another
- * stream cache's nothing may be asked but its free list; paged_divider.c says whose the links are. What a
- * free list or a link says is there before it says so.
+ * Return the list of a block, which may belong to another cache. While caches are shared, a block
+ * is changed only with the cache of its list. A thread without that cache reads nothing of the
+ * block but the list. A list or a link is stored only once what it says is true.
+ * paged_cache_shared.c says which cache owns a link.
  */
 static inline uint32_t
 block_list_beside(const struct block *b)
@@ -224,7 +227,7 @@ block_set_list(struct block *b, uint32_t list)
     __atomic_store_n(&b->list, list, __ATOMIC_RELEASE);
 }
 
-/* Of `prev` and `next`. */
+/* Return `prev` or `next` of a block, as block_list_beside() returns the list. */
 static inline uint32_t
 link_beside(const uint32_t *link)
 {
@@ -243,7 +246,10 @@ block_set_next(struct block *b, uint32_t next)
     __atomic_store_n(&b->next, next, __ATOMIC_RELEASE);
 }
 
-/* Else gcc 12 takes a function that only prefetches for one without effect, and leaves it out. */
+/*
+ * Prefetch a block, unless it is NONE. Always inline: gcc 12 takes a function that only prefetches
+ * for a function without effect, and leaves it out.
+ */
 DRYI_ALWAYS_INLINE static inline void
 prefetch_block(const struct dryi_paged *p, uint32_t block)
 {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What happened, told and counted, by PyTorch's names.
- *
- * Counted are small and large; what they sum up to is derived, but for its peak, which is not
- * the sum of theirs.
+ * Events and statistics by PyTorch's names: see paged_stats.h.
  */
 
 #include "place/paged/record/paged_stats.h"
 
-/* Streams share pages: segments are all the default stream's. */
+/* Report an event. Segments are reported as the default stream's, because streams share pages. */
 void
 dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action, uint32_t block,
                          uint64_t addr, uint64_t size)
@@ -84,7 +81,7 @@ stat_of(const struct dryi_paged *p, enum stat_name name)
         .all = all, .large_pool = parts[0], .small_pool = parts[1]};
 }
 
-/* What is allocated, and what is pending still. */
+/* Add what is still pending to what is allocated. */
 static void
 add_pending(struct dry_stat *stat, const struct dry_stat *pending, int64_t peak)
 {

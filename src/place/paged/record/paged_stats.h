@@ -3,10 +3,10 @@
 #define DRYI_PLACE_PAGED_STATS_H
 
 /*
- * What is counted, and what observers are told.
+ * Statistics, and what observers are told.
  *
  * A statistic has a current value, a peak and a sum of what was freed, for large and for small
- * requests. What one of them is in all is derived, but for the peak, which is no sum of peaks.
+ * requests. The total of both is derived, except its peak, which is no sum of peaks.
  */
 
 #include "place/paged/record/paged_state.h"
@@ -31,7 +31,7 @@ stat_lower(struct paged_stat *t, bool small, uint64_t amount)
     t->freed[small] += (int64_t)amount;
 }
 
-/* Count a block of `bytes` that comes into use: the first three of `t`, which has all of them. */
+/* Count a block of `bytes` that comes into use, in the first three statistics of `t`. */
 static inline void
 stat_taken(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
 {
@@ -40,7 +40,7 @@ stat_taken(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
     stat_raise(&t[STAT_REQUESTED_BYTES], small, requested);
 }
 
-/* Count the block as freed. */
+/* Count the freed block, in the same three statistics. */
 static inline void
 stat_given(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
 {
