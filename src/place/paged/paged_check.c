@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The invariants of place/paged/paged.h, walked.
+ * The invariants of the placement, P1 to P12, each said where it is walked. P8 is walked by
+ * dryi_paged_layout_check() and dryi_paged_parking_check().
  */
 
 #include "base/fail.h"
@@ -19,9 +20,15 @@ struct sums {
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
     uint32_t *by_list; /* blocks of each */
-    uint32_t blocks, shelved, caches, waiting, dividers, pending_uses;
+    uint32_t blocks, listed_blocks, cached, parked, dividers, pending_uses;
 };
 
+/*
+ * P1: the blocks of a segment lie gapless in address order and fill it; holes begin and end at pages.
+ * P2: no two neighbours are both holes, or both free on the same list.
+ * P10: the address of a block is registered or indexed only if the block is used, cached or parked,
+ * and the index finds what it is said to find.
+ */
 static const char *
 check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
 {
@@ -44,11 +51,11 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
         return "P2: two free neighbours of one free list";
     if (b->address != ADDRESS_UNKNOWN && b->state != BLOCK_USED &&
         b->state != BLOCK_CACHED && b->state != BLOCK_PARKED)
-        return "P10: known blocks are used, on a stream cache or wait for an successor";
+        return "P10: blocks with an address are used, cached or parked";
     if (b->address == ADDRESS_BY_INDEX && b->state == BLOCK_USED &&
         (addr - p->index.range.addr >= p->index.range.size ||
          dryi_paged_find(p, addr) != block))
-        return "P10: blocks that are said to be found are";
+        return "P10: the index finds the blocks that it has";
     return NULL;
 }
 
@@ -59,6 +66,10 @@ is_of_stream(const struct dryi_paged *p, uint32_t block)
            p->lists[p->blocks[block].list]->kind == FREE_STREAM;
 }
 
+/*
+ * P3: a block is of a list of its arena.
+ * P9: a divider lies between blocks of two streams, while caches are shared.
+ */
 static const char *
 check_list(const struct dryi_paged *p, const struct segment *segment,
            const struct block *b)
@@ -75,6 +86,11 @@ check_list(const struct dryi_paged *p, const struct segment *segment,
                : "P9: a divider lies between blocks of two streams that share the place";
 }
 
+/*
+ * P4: every page lies under exactly one address, or in the stock; a page lies under every address
+ * that no hole covers, and under no other. P7, that pages of a NO_REMAP pool stay, shows in the
+ * device's checker alone.
+ */
 static const char *
 check_pages(const struct dryi_paged *p, const struct segment *segment,
             const struct block *b, uint8_t *seen)
@@ -104,9 +120,9 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
     sums->by_list[b->list]++;
     bool small = arena_is_small(p->lists[b->list]->arena);
     int64_t size = (int64_t)b->size;
-    sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
-    sums->caches += b->state == BLOCK_CACHED;
-    sums->waiting += b->state == BLOCK_PARKED;
+    sums->listed_blocks += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
+    sums->cached += b->state == BLOCK_CACHED;
+    sums->parked += b->state == BLOCK_PARKED;
     if (b->state != BLOCK_HOLE)
         sums->mapped_bytes[small] += size;
     if (b->state == BLOCK_USED) {
@@ -149,6 +165,7 @@ check_segment(const struct dryi_paged *p, const struct segment *segment,
     return NULL;
 }
 
+/* P3: a free block is in its list's bin exactly once; a bin's bit is set if the bin has blocks. */
 static const char *
 check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *count)
 {
@@ -169,24 +186,24 @@ check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *cou
     return NULL;
 }
 
-/* Each block of a stream cache is of its size, and on one stream cache. */
+/* P3: a cached block is on the stack of its size, once, and stacks count their blocks. */
 static const char *
 check_caches(const struct dryi_paged *p, uint32_t list, uint32_t *count)
 {
     const struct free_list *s = p->lists[list];
     uint32_t before = *count;
     if (s->stacked > 0 && !s->is_cached)
-        return "P3: a free list with blocks on its stream cache is known";
+        return "P3: a list with cached blocks is noted";
     for (size_t i = 0; i < s->stack_count; i++) {
         for (uint32_t at = s->stacks[i]; at != NONE; at = p->blocks[at].bin_next) {
             const struct block *b = &p->blocks[at];
             if (b->state != BLOCK_CACHED || b->list != list ||
                 stack_slot(s, b->size) != i || b->size != p->blocks[s->stacks[i]].size ||
                 ++*count - before > s->stacked)
-                return "P3: a stream cache holds free blocks of its free list and size";
+                return "P3: a cache holds free blocks of its list and size";
         }
     }
-    return *count - before == s->stacked ? NULL : "P3: stream caches are counted";
+    return *count - before == s->stacked ? NULL : "P3: cached blocks are counted";
 }
 
 static bool
@@ -198,6 +215,7 @@ is_counted(const struct dryi_paged *p, enum stat_name name, const int64_t sums[2
            t->peak[1] >= sums[1];
 }
 
+/* P5: statistics and counters are what a walk gives. */
 static const char *
 check_sums(const struct dryi_paged *p, struct sums *sums)
 {
@@ -218,7 +236,7 @@ check_sums(const struct dryi_paged *p, struct sums *sums)
     return NULL;
 }
 
-/* Those on a list without a block; NONE: one of them has one. */
+/* Return how many records a list has, none of them a block's; NONE: one of them is. */
 static uint32_t
 count_dead(const struct dryi_paged *p, const struct records *dead)
 {
@@ -231,6 +249,7 @@ count_dead(const struct dryi_paged *p, const struct records *dead)
     return count;
 }
 
+/* P9: every record is a block's, or on one list of records. */
 static const char *
 check_records(const struct dryi_paged *p, const struct sums *sums)
 {
@@ -242,8 +261,7 @@ check_records(const struct dryi_paged *p, const struct sums *sums)
             continue;
         count++;
         if (s->dead.count > 0 && !s->has_records)
-            return "P9: records of a free list are there for what is cut beside the "
-                   "place";
+            return "P9: only lists of shared caches have records";
         if (s->block_count != sums->by_list[i])
             return "P3: the blocks of a free list are counted";
         count += count_dead(p, &s->dead);
@@ -253,6 +271,10 @@ check_records(const struct dryi_paged *p, const struct sums *sums)
     return count == p->block_count ? NULL : "P9: a record is a block's, or on one list";
 }
 
+/*
+ * P6: what waits for streams is not given to others before their uses are complete: events end epochs
+ * in order, and no stream comes behind an epoch that has not ended.
+ */
 static const char *
 check_streams(const struct dryi_paged *p)
 {
@@ -281,6 +303,7 @@ check_streams(const struct dryi_paged *p)
     return waiting == p->waiting_uses ? NULL : "P6: what waits for streams is counted";
 }
 
+/* P11: a pool is found by its id; idle pools are on one list, free records of pools on another. */
 static const char *
 check_pools(const struct dryi_paged *p)
 {
@@ -307,6 +330,7 @@ check_pools(const struct dryi_paged *p)
     return listed == dead ? NULL : "P11: a pool that is gone leaves its record";
 }
 
+/* P3: the lists whose stacks may have blocks are on one list of those. */
 static const char *
 check_cached(const struct dryi_paged *p)
 {
@@ -319,12 +343,10 @@ check_cached(const struct dryi_paged *p)
             break;
         last = at;
     }
-    return listed == cached
-               ? NULL
-               : "P3: a free list with a stream cache is on the list of those";
+    return listed == cached ? NULL : "P3: a list that is noted is on the list of those";
 }
 
-/* The free lists of a list: how many, NONE where it does not hold together. */
+/* Return how many free lists are linked from `first`; NONE: the links do not agree. */
 static uint32_t
 count_lists(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t whose)
 {
@@ -340,13 +362,14 @@ count_lists(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t
     return count;
 }
 
-/* Or none. */
+/* Is the list of this arena, or NONE? */
 static bool
 is_of_arena(const struct dryi_paged *p, uint32_t list, uint32_t arena)
 {
     return list == NONE || (p->lists[list] && p->lists[list]->arena == arena);
 }
 
+/* P12: a stream's list is linked from its stream and its arena, or is gone and leaves its number. */
 static const char *
 check_lists(const struct dryi_paged *p)
 {
@@ -373,6 +396,7 @@ check_lists(const struct dryi_paged *p)
                : "P12: a free list is its stream's and its arena's, or is gone";
 }
 
+/* P1: a segment is on its arena's list. */
 static const char *
 check_segment_lists(const struct dryi_paged *p)
 {
@@ -395,18 +419,18 @@ static const char *
 check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
 {
     const char *broken = NULL;
-    uint32_t shelved = 0, caches = 0;
+    uint32_t listed_blocks = 0, cached = 0;
     for (uint32_t i = 0; i < p->segment_slots && !broken; i++) {
         if (p->segments[i].live)
             broken = check_segment(p, &p->segments[i], sums, seen);
     }
     for (uint32_t i = 0; i < p->list_count && !broken; i++) {
         for (uint32_t bin = 0; p->lists[i] && bin < BIN_COUNT && !broken; bin++)
-            broken = check_bin(p, i, bin, &shelved);
+            broken = check_bin(p, i, bin, &listed_blocks);
         if (p->lists[i] && !broken)
-            broken = check_caches(p, i, &caches);
+            broken = check_caches(p, i, &cached);
     }
-    if (!broken && (shelved != sums->shelved || caches != sums->caches))
+    if (!broken && (listed_blocks != sums->listed_blocks || cached != sums->cached))
         broken = "P3: a free block is on its free list exactly once";
     if (!broken)
         broken = check_cached(p);
@@ -427,7 +451,7 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
     if (!broken)
         broken = dryi_paged_layout_check(p);
     if (!broken)
-        broken = dryi_paged_parking_check(p, sums->waiting);
+        broken = dryi_paged_parking_check(p, sums->parked);
     return broken ? broken : check_streams(p);
 }
 
