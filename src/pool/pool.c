@@ -247,6 +247,13 @@ struct wish {
     uint64_t turn; /* the history's, that the context belongs to */
 };
 
+/* One of the common alignment, without a context. */
+#define WISH(size, stream)                                                               \
+    (struct wish)                                                                        \
+    {                                                                                    \
+        (size), DRYI_POOL_GRAIN, (stream), DRY_NONE, 0                                   \
+    }
+
 /* Blocks begin at multiples of 512: so much more is always enough to find a better one. */
 static uint64_t
 slack_of(const struct wish *wish)
@@ -300,8 +307,8 @@ cache_at_hand(const struct dry_pool *pool, uint64_t stream)
 }
 
 static inline enum dry_status
-attempt_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t size,
-                uint32_t context, uint64_t *address)
+serve_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t size,
+              uint32_t context, uint64_t *address)
 {
     bool has_room = dryi_pool_table_reserve(&cache->table);
     pool->asking = context;
@@ -324,8 +331,8 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t s
 
 /* Whatever alignment, and whatever the place has to ask about the stream. */
 static enum dry_status
-attempt_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
-                 const struct wish *wish, uint64_t number, uint64_t *address)
+serve_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
+               const struct wish *wish, uint64_t number, uint64_t *address)
 {
     if (!dryi_pool_table_reserve(&cache->table))
         return DRY_ERR_MEMORY;
@@ -347,7 +354,7 @@ attempt_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
 }
 
 static enum dry_status
-attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+serve(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
 {
     uint64_t number;
     enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
@@ -355,8 +362,8 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
         return status;
     struct dryi_pool_cache *cache = dryi_pool_cache_find(pool, number, wish->stream);
     if (cache != pool->caches.last || wish->alignment != DRYI_POOL_GRAIN)
-        return attempt_at_place(pool, cache, wish, number, address);
-    status = attempt_at_hand(pool, cache, wish->size, wish->context, address);
+        return serve_at_place(pool, cache, wish, number, address);
+    status = serve_at_hand(pool, cache, wish->size, wish->context, address);
     if (status == DRY_OK)
         note_thread(pool, number); /* of what was known, too: it is not who asked last */
     return status;
@@ -367,13 +374,13 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
  * helped until then. Only a refusal asks for statistics.
  */
 DRYI_NOINLINE static enum dry_status
-attempt_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
-                bool *was_counted)
+serve_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
+              bool *was_counted)
 {
     *was_counted = false;
     pool->held_oom = (struct dryi_place_event){0};
     pool->holds_oom = true;
-    enum dry_status status = attempt(pool, wish, address);
+    enum dry_status status = serve(pool, wish, address);
     pool->holds_oom = false;
     if (status != DRY_OK)
         *was_counted = dryi_pool_saw_oom(pool);
@@ -397,7 +404,7 @@ alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address
     uint32_t count = pool->callback_count;
     memcpy(asked, pool->callbacks, sizeof asked);
     bool was_counted;
-    enum dry_status status = attempt_quietly(pool, wish, address, &was_counted);
+    enum dry_status status = serve_quietly(pool, wish, address, &was_counted);
     struct dryi_place_event held = pool->held_oom;
     for (uint32_t i = 0; i < count && status == DRY_ERR_NO_SPACE; i++) {
         dryi_pool_unlock(pool);
@@ -407,7 +414,7 @@ alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address
             wish->context = DRY_NONE;
         if (!helped)
             continue;
-        status = attempt_quietly(pool, wish, address, &was_counted);
+        status = serve_quietly(pool, wish, address, &was_counted);
         held = pool->held_oom;
         pool->callbacks_helped += status == DRY_OK;
     }
@@ -421,8 +428,8 @@ alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address
     return status;
 }
 
-/* With the lock alone. */
-static enum dry_status
+/* Alloc, holding the lock. */
+DRYI_NOINLINE static enum dry_status
 alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
     dryi_pool_lock_caches(pool);
@@ -430,30 +437,19 @@ alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
     if (pool->callback_count > 0)
         status = alloc_with_callbacks(pool, wish, address);
     else
-        status = attempt(pool, wish, address);
+        status = serve(pool, wish, address);
     if (status != DRY_OK && pool->callback_count == 0)
         (void)dryi_pool_saw_oom(pool);
     dryi_pool_unlock_caches(pool);
     return status;
 }
 
-/* Somebody has to be asked before the lock is taken. */
+/*
+ * Alloc where more has to be looked at than the cache at hand: other threads share the pool, the
+ * program wants to be asked for a context, or the size or the alignment is no common one.
+ */
 DRYI_NOINLINE static enum dry_status
-alloc_asking(struct dry_pool *pool, struct wish *wish, uint64_t *address)
-{
-    struct dryi_asked asked = dryi_history_ask(pool);
-    dryi_lock_take(&pool->lock);
-    dryi_history_begin(pool, &asked);
-    wish->context = asked.context;
-    wish->turn = asked.turn;
-    enum dry_status status = alloc_locked(pool, wish, address);
-    dryi_history_end(pool, &asked);
-    dryi_lock_give(&pool->lock);
-    return status;
-}
-
-static enum dry_status
-alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
+alloc_shared(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
     if (dryi_fork_mark_is_child(&pool->fork))
         return DRY_ERR_UNSUPPORTED;
@@ -468,10 +464,19 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
         (dryi_pool_cache_alloc(pool, wish->size, wish->stream, address) ||
          dryi_pool_cache_cut(pool, wish->size, wish->stream, address)))
         return DRY_OK;
-    if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
-        return alloc_asking(pool, wish, address);
+    bool asks = atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
+    struct dryi_asked asked = {0};
+    if (asks) /* the program, which may call the pool meanwhile */
+        asked = dryi_history_ask(pool);
     dryi_lock_take(&pool->lock);
+    if (asks) {
+        dryi_history_begin(pool, &asked);
+        wish->context = asked.context;
+        wish->turn = asked.turn;
+    }
     enum dry_status status = alloc_locked(pool, wish, address);
+    if (asks)
+        dryi_history_end(pool, &asked);
     dryi_lock_give(&pool->lock);
     return status;
 }
@@ -485,35 +490,20 @@ is_plain(const struct dry_pool *pool, uint64_t size)
            !atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
 }
 
-DRYI_NOINLINE static enum dry_status
-alloc_not_plain(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
-{
-    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE, 0};
-    return alloc(pool, &wish, address);
-}
-
-DRYI_NOINLINE static enum dry_status
-alloc_not_at_hand(struct dry_pool *pool, uint64_t size, uint64_t stream,
-                  uint64_t *address)
-{
-    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE, 0};
-    return alloc_locked(pool, &wish, address);
-}
-
 DRYI_FLATTEN enum dry_status
 dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
     if (!is_plain(pool, size))
-        return alloc_not_plain(pool, size, stream, address);
+        return alloc_shared(pool, &WISH(size, stream), address);
     dryi_lock_take(&pool->lock);
     enum dry_status status;
     struct dryi_pool_cache *cache = cache_at_hand(pool, stream);
     if (cache && pool->callback_count == 0) {
-        status = attempt_at_hand(pool, cache, size, DRY_NONE, address);
+        status = serve_at_hand(pool, cache, size, DRY_NONE, address);
         if (status != DRY_OK)
             (void)dryi_pool_saw_oom(pool);
     } else {
-        status = alloc_not_at_hand(pool, size, stream, address);
+        status = alloc_locked(pool, &WISH(size, stream), address);
     }
     dryi_lock_give(&pool->lock);
     return status;
@@ -528,7 +518,7 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
     struct wish wish = {size, alignment, stream, DRY_NONE, 0};
     if (alignment < DRYI_POOL_GRAIN)
         wish.alignment = DRYI_POOL_GRAIN;
-    return alloc(pool, &wish, address);
+    return alloc_shared(pool, &wish, address);
 }
 
 /* --- blocks in use ------------------------------------------------------------------------ */
