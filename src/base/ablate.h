@@ -10,8 +10,8 @@
  *     if (DRYI_ABLATED(tight))
  *         return false;
  *
- * Whatever is named here has a row in doc/benchmarks.md. A mechanism without a row that gets worse
- * has no place in the sources. In a build without the option each is the constant 0.
+ * Each mechanism named here has a row in doc/benchmarks.md. A mechanism without a row that gets
+ * worse has no place in the sources. In a build without the option each switch is the constant 0.
  */
 
 #define DRYI_ABLATED(name) (DRYI_ABLATE_##name)
@@ -19,7 +19,8 @@
 #ifndef DRYI_ABLATE_held_back /* the host waits while too much is pending */
 #define DRYI_ABLATE_held_back 0
 #endif
-#ifndef DRYI_ABLATE_pending_cap /* the budget's peak leaves out what is pending beyond what was allocated */
+/* the budget's peak leaves out pending bytes beyond what was allocated */
+#ifndef DRYI_ABLATE_pending_cap
 #define DRYI_ABLATE_pending_cap 0
 #endif
 #ifndef DRYI_ABLATE_tight /* a nearly full device is searched for the fewest pages */
@@ -28,13 +29,15 @@
 #ifndef DRYI_ABLATE_gather /* now and then all that streams hold is gathered */
 #define DRYI_ABLATE_gather 0
 #endif
-#ifndef DRYI_ABLATE_spot_ties /* of spots with as many pages, that with fewer gaps and less slack */
+/* among spots with as many pages, the spot with fewer gaps and less slack is taken */
+#ifndef DRYI_ABLATE_spot_ties
 #define DRYI_ABLATE_spot_ties 0
 #endif
 #ifndef DRYI_ABLATE_foreign_merge /* a free block takes in a neighbour of another stream */
 #define DRYI_ABLATE_foreign_merge 0
 #endif
-#ifndef DRYI_ABLATE_parking /* a freed block stays whole for its successor, the step that has the place next */
+/* a freed block stays whole for its successor, the step that has the range next */
+#ifndef DRYI_ABLATE_parking
 #define DRYI_ABLATE_parking 0
 #endif
 #ifndef DRYI_ABLATE_address_index /* large blocks are found by their address */

@@ -3,9 +3,9 @@
 #define DRYI_INLINE_H
 
 /*
- * What the compiler inlines on hot paths. A FLATTEN function takes in all that it calls, so that
- * its values stay in registers. A NOINLINE function is never made a part of its callers, an
- * ALWAYS_INLINE one always.
+ * Attributes that say what the compiler inlines on hot paths. A FLATTEN function takes in all that
+ * it calls, so that its values stay in registers. A NOINLINE function is never made a part of its
+ * callers, an ALWAYS_INLINE function always.
  */
 #if defined(__GNUC__)
 #define DRYI_FLATTEN __attribute__((flatten))

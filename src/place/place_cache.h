@@ -7,43 +7,43 @@
  * The next request of a size is served from the cache without a look at anything else. Every
  * request uses the caches of its place. A thread can also use a cache without holding the place:
  *
- * Threads    While caches are shared (share), take and put need the cache alone; cut and merge need
+ * Threads    While caches are shared (share), take and put need the cache alone. Cut and merge need
  *            the cache alone or, if they are told so, the cache and the place. Every other function
- *            needs the place and all its caches. What take, put, cut and merge did is counted in the
- *            cache until balance: statistics are right after it. While caches are not shared, put is
- *            a call on the place as all others.
+ *            needs the place and all its caches. The cache counts what take, put, cut and merge did
+ *            until balance: statistics are right after balance. While caches are not shared, put is
+ *            a call on the place, as all others are.
  */
 #include "place/place_info.h"
 
 struct dryi_cache;
 
 /*
- * Told, from inside every other call, that the address of a block in this stream's cache is
- * registered no more: the block is no longer whole, or alloc hands it out.
+ * The watcher is told, from inside every other call, that the address of a block in this stream's
+ * cache is registered no more. The block is no longer whole then, or alloc hands it out.
  */
 struct dryi_cache_watcher {
     void (*lost)(void *self, uint64_t stream, uint64_t addr);
     void *self;
 };
 
-/* What a placement with stream caches does with them. */
+/* The calls of a placement that has stream caches. */
 struct dryi_cache_ops {
     /*
-     * The cache of a stream, made if need be; NULL: no memory. The cache lives until it is given
-     * back, or as long as the place.
+     * Return the cache of a stream, made if need be; NULL: no memory. The cache lives until it is
+     * given back, or as long as the place.
      */
     struct dryi_cache *(*ask)(void *self, uint64_t stream);
     /* Empty the cache: its blocks are ordinary free memory from now on. */
     void (*flush)(struct dryi_cache *cache);
     /*
-     * End a cache of which no block is registered. The stream has no cache until somebody asks
+     * End a cache of which no block is registered. The stream has no cache until the caller asks
      * for it again.
      */
     void (*give_back)(struct dryi_cache *cache);
     /*
-     * Several caches are used at once from now on, or no more. While they are, caches hold large
-     * blocks too, and nothing is forecast: the order of requests is the threads', not the
-     * program's.
+     * Share the caches from now on, so that several are used at once, or share them no more. While
+     * they are shared, caches hold large blocks too, and nothing is forecast: the order of requests
+     * is the threads', not the program's.
      */
     void (*share)(void *self, bool is_shared);
     /*
@@ -58,31 +58,32 @@ struct dryi_cache_ops {
      */
     bool (*put)(struct dryi_cache *cache, dryi_block block);
     /*
-     * While shared: cut a block for the request from free memory of the stream, or take one of
-     * the cache; with the place held, from shared memory too. The block is registered. False:
-     * alloc has more to do, or a neighbour is another cache's and the place must be held.
+     * While shared: cut a block for the request from free memory of the stream, or take a block of
+     * the cache. With the place held, shared memory may be cut, too. The block is registered.
+     * False: alloc has more to do, or a neighbour is another cache's and the place must be held.
      */
     bool (*cut)(struct dryi_cache *cache, uint64_t size, bool has_place,
                 dryi_block *block);
     /*
      * While shared: free a registered block of this cache and merge it with its neighbours. The
-     * block is registered no more. False: as put, or the place must be held as for a cut.
+     * block is registered no more. False: for the reasons of put, or the place must be held as for
+     * a cut.
      */
     bool (*merge)(struct dryi_cache *cache, dryi_block block, bool has_place);
     /*
      * Register the address of a block in use with the caller. The address stays valid while the
-     * block is used or lies in the cache, until the watcher is told that it is lost, or free
-     * leaves the block elsewhere. False: the block cannot go to the cache.
+     * block is used or lies in the cache. The registration ends when the watcher is told that it is
+     * lost, or when free leaves the block elsewhere. False: the block cannot go to the cache.
      */
     bool (*register_address)(struct dryi_cache *cache, dryi_block block);
     /* Does a registered block lie in a cache? */
     bool (*holds)(const void *self, dryi_block block);
     /*
-     * Count what happened at these caches, 64 at most. Bit i of the result: something did at the
-     * i-th. A peak between two calls is exact if one cache was used alone. Otherwise the peak is
-     * the sum of the caches' own peaks: never too low, nor above what is reserved. A cache that
+     * Count what happened at these caches, 64 at most. Bit i of the result: something happened at
+     * the i-th. A peak between two calls is exact if one cache was used alone. Otherwise the peak
+     * is the sum of the caches' own peaks: never too low, nor above what is reserved. A cache that
      * has taken much asks for a balance. So peaks of bytes are too high by 1/64 of what is
-     * reserved, or 2 MiB, at most: budgets grow by them.
+     * reserved, or 2 MiB, at most. The bound matters, for budgets grow by the peaks.
      */
     uint64_t (*balance)(void *self, struct dryi_cache *const *caches, size_t count);
     void (*watch)(void *self, struct dryi_cache_watcher watcher);

@@ -43,7 +43,10 @@ dry_pool_options_init(struct dry_pool_options *options)
     };
 }
 
-/* Told by the place, the pool and the block's stream cache are locked: it is not kept any more. */
+/*
+ * Forget an address that is registered no more. The place calls this with the pool and the block's
+ * cache locked.
+ */
 static void
 cache_lost(void *self, uint64_t stream, uint64_t address)
 {
@@ -65,7 +68,7 @@ create_torch(struct dry_pool *pool, const struct dry_pool_options *o,
     dryi_torch_conf_init(&options.conf);
     enum dry_status status = dryi_torch_conf_parse(o->conf, strlen(o->conf),
                                                    options.rules, &options.conf, err);
-    if (status == DRY_ERR_FORMAT) { /* of a file it would be; here it is the caller's */
+    if (status == DRY_ERR_FORMAT) { /* the text is the caller's here, not a file's */
         status = DRY_ERR_ARGUMENT;
         if (err)
             err->status = status;
@@ -169,7 +172,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     return DRY_OK;
 }
 
-/* A private pool has no users any more; nothing that is walked changes by that. */
+/* Take all users from a private pool. Nothing that is walked changes by that. */
 static enum dry_status
 release_users(void *visitor, const struct dryi_segment_info *segment,
               const struct dryi_block_info *blocks, size_t count)
@@ -254,14 +257,17 @@ struct wish {
         (size), DRYI_POOL_GRAIN, (stream), DRY_NONE, 0                                   \
     }
 
-/* Blocks begin at multiples of 512: so much more is always enough to find a better one. */
+/*
+ * Return how many more bytes to ask for. Blocks begin at multiples of 512, so that many more are
+ * always enough for the alignment.
+ */
 static uint64_t
 slack_of(const struct wish *wish)
 {
     return wish->alignment > DRYI_POOL_GRAIN ? wish->alignment - DRYI_POOL_GRAIN : 0;
 }
 
-/* May the block go back to its stream's stream cache by itself? */
+/* Register the block's address, if the block may go back to its stream's cache by itself. */
 static bool
 is_registered(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
               const struct wish *wish, dryi_block block)
@@ -280,7 +286,9 @@ note_other_thread(struct dry_pool *pool, uint64_t number)
         dryi_pool_caches_share(pool);
 }
 
-/* Another thread than before, on another stream: they are to meet less. */
+/*
+ * Note who asks. If another thread asks on another stream, the pool is shared: the two meet less.
+ */
 static inline void
 note_thread(struct dry_pool *pool, uint64_t number)
 {
@@ -293,8 +301,8 @@ note_thread(struct dry_pool *pool, uint64_t number)
 }
 
 /*
- * The stream cache of a stream that asked last, if nothing else has to be asked: nobody shares, and no
- * pool or capture is begun.
+ * Return the cache of the stream that asked last, if nothing else has to be asked. The pool is not
+ * shared then, and no private pool or capture is begun.
  */
 static inline struct dryi_pool_cache *
 cache_at_hand(const struct dry_pool *pool, uint64_t stream)
@@ -329,7 +337,7 @@ serve_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t siz
     return DRY_OK;
 }
 
-/* Whatever alignment, and whatever the place has to ask about the stream. */
+/* Ask the place: for any alignment, and if it has to ask about the stream. */
 static enum dry_status
 serve_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
                const struct wish *wish, uint64_t number, uint64_t *address)
@@ -365,12 +373,12 @@ serve(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
         return serve_at_place(pool, cache, wish, number, address);
     status = serve_at_hand(pool, cache, wish->size, wish->context, address);
     if (status == DRY_OK)
-        note_thread(pool, number); /* of what was known, too: it is not who asked last */
+        note_thread(pool, number); /* registered ones, too: another stream asked last */
     return status;
 }
 
 /*
- * An attempt whose failure may not be the last word: it is told of later, and counted as
+ * Attempt a request whose failure may not be final. The failure is told of later, and counted as
  * helped until then. Only a refusal asks for statistics.
  */
 DRYI_NOINLINE static enum dry_status
@@ -396,7 +404,7 @@ tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
     dryi_pool_tell(pool, held);
 }
 
-/* Each callback at most once, without the lock; they may change the list meanwhile. */
+/* Ask each callback at most once, without the lock. The callbacks may change the list meanwhile. */
 DRYI_NOINLINE static enum dry_status
 alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
@@ -428,7 +436,7 @@ alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address
     return status;
 }
 
-/* Alloc, holding the lock. */
+/* Serve a request. Requires the pool's lock alone, without those of the caches. */
 DRYI_NOINLINE static enum dry_status
 alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
@@ -481,7 +489,7 @@ alloc_shared(struct dry_pool *pool, struct wish *wish, uint64_t *address)
     return status;
 }
 
-/* Nothing has to be asked before the lock is taken, and the size is one. */
+/* Has nothing to be asked before the lock is taken, and is the size valid? */
 static inline bool
 is_plain(const struct dry_pool *pool, uint64_t size)
 {
@@ -523,7 +531,7 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 
 /* --- blocks in use ------------------------------------------------------------------------ */
 
-/* A block that is kept on its stream cache keeps its slot. */
+/* Give a block back to the place. A block that goes to its cache keeps its slot. */
 static enum dry_status
 give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
@@ -578,7 +586,7 @@ free_asking(struct dry_pool *pool, uint64_t address)
     return status;
 }
 
-/* Something has to be asked before the lock is taken. */
+/* Free if something has to be asked before the lock is taken. */
 DRYI_NOINLINE static enum dry_status
 free_not_plain(struct dry_pool *pool, uint64_t address)
 {

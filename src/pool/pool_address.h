@@ -3,11 +3,11 @@
 #define DRYI_POOL_ADDRESS_H
 
 /*
- * Addresses to blocks. Each stream cache has a table of its own (pool_table.h). A hint, which addresses
- * near to each other share, guesses which table to ask. A table is read and written with its stream cache
+ * Addresses to blocks. Each cache has a table of its own (pool_table.h). A hint, which addresses
+ * near to each other share, guesses which table to ask. A table is read and written with its cache
  * locked, or with all locked ("all": dryi_pool_lock()).
  *
- * Cost: one probe if the hint is right, else one for each stream cache.
+ * Cost: one probe if the hint is right, else one for each cache.
  */
 
 #include "base/bits.h"
@@ -42,8 +42,8 @@ dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
 }
 
 /*
- * Note where an address stands. Hints are asked for only if there are several tables. Requires
- * the lock of the stream cache, or all.
+ * Note where an address stands. Hints are asked for only if there are several tables. Requires the
+ * lock of the cache, or all.
  */
 static inline void
 dryi_pool_note(struct dry_pool *pool, uint64_t address,
@@ -70,7 +70,7 @@ dryi_pool_seek_at(struct dryi_pool_cache *cache, uint64_t address)
 /* Look through all tables, after the hint did not lead there. Requires all locked. */
 struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
 
-/* Find the address of a block in use, or on a stream cache. Requires all locked. */
+/* Find the address of a block in use, or of a block in a cache. Requires all locked. */
 static inline struct dryi_pool_found
 dryi_pool_seek(struct dry_pool *pool, uint64_t address)
 {
@@ -79,7 +79,7 @@ dryi_pool_seek(struct dry_pool *pool, uint64_t address)
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
-/* Enter an address. Requires room in the stream cache's table. */
+/* Enter an address. Requires room in the cache's table. */
 static inline void
 dryi_pool_put(struct dry_pool *pool, struct dryi_pool_cache *cache,
               struct dryi_pool_entry entry)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests beside the lock; the idea stands in pool_cache.h. An alloc finds its stream cache in a hash
- * table by stream, a free by two hints. Both are read without a lock, so a stream cache that was found is
+ * Requests with the cache alone; pool_cache.h has the idea. An alloc finds its cache in a hash
+ * table by stream, a free by two hints. Both are read without a lock. So a cache that was found is
  * looked at again under its own lock: it may be closed, or another stream's by then.
  */
 
@@ -14,9 +14,9 @@
 #include "pool/pool_lock.h"
 #include "pool/pool_stream.h"
 
-/* --- stream caches ------------------------------------------------------------------------------- */
+/* --- stream caches ------------------------------------------------------------------------ */
 
-/* The stream's stream cache, or where it would stand; NULL: there is no room. */
+/* Find the entry of the stream's cache, or where it would stand; NULL: there is no room. */
 static _Atomic(struct dryi_pool_cache *) *
 place_of(struct dryi_pool_caches *f, uint64_t stream)
 {
@@ -32,14 +32,14 @@ place_of(struct dryi_pool_caches *f, uint64_t stream)
     return NULL;
 }
 
-/* NULL: the stream has none. */
+/* Find the stream's cache; NULL: the stream has none. */
 static struct dryi_pool_cache *
 cache_of(struct dryi_pool_caches *f, uint64_t number)
 {
     _Atomic(struct dryi_pool_cache *) *at = place_of(f, number);
     struct dryi_pool_cache *cache =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
-    /* Another stream's stream cache may stand by now in a place that was empty a moment ago. */
+    /* An entry that was empty a moment ago may have another stream's cache by now. */
     bool is_its =
         cache && atomic_load_explicit(&cache->stream, memory_order_relaxed) == number;
     return is_its ? cache : NULL;
@@ -54,12 +54,12 @@ is_listed(const struct dryi_pool_caches *f, const struct dryi_pool_cache *cache)
     return i < f->open_count;
 }
 
-#define CACHE_IDLE 4096 /* others were found so often since */
-#define CACHE_TURNS 16  /* one is looked at for so many that find none */
+#define CACHE_IDLE 4096 /* a cache is idle after so many finds of others */
+#define CACHE_TURNS 16  /* one cache is looked at for so many finds of none */
 
 /*
- * Find a stream cache that nobody has found for long and that keeps no block in use; NULL: not at this
- * turn. The free blocks of its stream lie on it no more.
+ * Find a cache that has not been found for long and has no address in its table. NULL: not at this
+ * turn. The cache is empty then: its blocks are ordinary free memory.
  */
 static struct dryi_pool_cache *
 find_idle(struct dry_pool *pool)
@@ -75,7 +75,10 @@ find_idle(struct dry_pool *pool)
     return cache->table.count == 0 ? cache : NULL;
 }
 
-/* Whoever looks for a stream cache without the lock meanwhile may find none, and takes the lock. */
+/*
+ * Enter all caches anew. A thread that looks for a cache without the lock meanwhile may find none.
+ * It takes the lock then.
+ */
 static void
 list_streams(struct dryi_pool_caches *f)
 {
@@ -87,13 +90,13 @@ list_streams(struct dryi_pool_caches *f)
     }
 }
 
-/* The stream cache is another stream's from now on. */
+/* Give an idle cache to another stream. */
 static void
 give_to(struct dry_pool *pool, struct dryi_pool_cache *idle, struct dryi_cache *cache,
         uint64_t stream)
 {
     dryi_lock_take(
-        &idle->lock); /* of stream caches, this one alone: somebody may look at it */
+        &idle->lock); /* no other cache's lock is held; another thread may look at it */
     struct dryi_cache *before = idle->at_place;
     idle->at_place = cache;
     atomic_store_explicit(&idle->stream, stream, memory_order_relaxed);
@@ -135,8 +138,8 @@ make_cache(struct dry_pool *pool, uint64_t stream)
 }
 
 /*
- * Locks of stream caches are taken in the order of their numbers, so this one cannot be now: it is
- * open when the pool is unlocked.
+ * List a cache that is to be opened. Locks of caches are taken in the order of their numbers, so
+ * this lock cannot be taken now. The cache is opened when the pool is unlocked.
  */
 static void
 open_cache(struct dryi_pool_caches *f, struct dryi_pool_cache *cache)
@@ -204,7 +207,7 @@ dryi_pool_cache_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
         dryi_pool_table_remove(&f->table, slot);
 }
 
-/* The hint by thread: the stream cache it asked last. */
+/* Return the hint by thread: the cache that the thread asked last. */
 static _Atomic uint8_t *
 thread_hint(struct dry_pool *pool)
 {
@@ -214,7 +217,7 @@ thread_hint(struct dry_pool *pool)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-/* Nobody else is at the stream cache. */
+/* Hand out a registered block of the cache. Requires the cache's lock. */
 static inline bool
 hand_out(const struct dry_pool *pool, const struct dryi_pool_cache *f, uint64_t size,
          uint64_t *address)
@@ -226,7 +229,10 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_cache *f, uint64_t 
     return true;
 }
 
-/* Its lock is taken. It may be another stream's by now, whose handle is the same. */
+/*
+ * Does the cache serve this stream? It may be another stream's by now, whose handle is the same.
+ * Requires the cache's lock.
+ */
 static bool
 serves(const struct dryi_pool_cache *cache, uint64_t number, uint64_t stream)
 {
@@ -234,14 +240,20 @@ serves(const struct dryi_pool_cache *cache, uint64_t number, uint64_t stream)
            atomic_load_explicit(&cache->stream, memory_order_relaxed) == number;
 }
 
-/* Not for ever: which stream caches are idle is seen where all of them are locked. */
+/*
+ * May the cache go on without all locks? It may not for ever: idle caches are found where all of
+ * them are locked.
+ */
 static bool
 goes_beside(const struct dryi_pool_cache *cache)
 {
     return cache->beside < DRYI_POOL_IDLE_MAX;
 }
 
-/* Its block is the stream's. Without the pool's lock no memory may be asked for. */
+/*
+ * Cut a block of the stream's. Without the pool's lock no memory may be asked for, so the table
+ * needs room already.
+ */
 static bool
 cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has_pool,
        struct dryi_pool_entry *entry)
@@ -255,7 +267,7 @@ cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has
     return is_cut;
 }
 
-/* And is found by its address from now on. */
+/* Enter the address of a block that was cut, and return it. */
 static uint64_t
 enter_cut(struct dry_pool *pool, struct dryi_pool_cache *f, struct dryi_pool_entry *entry)
 {
@@ -299,7 +311,7 @@ dryi_pool_cache_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
     dryi_lock_take(&f->lock);
     struct dryi_pool_entry entry;
     bool is_done = serves(f, number, stream) && cut_at(pool, f, size, true, &entry);
-    dryi_lock_give(&pool->lock); /* what follows is the stream cache's own */
+    dryi_lock_give(&pool->lock); /* what follows needs the cache alone */
     if (is_done)
         *address = enter_cut(pool, f, &entry);
     dryi_lock_give(&f->lock);
@@ -314,7 +326,10 @@ dryi_pool_cache_free_alone(struct dry_pool *pool, const struct dryi_pool_found *
            pool->place.caches->put(found->cache->at_place, found->slot->block);
 }
 
-/* False: it is not of this stream cache; *is_done: it was freed there. */
+/*
+ * Try to free a block at this cache. False: the address is not of this cache. *is_done: the block
+ * was freed there.
+ */
 static bool
 free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address,
         bool has_pool, bool *is_done)
@@ -339,7 +354,7 @@ free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address
     return slot != NULL;
 }
 
-/* Two guesses, the better one first; number 0: none, or the same again. */
+/* Make two guesses, the better one first. Number 0: no guess, or the same again. */
 static void
 guess_caches(struct dry_pool *pool, uint64_t address, struct dryi_pool_cache *guesses[2])
 {

@@ -3,16 +3,16 @@
 /*
  * The device as the place sees it: streams are numbers, and a child of a fork has none.
  *
- * A stream that is destroyed may have its handle given to another one, which must not
- * inherit what the first had free. If the device can tell streams apart by a number, the place
- * sees numbers alone. A device of ours stands between it and the caller's: it turns a number back
+ * A stream that is destroyed may have its handle given to another one, which must not inherit what
+ * the first had free. If the device can tell streams apart by a number, the place sees numbers
+ * alone. A device of ours stands between the place and the caller's device. It turns a number back
  * into the handle when an event is recorded or a stream waits. It also keeps destroy in the child
  * of a fork away from the device, which is the parent's.
  *
- * A destroyed stream takes no event, and its driver did not wait for its work when it went. The
- * whole device is waited for instead, each time that something freed on the stream has to be over.
- * A program that keeps a stream until the pool is done with what was freed on it never waits for
- * that.
+ * A destroyed stream takes no event, and its driver did not wait for its work when the stream went.
+ * The whole device is waited for instead, each time that work on something freed on the stream has
+ * to be complete. A program that keeps a stream until the pool is done with what was freed on it
+ * never waits for that.
  */
 
 #include "pool/pool_device.h"
@@ -41,7 +41,7 @@ is_living(const struct dry_pool *pool, uint64_t stream, uint64_t number)
            pool->device.ops->stream_id(pool->device.self, stream) == number;
 }
 
-/* The handle, if it still is that stream's. */
+/* Find the stream's handle, if it is still that stream's. */
 static bool
 find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 {
@@ -51,10 +51,11 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 }
 
 /*
- * Wait until all is over that a stream which is gone was given so far. Its later work is not
- * waited for: a handle may be another stream in each thread, and then it is not gone. UNSUPPORTED:
- * nobody can tell, for now or ever, and that is no failure of the device's. Amid a capture nobody
- * is asked: a wait for the whole device would end it (CUDA driver API, cuStreamBeginCapture).
+ * Wait until all work is complete that a destroyed stream was given so far. Its later work is not
+ * waited for: a handle may be another stream in each thread, and then the stream is not destroyed.
+ * UNSUPPORTED: the device cannot tell, for now or ever, and that is no failure of the device's.
+ * During a capture the device is not asked: a wait for the whole device would end the capture (CUDA
+ * driver API, cuStreamBeginCapture).
  */
 static enum dry_status
 wait_for_all(struct dry_pool *pool)
@@ -156,7 +157,10 @@ between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
     pool->device.ops->get_info(pool->device.self, free_bytes, total_bytes);
 }
 
-/* UNSUPPORTED: streams without numbers are never gone, and each can have an event. */
+/*
+ * Wait for the whole device. UNSUPPORTED: streams without numbers are never destroyed, and each can
+ * have an event.
+ */
 static enum dry_status
 between_wait_all(void *self)
 {
@@ -165,10 +169,10 @@ between_wait_all(void *self)
 }
 
 /*
- * Record an event on the stream with this number. The handle's number is asked for again behind
- * the event: another thread may have destroyed the stream meanwhile and made one with its handle,
- * and the event would be on that stream. (Numbers do not come again: if it is the same, it was so
- * all the time.)
+ * Record an event on the stream with this number. The handle's number is asked for again behind the
+ * event. Another thread may have destroyed the stream meanwhile and made another one with its
+ * handle. The event would be on that stream. (Numbers do not come again: if it is the same, it was
+ * so all the time.)
  */
 static enum dry_status
 between_event_record(void *self, uint64_t number, uint64_t *event)

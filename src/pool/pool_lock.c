@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The locks of the stream caches: the pool's lock is taken first, then those of the open stream caches in the
- * order of their numbers. A stream cache that nobody used for long is closed, and the sharing ends once
- * one stream alone has asked for long; pool_cache.h says why.
+ * The locks of the caches. The pool's lock is taken first, then those of the open caches in the
+ * order of their numbers. A cache that was not used for long is closed. The sharing ends once one
+ * stream alone has asked for long; pool_cache.h says why.
  */
 
 #include "pool/pool_lock.h"
 
-/* It is held, but for one that was to be opened by the next unlock. */
+/* Close a cache. Its lock is held, unless the cache was to be opened by the next unlock. */
 static void
 close_cache(struct dryi_pool_caches *f, uint32_t at)
 {
@@ -28,7 +28,7 @@ close_cache(struct dryi_pool_caches *f, uint32_t at)
 static void
 set_shared(struct dry_pool *pool, bool is_shared)
 {
-    pool->caches.thread = 0; /* whoever asks next is alone at first */
+    pool->caches.thread = 0; /* the next thread to ask is alone at first */
     pool->caches.alone = 0;
     pool->caches.last = NULL;
     atomic_store_explicit(&pool->caches.is_shared, is_shared, memory_order_relaxed);
@@ -91,7 +91,7 @@ dryi_pool_caches_unlock(struct dry_pool *pool)
         if (cache->is_open)
             continue;
         dryi_lock_take(
-            &cache->lock); /* of stream caches, this one alone: see open_cache */
+            &cache->lock); /* no other cache's lock is held here: see open_cache() */
         cache->is_open = true;
         dryi_lock_give(&cache->lock);
     }

@@ -4,20 +4,20 @@
 
 /*
  * The lock of a pool. While the pool is shared (pool_cache.h) it is one lock and the locks of all
- * open stream caches: taking both makes the place, the stream caches and the pool this thread's.
+ * open caches. A thread that takes both has the place, the caches and the pool.
  */
 
 #include "os/fork.h"
 #include "os/lock.h"
 #include "pool/pool_state.h"
 
-/* A stream cache is closed once the pool was locked so often since it was used. */
+/* A cache is closed once the pool was locked so often since the cache was used. */
 #define DRYI_POOL_IDLE_MAX 16384
 
 void dryi_pool_caches_lock(struct dry_pool *pool);
 void dryi_pool_caches_unlock(struct dry_pool *pool);
 
-/* Take the locks of the open stream caches. Requires the pool's lock. */
+/* Take the locks of the open caches. Requires the pool's lock. */
 static inline void
 dryi_pool_lock_caches(struct dry_pool *pool)
 {
@@ -33,8 +33,8 @@ dryi_pool_unlock_caches(struct dry_pool *pool)
 }
 
 /*
- * Take all locks: the place, all stream caches and the rest of the pool are this thread's. The counts of
- * the stream caches are added up.
+ * Take all locks: the place, all caches and the rest of the pool are this thread's. The counts of
+ * the caches are added up.
  */
 static inline void
 dryi_pool_lock(struct dry_pool *pool)
@@ -71,7 +71,7 @@ dryi_pool_leave(struct dry_pool *pool)
 
 /* Share the pool from now on, if it can be. */
 void dryi_pool_caches_share(struct dry_pool *pool);
-/* Close all stream caches, and end the sharing. */
+/* Close all caches, and end the sharing. */
 void dryi_pool_caches_close(struct dry_pool *pool);
 
 #endif

@@ -59,8 +59,8 @@ begin_job(struct dryi_pool_packer *packer, const struct dryi_place *place)
 void
 dryi_pool_packer_step(struct dryi_pool_packer *packer, const struct dryi_place *place)
 {
-    if (packer->job) {                     /* is done */
-        dryi_thread_join(&packer->thread); /* at its end */
+    if (packer->job) {                     /* the job is done */
+        dryi_thread_join(&packer->thread); /* the thread is at its end */
         return_job(packer, place);
     }
     if (packer->is_wanted)

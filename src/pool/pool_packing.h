@@ -5,16 +5,16 @@
 /*
  * Packing in the background.
  *
- * Now and then the place has a period to be packed, which takes milliseconds to a second. A
- * thread is started for that and ends with it, while the pool goes on without a plan. If no
- * thread can be had, whoever asks does the work. The packing takes its memory from
- * the C library, for the pool's own hooks are called from calls on the pool alone.
+ * Now and then the place has a period to be packed, which takes milliseconds to a second. A thread
+ * is started for that and ends with it, while the pool goes on without a layout. If no thread can
+ * be had, the calling thread does the work. The packing takes its memory from the C library, for
+ * the pool's own hooks are called from calls on the pool alone.
  *
- *     options.wants_job = dryi_pool_planner_call(planner);
- *     dryi_pool_planner_init(planner);
- *     if (dryi_pool_planner_is_due(planner))         lock held, after an alloc of the place
- *         dryi_pool_planner_step(planner, place);
- *     dryi_pool_planner_finish(planner, place, is_child);      before the place is destroyed
+ *     options.wants_job = dryi_pool_packer_call(packer);
+ *     dryi_pool_packer_init(packer);
+ *     if (dryi_pool_packer_is_due(packer))         lock held, after an alloc of the place
+ *         dryi_pool_packer_step(packer, place);
+ *     dryi_pool_packer_finish(packer, place, is_child);      before the place is destroyed
  */
 
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ struct dryi_pool_packer {
 };
 
 void dryi_pool_packer_init(struct dryi_pool_packer *packer);
-/* The function that a place is to call when it has a job; `planner` stays where it is. */
+/* Return the function that a place calls when it has a job; `packer` stays where it is. */
 struct dryi_paged_call dryi_pool_packer_call(struct dryi_pool_packer *packer);
 
 /* Is there something to do? One load, and while a thread is at work three. */
@@ -49,8 +49,8 @@ dryi_pool_packer_is_due(const struct dryi_pool_packer *packer)
 DRYI_NOINLINE void dryi_pool_packer_step(struct dryi_pool_packer *packer,
                                          const struct dryi_place *place);
 /*
- * End the thread, whatever it does; in the child of a fork there is none. Without the lock,
- * when nobody else calls. `place` without ops is accepted.
+ * End the thread, whatever it does; in the child of a fork there is none. Requires no lock, but
+ * that no other thread calls. `place` without ops is accepted.
  */
 void dryi_pool_packer_finish(struct dryi_pool_packer *packer,
                              const struct dryi_place *place, bool is_child);

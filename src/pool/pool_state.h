@@ -9,15 +9,15 @@
  *     pool_lock      the lock, with those of the stream caches
  *     pool_address   addresses to blocks
  *     pool_stream    streams by number
- *     pool_cache     requests beside the lock
+ *     pool_cache     requests with a stream cache alone
  *     pool_private   private pools, captures
  *     pool_limit     limits, cached memory, callbacks
  *     pool_view      statistics, walk, check
  *     pool_device    the device as the place sees it
  *     history        events, who asked
  *
- * A pool is a place with a lock. Everything of it is read and written with the pool locked,
- * but what create sets for ever, what is marked atomic, and what stream caches say of themselves.
+ * A pool is a place with a lock. Everything of it is read and written with the pool locked. The
+ * exceptions: what create sets for ever, what is atomic, and what stream caches say of themselves.
  */
 
 #include <stdatomic.h>
@@ -52,21 +52,21 @@ struct dryi_pool_scope {
     struct dryi_pool_scope *outer;
 };
 
-/* Streams with a stream cache of a pool; others go without, or take one long unused. */
+/* Stream caches of a pool. Other streams go without, or take one that was long unused. */
 #define DRYI_POOL_CACHES 64u
 
 struct dryi_pool_cache {
     struct dryi_lock lock;
     bool is_open;
-    uint32_t number; /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
-    uint32_t idle;   /* locked so often without having been used */
-    uint32_t beside; /* so often for a cut or a merge, since all stream caches were */
+    uint32_t number; /* 1 to DRYI_POOL_CACHES; 0: of all streams without a cache */
+    uint32_t idle;   /* the pool was locked so often since the cache was used */
+    uint32_t beside; /* cuts and merges since all caches were locked */
     _Atomic uint64_t stream;       /* as the place knows it */
-    uint64_t found_at;             /* when it was found last, counted in finds */
-    uint64_t handle;               /* as the program does */
-    struct dryi_cache *at_place;   /* NULL: of number 0, which is never open */
+    uint64_t found_at;             /* `finds` when the cache was found last */
+    uint64_t handle;               /* as the program knows it */
+    struct dryi_cache *at_place;   /* NULL: number 0, which is never open */
     struct dryi_pool_table table;  /* of the stream's blocks */
-    char pad[DRYI_CACHE_LINE_PAD]; /* no line of the cache holds two */
+    char pad[DRYI_CACHE_LINE_PAD]; /* no line of the processor's cache holds two */
 };
 
 #define DRYI_POOL_HINT_BITS 17u
@@ -79,23 +79,23 @@ struct dryi_pool_caches {
     _Atomic(struct dryi_pool_cache *) by_stream[2 * DRYI_POOL_CACHES]; /* hashed */
     struct dryi_pool_cache *all[DRYI_POOL_CACHES + 1];                 /* by number */
     struct dryi_pool_cache others;                                     /* number 0 */
-    /* Guesses, by address and by thread, both hashed: numbers of stream caches; 0: none. */
+    /* Guesses by address and by thread, both hashed: numbers of caches; 0: none. */
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char pad[DRYI_CACHE_LINE_PAD];
-    /* The last request that took the lock, small ones whose address was known left out. */
+    /* The last request that took the lock, but no small one whose address was registered. */
     uint64_t stream;
     uintptr_t thread; /* and who asked */
-    /* The stream cache of that stream; NULL: unknown, or each request has to be asked about. */
+    /* The cache of that stream; NULL: unknown, or each request has to be asked about. */
     struct dryi_pool_cache *last;
     uint32_t count;
-    uint64_t finds, misses; /* misses: of streams that have none */
-    uint32_t turn; /* the stream cache that was looked at last for one that is idle */
-    /* The open ones, in two arrays alike. */
+    uint64_t finds, misses; /* misses: finds of streams without a cache */
+    uint32_t turn;          /* the cache looked at last, in search of an idle one */
+    /* The open caches, in two arrays alike. */
     struct dryi_pool_cache *open[DRYI_POOL_CACHES];
     struct dryi_cache *open_caches[DRYI_POOL_CACHES];
     uint32_t open_count;
-    uint32_t alone; /* the pool was locked so often with one open at most */
+    uint32_t alone; /* the pool was locked so often with at most one open */
 };
 
 /* Streams by number, if the device has such: see pool_stream.h. */

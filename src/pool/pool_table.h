@@ -5,17 +5,17 @@
 /*
  * Addresses handed out -> blocks, but for those that the place finds itself (place/place.h).
  *
- * Open addressing with linear probes over slots of 16 bytes, at most half of them taken.
- * Removal moves back what follows, so that there are no tombstones and a miss ends at the
- * first empty slot. The table grows before anything else of a request is done, by doubling: a
- * table of n blocks has been copied less than twice for each. A free takes no memory.
+ * Open addressing with linear probes over slots of 16 bytes, at most half of them taken. Removal
+ * moves back what follows, so that there are no tombstones and a miss ends at the first empty slot.
+ * The table grows before anything else of a request is done, by doubling. A table of n blocks has
+ * been copied less than twice for each. A free takes no memory.
  *
- * A slot is of a block in use, or of one that is kept on a stream cache (place/place.h): the block
- * says which, and the slot whether its stream cache keeps it. So alloc and free of what stream caches hold
- * read the table and write nothing.
+ * A slot is of a block in use, or of a block in a stream cache (place/place_cache.h): the block
+ * says which. The slot says whether its address is registered with the cache. So alloc and free of
+ * blocks in caches read the table and write nothing.
  *
- * Each stream with a stream cache has a table of its own (pool_cache.h): threads on streams of their
- * own do not meet in its lines. Threads: one at a time.
+ * Each stream with a cache has a table of its own (pool_cache.h): threads on streams of their own
+ * do not meet in its lines. Threads: one at a time.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@
 #include "base/memory.h"
 
 struct dryi_pool_slot {
-    uint64_t key; /* address | is_kept; 0: empty */
+    uint64_t key; /* address | is_registered; 0: empty */
     uint32_t block;
 };
 
@@ -44,24 +44,24 @@ struct dryi_pool_table {
 struct dryi_pool_entry {
     uint64_t address;   /* a multiple of 512 */
     uint32_t block;     /* the place's handle */
-    bool is_registered; /* by its stream cache */
+    bool is_registered; /* with its cache */
 };
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
 void dryi_pool_table_finish(struct dryi_pool_table *table);
-/* The slow half of reserve. */
+/* Make the table larger: the slow half of reserve. */
 DRYI_NOINLINE bool dryi_pool_table_grow(struct dryi_pool_table *table);
-/* The slot is emptied; what lies behind it moves up. */
+/* Empty the slot. The slots behind it move up. */
 void dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *gap);
 
-/* For one more, without memory. */
+/* Is there room for one more address, without memory? */
 static inline bool
 dryi_pool_table_has_room(const struct dryi_pool_table *table)
 {
     return table->count < table->slot_count / 2;
 }
 
-/* Room for one more; false: no memory, nothing changed. */
+/* Make room for one more. False: no memory, and nothing changed. */
 static inline bool
 dryi_pool_table_reserve(struct dryi_pool_table *table)
 {
@@ -80,14 +80,17 @@ dryi_pool_slot_is_registered(const struct dryi_pool_slot *slot)
     return slot->key & 1;
 }
 
-/* The high bits of a product depend on all bits of the address. */
+/*
+ * Return where the probes for an address begin. The high bits of a product depend on all bits of
+ * the address.
+ */
 static inline size_t
 dryi_pool_table_home(const struct dryi_pool_table *table, uint64_t address)
 {
     return (size_t)((address >> 9) * table->factor >> table->hash_shift);
 }
 
-/* The address, or the empty slot where its probes end. */
+/* Find the slot of the address, or the empty slot where its probes end. */
 static inline struct dryi_pool_slot *
 dryi_pool_table_slot_for(const struct dryi_pool_table *table, uint64_t address)
 {
@@ -99,7 +102,7 @@ dryi_pool_table_slot_for(const struct dryi_pool_table *table, uint64_t address)
     }
 }
 
-/* NULL if it is not there, or not a multiple of 512. */
+/* Find the slot of an address. NULL: it is not there, or not a multiple of 512. */
 static inline struct dryi_pool_slot *
 dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
 {
@@ -109,7 +112,10 @@ dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
     return slot->key ? slot : NULL;
 }
 
-/* Room was reserved. A slot the address has, of a block that was on a stream cache, becomes this. */
+/*
+ * Enter an address. If it has a slot, of a block that was in a cache, the slot becomes this entry.
+ * Requires room.
+ */
 static inline void
 dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
 {
@@ -120,7 +126,7 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
     *slot = (struct dryi_pool_slot){entry.address | entry.is_registered, entry.block};
 }
 
-/* A slot that seek has just returned. */
+/* Remove a slot that seek has just returned. */
 static inline void
 dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot)
 {

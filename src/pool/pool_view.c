@@ -204,7 +204,10 @@ dry_pool_walk(struct dry_pool *pool,
 
 /* --- expandable segments, free blocks -------------------------------------------------------- */
 
-/* Runs of one segment follow each other: the last one is told when another begins. */
+/*
+ * Expandable segments under way. Runs of one segment follow each other: a segment is told of when
+ * the next begins.
+ */
 struct expandables {
     const struct dry_pool *pool;
     enum dry_status (*visit)(void *self, const struct dry_pool_expandable *segment);
@@ -449,7 +452,7 @@ count_used(void *visitor, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* Each slot is found, and leads to a block in use, or one on a stream cache, that begins there. */
+/* Check that a slot is found, and leads to a block in use, or in a cache, that begins there. */
 static const char *
 check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
@@ -466,7 +469,7 @@ check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
     return NULL;
 }
 
-/* The counts of blocks in tables: in use, or on a stream cache. */
+/* The counts of blocks in tables: in use, or in a cache. */
 struct held {
     size_t used, resting;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests against the expected ones.
+ * Following a period: requests are compared with the expected ones.
  *
- * The position in the period moves on with every request that is the expected one. An
- * unexpected request skips its hint, and the position is sought again by the last keys, near
- * where it was. So a request more or less costs a few the forecast, not the period.
+ * The position in the period moves on with every request that is the expected one. An unexpected
+ * request skips its hint. The position is then sought again by the last keys, near where it was. So
+ * a request too many or too few costs a few hints, not the period.
  */
 #include "place/forecast/forecast.h"
 
@@ -15,10 +15,10 @@
 #include "base/memory.h"
 #include "place/forecast/forecast_inside.h"
 
-#define REACH 32u        /* how far from its place a position is sought */
-#define CONTEXT 3u       /* keys that must agree there */
-#define SKIPPED_SPARE 4u /* the forecast that any period may miss */
-#define PATIENCE 4u      /* times what it lived: how long a period that broke must wait */
+#define REACH 32u        /* steps to either side in which a position is sought */
+#define CONTEXT 3u       /* keys before a position that must agree */
+#define SKIPPED_SPARE 4u /* hints that any period may skip */
+#define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
 
 enum dry_status
 dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **forecast,
@@ -52,7 +52,7 @@ dryi_forecast_drop(struct dryi_forecast *h)
 {
     if (h->state == FORECAST_LEARNING)
         return;
-    if (h->followed < DRYI_FORECAST_PERIOD_MAX) /* else no period of ours is around it */
+    if (h->followed < DRYI_FORECAST_PERIOD_MAX) /* else it is no loop */
         dryi_forecast_note_misled(h, h->now + PATIENCE * (h->followed + h->step_count),
                                   false);
     h->step_count = 0;
@@ -69,7 +69,7 @@ dryi_forecast_pass_over(struct dryi_forecast *h)
     dryi_forecast_begin_learning(h);
 }
 
-/* Too much of this period was not as expected. */
+/* Count an unexpected request. After too many of them in one period the period is dropped. */
 static void
 skip(struct dryi_forecast *h)
 {
@@ -101,7 +101,9 @@ is_context_of(const struct dryi_forecast *h, uint32_t position)
     return true;
 }
 
-/* The nearest position before which the last keys are expected. */
+/*
+ * Move to the nearest position before which the last keys are the expected ones, if there is one.
+ */
 static void
 find_position(struct dryi_forecast *h)
 {
@@ -119,8 +121,9 @@ find_position(struct dryi_forecast *h)
 }
 
 /*
- * A layout whose the forecast are refused lies where something else has come to lie: it is made anew,
- * later each time. The first period is that of the blocks before the layout.
+ * End a period. If the hints of a layout are refused, something else has come to lie there. The
+ * layout is then made anew, each time after more periods. The first period never counts: the blocks
+ * from before the layout still lie there.
  */
 static void
 end_period(struct dryi_forecast *h)
@@ -135,7 +138,7 @@ end_period(struct dryi_forecast *h)
     }
 }
 
-/* The request was recorded. */
+/* Compare the request just recorded with the expected one, and fill in its hint. */
 static void
 follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint *hint)
 {
@@ -162,11 +165,11 @@ grains_of(uint64_t rounded)
     return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
 }
 
-/* It is not recorded. */
+/* Let a request pass without a record. */
 static void
 miss(struct dryi_forecast *h)
 {
-    h->oldest = h->seen_to = ++h->now; /* nothing is there */
+    h->oldest = h->seen_to = ++h->now; /* no record is there */
     h->rolling = 0;
     h->rolled = h->now;
 }
@@ -200,7 +203,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     return hint;
 }
 
-/* The record of a ticket, or NULL: it is too long ago. */
+/* Find the record of a ticket; NULL: the request is too long ago. */
 static struct forecast_record *
 record_of(const struct dryi_forecast *h, uint32_t ticket)
 {
@@ -243,7 +246,7 @@ dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64
             return;
         }
     }
-    /* Nobody hears of what there is no memory for: it counts as never passed. */
+    /* Without memory the pass is lost: what was freed counts as never passed on. */
     if (h->pass_count < FORECAST_PASSES_MAX &&
         !dryi_memory_grow(&h->memory, &h->passes, &h->pass_capacity,
                           (size_t)h->pass_count + 1, sizeof *h->passes))

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The next owner of each place, by the packing, time being a circle.
+ * The next owner of each range, by the packing; time is a circle.
  *
- * A place that goes to another stream next is handed over, and costs that stream a wait. A place that goes whole to one life of the same stream has an
- * successor: the block there need not be merged with anything, to be cut out again. A packing cares for
- * height alone, and many a life can have the place of an equal one of its stream just as well. It
- * is moved there, which takes no more memory, for something lies there anyway.
+ * A range that goes to another stream next is handed over, and costs that stream a wait. A range
+ * that goes whole to one life of the same stream has a successor. The block there need not be
+ * merged with anything, to be cut out again. A packing cares for height alone, and many a life can
+ * have the range of an equal life of its stream just as well. Such a life is moved there. The move
+ * takes no more memory, for something lies there anyway.
  *
- * Cost: O(lives x those that lie beside each other in place) for each of the two, a sort; nothing
- * is moved any more behind LOOKS_MAX looks at lives and places.
+ * Cost: O(lives x lives that share bytes with one) for each of the two, and a sort. No life is
+ * moved after LOOKS_MAX looks at lives and seats.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -20,12 +21,12 @@
 
 #define NOBODY UINT32_MAX
 
-/* Lives with the very same bytes; moved ones come to another place, no place is new. */
+/* The lives with the very same range. A life that moves comes to another seat; no seat is new. */
 struct seat {
     uint64_t lo, hi;
-    uint64_t top;   /* the highest end up to here, by lo */
-    uint32_t first; /* of those that lie there, a list; NOBODY */
-    size_t of_size; /* where the seats of its size begin, by size */
+    uint64_t top;   /* the highest end of the seats up to this one, by lo */
+    uint32_t first; /* of its lives, a list; NOBODY: none */
+    size_t of_size; /* index in items where the seats of its size begin */
 };
 
 struct seats {
@@ -33,7 +34,7 @@ struct seats {
     struct seat *seats; /* by lo */
     size_t count;
     uint32_t *seat_of, *next;     /* by life */
-    struct dryi_sort_item *items; /* twice: lives by lo, then seats by size */
+    struct dryi_sort_item *items; /* lives by lo, then seats by size; room for two */
     uint64_t looks;
 };
 
@@ -43,7 +44,7 @@ end_offset(const struct dryi_packing_job *job, uint32_t k)
     return job->offsets[k] + job->lives[k].size;
 }
 
-/* How long before the life begins the other one ended, around the circle. */
+/* Return how long before the life begins the other one ended, around the circle. */
 static uint32_t
 age_of(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
@@ -89,7 +90,7 @@ stand_up(struct seats *s, uint32_t life)
     *link = s->next[life];
 }
 
-/* The seat of these bytes, which begin where the last ones do. */
+/* Find or make the seat of a range. Requires that ranges come in order of `lo`. */
 static uint32_t
 seat_for(struct seats *s, uint64_t lo, uint64_t hi)
 {
@@ -140,7 +141,7 @@ seats_below(const struct seats *s, uint64_t hi)
 
 /* --- handed over -------------------------------------------------------------------------- */
 
-#define NEIGHBOURS_MAX 128 /* lives that share bytes with one */
+#define NEIGHBOURS_MAX 128 /* lives that share bytes with one life */
 
 struct overlaps {
     const struct dryi_packing_job *job;
@@ -149,7 +150,7 @@ struct overlaps {
     uint32_t count;
 };
 
-/* Has another one lain since over all that both share? */
+/* Has a third life lain since then over all bytes that the two share? */
 static bool
 is_covered(const struct overlaps *o, uint32_t other)
 {
@@ -180,7 +181,7 @@ note_handed(const struct overlaps *o, struct dryi_packing_job *job)
     }
 }
 
-/* Others that share bytes with the life, as many as there is room for. */
+/* Find the lives that share bytes with this one, as many as there is room for. */
 static void
 find_overlaps(const struct seats *s, struct overlaps *o)
 {
@@ -205,15 +206,18 @@ find_handed(struct seats *s)
     }
 }
 
-/* --- successors -------------------------------------------------------------------------------- */
+/* --- successors --------------------------------------------------------------------------- */
 
-/* The life that lay on a seat before another begins, at least on a part of it. */
+/* A seat as a life finds it when it begins. */
 struct look {
-    uint32_t last; /* itself, a period ago: nobody else since */
-    bool is_free;  /* as long as it lives */
+    uint32_t last; /* lay there last, at least on a part; itself: no other since */
+    bool is_free;  /* for as long as the life lives */
 };
 
-/* A life that ends in the next period keeps its place all the time. */
+/*
+ * Must the two lives share no byte? A life that ends in the next period keeps its range all the
+ * time.
+ */
 static bool
 meet(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
@@ -253,7 +257,7 @@ look_at(struct seats *s, uint32_t life, uint32_t at)
     return look;
 }
 
-/* Is `life`, there, the successor of who lay there last? */
+/* Is the life, on this seat, the successor of `last`, which lay there last? */
 static bool
 inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 {
@@ -264,10 +268,10 @@ inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 
 /* --- moved to inherit --------------------------------------------------------------------- */
 
-#define TRIES_MAX 16u                 /* seats that a life is held against */
+#define TRIES_MAX 16u                 /* seats that are tried for a life */
 #define LOOKS_MAX (UINT64_C(1) << 26) /* some tenths of a second */
 
-/* Seats of its size, those that were left last first. */
+/* Seats of the size of a life; the seats that were left last come first. */
 struct choice {
     uint32_t seats[TRIES_MAX], ages[TRIES_MAX];
     unsigned count;
@@ -327,7 +331,7 @@ move_life(struct seats *s, uint32_t life)
     }
 }
 
-/* All that end in their period, in order of their begin: lives are listed so. */
+/* Move the lives that end in their period, in order of their begin: they are listed so. */
 static void
 move_to_inherit(struct seats *s)
 {

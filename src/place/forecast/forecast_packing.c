@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The places of a period's blocks.
+ * The packing of a period: an offset for each of its lives.
  *
- * A life within the period lies from its request to its free. One that is freed in the next
- * period, before its request comes again, keeps its place until then. A block that lives longer,
- * or for ever, is not packed: it is an obstacle once it is there.
+ * A life within the period has its range from its request to its free. A life that is freed in the
+ * next period, before its request comes again, keeps its range until then. A block that lives
+ * longer, or for ever, is not packed: it is an obstacle once it is there.
  *
- * Two packings are made. One lies in one piece, in the lowest gap that is large enough. The other
- * puts each block in the lowest gap it fits into between the obstacles, which fills pages that are
- * there anyway. The one that touches fewer pages beside the obstacles' own is taken. The lives of
- * one stream are packed by place/offline, those of several by forecast_streams.c.
+ * Two packings are made. The first lies in one piece, in the lowest gap that is large enough. The
+ * second puts each life into the lowest gap between the obstacles that it fits into, and fills
+ * pages that are there anyway. The packing that touches fewer pages besides the obstacles' own is
+ * taken. The lives of one stream are packed by place/offline, those of several by
+ * forecast_streams.c.
  */
 #include "base/bits.h"
 #include "base/memory.h"
@@ -18,7 +19,7 @@
 #include "place/forecast/forecast_inside.h"
 
 #define UNIT DRYI_PACKING_UNIT
-/* One more than 1/256 of the floor is good enough: a page's rounding is as much. */
+/* A packing within 1/256 of the floor is good enough: a page's rounding is as much. */
 #define SPARE_SHIFT 8u
 
 /* --- a job -------------------------------------------------------------------------------- */
@@ -63,7 +64,7 @@ is_packed(const struct dryi_forecast *h, uint32_t i)
            (step->end <= h->step_count || step->end - h->step_count <= i);
 }
 
-/* The stream's number among those of the job; false: there are too many. */
+/* Find the stream's number in the job, or give it one. False: there are too many streams. */
 static bool
 find_stream(struct dryi_packing_job *job, uint32_t *streams, uint32_t stream,
             uint32_t *number)
@@ -178,9 +179,9 @@ dryi_packing_job_create(const struct dryi_forecast *h,
 struct run {
     struct dryi_packing_job *job;
     const struct dry_memory *memory;
-    struct dryi_life *lives; /* packed, then one an obstacle */
+    struct dryi_life *lives; /* of the job, then one for each obstacle */
     uint64_t *fixed;
-    struct dryi_sort_item *items; /* twice */
+    struct dryi_sort_item *items; /* with as many more for the sort */
 };
 
 static bool
@@ -220,7 +221,7 @@ set_lives(const struct run *run)
     }
 }
 
-/* The lowest gap of `size` bytes between the obstacles, or above them. */
+/* Find the lowest gap of `size` bytes between the obstacles, or above them. */
 static uint64_t
 find_gap(const struct dryi_packing_job *job, uint64_t size)
 {
@@ -235,7 +236,7 @@ find_gap(const struct dryi_packing_job *job, uint64_t size)
     return cursor;
 }
 
-/* Obstacles and packed lives at these offsets, sorted; how many. */
+/* Sort the obstacles, and the packed lives at these offsets. Returns how many there are. */
 static size_t
 sort_ranges(const struct run *run, const uint64_t *offsets)
 {
@@ -251,7 +252,7 @@ sort_ranges(const struct run *run, const uint64_t *offsets)
 static uint64_t
 count_pages(const struct run *run, const uint64_t *offsets)
 {
-    uint64_t pages = 0, next = 0; /* all below `next` are counted */
+    uint64_t pages = 0, next = 0; /* all pages below `next` are counted */
     size_t count = sort_ranges(run, offsets);
     for (size_t k = 0; k < count; k++) {
         uint64_t first = run->items[k].key / run->job->page_bytes;
@@ -299,7 +300,7 @@ pack_fill(const struct run *run)
     struct dryi_packing_options options = {
         .memory = run->memory, .alignment = UNIT, .fixed = run->fixed};
     if (job->stream_count > 1)
-        return DRY_OK; /* it was, with the piece */
+        return DRY_OK; /* pack_piece() did both */
     return dryi_offline_pack(run->lives, job->count + job->obstacle_count, &options,
                              job->fill, &packing, NULL);
 }
@@ -339,7 +340,7 @@ dryi_packing_job_is_of(const struct dryi_packing_job *job, const struct dryi_for
     return h->state != FORECAST_LEARNING && h->period_number == job->period_number;
 }
 
-/* The first of the ranges that ends above the offset. */
+/* Find the first of the ranges that ends above the offset. */
 static size_t
 find_range(const struct dryi_obstacle *ranges, size_t count, uint64_t offset)
 {

@@ -3,20 +3,20 @@
 /*
  * Finding the period.
  *
- * A candidate is a distance: where the last HINTS_WORD keys were seen before. Its run grows as
- * long as every request is what it was that distance before. The first that is not ends the run,
- * and the next candidate is sought, from the most recent place that ends in this very key. Loops
- * inside the period therefore yield to it at the first request that is not theirs. A run as long as
- * the distance is two equal periods.
+ * A candidate is a distance: so many requests ago the last FORECAST_WORD keys were seen before. Its
+ * run grows as long as every request has the key of the request that distance before. The first
+ * request with another key ends the run. The next candidate is then sought, from the most recent
+ * place that ends in this very key. Loops inside the period therefore yield to it at the first
+ * request that is not theirs. A run as long as the distance is two equal periods.
  *
- * Letters alone are not enough: the layers of a model are equal too, but what they allocate
- * lives on. In a period what is allocated is freed before it is as old as the period. This is
- * examined once when the run is long enough, and after a refusal when it is half as long
+ * Equal keys are not enough: the layers of a model are equal too, but what they allocate lives on.
+ * In a period, what is allocated is freed before it is as old as the period. This is examined once
+ * when the run is long enough. After a refusal it is examined again when the run is half as long
  * again: O(1) a request in all.
  *
- * A period that breaks early may be a loop inside the true one. For a while it is not taken
- * again, wherever it begins (it is known by the sum of its keys), so that the larger one
- * can be seen. When that does not come, it is taken after all, and for good.
+ * A period that breaks early may be a loop inside the true one. For a while it is not taken again,
+ * wherever it begins, so that the larger one can be seen. The sum of its keys names it. If the
+ * larger one does not come, the period is taken after all, and for good.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -28,11 +28,11 @@
 
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
-#define STEPS_MIN 64u                       /* a shorter period is taken several times */
-#define BACK_MAX 64u                        /* keys a request */
-#define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
+#define STEPS_MIN 64u                       /* a shorter period counts several times */
+#define BACK_MAX 64u                        /* keys looked at again in a request */
+#define FACTOR UINT64_C(0xd1342543de82ef95) /* of the rolling hash; odd */
 
-/* Twice as many records; what is there stays. */
+/* Double the ring. Its records stay. */
 static bool
 grow(struct dryi_forecast *h)
 {
@@ -49,7 +49,7 @@ grow(struct dryi_forecast *h)
     for (uint64_t i = h->oldest; i < h->now; i++)
         *forecast_record_at(&bigger, i) = *forecast_record_at(h, i);
     for (size_t i = 0; i < h->ring_count; i++) {
-        /* Which of the two places it belongs to is not known: it may be found in both. */
+        /* The entry belongs to one of two slots. Its mark is not stored, so both get it. */
         bigger.seen[i] = bigger.seen[i + h->ring_count] = h->seen[i];
     }
     dryi_memory_free(&h->memory, h->ring, h->ring_count, sizeof *h->ring);
@@ -76,8 +76,8 @@ size_of(const struct forecast_record *record)
 /* --- is it one? ------------------------------------------------------------------------- */
 
 /*
- * The lives of the period before the last are over, nearly all, and end as those of the last
- * where both have ended.
+ * Have nearly all lives of the last period but one ended? And have they lasted as long as those of
+ * the last period, if both have ended?
  */
 static bool
 is_steady(const struct dryi_forecast *h, uint64_t period)
@@ -99,7 +99,7 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
 
 /* --- what it is made of ----------------------------------------------------------------- */
 
-/* The end of a life in the period, from its begin; 0: not within the period after. */
+/* Return how long a life of the period lasts; 0: longer than a period. */
 static uint32_t
 end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
 {
@@ -111,8 +111,8 @@ end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
 }
 
 /*
- * Bytes that live across each step's begin, into the steps' offsets: what begins before and
- * ends after it, around the circle.
+ * Sum into each step's offset the bytes that live across its begin. These are of lives that begin
+ * before it and end after it, around the circle.
  */
 static void
 sum_crossing(struct forecast_step *steps, uint32_t count)
@@ -123,7 +123,7 @@ sum_crossing(struct forecast_step *steps, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         if (steps[i].end == 0)
             continue;
-        steps[(i + 1) % count].offset += steps[i].size; /* sums wrap, and come back */
+        steps[(i + 1) % count].offset += steps[i].size; /* sums wrap, and wrap back */
         steps[steps[i].end % count].offset -= steps[i].size;
         if (steps[i].end > count)
             live += steps[i].size;
@@ -136,7 +136,7 @@ sum_crossing(struct forecast_step *steps, uint32_t count)
     }
 }
 
-/* Turn the steps so that step `first` becomes the first. `spare` is as large. */
+/* Turn the steps so that step `first` becomes the first. `spare` has room for as many. */
 static void
 turn(struct forecast_step *steps, struct forecast_step *spare, uint32_t count,
      uint32_t first)
@@ -163,13 +163,13 @@ quietest(const struct forecast_step *steps, uint32_t count)
     return best;
 }
 
-#define TRUSTED_SHARE 8u /* of all requests: a period as long is believed at once */
+#define TRUSTED_SHARE 8u /* of all requests: so long a period is believed at once */
 #define PROOF 1024u
 
 /*
- * A period that is short beside what came before is a loop inside the program's own more often
- * than not. A layout would move pages for it that are soon needed as they were. Such a period must
- * last for a while.
+ * Return how many requests a period must last before it is packed. A period that is short against
+ * all that came before is mostly a loop inside the program's own period. A layout for such a loop
+ * would move pages that are soon needed where they were.
  */
 static uint64_t
 proof_of(const struct dryi_forecast *h, uint32_t period)
@@ -177,7 +177,7 @@ proof_of(const struct dryi_forecast *h, uint32_t period)
     return h->now / TRUSTED_SHARE <= period ? 0 : PROOF;
 }
 
-/* Make steps of the last two periods; false: there is no memory. */
+/* Take a period: make its steps from the last two. False: there is no memory. */
 static bool
 take_period(struct dryi_forecast *h, uint32_t period)
 {
@@ -234,7 +234,10 @@ dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final
     *misled = (struct forecast_misled){.sum = sum, .until = until};
 }
 
-/* The last `period` requests are not to be taken for so many requests more. */
+/*
+ * Return for how many more requests the last `period` requests are not to be taken as a period; 0:
+ * they may be taken now.
+ */
 static uint64_t
 wait_of(struct dryi_forecast *h, uint64_t period)
 {
@@ -253,11 +256,11 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* --- learning --------------------------------------------------------------------------- */
 
-/* The next key, this one, into the hash: so many are there, or more. */
+/* Roll the next key into the hash. Returns how many keys were rolled in, this one too. */
 static inline uint64_t
 roll(struct dryi_forecast *h, uint64_t key)
 {
-    uint64_t power = FACTOR; /* to the HINTS_WORD-th: by squaring */
+    uint64_t power = FACTOR; /* FACTOR to the power of FORECAST_WORD, by squaring */
     for (unsigned i = 1; i < FORECAST_WORD; i *= 2)
         power *= power;
     uint64_t last = h->seen_to++;
@@ -269,8 +272,8 @@ roll(struct dryi_forecast *h, uint64_t key)
 }
 
 /*
- * Tell how far back the word was that ends in this request; 0: nowhere. This is its place from
- * now on.
+ * Return how far back the word that ends in this request was looked up before; 0: nowhere. The
+ * word's entry is this request from now on.
  */
 static uint64_t
 look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
@@ -281,7 +284,7 @@ look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
     return number - before;
 }
 
-/* The least of the marks there are, the last one of equals. */
+/* Find the request with the least mark in the window; with the last one if several are equal. */
 static uint64_t
 find_least(const struct dryi_forecast *h, uint64_t last)
 {
@@ -294,10 +297,11 @@ find_least(const struct dryi_forecast *h, uint64_t last)
 }
 
 /*
- * A table of all words would be a miss of the cache a request. So only words whose mark is the
- * least of a window are looked up and kept: if the keys are the same again, so are these words
- * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003). How long ago some of the next
- * request's keys were before; 0: not known.
+ * See the next key. Returns how long ago a word of the last keys was seen before; 0: unknown.
+ *
+ * A table of all words would cost a miss of the processor's cache in each request. So only the word
+ * with the least mark of a window is looked up and noted. If the same keys come again, the same
+ * words are chosen (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003).
  */
 static inline uint64_t
 see_next(struct dryi_forecast *h, uint64_t key)
@@ -320,8 +324,9 @@ see_next(struct dryi_forecast *h, uint64_t key)
 }
 
 /*
- * See what came while a period was followed, as far as it is still there, some keys a request:
- * nothing is seen as long as a period lasts. 0, too: the last request is not come to yet.
+ * See some of the requests that came while a period was followed, as far as their records are still
+ * there. While a period lasts, no key is seen. Returns 0, too, while the last request is not yet
+ * seen.
  */
 DRYI_NOINLINE static uint64_t
 see_more(struct dryi_forecast *h)
@@ -338,7 +343,7 @@ see_more(struct dryi_forecast *h)
     return h->seen_to == h->now ? distance : 0;
 }
 
-/* The last request alone, mostly. */
+/* See the last request. Mostly all before it have been seen. */
 static inline uint64_t
 see(struct dryi_forecast *h, uint64_t key)
 {
@@ -354,7 +359,10 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
     h->skipped = 0;
 }
 
-/* Letters from the last one back that are as a distance before, at most HINTS_WORD. */
+/*
+ * Count the keys, from the last one back, that equal those a distance before: at most
+ * FORECAST_WORD.
+ */
 static uint64_t
 count_equal(const struct dryi_forecast *h, uint64_t distance)
 {
@@ -394,8 +402,8 @@ examine(struct dryi_forecast *h)
 }
 
 /*
- * The run may have begun long before it was seen to be one: it is followed back, some keys
- * a request.
+ * Follow the run back, some keys in each request: it may have begun long before it was seen to be
+ * one.
  */
 static void
 look_back(struct dryi_forecast *h)

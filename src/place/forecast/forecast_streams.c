@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Periods of several streams.
+ * Packing a period of several streams.
  *
- * A stream may have again at once what it frees. Another stream may only when the free is behind
- * it: an event has passed, or the program made it wait. The periods before show when it was so,
- * and a place goes from stream to stream no earlier. If streams can be made to wait, memory freed
- * in one period is everybody's in the next: a wait between two periods holds nobody up that the
- * program itself would not.
+ * A stream may use what it frees again at once. Another stream may use it only after an order: an
+ * event is complete, or the program made the stream wait. The periods before show when that was so,
+ * and a range goes from stream to stream no earlier. If streams can be made to wait, memory freed
+ * in one period is every stream's in the next. A wait between two periods holds no stream up that
+ * the program itself would not hold up.
  *
- * So the streams of two lives decide whether they may share a place, and lives are packed by lists
- * of pairs, not as intervals. They are placed one after the other, each into the lowest gap beside
- * those it conflicts with, in several orders.
+ * So the streams of two lives decide whether the lives may share bytes. Lives are packed by lists
+ * of pairs, not as intervals. Each life is put into the lowest gap between those that it conflicts
+ * with, one after the other. Several orders are tried.
  *
  * Time is a circle: the period's end is its begin. When the later of two lives begins, the earlier
- * one's place must be usable for the later one's stream. When the earlier one comes again, the
- * later one's place must be usable for the earlier one's stream.
+ * one's range must be usable for the later one's stream. When the earlier one comes again, the
+ * later one's range must be usable for the earlier one's stream.
  *
- * Cost: O(lives^2) an order in the worst case, mostly far less, for a search ends at the first
- * gap; no further order is tried after LOOKS_MAX looks at a life.
+ * Cost: O(lives^2) an order in the worst case. Mostly it is far less, for a search ends at the
+ * first gap. No further order is tried after LOOKS_MAX looks at a life.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -27,23 +27,28 @@
 #include "base/sort.h"
 
 #define NEVER UINT32_MAX
-/* One more than 1/256 of all is good enough: a page's rounding is as much. */
+/*
+ * A packing within 1/256 of all bytes above the floor is good enough: a page's rounding is as much.
+ */
 #define SPARE_SHIFT 8u
-#define LOOKS_MAX (UINT64_C(1) << 27) /* then no order more: half a second */
+#define LOOKS_MAX (UINT64_C(1) << 27) /* half a second, then no further order */
 
 /* --- from when on ------------------------------------------------------------------------- */
 
-/* The passes by pair of streams, each pair's in order of time: so epochs rise, too. */
+/* The passes by pair of streams, each pair's in order of time: so their epochs rise, too. */
 struct passes {
     const struct dryi_forecast *h;
     const uint32_t *streams;
     uint32_t stream_count;
-    struct dryi_sort_item *items; /* twice: pair and index */
+    struct dryi_sort_item *items; /* pair and index, with as many more for the sort */
     size_t count, capacity;
     size_t first[DRYI_PACKING_STREAMS_MAX * (DRYI_PACKING_STREAMS_MAX + 1) + 1];
 };
 
-/* NEVER: none of the job's. */
+/*
+ * Return the number of the stream in the job. DRYI_HINT_ANYBODY: stream_count. NEVER: the job has
+ * no such stream.
+ */
 static uint32_t
 number_of(const struct passes *p, uint32_t stream)
 {
@@ -85,14 +90,20 @@ sort_passes(struct passes *p, uint64_t since)
     return true;
 }
 
-/* Epochs are told apart by their low bits: those of two periods are near each other. */
+/*
+ * Is the epoch before the other? The low bits are enough: the epochs of two periods are near each
+ * other.
+ */
 static bool
 is_before(uint32_t epoch, uint32_t other)
 {
     return other - epoch - 1 < UINT32_MAX / 2;
 }
 
-/* When what was freed in this epoch was known to be over; UINT64_MAX: not yet. */
+/*
+ * Return the time at which memory freed in this epoch was seen to be usable for `to`. UINT64_MAX:
+ * no such time was seen.
+ */
 static uint64_t
 time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 {
@@ -108,7 +119,7 @@ time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
     return low < end ? pass_at(p, p->items[low].value)->time : UINT64_MAX;
 }
 
-/* The record of the period before the last that a step was; NULL: it is not known. */
+/* Find the step's record in the last period but one. NULL: it is lost, or its epoch is unknown. */
 static const struct forecast_record *
 record_of_step(const struct dryi_forecast *h, uint32_t step)
 {
@@ -119,7 +130,10 @@ record_of_step(const struct dryi_forecast *h, uint32_t step)
     return record->key == h->steps[step].key && record->epoch > 0 ? record : NULL;
 }
 
-/* Tell from which request of a life's period on stream `to` may have its place. */
+/*
+ * Return from which request on, counted from the begin of the life's period, stream `to` may have
+ * the life's range. NEVER: not in two periods.
+ */
 static uint32_t
 usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32_t to)
 {
@@ -133,7 +147,7 @@ usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32
     uint64_t time = by_all < by_one ? by_all : by_one;
     if (time == UINT64_MAX)
         return NEVER;
-    time -= p->h->now - 2 * (uint64_t)p->h->step_count; /* within the two periods since */
+    time -= p->h->now - 2 * (uint64_t)p->h->step_count; /* from the begin of the two */
     return time > life->end ? (uint32_t)time : life->end;
 }
 
@@ -161,13 +175,13 @@ struct packer {
     struct dryi_packing_job *job;
     const struct dry_memory *memory;
     size_t obstacle_count;
-    uint64_t *offsets; /* of this order */
+    uint64_t *offsets; /* of the lives, in the order under way */
     /* Numbers from job->count on are obstacles. */
-    uint32_t *placed; /* by offset */
+    uint32_t *placed; /* lives and obstacles, by offset */
     size_t placed_count;
-    struct dryi_sort_item *items; /* twice: the order */
+    struct dryi_sort_item *items; /* the order, with as many more for the sort */
     uint64_t height;
-    uint64_t looks; /* at lives that lie already */
+    uint64_t looks; /* at lives that are placed already */
 };
 
 static uint64_t
@@ -185,8 +199,8 @@ size_of(const struct packer *p, uint32_t k)
 }
 
 /*
- * Tell from when on `stream` may lie where the life was: as seen, or after a wait. A stream waits
- * at the begin of a period, or `distance` requests after the free if that is earlier.
+ * Return from which request on `stream` may have the life's range: as was seen, or after a wait. A
+ * stream waits at the begin of a period, or `distance` requests after the free if that is earlier.
  */
 static uint32_t
 find_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
@@ -216,7 +230,7 @@ dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_
                                                      : !may_follow(job, b, a);
 }
 
-/* Into the lowest gap. */
+/* Put the life into the lowest gap. */
 static void
 place(struct packer *p, uint32_t life)
 {
@@ -242,7 +256,7 @@ place(struct packer *p, uint32_t life)
 enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
 #define ORDER_COUNT 4
 
-/* The key of an order; the largest comes first. */
+/* Return the weight of a life in an order. The heaviest life comes first. */
 static uint64_t
 weight_of(const struct dryi_packing_life *life, enum order order)
 {
@@ -275,7 +289,7 @@ pack_in_order(struct packer *p, enum order order)
         place(p, p->items[k].value);
 }
 
-/* One order more, into `offsets` if it is better than *height. */
+/* Try one more order. A packing below *height goes into `offsets`. */
 static void
 try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *height)
 {
@@ -290,8 +304,8 @@ try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *heigh
 }
 
 /*
- * Waits are the shorter the longer ago it was what they are for: the longest distance that
- * will do.
+ * Pack in one piece, then around the obstacles. The longer ago a free was, the shorter is the wait
+ * for it. So the longest distance that will do is taken.
  */
 static void
 pack(struct packer *p, uint64_t *height)

@@ -156,7 +156,7 @@ rejection_has_a_text_of_its_own(void **state)
 
 /* PyTorch prints the limit of a unit in the unit below. */
 static void
-units_change_above_tsuccessor_limits(void **state)
+units_change_above_their_limits(void **state)
 {
     (void)state;
     static const struct {
@@ -361,7 +361,7 @@ main(void)
         cmocka_unit_test(parts_appear_where_they_have_something_to_say),
         cmocka_unit_test(unknown_capacity_is_called_so),
         cmocka_unit_test(rejection_has_a_text_of_its_own),
-        cmocka_unit_test(units_change_above_tsuccessor_limits),
+        cmocka_unit_test(units_change_above_their_limits),
         cmocka_unit_test(what_it_lacks_follows_line_by_line),
         cmocka_unit_test(any_room_is_enough),
         cmocka_unit_test(our_reader_finds_the_same_numbers),

@@ -280,7 +280,7 @@ wait_for_streams(struct fixture *f)
 }
 
 static void
-blocks_wait_for_tsuccessor_streams(void **state)
+blocks_wait_for_their_streams(void **state)
 {
     (void)state;
     with_each(wait_for_streams, GIB);
@@ -1235,7 +1235,7 @@ end_of_a_private_pool_takes_its_memory(void **state)
 }
 
 static void
-private_pools_take_what_tsuccessor_filters_cover(void **state)
+private_pools_take_what_their_filters_cover(void **state)
 {
     (void)state;
     with_each(use_private, GIB);
@@ -1668,7 +1668,7 @@ main(void)
         cmocka_unit_test(addresses_are_aligned_as_asked),
         cmocka_unit_test(blocks_are_described),
         cmocka_unit_test(thousands_are_told_apart),
-        cmocka_unit_test(blocks_wait_for_tsuccessor_streams),
+        cmocka_unit_test(blocks_wait_for_their_streams),
         cmocka_unit_test(handle_used_again_is_another_stream),
         cmocka_unit_test(stream_that_is_gone_gives_its_memory_back),
         cmocka_unit_test(handle_given_away_meanwhile_is_noticed),
@@ -1689,7 +1689,7 @@ main(void)
         cmocka_unit_test(statistics_are_reset),
         cmocka_unit_test(walk_shows_segments_in_order),
         cmocka_unit_test(end_of_a_private_pool_takes_its_memory),
-        cmocka_unit_test(private_pools_take_what_tsuccessor_filters_cover),
+        cmocka_unit_test(private_pools_take_what_their_filters_cover),
         cmocka_unit_test(private_memory_serves_before_an_oom),
         cmocka_unit_test(captures_hold_frees_back),
         cmocka_unit_test(child_of_a_fork_may_only_destroy),

@@ -184,7 +184,7 @@ run_all(void *(*act_as)(void *self), void *selves, size_t self_bytes)
 }
 
 static void
-what_threads_write_stays_tsuccessors(void **state)
+what_threads_write_stays_theirs(void **state)
 {
     (void)state;
     static struct actor actors[THREADS];
@@ -293,7 +293,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_threads_write_stays_tsuccessors),
+        cmocka_unit_test(what_threads_write_stays_theirs),
         cmocka_unit_test(of_those_who_give_one_block_one_does),
     };
     return cmocka_run_group_tests_name("pool_beside", tests, NULL, NULL);

@@ -61,7 +61,7 @@ struct company {
 
     /* The naive sums, and what they were at most. */
     uint64_t requested, peak_requested, allocs, frees;
-    uint64_t most_resting; /* slots at rest, as often as somebody looked */
+    uint64_t most_resting; /* slots of cached blocks, as often as they were counted */
 };
 
 static void *
@@ -344,7 +344,7 @@ shared_pool_is_what_a_model_says(void **state)
         }
         check_sums(c);
         assert_true(was_shared);
-        assert_true(c->most_resting > 5); /* blocks went beside the lock */
+        assert_true(c->most_resting > 5); /* blocks went to caches without the lock */
         end(c, true);
     }
 }
@@ -416,7 +416,7 @@ sharing_ends_when_one_is_left(void **state)
 
 #define ALONE_MAX 500
 
-/* What one stream has free, cut and merged again and again. */
+/* Cut and merge one stream's free memory again and again. */
 static void
 go_on_alone(struct company *c)
 {
@@ -437,7 +437,7 @@ go_on_alone(struct company *c)
         c->last = dry_pool_free(c->pool, blocks[i]);
 }
 
-/* Though it need not stop anybody for that. */
+/* The sharing ends, though other threads need not stop for cuts and merges. */
 static void
 sharing_ends_when_one_cuts_and_merges(void **state)
 {

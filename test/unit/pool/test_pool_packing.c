@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool's periods are packed in the background: a program that repeats itself comes to run by
- * a plan, from one thread or several, and may end or fork while the packing is under way.
+ * A pool's periods are packed in the background. A program that repeats itself comes to run by a
+ * layout, from one thread or several. It may end or fork while the packing is under way.
  */
 #include "support/cmocka.h"
 
@@ -165,9 +165,9 @@ others_go_on_meanwhile(void **state)
     end(&f);
 }
 
-/* --- what waits for its successor -------------------------------------------------------------- */
+/* --- what waits for its successor --------------------------------------------------------- */
 
-/* It is nobody's then, whether its address is kept or not. */
+/* Free a block. It is not in use then, whether its address is registered or not. */
 static void
 give(struct dry_pool *pool, uint64_t address)
 {
@@ -331,7 +331,7 @@ backward(void *self)
 
 /* One after the other is not at once: forward here, backward in a thread of its own. */
 static void
-threads_in_turn_keep_tsuccessor_plan(void **state)
+threads_in_turn_keep_their_plan(void **state)
 {
     (void)state;
     struct fixture f;
@@ -362,7 +362,7 @@ main(void)
         cmocka_unit_test(a_child_of_a_fork_has_no_packing),
         cmocka_unit_test(others_go_on_meanwhile),
         cmocka_unit_test(what_waits_for_its_successor_is_nobodys),
-        cmocka_unit_test(threads_in_turn_keep_tsuccessor_plan),
+        cmocka_unit_test(threads_in_turn_keep_their_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
 
 /*
  * place/forecast in a harness: a naive place that takes a hint when its range is free, and the
- * lowest gap otherwise. Loops with warm-up, noise, drift and loops inside; sequences without
- * a period; plans whose overlapping lives never overlap; every failed allocation; a recorded
+ * lowest gap otherwise. Loops with warm-up, noise, drift and loops inside; sequences without a
+ * period; layouts whose overlapping lives never overlap; every failed allocation; a recorded
  * training run.
  */
 #include "support/cmocka.h"
@@ -36,7 +36,7 @@ struct harness {
     size_t count, capacity;
     uint64_t requests, taken, refused, plans;
     uint32_t next_id;
-    struct dryi_packing_info info; /* of the last plan */
+    struct dryi_packing_info info; /* of the last packing */
 };
 
 static void
@@ -295,7 +295,9 @@ the_period_is_the_outer_loop(void **state)
 
 #define LETTERS 100
 
-/* So many requests of a loop of LETTERS that are all different, from the one at `at` on. */
+/*
+ * Run so many requests of a loop of LETTERS keys that are all different, from the one at `at` on.
+ */
 static void
 go_round(struct harness *p, unsigned at, unsigned count)
 {
@@ -303,7 +305,7 @@ go_round(struct harness *p, unsigned at, unsigned count)
         release(p, request(p, 4096 * (1 + i % LETTERS), 0));
 }
 
-/* Three of its letters say where the loop is, ahead of where it should be or behind. */
+/* Three of its keys say where the loop is, ahead of where it should be or behind. */
 static void
 a_lost_position_is_found_nearby(void **state)
 {
@@ -433,8 +435,8 @@ note_range(void *self, uint64_t offset, uint64_t size)
 }
 
 /*
- * With every block placed by its hint the harness asserts that none overlap; the plan keeps
- * clear of what is fixed and touches few pages.
+ * Every block is placed by its hint, and the harness asserts that none overlap. The layout keeps
+ * clear of obstacles and touches few pages.
  */
 static void
 the_plan_lies_between_obstacles(void **state)
@@ -486,7 +488,7 @@ make_loop(struct loop *l, uint64_t seed, uint64_t streams)
     }
 }
 
-/* Now and then all of a stream is known to be over. */
+/* Now and then note that all memory a stream has freed may go to another stream. */
 static void
 pass(const struct harness *p, const struct loop *l, uint32_t i, uint32_t often)
 {
@@ -512,7 +514,10 @@ run_loop(struct harness *p, struct loop *l, uint32_t times, uint32_t often)
     }
 }
 
-/* Of all whose place shares a byte with the step's, that which begins first after its end. */
+/*
+ * Return the step that begins first after the end of this one, of all whose range shares a byte
+ * with its range.
+ */
 static uint32_t
 naive_next(const struct dryi_forecast *h, uint32_t step)
 {
@@ -530,7 +535,7 @@ naive_next(const struct dryi_forecast *h, uint32_t step)
     return next;
 }
 
-/* How many have one. */
+/* Check all successors. Returns how many steps have one. */
 static uint32_t
 check_successors(const struct dryi_forecast *h)
 {
@@ -572,7 +577,7 @@ an_successor_has_the_place_next_and_whole(void **state)
     assert_true(successors[2] * 10 >= steps[2] * 5 && successors[3] * 10 >= steps[3] * 4);
 }
 
-/* From when on the stream may lie where the life was, at the earliest. */
+/* Return the earliest request from which on the stream may have the life's range. */
 static uint64_t
 naive_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
 {
@@ -584,12 +589,15 @@ naive_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
         return seen;
     for (uint64_t at = l->end; at < seen; at++) {
         if (at - l->end == job->distance || (at > 0 && at % job->period == 0))
-            return at; /* one waits here */
+            return at; /* the stream waits here */
     }
     return seen;
 }
 
-/* Nobody comes to lie there between the begin of a life and when that one's stream may. */
+/*
+ * Check that the other life does not begin in the same bytes too early: between the begin of this
+ * one and the request from which its stream may have them.
+ */
 static void
 check_apart(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {

@@ -329,8 +329,8 @@ spots_amid_a_run_are_found(void **state)
 }
 
 /*
- * A pool in use has a hole, and free pages behind it up to the end of its segment: the request needs
- * as few others as there are if it ends there, too.
+ * A pool in use has a hole, and free pages behind the hole up to the end of its segment. The
+ * request needs as few other pages as there are if it ends there, too.
  */
 static void
 spots_at_the_end_of_a_segment_are_found(void **state)
@@ -498,7 +498,7 @@ frees_go_on_beside_a_capture(void **state)
     end(pool, sim);
 }
 
-/* What anybody may have, beside what a captured stream frees then. */
+/* Memory that every stream may have lies next to memory that a captured stream frees then. */
 static void
 captured_streams_take_nothing_in(void **state)
 {
@@ -593,9 +593,9 @@ number_of(void *self, uint64_t stream)
 }
 
 /*
- * The request fits into either of two runs, and one page can be had. The first needs that one
- * beside what a stream freed that is gone, and that nobody can wait for any more; the second, of
- * which nothing is free, needs four.
+ * The request fits into either of two runs, and one page can be had. The first run needs that page
+ * next to memory that a destroyed stream freed, which can be waited for no more. The second run, of
+ * which nothing is free, needs four pages.
  */
 static void
 what_never_will_be_over_costs_nothing(void **state)

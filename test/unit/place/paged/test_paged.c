@@ -733,7 +733,10 @@ begin_pool_one(struct rig *rig)
     assert_int_equal(ops->begin_pool(rig->place.self, pool_one, all_streams), DRY_OK);
 }
 
-/* What is over and what the capture's stream freed lie side by side: nothing more is needed. */
+/*
+ * Free memory that is complete and memory that the capture's stream freed lie side by side: nothing
+ * more is needed.
+ */
 static void
 captured_requests_are_put_together(void **state)
 {
@@ -757,7 +760,10 @@ captured_requests_are_put_together(void **state)
     finish_rig(&rig);
 }
 
-/* Nobody else is there to whom what is over could be given: all is one block, and two fit in. */
+/*
+ * No other stream is there that complete memory could be given to: all is one block, and two
+ * requests fit in.
+ */
 static void
 a_captured_stream_alone_takes_all_in(void **state)
 {
@@ -1322,9 +1328,9 @@ every_request_for_memory_may_fail(void **state)
 }
 
 /*
- * A request reclaim a page from the middle of a block, which splits it twice, and is cut then from
- * one of its own that came free meanwhile: there is a record for that, too, however few there
- * were at first.
+ * A request reclaims a page from the middle of a block, which splits the block twice. It is cut
+ * then from a block of its own stream that came free meanwhile. There is a record for that cut,
+ * too, however few there were at first.
  */
 static void
 make_room_with_few_records(unsigned records, bool is_shared)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place/paged, its stream caches used beside the place: what is taken, put, cut and merged there, among
- * requests of the place itself, never overlaps, is counted after a balance, and leaves every
- * invariant whole. Which call comes next is up to a seed; a naive list says what is in use and
- * what rests on a stream cache.
+ * place/paged, its stream caches used with the cache alone. Blocks that are taken, put, cut and
+ * merged there, among requests of the place itself, never overlap. They are counted after a
+ * balance, and leave every invariant whole. A seed decides which call comes next. A naive list says
+ * what is in use and what lies in a cache.
  */
 #include "support/cmocka.h"
 
@@ -23,7 +23,7 @@ struct piece {
     dryi_block block;
     uint64_t address, size;
     unsigned stream;
-    bool is_used, is_registered; /* not used: it rests on its stream cache */
+    bool is_used, is_registered; /* not used: it lies in its cache */
 };
 
 struct stage {
@@ -34,8 +34,8 @@ struct stage {
     struct piece pieces[PIECES_MAX];
     size_t count, used;
     uint64_t requested, peak_requested, bytes, peak_bytes;
-    size_t taken, put, cut, merged, lost, refused; /* how often it went so */
-    size_t beside; /* of those cut and merged, without the place */
+    size_t taken, put, cut, merged, lost, refused; /* how often each happened */
+    size_t beside; /* of those cut and merged, with the cache alone */
 };
 
 static uint64_t
@@ -59,7 +59,7 @@ find_piece(const struct stage *s, uint64_t address)
     return i;
 }
 
-/* What rested is whole no more, or handed out by the place itself. */
+/* Forget a cached block that is whole no more, or that the place itself handed out. */
 static void
 lose(void *self, uint64_t stream, uint64_t address)
 {
@@ -100,7 +100,7 @@ end(struct stage *s)
     dry_sim_destroy(s->sim);
 }
 
-/* As the pool does before it asks the place itself. */
+/* Balance, as the pool does before it asks the place itself. */
 static void
 balance(struct stage *s)
 {
@@ -280,7 +280,7 @@ check(struct stage *s)
     if (stats.active_bytes.all.current == stats.allocated_bytes.all.current) {
         assert_int_equal(stats.requested_bytes.all.current, s->requested);
     } else {
-        dryi_block block; /* what waits is looked after by the place alone */
+        dryi_block block; /* pending blocks need the place */
         assert_false(s->place.caches->cut(s->caches[0], 512, true, &block));
         dry_sim_complete_stream(s->sim, STREAMS + 1);
         s->place.ops->process_events(s->place.self);
@@ -445,7 +445,7 @@ note_action(void *self, const struct dryi_place_event *event)
     *(unsigned *)self += event->action == DRY_ACTION_ALLOC;
 }
 
-/* Whoever listens hears of a request that a stream cache meets, too. */
+/* An observer hears of a request that a stream cache serves, too. */
 static void
 alone_every_request_is_told(void **state)
 {
@@ -470,7 +470,7 @@ alone_every_request_is_told(void **state)
     end(&s);
 }
 
-/* A large block lies on a stream cache only where its size is asked for again and again. */
+/* A large block lies in a cache only if its size is asked for again and again. */
 static void
 large_blocks_stay_only_if_wanted(void **state)
 {
@@ -492,7 +492,7 @@ large_blocks_stay_only_if_wanted(void **state)
         s.pieces[i].is_used = false;
         assert_true(s.place.caches->holds(s.place.self, s.pieces[i].block));
     }
-    assert_true(cut(&s, 0, 4 << 20)); /* there is more than they hold */
+    assert_true(cut(&s, 0, 4 << 20)); /* there is more than the caches hold */
     assert_int_equal(s.lost, 0);
     assert_true(take(&s, 0, 10 << 20));
     assert_true(s.pieces[1].is_used);
@@ -501,7 +501,7 @@ large_blocks_stay_only_if_wanted(void **state)
     end(&s);
 }
 
-/* Two large blocks on the stream cache of stream 0, of a device of 64 MiB. */
+/* Put two large blocks into the cache of stream 0, on a device of 64 MiB. */
 static void
 put_two_large(struct stage *s)
 {
@@ -545,7 +545,7 @@ large_blocks_of_a_cache_go_with_the_cache(void **state)
     end(&s);
 }
 
-/* So many blocks there were that stream caches can have records of their own. */
+/* Make and free so many blocks that stream caches can have records of their own. */
 static void
 make_records(struct stage *s)
 {
@@ -563,8 +563,8 @@ make_records(struct stage *s)
 }
 
 /*
- * Two streams' blocks beside each other: the first merge or cut needs the place, those after it
- * do not, on either side.
+ * Blocks of two streams lie side by side: the first merge or cut needs the place. Later ones need
+ * their cache alone, on either side.
  */
 static void
 neighbours_need_the_place_once(void **state)
@@ -599,7 +599,7 @@ neighbours_need_the_place_once(void **state)
     struct dry_sim_account before, after;
     s.count = 0;
     dry_sim_get_account(s.sim, &before);
-    ask(&s, 0, 12 << 20); /* who may have both has them as one */
+    ask(&s, 0, 12 << 20); /* a stream that may have both has them as one */
     dry_sim_get_account(s.sim, &after);
     assert_true(s.pieces[0].address == address);
     assert_true(after.calls[DRY_SIM_MAP_PAGES] == before.calls[DRY_SIM_MAP_PAGES]);
@@ -608,7 +608,7 @@ neighbours_need_the_place_once(void **state)
     end(&s);
 }
 
-/* Between two free blocks a merge takes in the second: what is behind that one counts, too. */
+/* A merge between two free blocks takes in the second: what lies behind the second counts, too. */
 static void
 what_is_behind_the_next_one_counts(void **state)
 {
@@ -632,7 +632,10 @@ what_is_behind_the_next_one_counts(void **state)
     end(&s);
 }
 
-/* What another stream has freed, though it is over, is its own while its stream cache is used. */
+/*
+ * Memory that another stream has freed, though its uses are complete, is left to that stream while
+ * its cache is used.
+ */
 static void
 neighbours_are_left_alone(void **state)
 {
@@ -645,13 +648,13 @@ neighbours_are_left_alone(void **state)
     ask(&s, 1, 6 << 20);
     ask(&s, 2, 512);
     assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
-    /* An event behind that. */
+    /* An event follows the free. */
     assert_int_equal(ops->record_stream(s.place.self, s.pieces[2].block, 1), DRY_OK);
     assert_int_equal(ops->free(s.place.self, s.pieces[2].block), DRY_OK);
     for (uint64_t stream = 0; stream < STREAMS; stream++)
         dry_sim_complete_stream(s.sim, stream);
     ops->process_events(s.place.self);
-    for (int i = 0; i < 2; i++) /* from now on it is wanted */
+    for (int i = 0; i < 2; i++) /* from now on the size is wanted */
         assert_int_equal(s.place.caches->take(s.caches[0], 6 << 20), 0);
     assert_true(s.place.caches->put(s.caches[0], s.pieces[0].block));
     s.pieces[0].is_used = false;
@@ -664,7 +667,10 @@ neighbours_are_left_alone(void **state)
     end(&s);
 }
 
-/* What stream cache after stream cache holds, and puts back before the next, is no peak of all together. */
+/*
+ * Memory that one cache after the other takes, and puts back before the next one does, is no peak
+ * of all together.
+ */
 static void
 peaks_of_caches_hardly_add_up(void **state)
 {
@@ -695,7 +701,10 @@ peaks_of_caches_hardly_add_up(void **state)
     end(&s);
 }
 
-/* But who is alone at the place merges what is over, where a divider is between. */
+/*
+ * A request of the place itself merges free blocks across a divider, if the uses of one are
+ * complete.
+ */
 static void
 what_is_over_is_merged_before_pages_are_asked_for(void **state)
 {
@@ -704,8 +713,7 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
     make_records(&s);
-    ask(&s, 2,
-        UINT64_C(4) << 30); /* a stream cache may take more before it is balanced */
+    ask(&s, 2, UINT64_C(4) << 30); /* a cache may take more before a balance */
     ask(&s, 0, 6 << 20);
     ask(&s, 1, 6 << 20);
     ask(&s, 1, 2 << 20); /* so that no pages come behind them */
@@ -723,7 +731,7 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     assert_false(s.place.caches->cut(s.caches[0], 12 << 20, true, &block));
     s.count = 0;
     for (uint64_t i = 0; i < 4;
-         i++) /* not by each request: by one in as many as dividers */
+         i++) /* one request in as many as there are dividers does it */
         ask(&s, 0, (64 + i) << 20);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
@@ -732,7 +740,7 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     end(&s);
 }
 
-/* A block that lies on the stream cache though nobody keeps its address is cut whole. */
+/* A block that lies in the cache, though its address is not registered, is cut whole. */
 static void
 unknown_blocks_come_from_the_cache(void **state)
 {
@@ -758,7 +766,10 @@ unknown_blocks_come_from_the_cache(void **state)
     end(&s);
 }
 
-/* Cut and merge are for threads that share the stream caches: else the place does it, and counts. */
+/*
+ * Cut and merge are for threads that share the caches. While caches are not shared, the place cuts,
+ * merges and counts.
+ */
 static void
 alone_nothing_is_cut(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place/paged, its stream caches used by threads at once, each with the locks that place.h asks for and
- * no other: what they cut and merge beside the place, among blocks of the others, never overlaps
- * and leaves every invariant whole. The thread sanitizer says whether a lock was missing.
+ * place/paged, its stream caches used by threads at once, each with the locks that place_cache.h
+ * asks for and no other. Blocks that they cut and merge with the cache alone, among blocks of the
+ * others, never overlap, and leave every invariant whole. The thread sanitizer says whether a lock
+ * was missing.
  */
 #include "support/cmocka.h"
 
@@ -28,15 +29,15 @@ struct piece {
 
 struct stage;
 
-/* A thread, its stream, and its stream cache. */
+/* A thread, its stream, and its cache. */
 struct worker {
     struct stage *stage;
     pthread_t thread;
-    pthread_mutex_t lock; /* the stream cache's */
+    pthread_mutex_t lock; /* the cache's */
     struct dryi_cache *cache;
     struct random random;
     unsigned number;
-    struct piece pieces[PIECES_MAX]; /* with the stream cache */
+    struct piece pieces[PIECES_MAX]; /* guarded by the cache's lock */
     size_t count, used;
     size_t beside, with_place, alone; /* how often it went so */
 };
@@ -83,7 +84,7 @@ lose(void *self, uint64_t stream, uint64_t address)
         forget(w, i);
 }
 
-/* All there is: the place, and every stream cache. */
+/* Lock the place and every cache. */
 static void
 lock_all(struct stage *stage)
 {
@@ -106,7 +107,7 @@ add(struct worker *w, struct piece piece)
 {
     piece.address = w->stage->place.ops->get_address(w->stage->place.self, piece.block);
     piece.is_used = true;
-    size_t i = find_piece(w, piece.address); /* it may have rested on the stream cache */
+    size_t i = find_piece(w, piece.address); /* it may have lain in the cache */
     expect(w->stage, i < PIECES_MAX && (i == w->count || !w->pieces[i].is_used));
     w->used++;
     if (i < PIECES_MAX)
@@ -114,7 +115,7 @@ add(struct worker *w, struct piece piece)
     w->count += i == w->count;
 }
 
-/* At the stream cache: what rests there, or a cut. */
+/* Take a block at the cache: one that lies there, or a cut. */
 static bool
 take(struct worker *w, uint64_t size, bool has_place)
 {
@@ -189,7 +190,7 @@ give_alone(struct worker *w, uint64_t address)
     w->alone++;
 }
 
-/* With the locks that has_place says: a take of this size, or what lies there is given back. */
+/* Take this size, or give back the block at the address, with the locks that has_place says. */
 static bool
 step(struct worker *w, uint64_t size, uint64_t address, bool has_place)
 {
@@ -207,7 +208,7 @@ step(struct worker *w, uint64_t size, uint64_t address, bool has_place)
 static uint64_t
 any_used(struct worker *w)
 {
-    pthread_mutex_lock(&w->lock); /* others lose what rests */
+    pthread_mutex_lock(&w->lock); /* others lose cached blocks */
     size_t i = random_below(&w->random, w->count);
     while (!w->pieces[i].is_used)
         i = i + 1 == w->count ? 0 : i + 1;
@@ -302,7 +303,7 @@ check(struct stage *s)
 }
 
 static void
-threads_at_tsuccessor_caches_do_not_meet(void **state)
+threads_at_their_caches_do_not_meet(void **state)
 {
     (void)state;
     static struct stage s;
@@ -332,7 +333,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_at_tsuccessor_caches_do_not_meet),
+        cmocka_unit_test(threads_at_their_caches_do_not_meet),
     };
     return cmocka_run_group_tests_name("paged_divider", tests, NULL, NULL);
 }

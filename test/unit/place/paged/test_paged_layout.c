@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans of place/paged: a program that repeats itself runs in little more than what is alive,
- * without the driver; and whatever else it does, nothing overlaps and nothing is lost.
+ * Layouts of place/paged: a program that repeats itself runs in little more than what is alive,
+ * without the driver. Whatever else it does, nothing overlaps and nothing is lost.
  */
 #include "support/cmocka.h"
 
@@ -230,7 +230,7 @@ finish_rig(struct rig *rig)
     dry_sim_destroy(rig->sim);
 }
 
-/* A program in its third period or later, planned. */
+/* Open a program in its third period or later, with a layout. */
 static void
 open_planned(struct rig *rig, const char *conf)
 {
@@ -349,7 +349,7 @@ what_lies_in_the_way_is_gone_around(void **state)
     struct dryi_place_counters before = counters_of(&rig);
     run_loop(&rig, 0);
     assert_true(counters_of(&rig).hints_refused > before.hints_refused);
-    /* Refused for long, the plan is made anew around them. */
+    /* Its hints are refused for long, so the layout is made anew around the blocks. */
     run_loops(&rig, 0, 40);
     before = counters_of(&rig);
     assert_true(before.plans_made > 1);
@@ -421,7 +421,7 @@ memory_calls(const struct rig *rig)
            account.calls[DRY_SIM_UNMAP_PAGES];
 }
 
-/* Places go from stream to stream; the checker sees that each time there is an order. */
+/* Ranges go from stream to stream; the checker sees that each time there is an order. */
 static void
 streams_of_a_loop_share_a_plan(void **state)
 {
@@ -468,7 +468,7 @@ streams_that_wait_for_each_other_need_no_more(void **state)
     finish_rig(&rig);
 }
 
-/* The checker proves the order: what one stream frees no other gets without an event. */
+/* The checker proves the order: no other stream gets what one frees without an event. */
 static void
 streams_of_a_loop_keep_apart(void **state)
 {
@@ -584,7 +584,7 @@ a_capture_holds_a_plan_off(void **state)
     finish_rig(&rig);
 }
 
-/* --- successors -------------------------------------------------------------------------------- */
+/* --- successors --------------------------------------------------------------------------- */
 
 static uint32_t
 waiting(const struct rig *rig)
@@ -593,7 +593,7 @@ waiting(const struct rig *rig)
     return p->layout.parked_count;
 }
 
-/* Forward, and how many of its requests got what waited for them. */
+/* Run forward. Returns how many of its requests got the block parked for them. */
 static unsigned
 run_forward(struct rig *rig)
 {
@@ -652,8 +652,8 @@ note_largest(void *visitor, const struct dryi_segment_info *segment,
 }
 
 /*
- * Requests that no plan has, of what waits: no page more, but for small ones, which lie elsewhere;
- * and it waits again.
+ * Requests that no layout has take parked blocks: no page more is needed, but for small requests,
+ * which lie elsewhere. Later blocks are parked again.
  */
 static void
 what_waits_is_there_for_whoever_needs_it(void **state)
@@ -679,7 +679,7 @@ what_waits_is_there_for_whoever_needs_it(void **state)
         check_rig(&rig);
         for (unsigned i = 0; i < count; i++)
             put(&rig, &others[i]);
-        run_loops(&rig, 0, 3); /* pages that small blocks had come back */
+        run_loops(&rig, 0, 3); /* the pages of small blocks come back */
         struct dryi_place_counters before = counters_of(&rig);
         run_loops(&rig, 0, 3);
         assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
@@ -690,8 +690,8 @@ what_waits_is_there_for_whoever_needs_it(void **state)
 }
 
 /*
- * A step that lives longer than the period has no place in the plan: what waits is there for it
- * before a page is made, though the budget had room for some.
+ * A step that lives longer than the period has no range in the layout. Parked blocks are taken for
+ * it before a page is made, though the budget has room for some.
  */
 static void
 what_waits_is_there_for_a_step_without_a_place(void **state)
@@ -714,7 +714,10 @@ what_waits_is_there_for_a_step_without_a_place(void **state)
     finish_rig(&rig);
 }
 
-/* Forward but for one request, or with its block freed at the end: hints refused to the end. */
+/*
+ * Run forward but for one request, or with its block freed at the end. Hints are refused to the
+ * end.
+ */
 static uint64_t
 run_unexpected(struct rig *rig, unsigned layer, bool is_late)
 {
@@ -752,7 +755,7 @@ an_successor_that_does_not_come_costs_no_hint(void **state)
     }
 }
 
-/* Freed when its successor was there already, it waits for the one of the next period. */
+/* A block freed when its successor was there already is parked for that of the next period. */
 static void
 what_waits_in_vain_makes_way(void **state)
 {
@@ -793,7 +796,7 @@ has_successor(const struct rig *rig, const struct held *held)
     return b->has_ticket && b->bin_next != NONE;
 }
 
-/* Blocks that one plan has placed are freed under another one, which has none of them. */
+/* Blocks that one layout has placed are freed under another one, which has none of them. */
 static void
 what_an_older_plan_placed_has_no_successor(void **state)
 {
@@ -825,7 +828,7 @@ what_an_older_plan_placed_has_no_successor(void **state)
     finish_rig(&rig);
 }
 
-/* The plan is given up: what waited for it is free for the best fit. */
+/* The layout is given up: blocks parked for it are free for the best fit. */
 static void
 without_a_plan_nothing_waits(void **state)
 {
@@ -842,7 +845,7 @@ without_a_plan_nothing_waits(void **state)
     finish_rig(&rig);
 }
 
-/* A capture asks for what the plan does not have; a private pool has memory of its own. */
+/* A capture asks for what the layout does not have; a private pool has memory of its own. */
 static void
 what_waits_is_the_default_pools(void **state)
 {
@@ -873,7 +876,10 @@ what_waits_is_the_default_pools(void **state)
 
 #define MANY (PARKED_MAX + PARKED_MAX / 2)
 
-/* All at once freed, more than may wait: the rest is merged, and what waits is known. */
+/*
+ * More blocks are freed at once than may be parked: the rest is merged, and parked blocks are
+ * found.
+ */
 static void
 only_so_many_wait(void **state)
 {
@@ -945,7 +951,9 @@ a_packing_is_adopted_when_the_next_period_begins(void **state)
     }
 }
 
-/* What has come to lie where the plan would be: it is not taken, and another one is made. */
+/*
+ * Blocks lie by now where the layout would be: the packing is not taken, and another one is made.
+ */
 static void
 a_packing_that_comes_too_late_makes_nothing_worse(void **state)
 {
@@ -964,7 +972,7 @@ a_packing_that_comes_too_late_makes_nothing_worse(void **state)
     }
     assert_int_equal(counters_of(&rig).plans_made, 0);
     assert_true(most * 100 <= rig.live_peak * 106);
-    run_loops(&rig, 0, 80); /* it rests for a while */
+    run_loops(&rig, 0, 80); /* the place makes no layout for a while */
     job = rig.place.ops->take_job(rig.place.self);
     assert_non_null(job);
     dryi_packing_job_run(job, NULL);
@@ -980,7 +988,7 @@ a_packing_that_comes_too_late_makes_nothing_worse(void **state)
     finish_rig(&rig);
 }
 
-/* Cancelled, or not done at all, or of a period that is over: no plan of it. */
+/* A job that is cancelled, not run at all, or of a former period makes no layout. */
 static void
 a_job_may_come_back_undone(void **state)
 {
@@ -1036,7 +1044,9 @@ calls_made(const struct dry_sim *sim)
     return made;
 }
 
-/* Smaller, so that there are fewer calls; a hole in the pages on the way to the plan. */
+/*
+ * A smaller program, so that there are fewer calls; a hole in the pages on the way to the layout.
+ */
 static void
 run_failing(struct rig *rig)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams and private pools that come and go: nothing is kept of those that nothing is left of,
- * neither memory nor a stream cache; and what a stream knew is not what the next one knows that has its
- * record.
+ * Streams and private pools that come and go. No memory and no stream cache is kept for those of
+ * which nothing is left. A new stream that gets a recycled stream record does not know what the
+ * former stream knew.
  */
 #include "support/cmocka.h"
 
@@ -198,7 +198,7 @@ streams_that_come_and_go_leave_nothing(void **state)
             if (deeds == IT_ALLOCATES) /* else memory is handed on, which may need each */
                 assert_true(s.waits <= 12000 / 100);
             assert_true(s.live_bytes <= before + before / 2);
-            assert_true(s.live_bytes <= 12 * DRYI_MIB); /* of 64 stream caches, two */
+            assert_true(s.live_bytes <= 12 * DRYI_MIB); /* two for 64 caches */
             end(&s);
         }
     }
@@ -285,7 +285,9 @@ streams_of_many_pools_leave_nothing(void **state)
     end(&s);
 }
 
-/* What each has on a stream cache there goes to everybody with it, while nothing has to be flushed. */
+/*
+ * Cached blocks of a stream go to the shared list with the stream, while nothing has to be flushed.
+ */
 static void
 streams_go_from_the_caches_of_pools(void **state)
 {
@@ -306,7 +308,7 @@ streams_go_from_the_caches_of_pools(void **state)
     end(&s);
 }
 
-/* --- stream caches ------------------------------------------------------------------------------- */
+/* --- stream caches ------------------------------------------------------------------------ */
 
 static bool
 has_cache(const struct stage *s, uint64_t stream)
@@ -315,7 +317,7 @@ has_cache(const struct stage *s, uint64_t stream)
     return last && last->stream == stream;
 }
 
-/* Sixty-four streams have one each; one of them keeps a block, the others go. */
+/* Sixty-four streams have a cache each. One cache has a block in use, the others go. */
 static void
 caches_go_from_stream_to_stream(void **state)
 {
@@ -440,7 +442,7 @@ pools_that_cannot_be_opened_leave_nothing(void **state)
     }
 }
 
-/* Of a stream cache the place has its part, and the pool has no memory for its own. */
+/* The place has its part of a cache, and the pool has no memory for its own part. */
 static void
 streams_without_a_cache_leave_nothing(void **state)
 {
@@ -521,7 +523,7 @@ one_that_is_opened_records_few_events(void **state)
 
 /* Opened amid captures whose streams go then: what they left is waited for at the next end. */
 static void
-those_of_captures_go_with_tsuccessor_streams(void **state)
+those_of_captures_go_with_their_streams(void **state)
 {
     (void)state;
     struct stage s;
@@ -567,7 +569,7 @@ one_that_has_nothing_is_opened_anew(void **state)
     }
 }
 
-/* Stream 2 is done with what it freed; options say that this is for no other stream. */
+/* The uses of what stream 2 freed are complete; options keep other streams from it. */
 static void
 what_is_over_stays_where_options_say_so(void **state)
 {
@@ -610,7 +612,7 @@ main(void)
         cmocka_unit_test(streams_without_a_cache_leave_nothing),
         cmocka_unit_test(a_stream_is_known_after_a_failure),
         cmocka_unit_test(one_that_is_opened_records_few_events),
-        cmocka_unit_test(those_of_captures_go_with_tsuccessor_streams),
+        cmocka_unit_test(those_of_captures_go_with_their_streams),
         cmocka_unit_test(one_that_has_nothing_is_opened_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ end(struct rig *rig)
     dry_sim_destroy(rig->sim);
 }
 
-/* What it has freed is over, and stays where it is. */
+/* Make what the stream has freed complete. The memory stays where it is. */
 static void
 wait_for(struct rig *rig, uint32_t stream)
 {
@@ -295,8 +295,8 @@ nothing_that_is_left_out_is_better(void **state)
 }
 
 /*
- * A row of free blocks and holes in turns, broken here and there by what is in use, as its last is.
- * Of one stream's all is over.
+ * Look at a row of free blocks and holes in turns, broken here and there by blocks in use, as its
+ * last is. All uses of one stream are complete.
  */
 static void
 look_at_row(struct seen *seen, uint64_t seed, size_t count)

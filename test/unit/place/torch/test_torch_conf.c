@@ -302,7 +302,7 @@ check_divisions(const char *text, const uint64_t wanted[16])
 }
 
 static void
-lists_of_divisions_have_tsuccessor_quirks(void **state)
+lists_of_divisions_have_their_quirks(void **state)
 {
     (void)state;
     /* The first entry fills all below it, `>` all above the last. */
@@ -465,7 +465,7 @@ main(void)
         cmocka_unit_test(white_space_is_dropped_and_marks_are_not_checked),
         cmocka_unit_test(bytes_that_are_no_text_do_no_harm),
         cmocka_unit_test(a_megabyte_is_read_in_linear_time),
-        cmocka_unit_test(lists_of_divisions_have_tsuccessor_quirks),
+        cmocka_unit_test(lists_of_divisions_have_their_quirks),
         cmocka_unit_test(the_rest_of_divisions_took_the_last_before_2_10),
         cmocka_unit_test(the_large_segment_is_read_before_everything),
         cmocka_unit_test(a_second_string_resets_some_and_keeps_others),

@@ -336,7 +336,7 @@ equal_blocks_go_by_registration_then_by_address(void **state)
 
 /* A block that was split off again lies lower than one made before. */
 static void
-equal_blocks_went_by_tsuccessor_making_in_2_12(void **state)
+equal_blocks_went_by_their_making_in_2_12(void **state)
 {
     (void)state;
     static const char *const releases[] = {"2.11", "2.12", "2.13"};
@@ -824,7 +824,7 @@ main(void)
         cmocka_unit_test(one_more_free_part_is_one_more),
         cmocka_unit_test(streams_do_not_share),
         cmocka_unit_test(equal_blocks_go_by_registration_then_by_address),
-        cmocka_unit_test(equal_blocks_went_by_tsuccessor_making_in_2_12),
+        cmocka_unit_test(equal_blocks_went_by_their_making_in_2_12),
         cmocka_unit_test(oversize_blocks_fit_only_nearly),
         cmocka_unit_test(the_slack_is_an_option_since_2_6),
         cmocka_unit_test(oversize_blocks_are_released_first),
