@@ -652,12 +652,12 @@ MUTANTS = {
         "forecast_next.c",
         "s->seat_of[last] == at && lives[last].stream == lives[life].stream",
         "s->seat_of[last] == at",
-        "test_forecast", "an_successor_has_the_place_next_and_whole"),
+        "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "heir_of_an_earlier_one": (
         "forecast_next.c",
         "look->last = age < *least ? k : look->last;",
         "look->last = k;",
-        "test_forecast", "an_successor_has_the_place_next_and_whole"),
+        "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_onto_another_life": (
         "forecast_next.c",
         "!look.is_free || !inherits(s, life, at, look.last)",
@@ -667,12 +667,12 @@ MUTANTS = {
         "forecast_next.c",
         "        move_to_inherit(&seats);\n",
         "        (void)move_to_inherit;\n",
-        "test_forecast", "an_successor_has_the_place_next_and_whole"),
+        "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_never_of_streams": (
         "forecast_next.c",
         "        move_to_inherit(&seats);\n",
         "        if (job->stream_count == 1)\n            move_to_inherit(&seats);\n",
-        "test_forecast", "an_successor_has_the_place_next_and_whole"),
+        "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_onto_another_stream": (
         "forecast_next.c",
         "    if (job->stream_count > 1)\n        return",
@@ -737,7 +737,7 @@ MUTANTS = {
         "paged_expect.c",
         "hint.step == DRYI_STEP_NONE && p->layout.parked_count > 0",
         "false",
-        "test_paged_layout", "an_successor_that_does_not_come_costs_no_hint"),
+        "test_paged_layout", "a_successor_that_does_not_come_costs_no_hint"),
     "waiting_in_the_way": (
         "paged_expect.c",
         "if (range->parked == NONE)",

@@ -556,7 +556,7 @@ check_successors(const struct dryi_forecast *h)
 }
 
 static void
-an_successor_has_the_place_next_and_whole(void **state)
+a_successor_has_the_place_next_and_whole(void **state)
 {
     (void)state;
     uint32_t successors[4] = {0}, steps[4] = {0};
@@ -753,7 +753,7 @@ main(void)
         cmocka_unit_test(equal_requests_are_a_period),
         cmocka_unit_test(the_plan_lies_between_obstacles),
         cmocka_unit_test(lives_of_streams_share_what_they_may),
-        cmocka_unit_test(an_successor_has_the_place_next_and_whole),
+        cmocka_unit_test(a_successor_has_the_place_next_and_whole),
         cmocka_unit_test(without_memory_nothing_is_learnt),
         cmocka_unit_test(a_training_run_is_packed),
     };

@@ -739,7 +739,7 @@ run_unexpected(struct rig *rig, unsigned layer, bool is_late)
 }
 
 static void
-an_successor_that_does_not_come_costs_no_hint(void **state)
+a_successor_that_does_not_come_costs_no_hint(void **state)
 {
     (void)state;
     for (unsigned layer = 0; layer < LAYERS; layer++) {
@@ -1136,7 +1136,7 @@ main(void)
         cmocka_unit_test(a_block_waits_for_the_request_that_has_its_place_next),
         cmocka_unit_test(what_waits_is_there_for_whoever_needs_it),
         cmocka_unit_test(what_waits_is_there_for_a_step_without_a_place),
-        cmocka_unit_test(an_successor_that_does_not_come_costs_no_hint),
+        cmocka_unit_test(a_successor_that_does_not_come_costs_no_hint),
         cmocka_unit_test(what_waits_in_vain_makes_way),
         cmocka_unit_test(what_waits_goes_back_with_the_rest),
         cmocka_unit_test(what_an_older_plan_placed_has_no_successor),
