@@ -19,25 +19,16 @@
 #ifndef DRYI_ABLATE_held_back /* the host waits while too much is pending */
 #define DRYI_ABLATE_held_back 0
 #endif
-/* the budget's peak leaves out pending bytes beyond what was allocated */
-#ifndef DRYI_ABLATE_pending_cap
-#define DRYI_ABLATE_pending_cap 0
-#endif
 #ifndef DRYI_ABLATE_tight /* a nearly full device is searched for the fewest pages */
 #define DRYI_ABLATE_tight 0
 #endif
 #ifndef DRYI_ABLATE_gather /* now and then all that streams hold is gathered */
 #define DRYI_ABLATE_gather 0
 #endif
-/* among spots with as many pages, the spot with fewer gaps and less slack is taken */
-#ifndef DRYI_ABLATE_spot_ties
-#define DRYI_ABLATE_spot_ties 0
-#endif
 #ifndef DRYI_ABLATE_foreign_merge /* a free block takes in a neighbour of another stream */
 #define DRYI_ABLATE_foreign_merge 0
 #endif
-/* a freed block stays whole for its successor, the step that has the range next */
-#ifndef DRYI_ABLATE_parking
+#ifndef DRYI_ABLATE_parking /* a freed block stays whole for its successor */
 #define DRYI_ABLATE_parking 0
 #endif
 #ifndef DRYI_ABLATE_address_index /* large blocks are found by their address */

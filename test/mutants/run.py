@@ -595,8 +595,8 @@ MUTANTS = {
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "spot_left_out": (
         "paged_spot.c",
-        "pages_of(spot, search->kind) > pages_of(&search->best, search->kind))",
-        "pages_of(spot, search->kind) >= pages_of(&search->best, search->kind))",
+        "    return a->addr < b->addr;\n",
+        "    return a->addr > b->addr;\n",
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "too_small_block": (
         "paged_bins.c",

@@ -29,31 +29,12 @@
 
 #define SPARE_PAGES 2 /* the last page of each arena, however small the program is */
 
-#define AHEAD_LEAST (256 * DRYI_MIB)
-
-/*
- * Return how many pending bytes are accepted: as many as ever were allocated, and a little for a
- * program that has hardly begun. A host that runs far ahead of its streams has ever more pending.
- */
-static uint64_t
-pending_accepted(const struct dryi_paged *p)
-{
-    uint64_t peak = (uint64_t)p->stats[STAT_ALLOCATED_BYTES].all_peak;
-    return peak > AHEAD_LEAST ? peak : AHEAD_LEAST;
-}
-
-/*
- * Is one more page within the budget, with the request alive? The live bytes leave out pending
- * blocks, whose uses may be complete before the request is served.
- */
+/* Is one page more within the budget, with the request alive? */
 static bool
 is_in_budget(const struct dryi_paged *p, const struct request *r)
 {
     uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) + r->bytes;
     uint64_t peak = dryi_paged_active_peak(p);
-    uint64_t accepted = live + pending_accepted(p);
-    if (peak > accepted && !DRYI_ABLATED(pending_cap))
-        peak = accepted;
     uint64_t most = live > peak ? live : peak;
     uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES) + p->page_bytes;
     return (double)reserved <= p->conf.budget * (double)most ||
@@ -366,6 +347,19 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
     if (block == NONE && dryi_paged_is_captured(p, r->stream))
         block = take_joined(p, r, SEARCH_JOINED);
     return block;
+}
+
+#define AHEAD_LEAST (256 * DRYI_MIB)
+
+/*
+ * Return how many pending bytes are accepted: as many as ever were allocated, and a little for a
+ * program that has hardly begun. A host that runs far ahead of its streams has ever more pending.
+ */
+static uint64_t
+pending_accepted(const struct dryi_paged *p)
+{
+    uint64_t peak = (uint64_t)p->stats[STAT_ALLOCATED_BYTES].all_peak;
+    return peak > AHEAD_LEAST ? peak : AHEAD_LEAST;
 }
 
 #define AHEAD_MAX 32 /* events that one request waits for */

@@ -17,7 +17,6 @@
 
 #include "place/paged/paged_spot.h"
 
-#include "base/ablate.h"
 #include "base/assert.h"
 #include "place/paged/paged_pool.h"
 #include "place/paged/record/paged_bins.h"
@@ -219,11 +218,8 @@ pages_of(const struct spot *spot, enum search_kind kind)
     return kind == SEARCH_FRESH ? spot->fresh : spot->cost;
 }
 
-/*
- * Measure the pages of a spot and, if they are not too many, all else but its block. False: its
- * pages are more than those of the best spot so far.
- */
-static bool
+/* Count the pages of a spot. */
+static void
 measure_spot(const struct search *search, const struct run *run, struct cursor *cursor,
              struct spot *spot)
 {
@@ -235,13 +231,6 @@ measure_spot(const struct search *search, const struct run *run, struct cursor *
     count_below(find_part(run, &cursor->hi, hi), hi, &fresh[1], &movable[1]);
     spot->fresh = (fresh[1] - fresh[0]) >> p->page_shift;
     spot->cost = spot->fresh + ((movable[1] - movable[0]) >> p->page_shift);
-    if (search->best.block != NONE &&
-        pages_of(spot, search->kind) > pages_of(&search->best, search->kind))
-        return false;
-    spot->gaps = (addr > run->begin ? 1u : 0u) + (end < run->end ? 1u : 0u);
-    spot->slack = addr - (lo > run->begin ? lo : run->begin) +
-                  (hi < run->end ? hi : run->end) - end;
-    return true;
 }
 
 static bool
@@ -253,12 +242,6 @@ is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
         return a->fresh < b->fresh;
     if (a->cost != b->cost)
         return a->cost < b->cost;
-    if (DRYI_ABLATED(spot_ties))
-        return a->addr < b->addr;
-    if (a->gaps != b->gaps)
-        return a->gaps < b->gaps;
-    if (a->slack != b->slack)
-        return a->slack < b->slack;
     return a->addr < b->addr;
 }
 
@@ -269,8 +252,8 @@ try_spot(struct search *search, const struct run *run, struct cursor *cursor,
     if (addr < run->begin || search->r->bytes > run->end - addr)
         return;
     struct spot spot = {.addr = addr};
-    if (!measure_spot(search, run, cursor, &spot) ||
-        (search->best.block != NONE && !is_better(&spot, &search->best, search->kind)))
+    measure_spot(search, run, cursor, &spot);
+    if (search->best.block != NONE && !is_better(&spot, &search->best, search->kind))
         return;
     spot.block = find_part(run, &cursor->addr, addr)->block;
     search->best = spot;

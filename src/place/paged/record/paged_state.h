@@ -174,8 +174,6 @@ struct spot {
     uint64_t addr;
     uint64_t fresh; /* pages to be mapped */
     uint64_t cost;  /* fresh, and pages under the range that could go elsewhere */
-    unsigned gaps;  /* to its neighbours, 0 to 2: bytes in a gap are hard to use */
-    uint64_t slack; /* free bytes that remain on its pages */
 };
 
 /* Return the bytes of the block for a request of `size` bytes. */

@@ -9,10 +9,10 @@
 
 #include "base/bits.h"
 #include "place/paged/paged.h"
-#include "place/paged/record/paged_event.h"
-#include "place/paged/record/paged_list.h"
 #include "place/paged/paged_spot.h"
 #include "place/paged/paged_stream.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_list.h"
 #include "support/random.h"
 
 #define STREAMS 2
@@ -96,7 +96,8 @@ is_part(const struct dryi_paged *p, const struct request *r, enum search_kind ki
 static bool
 is_counted(const struct dryi_paged *p, enum search_kind kind, const struct block *b)
 {
-    return b->state == BLOCK_HOLE || (kind != SEARCH_FREE && dryi_paged_is_complete(p, b));
+    return b->state == BLOCK_HOLE ||
+           (kind != SEARCH_FREE && dryi_paged_is_complete(p, b));
 }
 
 /* A run: its first block, and where it ends. */
@@ -134,20 +135,16 @@ weigh(const struct model *m, const struct stretch *run, uint64_t addr)
     for (uint32_t at = run->first; at != NONE && p->blocks[at].addr <= addr;
          at = p->blocks[at].next)
         spot.block = at;
-    spot.gaps = (unsigned)(addr > run->begin) + (unsigned)(end < run->end);
-    uint64_t from = lo > run->begin ? lo : run->begin;
-    uint64_t to = hi < run->end ? hi : run->end;
-    spot.slack = addr - from + to - end;
     return spot;
 }
 
 static bool
 is_less(const struct spot *a, const struct spot *b)
 {
-    const uint64_t x[] = {a->cost, a->fresh, a->gaps, a->slack, a->addr};
-    const uint64_t y[] = {b->cost, b->fresh, b->gaps, b->slack, b->addr};
+    const uint64_t x[] = {a->cost, a->fresh, a->addr};
+    const uint64_t y[] = {b->cost, b->fresh, b->addr};
     size_t i = 0;
-    while (i < 4 && x[i] == y[i])
+    while (i < 2 && x[i] == y[i])
         i++;
     return x[i] < y[i];
 }
@@ -249,7 +246,6 @@ check_all(struct dryi_paged *p, const struct request *r, enum search_kind kind,
     assert_true(spot.cost == m.least);
     assert_true(spot.addr == best->addr && spot.block == best->block);
     assert_true(spot.cost == best->cost && spot.fresh == best->fresh);
-    assert_true(spot.gaps == best->gaps && spot.slack == best->slack);
     seen->found_between += m.least_at_blocks > m.least;
     return spot;
 }
@@ -271,7 +267,7 @@ check_request(struct rig *rig, struct seen *seen)
         assert_int_equal(dryi_paged_spot_find(p, &r, (enum search_kind)kind, &spot),
                          DRY_OK);
         if (seen->length > 16) /* of parts of them, whose ends are not the run's */
-            spot.gaps = best.gaps, spot.slack = best.slack, spot.addr = best.addr;
+            spot.addr = best.addr;
         assert_true(spot.block == NONE || !is_less(&spot, &best));
     }
 }
