@@ -2,12 +2,13 @@
 """What gets worse without a mechanism of paged: `bench/run ablate [short] [memory] [NAME...]`
 
 src/base/ablate.h names the mechanisms. For each a release without it is built (-Dablate=NAME), and
-replays every trace of `bench/run pool`, with the plan and without. Figures are ratios to the peak of
-what the program had asked for and not given back, as there; calls, their modelled time and pages
-that moved are sums. The steady state of programs of equal steps stands beside them. Then come the
-programs of test/prop/attack.c, which mean ill: bytes taken for each that is alive, and calls for
-each request. Last come the times of pairs by bench_pool, in turns with the whole allocator, as ratios
-to its own; not with the word "memory".
+replays every trace of `bench/run pool`, with the plan and without. Figures are ratios to the peak
+of what the program had asked for and not given back, as there; calls, their modelled time and
+pages that moved are sums. The steady state of programs of equal steps stands beside them. Then
+come the programs of test/prop/attack.c, which mean ill: bytes taken for each that is alive, and
+calls for each request. Last come times in turns with the whole allocator, as ratios to its own: of
+pairs, streams and threads by bench_pool, and by bench_recorded of steps that the layout has a place
+for. The word "memory" leaves them out.
 
 A figure that is printed as = is the whole allocator's. Times vary by some percent from run to run,
 so only the middle of the turns is told, and less than a tenth is no difference.
@@ -27,6 +28,7 @@ PLACES = ("paged", pool.WITHOUT_PLAN)
 TURNS = 3
 WHOLE = "nothing"
 ATTACKS = "test/unit/test_attack"
+TIMES = ("pairs", "steps", "streams", "threads")
 
 
 def find_names():
@@ -38,8 +40,10 @@ def build(folder, names):
     option = f"-Dablate={','.join(names)}"
     subprocess.run(["meson", "setup", folder, ROOT, "--buildtype=release", option],
                    check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", folder, "tool/drystone", "bench/bench_pool",
-                    "bench/make_workload", ATTACKS], check=True, stdout=subprocess.DEVNULL)
+    programs = ("bench_pool", "bench_recorded", "make_workload")
+    subprocess.run(["ninja", "-C", folder, "tool/drystone", ATTACKS,
+                    *(f"bench/{program}" for program in programs)], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 class Figures:
@@ -83,7 +87,8 @@ def measure(tool, traces):
 
 def attack(program):
     """{attack: (bytes taken / alive, calls a request)} of paged: what the test prints first of each."""
-    result = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+    result = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                            check=False)
     table = {}
     for name, calls, taken in re.findall(
             r"^(.{14}) .* requests, (\S+) driver calls each, taken / alive (\S+)$", result.stdout,
@@ -92,10 +97,12 @@ def attack(program):
     return table
 
 
-def times(program, short):
+def times(bench, traces, short):
     """{what: nanoseconds of a pair} of paged."""
-    results = pool.results_of(program, *(["100000", "10000"] if short else ["500000"]))
-    table = {}
+    results = pool.results_of(bench / "bench_pool", *(["100000", "10000"] if short else ["500000"]))
+    table = {"steps": [result["p50_ns"] for result in pool.measure_steps(
+        bench / "make_workload", bench / "bench_recorded", traces)
+                       if result["placement"] == "paged" and not result["conf"]]}
     for result in results:
         if result.get("placement") != "paged":
             continue
@@ -106,11 +113,11 @@ def times(program, short):
     return {which: statistics.geometric_mean(figures) for which, figures in table.items()}
 
 
-def compare_times(whole, without, short):
+def compare_times(whole, without, traces, short):
     """{what: ratio to the whole allocator's}, the middle of turns."""
     ratios = {}
     for _ in range(TURNS):
-        mine, other = times(whole, short), times(without, short)
+        mine, other = times(whole, traces, short), times(without, traces, short)
         for which, figure in other.items():
             ratios.setdefault(which, []).append(figure / mine[which])
     return {which: statistics.median(figures) for which, figures in ratios.items()}
@@ -158,13 +165,11 @@ def print_attacks(tables):
             print(f"{title:14}" + "".join(f"{text:>15}" for text in texts))
 
 
-def print_times(folder, titles, short):
-    print(f"\n{'time, to all':14}{'pairs':>9}{'streams':>9}{'threads':>9}")
-    for title in titles:
-        ratios = compare_times(folder / WHOLE / "bench/bench_pool",
-                               folder / title / "bench/bench_pool", short)
-        print(f"{title:14}" + "".join(f"{ratios.get(which, 0):9.2f}"
-                                      for which in ("pairs", "streams", "threads")))
+def print_times(folder, names, traces, short):
+    print("\n" + f"{'time, to all':14}" + "".join(f"{which:>9}" for which in TIMES))
+    for name in names:
+        ratios = compare_times(folder / WHOLE / "bench", folder / name / "bench", traces, short)
+        print(f"{name:14}" + "".join(f"{ratios.get(which, 0):9.2f}" for which in TIMES), flush=True)
 
 
 def run(short, has_times, names):
@@ -185,4 +190,4 @@ def run(short, has_times, names):
             print_place(place, tables)
         print_attacks({title: attack(folder / title / ATTACKS) for title in wanted})
         if has_times:
-            print_times(folder, list(wanted)[1:], short)
+            print_times(folder, list(wanted)[1:], traces, short)

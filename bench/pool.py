@@ -231,8 +231,8 @@ def print_recorded(program, traces, short):
                                     f"{r['small_share']:7.0%}", QUANTILES)
 
 
-def print_steps(maker, program, traces):
-    """From the eleventh step on, of programs whose steps are equal."""
+def measure_steps(maker, program, traces):
+    """Results from the eleventh step on, of programs whose steps are equal."""
     results = []
     for trace in traces:
         if not trace.steps:
@@ -240,6 +240,11 @@ def print_steps(maker, program, traces):
         steps = subprocess.run([maker, trace.name, trace.path, "40"], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.split()
         results += results_of(program, "steps", trace.path, *steps)
+    return results
+
+
+def print_steps(maker, program, traces):
+    results = measure_steps(maker, program, traces)
     hinted = {r["name"]: r["hinted"] for r in results}
     for result in results:
         result["placement"] = f"{result['placement']} {result['conf']}".strip()
