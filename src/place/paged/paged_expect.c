@@ -204,7 +204,7 @@ dryi_paged_take_expected(struct dryi_paged *p, struct request *r)
     r->has_ticket = true;
     r->ticket = hint.ticket;
     r->successor = NONE;
-    /* The best fit for a request that the layout does not expect may be parked. */
+    /* The block that fits a request that the layout does not expect may be parked. */
     if (hint.step == DRYI_STEP_NONE && p->layout.parked_count > 0)
         dryi_paged_unpark_all(p);
     if (hint.offset == DRYI_HINT_NONE)

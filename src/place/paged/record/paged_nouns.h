@@ -31,12 +31,11 @@
 #define CACHE_MAX 1024
 #define PARKED_MAX 1024 /* parked blocks at most, for the same reason */
 #define FLUSH_MAX 16    /* cached blocks coalesced for one request: about a microsecond */
-#define CACHE_LARGE_SIZES                                                                \
-    256 /* sizes that a stream cache of large blocks holds at once, at most */
+/* Sizes that a stream cache of large blocks holds at once, at most. */
+#define CACHE_LARGE_SIZES 256
 /*
  * If less than 1/TIGHT_SHARE of a full device is free, a large request goes where it needs the
- * fewest pages. The best fit among free blocks is no longer taken. The search takes a few
- * microseconds.
+ * fewest pages, not to the first block that fits. The search takes a few microseconds.
  */
 #define TIGHT_SHARE 4
 
