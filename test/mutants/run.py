@@ -164,7 +164,7 @@ MUTANTS = {
     "lent_blocks_are_looked_at_in_part": (
         "paged_ladder.c",
         "        uint32_t block = take_any(p, &lent);",
-        "        uint32_t block = take_some(p, &lent);",
+        "        uint32_t block = dryi_paged_take_some(p, &lent);",
         "test_before_oom", "lent_blocks_are_all_looked_at"),
     "lent_blocks_of_others_are_missed": (
         "paged_ladder.c",
@@ -291,7 +291,7 @@ MUTANTS = {
     "hidden_in_its_bin": (
         "paged_ladder.c",
         "    uint32_t block = take_any(p, r);\n",
-        "    uint32_t block = take_some(p, r);\n",
+        "    uint32_t block = dryi_paged_take_some(p, r);\n",
         "test_paged", "nothing_hides_behind_its_bin"),
     "graph_orders_what_was_before": (
         "paged_stream.c",
@@ -578,11 +578,6 @@ MUTANTS = {
         "dryi_paged_cache_take_top(p, p->lists[r.list], r.bytes)",
         "NONE",
         "test_paged_cache", "unknown_blocks_come_from_the_cache"),
-    "run_left_out": (
-        "paged_spot.c",
-        "return least <= pages_of(best, search->kind);",
-        "return least < pages_of(best, search->kind);",
-        "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "other_run_left_out": (
         "paged_spot.c",
         "bool is_new = *tried != first;",
