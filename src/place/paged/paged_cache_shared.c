@@ -62,8 +62,12 @@ put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
     block_set_list(&p->blocks[divider], DIVIDERS);
 }
 
-void
-dryi_paged_divide(struct dryi_paged *p, uint32_t block)
+/*
+ * Put dividers between a block of a stream and its neighbours of other streams. Requires the place,
+ * and two records that the block's list has for itself.
+ */
+static void
+divide(struct dryi_paged *p, uint32_t block)
 {
     DRYI_ASSERT_SLOW(p->lists[p->blocks[block].list]->kind == FREE_STREAM);
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
@@ -345,7 +349,7 @@ cut_divided(struct dryi_paged *p, const struct request *r)
             return block;
         found = dryi_paged_list_find(p, s, r->bytes);
     }
-    dryi_paged_divide(p, found);
+    divide(p, found);
     return dryi_paged_take_found(p, r, found);
 }
 
@@ -435,7 +439,7 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
         p->is_beside = true;
         refill_records(p, s);
         if (s->dead.count >= RECORDS_ONCE)
-            dryi_paged_divide(p, block);
+            divide(p, block);
     } else if (!dryi_paged_can_coalesce_beside(p, s, block)) {
         return false;
     }

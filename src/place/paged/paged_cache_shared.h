@@ -25,11 +25,6 @@ uint64_t dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches,
 void dryi_paged_cache_watch(void *self, struct dryi_cache_watcher watcher);
 
 /*
- * Put dividers between a block of a stream and its neighbours of other streams. Requires the place,
- * and two records that the block's list has for itself.
- */
-void dryi_paged_divide(struct dryi_paged *p, uint32_t block);
-/*
  * Merge free blocks across all dividers. Acts only after as many requests as there are dividers,
  * so that a request pays for one divider at most.
  */

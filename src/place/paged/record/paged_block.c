@@ -151,8 +151,9 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
     return rest;
 }
 
-void
-dryi_paged_block_merge(struct dryi_paged *p, uint32_t block)
+/* Merge the next block, which is on no list, into this one. */
+static void
+merge_next(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     uint32_t other = b->next;
@@ -364,13 +365,13 @@ coalesce_all(struct dryi_paged *p, uint32_t block)
     struct block *b = &p->blocks[block];
     while (may_merge(p, b, b->next)) {
         take_in(p, b, b->next);
-        dryi_paged_block_merge(p, block);
+        merge_next(p, block);
     }
     while (may_merge(p, b, b->prev)) {
         uint32_t before = b->prev;
         take_in(p, b, before);
         dryi_paged_block_assign(p, before, b->list);
-        dryi_paged_block_merge(p, before);
+        merge_next(p, before);
         block = before;
         b = &p->blocks[block];
     }
@@ -398,7 +399,7 @@ dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block)
         return grow_neighbour(p, block, next);
     if (next != NONE) {
         dryi_paged_list_remove(p, next);
-        dryi_paged_block_merge(p, block);
+        merge_next(p, block);
     }
     return grow_neighbour(p, block, prev);
 }
@@ -415,8 +416,9 @@ dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list, uint6
 
 /* --- carving ------------------------------------------------------------------------ */
 
-uint32_t
-dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
+/* Cut [addr, addr + bytes) out of a free block that is on no list. Makes up to two records. */
+DRYI_NOINLINE static uint32_t
+carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
 {
     DRYI_ASSERT_SLOW(addr >= p->blocks[block].addr &&
                      addr + bytes <= block_end(&p->blocks[block]));
@@ -443,15 +445,15 @@ dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_list_remove(p, at);
     uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
-    at = dryi_paged_carve(p, at, addr, here - addr);
+    at = carve(p, at, addr, here - addr);
     while (block_end(&p->blocks[at]) < end) {
         dryi_paged_divider_drop(p, p->blocks[at].next);
         uint32_t next = p->blocks[at].next;
         DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
         dryi_paged_list_remove(p, next);
         here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
-        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
-        dryi_paged_block_merge(p, at);
+        carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
+        merge_next(p, at);
     }
     return at;
 }

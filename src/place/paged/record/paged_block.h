@@ -59,16 +59,11 @@ void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
 uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size);
 /* Cut the first `size` bytes off a free block, which stays on its list; return them, on none. */
 uint32_t dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size);
-/* Merge the next block, which is on no list, into this one. */
-void dryi_paged_block_merge(struct dryi_paged *p, uint32_t block);
 /* Merge a free block, or a hole, with its neighbours as far as possible, and list the result. */
 uint32_t dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block);
 /* Take a free block off its list; it is of another one, and of this epoch, from now on. */
 void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list,
                            uint64_t epoch);
-/* Cut [addr, addr + bytes) out of a free block that is on no list. Makes up to two records. */
-DRYI_NOINLINE uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block,
-                                        uint64_t addr, uint64_t bytes);
 /* Make one block, on no list, of all free blocks in [addr, end), the first of them `at`. */
 uint32_t dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr,
                                 uint64_t end);

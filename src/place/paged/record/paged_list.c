@@ -159,8 +159,9 @@ make_list_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
     return list;
 }
 
-uint32_t
-dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
+/* Return the list of a stream in an arena; NONE: it was not made. */
+static uint32_t
+find_list(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
     const uint32_t *known = dryi_map_find(&p->list_ids, list_key(arena, stream));
     return known ? *known : NONE;
@@ -172,7 +173,7 @@ dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
     DRYI_ASSERT_SLOW(arena < p->arena_count && stream < p->stream_count);
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct arena *a = &p->arenas[arena];
-    uint32_t list = dryi_paged_list_known(p, arena, stream);
+    uint32_t list = find_list(p, arena, stream);
     if (list == NONE)
         list = make_list_of_stream(p, arena, stream);
     if (list == NONE)

@@ -18,9 +18,6 @@ uint32_t dryi_paged_list_make(struct dryi_paged *p, uint32_t arena,
  */
 DRYI_NOINLINE uint32_t dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena,
                                            uint32_t stream);
-/* Return the list of a stream in an arena; NONE: it was not made. */
-uint32_t dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena,
-                               uint32_t stream);
 void dryi_paged_lists_finish(struct dryi_paged *p);
 
 /* Do as dryi_paged_list_ask(), at once for the stream that asked last. */

@@ -24,8 +24,9 @@ words_of(uint32_t step_count)
     return (size_t)step_count / 64 + 1;
 }
 
-void
-dryi_paged_parking_finish(struct dryi_paged *p)
+/* Free what dryi_paged_parking_begin() made. No parked block is found by its step any more. */
+static void
+finish_parking(struct dryi_paged *p)
 {
     struct layout *layout = &p->layout;
     const struct dry_memory *m = &p->memory;
@@ -41,7 +42,7 @@ void
 dryi_paged_layout_finish(struct dryi_paged *p)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    dryi_paged_parking_finish(p);
+    finish_parking(p);
     dryi_paged_layout_unindex(p);
 }
 
@@ -50,13 +51,13 @@ dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count)
 {
     struct layout *layout = &p->layout;
     DRYI_ASSERT(layout->parked_count == 0);
-    dryi_paged_parking_finish(p);
+    finish_parking(p);
     layout->step_count = step_count;
     layout->parked = dryi_memory_zalloc(&p->memory, step_count, sizeof *layout->parked);
     layout->parked_steps = dryi_memory_zalloc(&p->memory, words_of(step_count),
                                               sizeof *layout->parked_steps);
     if (!layout->parked || !layout->parked_steps) {
-        dryi_paged_parking_finish(p);
+        finish_parking(p);
         return false;
     }
     for (uint32_t i = 0; i < step_count; i++)

@@ -12,8 +12,6 @@
 
 /* Begin a layout of so many steps, none of which has a block. False: no memory. */
 bool dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count);
-/* Free what dryi_paged_parking_begin() made. No parked block is found by its step any more. */
-void dryi_paged_parking_finish(struct dryi_paged *p);
 /* End the layout: its steps, and the index of its segment. */
 void dryi_paged_layout_finish(struct dryi_paged *p);
 /* Coalesce all parked blocks. True: there were any. */

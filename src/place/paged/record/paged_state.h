@@ -127,8 +127,8 @@ struct dryi_paged {
 };
 
 /*
- * What a thread holds: one cache; the place too, while others use their caches; the place and all
- * caches. A function that crosses files asserts what it requires.
+ * A thread holds one cache, the place too while others use their caches, or the place and all caches.
+ * A function that crosses files asserts what it requires.
  */
 enum access { ACCESS_CACHE, ACCESS_PLACE, ACCESS_ALL };
 

@@ -228,7 +228,7 @@ small_request_lies_among_large_ones(void **state)
     end(pool, sim);
 }
 
-/* What a pool that lends has free lies in its only segment, whose addresses another one needs. */
+/* A pool that lends has its free memory in its only segment; another pool needs the addresses. */
 static void
 lent_addresses_are_enough(void **state)
 {
