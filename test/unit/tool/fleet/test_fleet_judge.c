@@ -220,7 +220,7 @@ one_line_of_one_rank_is_found(void **state)
 static bool
 naive_is_far(const struct job *job, size_t rank, size_t line, bool *is_more)
 {
-    uint64_t values[RANKS_MAX], peaks[RANKS_MAX], distances[RANKS_MAX];
+    uint64_t values[RANKS_MAX] = {0}, peaks[RANKS_MAX] = {0}, distances[RANKS_MAX] = {0};
     for (size_t i = 0; i < job->count; i++) {
         values[i] = job->lines[i][line].bytes;
         peaks[i] = job->rows[i].active_peak;
