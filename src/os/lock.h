@@ -77,6 +77,13 @@ dryi_lock_finish(struct dryi_lock *lock)
     (void)lock;
 }
 
+/* For assertions: does some thread hold the lock? */
+static inline bool
+dryi_lock_is_taken(const struct dryi_lock *lock)
+{
+    return atomic_load_explicit(&lock->word, memory_order_relaxed) != 0;
+}
+
 /* False: somebody has it, perhaps a thread that a fork left behind. */
 static inline bool
 dryi_lock_try(struct dryi_lock *lock)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "pool/history.h"
 #include "pool/pool_lock.h"
@@ -46,6 +47,7 @@ on_segment(void *self, const struct dry_pool_segment *segment,
 static void
 copy_settings(struct dryi_pool_copy *c, const struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     if (c->is_torch)
         c->settings = dryi_torch_conf_settings(&pool->torch_conf);
     else
@@ -98,6 +100,7 @@ drop(struct dryi_pool_copy *c, uint32_t context)
 static void
 hold_contexts(struct dryi_pool_copy *c, struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     c->pool = pool;
     c->history_turn = pool->history_turn;
     for_each_context(c, hold);

@@ -12,6 +12,7 @@
 
 #include <drystone/pool.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "place/paged/paged.h"
 #include "place/torch/torch.h"
@@ -54,6 +55,7 @@ dryi_explain_pages(const struct dry_pool *pool, uint64_t page[2])
 static struct measures
 measure_paged(const struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dryi_paged_conf conf;
     uint64_t page[2];
     dryi_explain_pages(pool, page);
@@ -71,6 +73,7 @@ measure_paged(const struct dry_pool *pool)
 static struct measures
 measure(const struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     if (pool->options.placement != DRY_PLACEMENT_TORCH)
         return measure_paged(pool);
     uint64_t page[2];
@@ -162,6 +165,7 @@ on_segment(void *self, const struct dryi_segment_info *segment,
 static struct dryi_pool_id
 find_pool(const struct dry_pool *pool, uint64_t stream)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     for (const struct dryi_pool_scope *s = pool->scopes; s; s = s->outer) {
         bool covers = !s->filter.covers || s->filter.covers(s->filter.self, stream);
         if (!s->is_capture && covers)
@@ -188,6 +192,7 @@ static enum dry_status
 look(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t stream,
      struct explaining *x)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     *x = (struct explaining){
         .request = {.pool = find_pool(pool, stream),
                     .any_stream = !m->is_torch,

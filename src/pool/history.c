@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -175,6 +176,7 @@ can_keep(const struct dryi_history *old, const struct dry_pool_history_options *
 static enum dry_status
 renew(struct dry_pool *pool, const struct dry_pool_history_options *options)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     if (options->keep && !can_keep(pool->history, options))
         return DRY_ERR_ARGUMENT;
     struct dryi_history *fresh = create(options, &pool->memory);
@@ -245,6 +247,7 @@ dryi_history_ask(struct dry_pool *pool)
 void
 dryi_history_begin(struct dry_pool *pool, struct dryi_asked *asked)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     if (asked->context == DRY_NONE)
         return;
     if (asked->turn == pool->history_turn &&
@@ -258,12 +261,14 @@ dryi_history_begin(struct dry_pool *pool, struct dryi_asked *asked)
 void
 dryi_history_end(struct dry_pool *pool, const struct dryi_asked *asked)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     dryi_history_drop(pool, asked->context, asked->turn);
 }
 
 void
 dryi_history_hold(struct dry_pool *pool, uint32_t context)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     if (pool->history)
         (void)dryi_contexts_hold(&pool->history->contexts, context);
 }
@@ -271,6 +276,7 @@ dryi_history_hold(struct dry_pool *pool, uint32_t context)
 void
 dryi_history_drop(struct dry_pool *pool, uint32_t context, uint64_t turn)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     if (pool->history && turn == pool->history_turn)
         dryi_contexts_drop(&pool->history->contexts, context);
 }
@@ -285,12 +291,14 @@ find_context(const struct dryi_map *map, uint64_t address)
 uint32_t
 dryi_history_context(const struct dry_pool *pool, uint64_t block_address)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     return pool->history ? find_context(&pool->history->blocks, block_address) : DRY_NONE;
 }
 
 uint32_t
 dryi_history_segment(const struct dry_pool *pool, uint64_t segment_address)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     return pool->history ? find_context(&pool->history->segments, segment_address)
                          : DRY_NONE;
 }
@@ -393,6 +401,7 @@ dry_pool_walk_history(struct dry_pool *pool,
 void
 dryi_pool_tell(struct dry_pool *pool, const struct dryi_place_event *e)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     struct dry_pool_event event = {
         .action = e->action,
         .address = e->addr,

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/inline.h"
@@ -244,15 +245,15 @@ dry_pool_destroy(struct dry_pool *pool)
 /* --- alloc -------------------------------------------------------------------------------- */
 
 /* A request under way. */
-struct wish {
+struct request {
     uint64_t size, alignment, stream;
     uint32_t context;
     uint64_t turn; /* the history's, that the context belongs to */
 };
 
 /* One of the common alignment, without a context. */
-#define WISH(size, stream)                                                               \
-    (struct wish)                                                                        \
+#define REQUEST(size, stream)                                                            \
+    (struct request)                                                                     \
     {                                                                                    \
         (size), DRYI_POOL_GRAIN, (stream), DRY_NONE, 0                                   \
     }
@@ -262,18 +263,21 @@ struct wish {
  * always enough for the alignment.
  */
 static uint64_t
-slack_of(const struct wish *wish)
+slack_of(const struct request *request)
 {
-    return wish->alignment > DRYI_POOL_GRAIN ? wish->alignment - DRYI_POOL_GRAIN : 0;
+    DRYI_ASSERT_SLOW(request->alignment >= DRYI_POOL_GRAIN);
+    return request->alignment > DRYI_POOL_GRAIN ? request->alignment - DRYI_POOL_GRAIN
+                                                : 0;
 }
 
 /* Register the block's address, if the block may go back to its stream's cache by itself. */
 static bool
 is_registered(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
-              const struct wish *wish, dryi_block block)
+              const struct request *request, dryi_block block)
 {
-    return cache->at_place && wish->alignment == DRYI_POOL_GRAIN &&
-           (wish->size <= pool->place.cache_max ||
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
+    return cache->at_place && request->alignment == DRYI_POOL_GRAIN &&
+           (request->size <= pool->place.cache_max ||
             dryi_pool_caches_are_shared(&pool->caches)) &&
            pool->place.caches->register_address(cache->at_place, block);
 }
@@ -281,6 +285,7 @@ is_registered(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
 DRYI_NOINLINE static void
 note_other_thread(struct dry_pool *pool, uint64_t number)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     const struct dryi_pool_caches *f = &pool->caches;
     if (f->stream != number && f->thread != 0 && !dryi_pool_caches_are_shared(f))
         dryi_pool_caches_share(pool);
@@ -318,6 +323,8 @@ static inline enum dry_status
 serve_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t size,
               uint32_t context, uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
+    DRYI_ASSERT_SLOW(size > 0 && cache->number > 0);
     bool has_room = dryi_pool_table_reserve(&cache->table);
     pool->asking = context;
     struct dryi_cache_block got;
@@ -340,21 +347,23 @@ serve_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t siz
 /* Ask the place: for any alignment, and if it has to ask about the stream. */
 static enum dry_status
 serve_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
-               const struct wish *wish, uint64_t number, uint64_t *address)
+               const struct request *request, uint64_t number, uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
+    DRYI_ASSERT_SLOW(dryi_is_power_of_two(request->alignment));
     if (!dryi_pool_table_reserve(&cache->table))
         return DRY_ERR_MEMORY;
     struct dryi_pool_entry entry = {0};
-    pool->asking = wish->context;
+    pool->asking = request->context;
     enum dry_status status = pool->place.ops->alloc(
-        pool->place.self, wish->size + slack_of(wish), number, &entry.block);
+        pool->place.self, request->size + slack_of(request), number, &entry.block);
     if (dryi_pool_packer_is_due(&pool->packer))
         dryi_pool_packer_step(&pool->packer, &pool->place);
     if (status != DRY_OK)
         return status;
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
-    entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
-    entry.is_registered = is_registered(pool, cache, wish, entry.block);
+    entry.address = (begin + request->alignment - 1) & ~(request->alignment - 1);
+    entry.is_registered = is_registered(pool, cache, request, entry.block);
     note_thread(pool, number);
     dryi_pool_put(pool, cache, entry);
     *address = entry.address;
@@ -362,16 +371,18 @@ serve_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
 }
 
 static enum dry_status
-serve(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+serve(struct dry_pool *pool, const struct request *request, uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
+    DRYI_ASSERT_SLOW(request->size > 0 && request->size < SIZE_LIMIT);
     uint64_t number;
-    enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
+    enum dry_status status = dryi_pool_stream_number(pool, request->stream, &number);
     if (status != DRY_OK)
         return status;
-    struct dryi_pool_cache *cache = dryi_pool_cache_find(pool, number, wish->stream);
-    if (cache != pool->caches.last || wish->alignment != DRYI_POOL_GRAIN)
-        return serve_at_place(pool, cache, wish, number, address);
-    status = serve_at_hand(pool, cache, wish->size, wish->context, address);
+    struct dryi_pool_cache *cache = dryi_pool_cache_find(pool, number, request->stream);
+    if (cache != pool->caches.last || request->alignment != DRYI_POOL_GRAIN)
+        return serve_at_place(pool, cache, request, number, address);
+    status = serve_at_hand(pool, cache, request->size, request->context, address);
     if (status == DRY_OK)
         note_thread(pool, number); /* registered ones, too: another stream asked last */
     return status;
@@ -382,13 +393,14 @@ serve(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
  * helped until then. Only a refusal asks for statistics.
  */
 DRYI_NOINLINE static enum dry_status
-serve_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
+serve_quietly(struct dry_pool *pool, const struct request *request, uint64_t *address,
               bool *was_counted)
 {
+    DRYI_ASSERT_SLOW(!pool->holds_oom);
     *was_counted = false;
     pool->held_oom = (struct dryi_place_event){0};
     pool->holds_oom = true;
-    enum dry_status status = serve(pool, wish, address);
+    enum dry_status status = serve(pool, request, address);
     pool->holds_oom = false;
     if (status != DRY_OK)
         *was_counted = dryi_pool_saw_oom(pool);
@@ -398,31 +410,33 @@ serve_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
 
 static void
 tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
-              const struct wish *wish)
+              const struct request *request)
 {
-    pool->asking = wish->context;
+    DRYI_ASSERT_SLOW(held->action == DRY_ACTION_OOM);
+    pool->asking = request->context;
     dryi_pool_tell(pool, held);
 }
 
 /* Ask each callback at most once, without the lock. The callbacks may change the list meanwhile. */
 DRYI_NOINLINE static enum dry_status
-alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address)
+alloc_with_callbacks(struct dry_pool *pool, struct request *request, uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dryi_oom_callback asked[DRYI_POOL_CALLBACKS_MAX];
     uint32_t count = pool->callback_count;
     memcpy(asked, pool->callbacks, sizeof asked);
     bool was_counted;
-    enum dry_status status = serve_quietly(pool, wish, address, &was_counted);
+    enum dry_status status = serve_quietly(pool, request, address, &was_counted);
     struct dryi_place_event held = pool->held_oom;
     for (uint32_t i = 0; i < count && status == DRY_ERR_NO_SPACE; i++) {
         dryi_pool_unlock(pool);
-        bool helped = asked[i].callback(asked[i].self, wish->size, wish->stream);
+        bool helped = asked[i].callback(asked[i].self, request->size, request->stream);
         dryi_pool_lock(pool);
-        if (wish->turn != pool->history_turn) /* it was released meanwhile */
-            wish->context = DRY_NONE;
+        if (request->turn != pool->history_turn) /* it was released meanwhile */
+            request->context = DRY_NONE;
         if (!helped)
             continue;
-        status = serve_quietly(pool, wish, address, &was_counted);
+        status = serve_quietly(pool, request, address, &was_counted);
         held = pool->held_oom;
         pool->callbacks_helped += status == DRY_OK;
     }
@@ -431,21 +445,22 @@ alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address
             pool->ooms_helped--;
         /* Nobody may have listened then, or listen now: a callback may change that. */
         if (held.action == DRY_ACTION_OOM && dryi_pool_is_heard(pool))
-            tell_held_oom(pool, &held, wish);
+            tell_held_oom(pool, &held, request);
     }
     return status;
 }
 
 /* Serve a request. Requires the pool's lock alone, without those of the caches. */
 DRYI_NOINLINE static enum dry_status
-alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
+alloc_locked(struct dry_pool *pool, struct request *request, uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     dryi_pool_lock_caches(pool);
     enum dry_status status = DRY_OK;
     if (pool->callback_count > 0)
-        status = alloc_with_callbacks(pool, wish, address);
+        status = alloc_with_callbacks(pool, request, address);
     else
-        status = serve(pool, wish, address);
+        status = serve(pool, request, address);
     if (status != DRY_OK && pool->callback_count == 0)
         (void)dryi_pool_saw_oom(pool);
     dryi_pool_unlock_caches(pool);
@@ -457,20 +472,20 @@ alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
  * program wants to be asked for a context, or the size or the alignment is no common one.
  */
 DRYI_NOINLINE static enum dry_status
-alloc_shared(struct dry_pool *pool, struct wish *wish, uint64_t *address)
+alloc_shared(struct dry_pool *pool, struct request *request, uint64_t *address)
 {
     if (dryi_fork_mark_is_child(&pool->fork))
         return DRY_ERR_UNSUPPORTED;
-    if (wish->size == 0) {
+    if (request->size == 0) {
         *address = 0;
         return DRY_OK;
     }
-    if (wish->size >= SIZE_LIMIT)
+    if (request->size >= SIZE_LIMIT)
         return DRY_ERR_ARGUMENT;
     if (dryi_pool_caches_are_shared(&pool->caches) &&
-        wish->alignment == DRYI_POOL_GRAIN &&
-        (dryi_pool_cache_alloc(pool, wish->size, wish->stream, address) ||
-         dryi_pool_cache_cut(pool, wish->size, wish->stream, address)))
+        request->alignment == DRYI_POOL_GRAIN &&
+        (dryi_pool_cache_alloc(pool, request->size, request->stream, address) ||
+         dryi_pool_cache_cut(pool, request->size, request->stream, address)))
         return DRY_OK;
     bool asks = atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
     struct dryi_asked asked = {0};
@@ -479,10 +494,10 @@ alloc_shared(struct dry_pool *pool, struct wish *wish, uint64_t *address)
     dryi_lock_take(&pool->lock);
     if (asks) {
         dryi_history_begin(pool, &asked);
-        wish->context = asked.context;
-        wish->turn = asked.turn;
+        request->context = asked.context;
+        request->turn = asked.turn;
     }
-    enum dry_status status = alloc_locked(pool, wish, address);
+    enum dry_status status = alloc_locked(pool, request, address);
     if (asks)
         dryi_history_end(pool, &asked);
     dryi_lock_give(&pool->lock);
@@ -502,7 +517,7 @@ DRYI_FLATTEN enum dry_status
 dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
     if (!is_plain(pool, size))
-        return alloc_shared(pool, &WISH(size, stream), address);
+        return alloc_shared(pool, &REQUEST(size, stream), address);
     dryi_lock_take(&pool->lock);
     enum dry_status status;
     struct dryi_pool_cache *cache = cache_at_hand(pool, stream);
@@ -511,7 +526,7 @@ dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *
         if (status != DRY_OK)
             (void)dryi_pool_saw_oom(pool);
     } else {
-        status = alloc_locked(pool, &WISH(size, stream), address);
+        status = alloc_locked(pool, &REQUEST(size, stream), address);
     }
     dryi_lock_give(&pool->lock);
     return status;
@@ -523,10 +538,10 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 {
     if (!dryi_is_power_of_two(alignment) || alignment > ALIGNMENT_MAX)
         return DRY_ERR_ARGUMENT;
-    struct wish wish = {size, alignment, stream, DRY_NONE, 0};
+    struct request request = {size, alignment, stream, DRY_NONE, 0};
     if (alignment < DRYI_POOL_GRAIN)
-        wish.alignment = DRYI_POOL_GRAIN;
-    return alloc_shared(pool, &wish, address);
+        request.alignment = DRYI_POOL_GRAIN;
+    return alloc_shared(pool, &request, address);
 }
 
 /* --- blocks in use ------------------------------------------------------------------------ */
@@ -535,6 +550,8 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 static enum dry_status
 give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
+    DRYI_ASSERT_SLOW(found->slot && found->cache);
     enum dry_status status = pool->place.ops->free(pool->place.self, found->slot->block);
     if (status == DRY_OK && dryi_pool_slot_is_used(pool, found->slot))
         dryi_pool_table_remove(&found->cache->table, found->slot);
@@ -545,6 +562,7 @@ give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 static inline enum dry_status
 free_kept(struct dry_pool *pool, uint64_t address)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dryi_pool_found found = dryi_pool_seek(pool, address);
     if (dryi_pool_cache_free_alone(pool, &found))
         return DRY_OK;
@@ -556,6 +574,7 @@ free_kept(struct dry_pool *pool, uint64_t address)
 DRYI_ALWAYS_INLINE static inline enum dry_status
 free_within(struct dry_pool *pool, uint64_t address, uint32_t context)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     pool->asking = context;
     enum dry_status status = DRY_ERR_ARGUMENT;
     if (dryi_pool_place_finds(pool))

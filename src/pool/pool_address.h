@@ -10,7 +10,9 @@
  * Cost: one probe if the hint is right, else one for each cache.
  */
 
+#include "base/assert.h"
 #include "base/bits.h"
+#include "pool/pool_lock.h"
 #include "pool/pool_state.h"
 #include "pool/pool_table.h"
 
@@ -110,6 +112,7 @@ dryi_pool_place_finds(const struct dry_pool *pool)
 static inline dryi_block
 dryi_pool_find(struct dry_pool *pool, uint64_t address)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_block block = DRYI_NO_BLOCK;
     if (dryi_pool_place_finds(pool))
         block = pool->place.ops->find(pool->place.self, address);

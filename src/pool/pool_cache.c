@@ -64,6 +64,7 @@ is_listed(const struct dryi_pool_caches *f, const struct dryi_pool_cache *cache)
 static struct dryi_pool_cache *
 find_idle(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     struct dryi_pool_caches *f = &pool->caches;
     if (++f->misses % CACHE_TURNS != 0)
         return NULL;
@@ -95,6 +96,8 @@ static void
 give_to(struct dry_pool *pool, struct dryi_pool_cache *idle, struct dryi_cache *cache,
         uint64_t stream)
 {
+    DRYI_ASSERT_SLOW(idle->table.count == 0);
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_lock_take(
         &idle->lock); /* no other cache's lock is held; another thread may look at it */
     struct dryi_cache *before = idle->at_place;
@@ -108,6 +111,7 @@ give_to(struct dry_pool *pool, struct dryi_pool_cache *idle, struct dryi_cache *
 static struct dryi_pool_cache *
 make_cache(struct dry_pool *pool, uint64_t stream)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dryi_pool_caches *f = &pool->caches;
     struct dryi_pool_cache *made = NULL;
     bool is_full = f->count == DRYI_POOL_CACHES;
@@ -118,7 +122,7 @@ make_cache(struct dry_pool *pool, uint64_t stream)
     struct dryi_cache *cache = pool->place.caches->ask(pool->place.self, stream);
     if (!cache)
         return NULL;
-    if (is_full) {
+    if (made) {
         give_to(pool, made, cache, stream);
         return made;
     }
@@ -144,6 +148,7 @@ make_cache(struct dry_pool *pool, uint64_t stream)
 static void
 open_cache(struct dryi_pool_caches *f, struct dryi_pool_cache *cache)
 {
+    DRYI_ASSERT_SLOW(f->open_count < DRYI_POOL_CACHES && cache->number > 0);
     uint32_t at = f->open_count++;
     for (; at > 0 && f->open[at - 1]->number > cache->number; at--) {
         f->open[at] = f->open[at - 1];
@@ -158,6 +163,7 @@ open_cache(struct dryi_pool_caches *f, struct dryi_pool_cache *cache)
 struct dryi_pool_cache *
 dryi_pool_cache_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dryi_pool_caches *f = &pool->caches;
     if (!pool->place.caches)
         return &f->others;
@@ -222,6 +228,7 @@ static inline bool
 hand_out(const struct dry_pool *pool, const struct dryi_pool_cache *f, uint64_t size,
          uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&f->lock));
     uint64_t found = pool->place.caches->take(f->at_place, size);
     if (found == 0)
         return false;
@@ -236,6 +243,7 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_cache *f, uint64_t 
 static bool
 serves(const struct dryi_pool_cache *cache, uint64_t number, uint64_t stream)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&cache->lock));
     return cache->is_open && cache->handle == stream &&
            atomic_load_explicit(&cache->stream, memory_order_relaxed) == number;
 }
@@ -258,6 +266,8 @@ static bool
 cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has_pool,
        struct dryi_pool_entry *entry)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&f->lock));
+    DRYI_ASSERT_SLOW(!has_pool || dryi_lock_is_taken(&pool->lock));
     bool has_room = has_pool ? dryi_pool_table_reserve(&f->table)
                              : dryi_pool_table_has_room(&f->table);
     entry->is_registered = true;
@@ -271,6 +281,7 @@ cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has
 static uint64_t
 enter_cut(struct dry_pool *pool, struct dryi_pool_cache *f, struct dryi_pool_entry *entry)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&f->lock));
     entry->address = pool->place.ops->get_address(pool->place.self, entry->block);
     dryi_pool_put(pool, f, *entry);
     return entry->address;
@@ -321,6 +332,7 @@ dryi_pool_cache_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
 bool
 dryi_pool_cache_free_alone(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     return found->slot && dryi_pool_slot_is_registered(found->slot) &&
            !dryi_pool_caches_are_shared(&pool->caches) &&
            pool->place.caches->put(found->cache->at_place, found->slot->block);
@@ -334,6 +346,7 @@ static bool
 free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address,
         bool has_pool, bool *is_done)
 {
+    DRYI_ASSERT_SLOW(!has_pool || dryi_lock_is_taken(&pool->lock));
     if (f->number == 0)
         return false;
     dryi_lock_take(&f->lock);

@@ -17,6 +17,7 @@
 
 #include "pool/pool_device.h"
 
+#include "base/assert.h"
 #include "pool/pool_private.h"
 
 #define PASSED UINT64_MAX /* an event that needs no driver */
@@ -78,6 +79,7 @@ static enum dry_status
 between_alloc(void *self, uint64_t size, uint64_t *address)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     return pool->device.ops->alloc(pool->device.self, size, address);
 }
 
@@ -93,6 +95,7 @@ static enum dry_status
 between_reserve(void *self, uint64_t size, uint64_t *address)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     return pool->device.ops->reserve(pool->device.self, size, address);
 }
 
@@ -108,6 +111,7 @@ static enum dry_status
 between_map(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     return pool->device.ops->map(pool->device.self, address, size, page);
 }
 
@@ -123,6 +127,7 @@ static enum dry_status
 between_create_page(void *self, uint64_t *page)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     return pool->device.ops->create_page(pool->device.self, page);
 }
 
@@ -138,6 +143,7 @@ static enum dry_status
 between_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     return pool->device.ops->map_pages(pool->device.self, address, pages, count);
 }
 
@@ -178,6 +184,7 @@ static enum dry_status
 between_event_record(void *self, uint64_t number, uint64_t *event)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     const struct dry_device *device = &pool->device;
     uint64_t stream;
     if (find_living(pool, number, &stream)) {
@@ -236,6 +243,7 @@ static enum dry_status
 between_stream_follow(void *self, uint64_t number, uint64_t event)
 {
     struct dry_pool *pool = self;
+    DRYI_ASSERT_SLOW(!pool->is_child);
     uint64_t stream;
     if (event == PASSED)
         return DRY_OK;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "place/torch/torch.h"
 #include "pool/history.h"
@@ -16,6 +17,7 @@
 uint64_t
 dryi_pool_limit(const struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(pool->fraction >= 0 && pool->fraction <= 1);
     uint64_t limit = UINT64_MAX;
     if (pool->fraction < 1 && pool->total_bytes != UINT64_MAX)
         limit = (uint64_t)(pool->fraction * (double)pool->total_bytes + 0.5);
@@ -54,6 +56,7 @@ dry_pool_set_limit(struct dry_pool *pool, uint64_t bytes)
 static enum dry_status
 set_conf(struct dry_pool *pool, const char *conf, size_t length, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     char *kept = dryi_memory_zalloc(&pool->memory, length + 1, 1);
     if (!kept)
         return dryi_fail_memory(err, "a pool's options");
@@ -142,6 +145,7 @@ static uint32_t
 find_callback(const struct dry_pool *pool,
               bool (*callback)(void *self, uint64_t size, uint64_t stream), void *self)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     uint32_t i = 0;
     while (i < pool->callback_count &&
            (pool->callbacks[i].callback != callback || pool->callbacks[i].self != self))

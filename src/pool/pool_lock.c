@@ -7,11 +7,13 @@
  */
 
 #include "pool/pool_lock.h"
+#include "base/assert.h"
 
 /* Close a cache. Its lock is held, unless the cache was to be opened by the next unlock. */
 static void
 close_cache(struct dryi_pool_caches *f, uint32_t at)
 {
+    DRYI_ASSERT_SLOW(at < f->open_count);
     struct dryi_pool_cache *cache = f->open[at];
     bool is_held = cache->is_open;
     cache->is_open = false;
@@ -28,6 +30,7 @@ close_cache(struct dryi_pool_caches *f, uint32_t at)
 static void
 set_shared(struct dry_pool *pool, bool is_shared)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     pool->caches.thread = 0; /* the next thread to ask is alone at first */
     pool->caches.alone = 0;
     pool->caches.last = NULL;
@@ -49,6 +52,7 @@ dryi_pool_caches_close(struct dry_pool *pool)
 static void
 close_idle(struct dry_pool *pool, uint64_t used)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     struct dryi_pool_caches *f = &pool->caches;
     bool is_alone = f->open_count <= 1;
     uint32_t locked = 1;
@@ -70,6 +74,7 @@ close_idle(struct dry_pool *pool, uint64_t used)
 void
 dryi_pool_caches_lock(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     struct dryi_pool_caches *f = &pool->caches;
     for (uint32_t i = 0; i < f->open_count; i++)
         dryi_lock_take(&f->open[i]->lock);
@@ -81,6 +86,7 @@ dryi_pool_caches_lock(struct dry_pool *pool)
 void
 dryi_pool_caches_unlock(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     struct dryi_pool_caches *f = &pool->caches;
     for (uint32_t i = 0; i < f->open_count; i++) {
         if (f->open[i]->is_open)
@@ -100,6 +106,7 @@ dryi_pool_caches_unlock(struct dry_pool *pool)
 void
 dryi_pool_caches_share(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     if (pool->place.caches && !dryi_pool_is_heard(pool) && !pool->scopes)
         set_shared(pool, true);
 }

@@ -7,6 +7,7 @@
  * open caches. A thread that takes both has the place, the caches and the pool.
  */
 
+#include "base/assert.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "pool/pool_state.h"
@@ -50,6 +51,17 @@ dryi_pool_unlock(struct dry_pool *pool)
     dryi_lock_give(&pool->lock);
 }
 
+/* For assertions: are all locks taken? By which thread is not asked. */
+static inline bool
+dryi_pool_is_locked(const struct dry_pool *pool)
+{
+    const struct dryi_pool_caches *f = &pool->caches;
+    bool is_locked = dryi_lock_is_taken(&pool->lock);
+    for (uint32_t i = 0; i < f->open_count && is_locked; i++)
+        is_locked = !f->open[i]->is_open || dryi_lock_is_taken(&f->open[i]->lock);
+    return is_locked;
+}
+
 /* Take all locks; UNSUPPORTED, and none taken, in the child of a fork. */
 DRY_CHECK_RESULT static inline enum dry_status
 dryi_pool_enter(struct dry_pool *pool)
@@ -64,6 +76,7 @@ dryi_pool_enter(struct dry_pool *pool)
 static inline void
 dryi_pool_leave(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_pool_unlock(pool);
 }
 

@@ -4,6 +4,7 @@
 
 #include "pool/pool_packing.h"
 
+#include "base/assert.h"
 #include "place/forecast/forecast.h"
 
 static void
@@ -38,6 +39,7 @@ run(void *self)
 static void
 return_job(struct dryi_pool_packer *packer, const struct dryi_place *place)
 {
+    DRYI_ASSERT_SLOW(packer->job != NULL);
     place->ops->return_job(place->self, packer->job);
     packer->job = NULL;
 }
@@ -45,6 +47,7 @@ return_job(struct dryi_pool_packer *packer, const struct dryi_place *place)
 static void
 begin_job(struct dryi_pool_packer *packer, const struct dryi_place *place)
 {
+    DRYI_ASSERT_SLOW(!packer->job);
     packer->is_wanted = false;
     packer->job = place->ops->take_job(place->self);
     if (!packer->job)
@@ -59,6 +62,7 @@ begin_job(struct dryi_pool_packer *packer, const struct dryi_place *place)
 void
 dryi_pool_packer_step(struct dryi_pool_packer *packer, const struct dryi_place *place)
 {
+    DRYI_ASSERT_SLOW(packer->is_due);
     if (packer->job) {                     /* the job is done */
         dryi_thread_join(&packer->thread); /* the thread is at its end */
         return_job(packer, place);

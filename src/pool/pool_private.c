@@ -7,6 +7,7 @@
 
 #include "pool/pool_private.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "pool/pool_lock.h"
 #include "pool/pool_stream.h"
@@ -39,6 +40,7 @@ filter_of(struct dryi_pool_scope *scope)
 static void
 settle_scope(struct dry_pool *pool, struct dryi_pool_scope *scope, enum dry_status status)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     if (status != DRY_OK) {
         dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
         return;
@@ -72,6 +74,7 @@ dryi_pool_is_capturing(const struct dry_pool *pool)
 static void
 drop_scope(struct dry_pool *pool, bool is_capture, struct dryi_pool_id id)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     for (struct dryi_pool_scope **link = &pool->scopes; *link; link = &(*link)->outer) {
         struct dryi_pool_scope *scope = *link;
         if (scope->is_capture != is_capture || scope->id.a != id.a || scope->id.b != id.b)

@@ -8,7 +8,9 @@
 
 #include "pool/pool_stream.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
+#include "pool/pool_lock.h"
 
 #define STREAMS_MAX 64 /* so few are worth no look */
 
@@ -19,6 +21,7 @@
 static void
 forget_streams(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dryi_pool_streams *s = &pool->streams;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -38,6 +41,8 @@ forget_streams(struct dry_pool *pool)
 enum dry_status
 dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
+    DRYI_ASSERT_SLOW(pool->has_stream_ids);
     struct dryi_pool_streams *s = &pool->streams;
     uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
     const uint32_t *known = dryi_map_find(&s->index, id);
@@ -59,6 +64,7 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
 uint64_t
 dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
     const struct dryi_pool_streams *s = &pool->streams;
     if (!pool->has_stream_ids)
         return number;

@@ -4,6 +4,7 @@
 
 #include "pool/pool_table.h"
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
 
@@ -28,6 +29,7 @@ dryi_pool_table_finish(struct dryi_pool_table *table)
 bool
 dryi_pool_table_grow(struct dryi_pool_table *table)
 {
+    DRYI_ASSERT_SLOW(table->count <= table->slot_count);
     struct dryi_pool_table bigger = *table;
     bigger.slot_count = table->slot_count > 0 ? 2 * table->slot_count : FIRST_SLOTS;
     bigger.hash_shift = 64 - dryi_log2_floor(bigger.slot_count);
@@ -49,6 +51,7 @@ dryi_pool_table_grow(struct dryi_pool_table *table)
 void
 dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *gap)
 {
+    DRYI_ASSERT_SLOW(gap >= table->slots && gap < table->slots + table->slot_count);
     size_t mask = table->slot_count - 1;
     size_t hole = (size_t)(gap - table->slots);
     for (size_t i = (hole + 1) & mask; table->slots[i].key; i = (i + 1) & mask) {

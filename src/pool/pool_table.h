@@ -130,6 +130,7 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
 static inline void
 dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot)
 {
+    DRYI_ASSERT_SLOW(slot->key && table->count > 0);
     size_t next = (size_t)(slot - table->slots + 1) & (table->slot_count - 1);
     table->count--;
     if (table->slots[next].key)

@@ -6,6 +6,7 @@
 
 #include "pool/pool_view.h"
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "pool/explain.h"
@@ -19,6 +20,7 @@
 void
 dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     pool->place.ops->get_stats(pool->place.self, stats);
     stats->num_ooms -= (int64_t)pool->ooms_helped;
 }
@@ -26,6 +28,7 @@ dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats)
 bool
 dryi_pool_saw_oom(struct dry_pool *pool)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct dry_stats stats;
     pool->place.ops->get_stats(pool->place.self, &stats);
     bool is_new = stats.num_ooms > pool->ooms_seen;
@@ -183,6 +186,7 @@ dryi_pool_walk(struct dry_pool *pool,
                                         const struct dry_pool_part *parts, size_t count),
                void *self)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct walk walk = {.pool = pool, .visit = visit, .self = self};
     dryi_explain_pages(pool, walk.page);
     return pool->place.ops->walk(pool->place.self, visit_segment, &walk);
@@ -318,6 +322,7 @@ find_segment(void *visitor, const struct dryi_segment_info *segment,
 static enum dry_status
 describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_block found = dryi_pool_find(pool, address);
     if (found == DRYI_NO_BLOCK)
         return DRY_ERR_ARGUMENT;
@@ -381,6 +386,7 @@ static enum dry_status
 collect_blocks(struct dry_pool *pool, struct dryi_pool_id id, const uint64_t *addresses,
                size_t count, struct dryi_map *found)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     for (size_t i = 0; i < count; i++) {
         dryi_block block = dryi_pool_find(pool, addresses[i]);
         if (block == DRYI_NO_BLOCK)
@@ -399,6 +405,7 @@ static enum dry_status
 hold_against(struct dry_pool *pool, struct dryi_pool_id id, const uint64_t *addresses,
              size_t count, bool *has)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     struct tally_of_pool tally = {.id = id};
     struct dryi_map found;
     dryi_map_init(&found, &pool->memory);

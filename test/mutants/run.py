@@ -555,8 +555,8 @@ MUTANTS = {
         "test_pool_at_hand", "peaks_count_what_waits"),
     "kept_by_nobody": (
         "pool.c",
-        "return cache->at_place && wish->alignment",
-        "return wish->alignment",
+        "return cache->at_place && request->alignment",
+        "return request->alignment",
         "test_pool_at_hand", "streams_without_a_cache_are_served"),
     "uncounted_request": (
         "paged.c",
@@ -1173,8 +1173,8 @@ MUTANTS = {
         "prop_plan_nested", "more_memory_takes_no_more_time"),
     "context_dropped_by_its_first_holder": (
         "contexts.c",
-        "if (!record || --record->holders > 0)",
-        "if (!record)",
+        "if (--record->holders > 0)",
+        "if (false)",
         "test_pool_contexts", "what_is_told_is_held_and_nothing_else"),
     "context_released_once_alone": (
         "contexts.c",

@@ -10,6 +10,7 @@
 
 #include <drystone/pool.h>
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "pool/history.h"
@@ -61,6 +62,7 @@ keep_blocks(void *visitor, const struct dryi_segment_info *segment,
 static size_t
 find_saved(const struct dry_pool_checkpoint *c, uint64_t begin)
 {
+    DRYI_ASSERT_SLOW(c->count > 0);
     size_t lo = 0, hi = c->count;
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;
@@ -69,6 +71,7 @@ find_saved(const struct dry_pool_checkpoint *c, uint64_t begin)
         else
             hi = mid;
     }
+    DRYI_ASSERT_SLOW(c->blocks[lo].addr == begin);
     return lo;
 }
 
@@ -116,6 +119,7 @@ fill(struct dry_pool_checkpoint *c, struct dry_error *err)
 static void
 let_go(struct dry_pool_checkpoint *c)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(c->pool));
     const struct dryi_place *place = &c->pool->place;
     if (place->ops->unhold_pool)
         place->ops->unhold_pool(place->self, c->id, c->hold);
@@ -134,6 +138,7 @@ free_checkpoint(struct dry_pool_checkpoint *c)
 static enum dry_status
 take(struct dry_pool_checkpoint *c, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(c->pool));
     const struct dryi_place *place = &c->pool->place;
     enum dry_status status = place->ops->hold_pool(place->self, c->id, &c->hold);
     if (status == DRY_ERR_ARGUMENT)
@@ -256,8 +261,11 @@ static void
 on_freed(void *self, dryi_block block)
 {
     const struct restore *r = self;
-    uint64_t address = r->addresses[*dryi_map_find(&r->blocks, block)];
+    const uint32_t *at = dryi_map_find(&r->blocks, block);
+    DRYI_ASSERT(at);
+    uint64_t address = r->addresses[*at];
     struct dryi_pool_found found = dryi_pool_seek(r->c->pool, address);
+    DRYI_ASSERT(found.slot && found.slot->block == block);
     dryi_pool_table_remove(&found.cache->table, found.slot);
     r->visitor->freed(r->visitor->self, address);
 }
@@ -266,6 +274,7 @@ static void
 on_made(void *self, dryi_block block, size_t index)
 {
     const struct restore *r = self;
+    DRYI_ASSERT_SLOW(index < r->c->count);
     struct dry_pool *pool = r->c->pool;
     uint64_t address = r->c->addresses[index];
     dryi_pool_put(pool, pool->caches.all[0],
@@ -276,6 +285,7 @@ on_made(void *self, dryi_block block, size_t index)
 static enum dry_status
 restore(struct restore *r, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(r->c->pool));
     const struct dry_pool_checkpoint *c = r->c;
     const struct dryi_place *place = &c->pool->place;
     dryi_map_init(&r->blocks, &c->memory);

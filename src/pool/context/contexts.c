@@ -6,6 +6,7 @@
 
 #include <drystone/trace.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 void
@@ -62,6 +63,7 @@ find_room(struct dryi_contexts *c)
 bool
 dryi_contexts_give(struct dryi_contexts *c, uint32_t number)
 {
+    DRYI_ASSERT_SLOW(number != DRY_NONE);
     if (!c->release)
         return true;
     struct dryi_context *record = find(c, number);
@@ -98,7 +100,10 @@ dryi_contexts_drop(struct dryi_contexts *c, uint32_t number)
     struct dryi_context *record = NULL;
     if (c->release && number != DRY_NONE)
         record = find(c, number);
-    if (!record || --record->holders > 0)
+    if (!record)
+        return;
+    DRYI_ASSERT_SLOW(record->holders > 0);
+    if (--record->holders > 0)
         return;
     uint32_t given = record->given;
     record->holders = c->unused;

@@ -10,6 +10,7 @@
 
 #include <drystone/pool.h>
 
+#include "base/assert.h"
 #include "pool/pool_address.h"
 #include "pool/pool_lock.h"
 
@@ -75,6 +76,7 @@ find_run(void *visitor, const struct dryi_segment_info *segment,
 static uint64_t
 page_of(const struct dry_pool *pool, const struct dryi_segment_info *run)
 {
+    DRYI_ASSERT_SLOW(run->is_expandable);
     struct dry_device_traits traits;
     if (pool->options.placement == DRY_PLACEMENT_TORCH)
         return run->is_large ? pool->torch_conf.large_segment_size : SMALL_PAGE_TORCH;
@@ -100,6 +102,7 @@ static enum dry_status
 share_pages(const struct dry_pool *pool, const struct search *block, uint64_t end,
             struct dry_pool_share *share, int *descriptors, size_t room)
 {
+    DRYI_ASSERT_SLOW(end > block->address);
     const struct dryi_segment_info *run = &block->run;
     const struct dry_device *device = &pool->device;
     uint64_t page = page_of(pool, run);
@@ -124,6 +127,7 @@ static enum dry_status
 share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *share,
             int *descriptors, size_t room)
 {
+    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_block block = dryi_pool_find(pool, address);
     if (block == DRYI_NO_BLOCK)
         return DRY_ERR_ARGUMENT;
