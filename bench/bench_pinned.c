@@ -269,16 +269,16 @@ static void
 bench_pairs(uint64_t count)
 {
     struct model m;
-    for (int magazines = 1; magazines >= 0; magazines--) {
+    for (int has_thread_caches = 1; has_thread_caches >= 0; has_thread_caches--) {
         for (uint64_t bytes = 4096; bytes <= DRYI_GIB; bytes = next_size(bytes)) {
             model_init(&m, OURS, false);
-            struct dry_pinned *p =
-                make_cache(&m, magazines ? "" : "magazines:False,arena_mb:1024");
+            struct dry_pinned *p = make_cache(
+                &m, has_thread_caches ? "" : "thread_caches:False,arena_mb:1024");
             void *keep = alloc_one(p, bytes > DRYI_MIB ? 5 * DRYI_MIB : 5 * DRYI_KIB);
             double ns = time_pairs(p, bytes, count);
             printf("{\"bench\":\"pair\",\"kind\":\"%s\",\"bytes\":%" PRIu64
                    ",\"ns\":%.1f}\n",
-                   magazines ? "hit" : "split", bytes, ns);
+                   has_thread_caches ? "hit" : "split", bytes, ns);
             (void)dry_pinned_free(p, keep);
             dry_pinned_destroy(p);
         }

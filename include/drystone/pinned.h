@@ -32,12 +32,12 @@
  * other. Nothing here waits for a stream.
  *
  * Words
- *     block     a part of an arena: in use, pending, at a thread's hand or free
- *     pending   freed, while a stream or a graph may still use the block
- *     held      pending for a graph, see dry_pinned_hold()
- *     magazine  the free blocks that one thread keeps at hand
- *     idle      said of an arena without a block in use or pending
- *     miss      a request that no free block serves, so that memory has to be pinned
+ *     block         a part of an arena: in use, pending, in a thread cache or free
+ *     pending       freed, while a stream or a graph may still use the block
+ *     held          pending for a graph, see dry_pinned_hold()
+ *     thread cache  the free blocks that one thread keeps at hand
+ *     idle          said of an arena without a block in use or pending
+ *     miss          a request that no free block serves, so that memory has to be pinned
  *
  * Ownership  dry_pinned_create() and dry_pinned_destroy(). Blocks still in use end with the
  *            cache: work on them must be over. In the child of a fork destroy gives nothing
@@ -50,8 +50,8 @@
  *     SYSTEM       The driver refuses.
  *     UNSUPPORTED  This is the child of a fork. Only destroy is allowed here.
  * Threads    Any thread may call any function at any time, except create and destroy. Each
- *            thread keeps some free blocks at hand (`magazines`). Everything else is under one
- *            lock, which is never held while memory is pinned or unpinned, or an event
+ *            thread keeps some free blocks at hand (`thread_caches`). Everything else is under
+ *            one lock, which is never held while memory is pinned or unpinned, or an event
  *            recorded: a slow driver holds up nobody else.
  *
  *            A thread of ours runs while memory is pinned ahead in the background; destroy
@@ -125,7 +125,7 @@ struct dry_pinned_options {
      */
     uint64_t cached_max_bytes;
     uint64_t keep_max_bytes; /* larger blocks are never kept; default: all are */
-    bool magazines;          /* threads keep free blocks at hand; default true */
+    bool thread_caches;      /* threads keep free blocks at hand; default true */
     /*
      * The number of frees that one event in a stream stands for, 1 to 4096, default 1. With 1,
      * free records the event, or leaves it to a thread that is just recording one there. A
@@ -159,7 +159,7 @@ DRY_API void dry_pinned_options_init(struct dry_pinned_options *options);
  *     ours
  *         mode (fit, buddy), backend (auto, cuda, lock), device, node, arena_mb,
  *         threshold_kb, warm_mb, in_background, budget_mb, cached_max_mb, keep_max_mb,
- *         magazines, event_batch, block_mb, block_count, pages (base, transparent, pool),
+ *         thread_caches, event_batch, block_mb, block_count, pages (base, transparent, pool),
  *         page_mb, page_policy (prefer, strict, any)
  *
  *     the proposal's; each also means mode:buddy
@@ -296,7 +296,7 @@ struct dry_pinned_stats {
     int64_t pending_bytes;           /* part of active */
     int64_t held_bytes;              /* part of pending: for graphs */
     int64_t lost_bytes;         /* part of pending: the context is gone, nobody knows */
-    int64_t magazine_bytes;     /* free, at a thread's hand */
+    int64_t thread_cache_bytes; /* free, in thread caches */
     int64_t idle_bytes;         /* in idle arenas */
     int64_t largest_free_bytes; /* the largest block to be had without pinning */
     int64_t num_events;         /* recorded so far */
@@ -318,7 +318,7 @@ DRY_API void dry_pinned_reset_accumulated(struct dry_pinned *pinned);
 
 /*
  * Visit each figure with its key, in alphabetical order: "active_bytes.allocated" ...
- * "requested_bytes.peak". Keys are PyTorch's names if it has them. The averages are
+ * "thread_cache_bytes". Keys are PyTorch's names if it has them. The averages are
  * total / count. The key is valid during the visit.
  */
 DRY_API void dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
@@ -328,7 +328,7 @@ DRY_API void dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
 
 /*
  * The places of the pinned bytes, and the outlook of a request of `bytes`:
- *     pinned = requested + rounding + magazine + free
+ *     pinned = requested + rounding + thread_cache + free
  */
 struct dry_pinned_explanation {
     uint64_t bytes, block_bytes; /* the request, and what it takes */
@@ -336,7 +336,7 @@ struct dry_pinned_explanation {
     uint64_t requested_bytes;    /* in use or pending, as asked */
     uint64_t rounding_bytes;     /* in the same blocks, but not asked for */
     uint64_t pending_bytes;      /* part of both */
-    uint64_t magazine_bytes;     /* free, at threads' hands; a miss gets it */
+    uint64_t thread_cache_bytes; /* free, at threads' hands; a miss gets it */
     uint64_t free_bytes;         /* free in arenas */
     uint64_t idle_bytes;         /* part of free: whole arenas, which clear gives back */
     uint64_t largest_free_bytes; /* the largest part of free this request could have */
@@ -351,7 +351,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_explain(
     struct dry_pinned_explanation *explanation);
 
 enum dry_pinned_state {
-    DRY_PINNED_FREE = 0, /* also at a thread's hand */
+    DRY_PINNED_FREE = 0, /* also in a thread cache */
     DRY_PINNED_IN_USE = 1,
     DRY_PINNED_PENDING = 2,
 };

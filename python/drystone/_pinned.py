@@ -20,7 +20,7 @@ class _Options(ctypes.Structure):
                 ("arena_bytes", ctypes.c_uint64), ("threshold_bytes", ctypes.c_uint64),
                 ("warm_bytes", ctypes.c_uint64), ("in_background", ctypes.c_bool),
                 ("budget_bytes", ctypes.c_uint64), ("cached_max_bytes", ctypes.c_uint64),
-                ("keep_max_bytes", ctypes.c_uint64), ("magazines", ctypes.c_bool),
+                ("keep_max_bytes", ctypes.c_uint64), ("thread_caches", ctypes.c_bool),
                 ("event_batch", ctypes.c_uint32), ("block_bytes", ctypes.c_uint64),
                 ("block_count", ctypes.c_uint32), ("page_kind", ctypes.c_int),
                 ("page_bytes", ctypes.c_uint64), ("page_policy", ctypes.c_int)]

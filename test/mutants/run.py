@@ -857,8 +857,8 @@ MUTANTS = {
         "prop_pinned", "fit_keeps_the_contract"),
     "pinned_forgotten_use": (
         "pinned.c",
-        "if (slot && !(dryi_pinned_tag(cell) & DRYI_PINNED_HAS_USES) &&\n        ",
-        "if (slot && ",
+        "if (t && !(dryi_pinned_tag(cell) & DRYI_PINNED_HAS_USES) &&\n        ",
+        "if (t && ",
         "prop_pinned", "fit_keeps_the_contract"),
     "pinned_lost_coalesce_behind": (
         "pinned_heap.c",
@@ -896,7 +896,7 @@ MUTANTS = {
         "if (a->used < 2 && (!is_unwanted",
         "prop_pinned", "fit_keeps_the_contract"),
     "pinned_lost_peak": (
-        "pinned_magazine.c",
+        "pinned_thread_cache.c",
         "    if (stat->current + delta->most > stat->peak)\n"
         "        stat->peak = stat->current + delta->most;\n",
         "",

@@ -341,7 +341,7 @@ check_all(struct program *m)
     if (m->options.budget_bytes)
         REQUIRE(s.allocated_bytes.peak <= (int64_t)m->options.budget_bytes);
     REQUIRE(dry_pinned_explain(m->pinned, DRYI_MIB, &e) == DRY_OK);
-    uint64_t sum = e.requested_bytes + e.rounding_bytes + e.magazine_bytes;
+    uint64_t sum = e.requested_bytes + e.rounding_bytes + e.thread_cache_bytes;
     REQUIRE(e.pinned_bytes == sum + e.free_bytes && e.idle_bytes <= e.pinned_bytes);
     REQUIRE(e.pending_bytes <= e.requested_bytes + e.rounding_bytes);
     REQUIRE(e.largest_free_bytes <= e.free_bytes);
@@ -356,7 +356,7 @@ choose_options(struct program *m, enum dry_pinned_mode mode)
     o->mode = mode;
     o->arena_bytes = one_in(m, 4) ? 0 : (2 + draw(m, 7)) * DRYI_MIB;
     o->threshold_bytes = one_in(m, 3) ? 0 : DRYI_KIB << draw(m, 11);
-    o->magazines = !one_in(m, 3);
+    o->thread_caches = !one_in(m, 3);
     o->in_background = !m->data && one_in(m, 3); /* bytes say the same each time */
     o->warm_bytes = one_in(m, 3) ? draw(m, 20 * DRYI_MIB) : 0;
     o->event_batch = one_in(m, 2) ? 1 : 1 + (uint32_t)draw(m, 20);

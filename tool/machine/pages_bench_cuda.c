@@ -18,7 +18,7 @@ open_driver(const struct dry_pages_size *size, uint64_t bytes, struct dry_pinned
     dry_pinned_options_init(&options);
     options.backend = DRY_PINNED_CUDA;
     options.arena_bytes = bytes;
-    options.magazines = false;
+    options.thread_caches = false;
     options.page_kind = size->kind;
     options.page_bytes = size->kind == DRY_PAGES_POOL ? size->page_bytes : 0;
     options.page_policy = DRY_PAGES_STRICT;

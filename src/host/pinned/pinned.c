@@ -12,9 +12,9 @@
 #include "host/pinned/pinned_event.h"
 #include "host/pinned/pinned_grow.h"
 #include "host/pinned/pinned_heap.h"
-#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_options.h"
 #include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_thread_cache.h"
 
 #define SMALL_SHIFT 9
 #define LARGE_SHIFT 12
@@ -29,7 +29,7 @@ init_parts(struct dry_pinned *p, struct dry_error *err)
     bool is_buddy = p->options.mode == DRY_PINNED_BUDDY;
     enum dry_status status = dryi_pinned_arenas_init(p, err);
     if (status == DRY_OK)
-        status = dryi_pinned_slots_init(p, err);
+        status = dryi_pinned_thread_caches_init(p, err);
     dryi_pinned_heap_init(&p->heaps[DRYI_PINNED_SMALL], DRYI_PINNED_SMALL, SMALL_SHIFT,
                           false);
     dryi_pinned_heap_init(&p->heaps[DRYI_PINNED_LARGE], DRYI_PINNED_LARGE, LARGE_SHIFT,
@@ -51,7 +51,7 @@ finish_parts(struct dry_pinned *p, bool is_child)
     dryi_pinned_streams_finish(p, is_child);
     if (p->leaves)
         dryi_pinned_arenas_finish(p, is_child);
-    dryi_pinned_slots_finish(p);
+    dryi_pinned_thread_caches_finish(p);
     dryi_lock_finish(&p->lock);
     dryi_lock_finish(&p->grow);
     dryi_fork_mark_finish(&p->fork);
@@ -124,20 +124,20 @@ dry_pinned_destroy(struct dry_pinned *pinned)
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-/* Take a block from the heaps; 0: a miss. Requires the slot, which may be NULL. */
+/* Take a block from the heaps; 0: a miss. Requires the thread cache, which may be NULL. */
 static uint64_t
-take_from_heap(struct dry_pinned *p, struct dryi_pinned_slot *slot,
+take_from_heap(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                const struct dryi_pinned_wish *wish)
 {
     uint64_t address = 0;
     dryi_lock_take(&p->lock);
-    dryi_pinned_slot_fold(p, slot);
+    dryi_pinned_thread_cache_fold(p, t);
     if (p->streams.batch_count)
         (void)dryi_pinned_events_poll(p, 1);
     if (dryi_pinned_heap_take(p, wish, &address)) {
         dryi_pinned_count_alloc(p, wish->bytes, wish->requested);
-        if (slot)
-            dryi_pinned_magazine_refill(p, slot, wish);
+        if (t)
+            dryi_pinned_thread_cache_refill(p, t, wish);
     }
     dryi_lock_give(&p->lock);
     return address;
@@ -148,12 +148,12 @@ alloc_block(struct dry_pinned *p, uint64_t bytes, uint64_t *address)
 {
     struct dryi_pinned_wish wish;
     dryi_pinned_wish_init(p, bytes, &wish);
-    struct dryi_pinned_slot *slot = dryi_pinned_slot_try(p);
-    uint64_t at = slot ? dryi_pinned_magazine_take(p, slot, &wish) : 0;
+    struct dryi_pinned_thread_cache *t = dryi_pinned_thread_cache_try_lock(p);
+    uint64_t at = t ? dryi_pinned_thread_cache_take(p, t, &wish) : 0;
     if (!at)
-        at = take_from_heap(p, slot, &wish);
-    if (slot)
-        dryi_pinned_slot_leave(slot);
+        at = take_from_heap(p, t, &wish);
+    if (t)
+        dryi_pinned_thread_cache_unlock(t);
     *address = at;
     return at ? DRY_OK : dryi_pinned_grow(p, &wish, address);
 }
@@ -222,15 +222,15 @@ after_frees(struct dry_pinned *p)
         dryi_pinned_shed(p);
 }
 
-/* Free the slow way. Requires the slot, which may be NULL; gives it. */
+/* Free the slow way. Requires the thread cache, which may be NULL; unlocks it. */
 static enum dry_status
-free_slowly(struct dry_pinned *p, struct dryi_pinned_slot *slot,
+free_slowly(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
             struct dryi_pinned_arena *a, struct dryi_pinned_cell *cell)
 {
     dryi_lock_take(&p->lock);
-    dryi_pinned_slot_fold(p, slot);
-    if (slot)
-        dryi_pinned_slot_leave(slot);
+    dryi_pinned_thread_cache_fold(p, t);
+    if (t)
+        dryi_pinned_thread_cache_unlock(t);
     if (!is_used(cell)) { /* somebody else was faster */
         dryi_lock_give(&p->lock);
         return DRY_ERR_ARGUMENT;
@@ -252,13 +252,13 @@ dry_pinned_free(struct dry_pinned *pinned, void *address)
         dryi_pinned_find(pinned, (uint64_t)(uintptr_t)address, &a);
     if (!is_used(cell))
         return DRY_ERR_ARGUMENT;
-    struct dryi_pinned_slot *slot = dryi_pinned_slot_try(pinned);
-    if (slot && !(dryi_pinned_tag(cell) & DRYI_PINNED_HAS_USES) &&
-        dryi_pinned_magazine_give(pinned, slot, a, cell)) {
-        dryi_pinned_slot_leave(slot);
+    struct dryi_pinned_thread_cache *t = dryi_pinned_thread_cache_try_lock(pinned);
+    if (t && !(dryi_pinned_tag(cell) & DRYI_PINNED_HAS_USES) &&
+        dryi_pinned_thread_cache_give(pinned, t, a, cell)) {
+        dryi_pinned_thread_cache_unlock(t);
         return DRY_OK;
     }
-    return free_slowly(pinned, slot, a, cell);
+    return free_slowly(pinned, t, a, cell);
 }
 
 enum dry_status

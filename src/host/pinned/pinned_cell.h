@@ -18,7 +18,7 @@ enum dryi_pinned_state {
     DRYI_PINNED_FREE = 1,
     DRYI_PINNED_FOOT = 2, /* the last cell of a free block of several */
     DRYI_PINNED_USED = 3,
-    DRYI_PINNED_KEPT = 4,    /* free, in a magazine */
+    DRYI_PINNED_KEPT = 4,    /* free, in a thread cache */
     DRYI_PINNED_PENDING = 5, /* freed, waiting for streams */
 };
 

@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "host/pinned/pinned_arena.h"
 #include "host/pinned/pinned_heap.h"
-#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_thread_cache.h"
 
 #define NONE DRYI_PINNED_NONE
 
@@ -164,15 +164,15 @@ bits_are_right(const struct dryi_pinned_heap *heap)
 }
 
 static enum dry_status
-check_magazines(const struct dry_pinned *p, const struct sums *sums,
-                struct dry_error *err)
+check_thread_caches(const struct dry_pinned *p, const struct sums *sums,
+                    struct dry_error *err)
 {
     uint64_t blocks = 0, bytes = 0;
-    for (uint32_t i = 0; p->slots && i < DRYI_PINNED_SLOTS; i++) {
-        const struct dryi_pinned_slot *slot = &p->slots[i];
-        bytes += (uint64_t)slot->kept_bytes;
-        for (uint32_t j = 0; slot->sets && j < DRYI_PINNED_SETS; j++) {
-            const struct dryi_pinned_set *set = &slot->sets[j];
+    for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++) {
+        const struct dryi_pinned_thread_cache *t = &p->thread_caches[i];
+        bytes += (uint64_t)t->kept_bytes;
+        for (uint32_t j = 0; t->sets && j < DRYI_PINNED_SETS; j++) {
+            const struct dryi_pinned_set *set = &t->sets[j];
             blocks += set->count;
             for (uint32_t k = 0; k < set->count; k++) {
                 struct dryi_pinned_arena *a = NULL;
@@ -180,12 +180,12 @@ check_magazines(const struct dry_pinned *p, const struct sums *sums,
                 if (dryi_pinned_find(p, e->address, &a) != e->cell ||
                     state_at(e->cell) != DRYI_PINNED_KEPT ||
                     dryi_pinned_block_bytes(a, e->cell) != set->bytes)
-                    return broken(err, "H5 a magazine's block is kept", e->address);
+                    return broken(err, "H5 a thread cache's block is kept", e->address);
             }
         }
     }
     if (blocks != sums->kept_blocks || bytes != sums->kept)
-        return broken(err, "H5 kept blocks are in magazines", 0);
+        return broken(err, "H5 kept blocks are in thread caches", 0);
     return DRY_OK;
 }
 
@@ -251,7 +251,7 @@ check_all(const struct dry_pinned *p, struct dry_error *err)
         if (!bits_are_right(&p->heaps[i]))
             status = broken(err, "H3 bits of bins", i);
     if (status == DRY_OK)
-        status = check_magazines(p, &sums, err);
+        status = check_thread_caches(p, &sums, err);
     if (status == DRY_OK)
         status = check_streams(p, &sums, err);
     if (status == DRY_OK)

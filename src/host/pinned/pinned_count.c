@@ -2,8 +2,8 @@
 
 /*
  * The counters: sums, times, and what each block handed out or freed adds to them. This file
- * calls no other of the cache. The idea of the sums stands in pinned_magazine.c: a thread's own
- * are folded into these.
+ * calls no other of the cache. The idea of the sums stands in pinned_thread_cache.c: a thread's
+ * own are folded into these.
  */
 #include "host/pinned/pinned_count.h"
 

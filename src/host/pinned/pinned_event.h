@@ -20,7 +20,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pinned_use_add(struct dry_pinned *p, uint3
 void dryi_pinned_use_free(struct dry_pinned *p, uint32_t block);
 /*
  * Record the events of batches that are full; all: of all that are not empty. Gives the lock
- * while the driver is asked, and takes it again. Requires that no slot is held.
+ * while the driver is asked, and takes it again. Requires that no thread cache is held.
  */
 void dryi_pinned_events_record(struct dry_pinned *p, bool all);
 /* Ask `budget` events at most, and free what has passed; true: no more has. */

@@ -15,8 +15,8 @@
 #include "host/pinned/pinned_count.h"
 #include "host/pinned/pinned_event.h"
 #include "host/pinned/pinned_heap.h"
-#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_thread_cache.h"
 
 #define LARGE_MIN (32 * DRYI_MIB)
 #define LARGE_MAX DRYI_GIB
@@ -392,9 +392,9 @@ look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     dryi_pinned_events_record(p, true);
     dryi_lock_give(&p->lock);
     uint64_t address = look_at_events(p, wish);
-    if (address || !p->slots)
+    if (address || !p->thread_caches)
         return address;
-    dryi_pinned_magazines_flush(p);
+    dryi_pinned_thread_caches_flush(p);
     dryi_lock_take(&p->lock);
     address = take_block(p, wish);
     dryi_lock_give(&p->lock);
@@ -509,7 +509,7 @@ let_go(struct dry_pinned *p)
     dryi_pinned_events_record(p, true);
     dryi_lock_give(&p->lock);
     (void)look_at_events(p, NULL);
-    dryi_pinned_magazines_flush(p);
+    dryi_pinned_thread_caches_flush(p);
 }
 
 enum dry_status

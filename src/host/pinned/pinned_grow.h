@@ -18,17 +18,19 @@ DRY_CHECK_RESULT enum dry_status dryi_pinned_grow(struct dry_pinned *p,
                                                   uint64_t *address);
 /* Make arenas of the ranges that the warmer has pinned. Requires the lock. */
 void dryi_pinned_adopt(struct dry_pinned *p);
-/* Give idle arenas back until `bytes` are pinned. Requires neither slot, lock nor inbox. */
+/*
+ * Give idle arenas back until `bytes` are pinned. Requires neither thread cache, lock nor inbox.
+ */
 void dryi_pinned_shrink(struct dry_pinned *p, uint64_t bytes);
 /* Is there more idle than is to be cached? Requires the lock. */
 bool dryi_pinned_has_too_much(const struct dry_pinned *p);
-/* Give back what is too much. Requires neither slot, lock nor inbox. */
+/* Give back what is too much. Requires neither thread cache, lock nor inbox. */
 void dryi_pinned_shed(struct dry_pinned *p);
 /* Pin until `bytes` are pinned; as dry_pinned_warm(). */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes,
                                                   bool in_background,
                                                   struct dry_error *err);
-/* The bytes that may still be pinned. Requires neither slot, lock nor inbox. */
+/* The bytes that may still be pinned. Requires neither thread cache, lock nor inbox. */
 uint64_t dryi_pinned_room(struct dry_pinned *p);
 void dryi_pinned_warmer_init(struct dry_pinned *p);
 void dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child);

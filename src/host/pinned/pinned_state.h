@@ -5,17 +5,17 @@
 /*
  * The inside of a pinned cache: what its files share. Each noun has a header.
  *
- *     pinned_cell.h      the record of a granule, and of a block
- *     pinned_stream.h    uses, batches and streams
- *     pinned_heap.c      which block of an arena a request gets
- *     pinned_arena.c     arenas, and from addresses to blocks
- *     pinned_magazine.c  what a thread keeps at hand
- *     pinned_event.c     streams and graphs
- *     pinned_grow.c      misses, warming, clearing
- *     pinned_count.c     the counters, reported by pinned_stats.c
- *     pinned_check.c     the invariants, by a walk
- *     pinned_options.c   options
- *     pinned.c           life, blocks
+ *     pinned_cell.h          the record of a granule, and of a block
+ *     pinned_stream.h        uses, batches and streams
+ *     pinned_heap.c          which block of an arena a request gets
+ *     pinned_arena.c         arenas, and from addresses to blocks
+ *     pinned_thread_cache.c  what a thread keeps at hand
+ *     pinned_event.c         streams and graphs
+ *     pinned_grow.c          misses, warming, clearing
+ *     pinned_count.c         the counters, reported by pinned_stats.c
+ *     pinned_check.c         the invariants, by a walk
+ *     pinned_options.c       options
+ *     pinned.c               life, blocks
  *
  * An arena is one range of the pin, cut into granules; each granule has a cell
  * (pinned_cell.h). Granules of all arenas are numbered: a cell's id is its arena's first id
@@ -29,7 +29,7 @@
  *        of two, offsets multiples of them
  *     H3 a free block is in the list of its bin, in no other; a bin's bit is set if it has any
  *     H4 an arena's used granules are those of its blocks that are not free
- *     H5 what is kept at hand is what the magazines hold, each block once
+ *     H5 what is kept at hand is what the thread caches hold, each block once
  *     H6 a pending block waits for as many uses as lists hold of it
  *     H7 the sums: pinned, active, requested, pending
  *     H8 the directory finds each arena, and nothing else
@@ -39,14 +39,15 @@
  *            unpinned, and while the warmer is waited for. It guards remembered_bytes and the
  *            warmer's start and end. dry_pinned_trim() and dryi_pinned_shed() go without it:
  *            an arena that is taken out under `lock` is its taker's.
- *     slot   is_taken: a magazine and its sums. Threads that allocate or free never wait for it.
- *            A flush and dryi_pinned_lock_all() do, spinning, and take slots by their index.
+ *     thread cache
+ *            is_taken: its blocks and its sums. Threads that allocate or free never wait for it.
+ *            A flush and dryi_pinned_lock_all() do, spinning, and lock them by their index.
  *     lock   everything else, for a microsecond; events are asked for their state with it.
  *     inbox  what the warmer shares with dryi_pinned_adopt().
- * The pin's event_record, take, give and room are called with neither slot, lock nor inbox held.
- * A stream whose event is being recorded is_closing. Its entry stays, for its uses do, and only
- * the thread that records touches closing_first. In the child of a fork nothing is called but
- * destroy, which frees records only if it finds all locks free.
+ * The pin's event_record, take, give and room are called with neither thread cache, lock nor
+ * inbox held. A stream whose event is being recorded is_closing. Its entry stays, for its uses
+ * do, and only the thread that records touches closing_first. In the child of a fork nothing is
+ * called but destroy, which frees records only if it finds all locks free.
  *
  * Two things are read without any lock: the tag of a block, by the block's owner, and the
  * directory. The directory follows no pointer to an arena unless the address is of the arena,
@@ -147,7 +148,7 @@ struct dry_pinned {
     struct dryi_pinned_row *rows;
     size_t row_capacity;
     struct dryi_pinned_leaf *_Atomic *leaves;
-    struct dryi_pinned_slot *slots; /* NULL: no magazines */
+    struct dryi_pinned_thread_cache *thread_caches; /* NULL: there are none */
     struct dryi_pinned_streams streams;
     struct dryi_pinned_warmer warmer;
 
@@ -157,7 +158,7 @@ struct dry_pinned {
     int64_t used_peak_bytes;       /* active since the last clear */
     uint64_t remembered_bytes;     /* to be pinned again at the next miss; 0: nothing */
     _Atomic uint64_t pinned_bytes; /* of all arenas */
-    _Atomic int64_t slack_bytes;   /* how far a slot's sums may be behind */
+    _Atomic int64_t slack_bytes;   /* how far a thread cache's sums may be behind */
 };
 
 static inline struct dryi_pinned_cell *

@@ -12,17 +12,17 @@
 #include "host/pinned/pinned_arena.h"
 #include "host/pinned/pinned_grow.h"
 #include "host/pinned/pinned_heap.h"
-#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_thread_cache.h"
 
 /* --- looking -------------------------------------------------------------------------------- */
 
 static int64_t
-magazine_bytes(const struct dry_pinned *p)
+thread_cache_bytes(const struct dry_pinned *p)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; p->slots && i < DRYI_PINNED_SLOTS; i++)
-        sum += p->slots[i].kept_bytes;
+    for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
+        sum += p->thread_caches[i].kept_bytes;
     return sum;
 }
 
@@ -75,7 +75,7 @@ dry_pinned_get_stats(struct dry_pinned *pinned, struct dry_pinned_stats *stats)
     dryi_pinned_lock_all(p);
     dryi_pinned_adopt(p);
     *stats = p->stats;
-    stats->magazine_bytes = magazine_bytes(p);
+    stats->thread_cache_bytes = thread_cache_bytes(p);
     stats->idle_bytes = (int64_t)p->idle_bytes;
     stats->largest_free_bytes = (int64_t)largest_free(p);
     add_waiting(p, stats);
@@ -134,7 +134,6 @@ static const struct key {
     {"largest_free_bytes", KEY_NUMBER,
      offsetof(struct dry_pinned_stats, largest_free_bytes)},
     {"lost_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, lost_bytes)},
-    {"magazine_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, magazine_bytes)},
     {"num_event_failures", KEY_NUMBER,
      offsetof(struct dry_pinned_stats, num_event_failures)},
     {"num_events", KEY_NUMBER, offsetof(struct dry_pinned_stats, num_events)},
@@ -142,6 +141,8 @@ static const struct key {
     {"num_host_free", KEY_NUMBER, offsetof(struct dry_pinned_stats, num_host_free)},
     {"pending_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, pending_bytes)},
     {"requested_bytes", KEY_STAT, offsetof(struct dry_pinned_stats, requested_bytes)},
+    {"thread_cache_bytes", KEY_NUMBER,
+     offsetof(struct dry_pinned_stats, thread_cache_bytes)},
 };
 
 struct visitor {
@@ -260,8 +261,8 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
         .requested_bytes = (uint64_t)s.requested_bytes.current,
         .rounding_bytes = active - (uint64_t)s.requested_bytes.current,
         .pending_bytes = (uint64_t)s.pending_bytes,
-        .magazine_bytes = (uint64_t)s.magazine_bytes,
-        .free_bytes = pinned_bytes - active - (uint64_t)s.magazine_bytes,
+        .thread_cache_bytes = (uint64_t)s.thread_cache_bytes,
+        .free_bytes = pinned_bytes - active - (uint64_t)s.thread_cache_bytes,
         .idle_bytes = (uint64_t)s.idle_bytes,
         .largest_free_bytes = largest,
         .room_bytes = room,

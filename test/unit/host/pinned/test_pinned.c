@@ -91,10 +91,10 @@ static void
 a_freed_block_is_handed_out_again(void **state)
 {
     (void)state;
-    for (int magazines = 0; magazines < 2; magazines++) {
+    for (int thread_caches = 0; thread_caches < 2; thread_caches++) {
         struct fixture f;
         prepare(&f);
-        f.options.magazines = magazines;
+        f.options.thread_caches = thread_caches;
         begin(&f);
         void *first = alloc(&f, 100000);
         give(&f, first);
@@ -355,7 +355,7 @@ no_passed_event_is_overlooked(void **state)
     static void *at[1024];
     struct fixture f;
     prepare(&f);
-    f.options.magazines = false;
+    f.options.thread_caches = false;
     begin(&f);
     for (int i = 0; i < 1024; i++)
         at[i] = alloc(&f, 4096);
@@ -468,7 +468,7 @@ an_event_is_recorded_without_the_lock(void **state)
     for (uint64_t refused = 0; refused < 3; refused++) {
         struct fixture f;
         prepare(&f);
-        f.options.magazines = false;
+        f.options.thread_caches = false;
         f.fake.refuse_record = refused;
         begin(&f);
         struct visit v = {.f = &f, .block = alloc(&f, 4096)};
@@ -772,9 +772,9 @@ a_miss_takes_what_other_threads_keep(void **state)
         at[i] = alloc(&f, 512 * DRYI_KIB);
     for (int i = 0; i < 8; i++)
         give(&f, at[i]);
-    assert_int_equal(stats_of(&f).magazine_bytes, 4 * DRYI_MIB);
+    assert_int_equal(stats_of(&f).thread_cache_bytes, 4 * DRYI_MIB);
     (void)alloc(&f, 4 * DRYI_MIB);
-    assert_int_equal(stats_of(&f).magazine_bytes, 0);
+    assert_int_equal(stats_of(&f).thread_cache_bytes, 0);
     end(&f);
 }
 
@@ -885,14 +885,14 @@ options_are_read(void **state)
     assert_true(o.in_background && o.mode == DRY_PINNED_FIT);
     assert_int_equal(o.warm_bytes, 100 * DRYI_MIB);
     assert_int_equal(o.keep_max_bytes, 32 * DRYI_MIB);
-    assert_int_equal(parse("mode:fit,backend:lock,node:1,threshold_kb:64,magazines:0,"
+    assert_int_equal(parse("mode:fit,backend:lock,node:1,threshold_kb:64,thread_caches:0,"
                            "budget_mb:5,cached_max_mb:6,event_batch:9,arena_mb:64",
                            &o),
                      DRY_OK);
     assert_int_equal(o.backend, DRY_PINNED_LOCK);
     assert_int_equal(o.node, 1);
     assert_int_equal(o.threshold_bytes, 65536);
-    assert_int_equal(o.magazines, 0);
+    assert_int_equal(o.thread_caches, 0);
     assert_int_equal(o.budget_bytes, 5 * DRYI_MIB);
     assert_int_equal(o.cached_max_bytes, 6 * DRYI_MIB);
     assert_int_equal(o.event_batch, 9);
@@ -906,7 +906,7 @@ wrong_options_are_refused(void **state)
     static const char *const wrong[] = {
         "mode:best",       "mode",           "node:1,what:3",
         "block_mb:3",      "block_mb:1",     "block_mb:99999999999999999999999",
-        "arena_mb:2000",   "event_batch:0",  "magazines:yes",
+        "arena_mb:2000",   "event_batch:0",  "thread_caches:yes",
         "threshold_kb:-1", "threshold_kb:",  ":",
         "node:1 2",        "backend:opencl", "BUDDY_BLOCK_SIZE_MB:12.5",
     };
@@ -984,7 +984,7 @@ every_refused_request_for_memory_is_survived(void **state)
         failing_memory_finish(&fm);
         if (!fm.failed)
             break;
-        survived += status == DRY_OK; /* magazines can do without */
+        survived += status == DRY_OK; /* thread_caches can do without */
         assert_true(status == DRY_OK || status == DRY_ERR_MEMORY);
     }
     assert_true(n > 15 && survived <= 1);

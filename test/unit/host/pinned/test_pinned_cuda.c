@@ -334,7 +334,7 @@ run_program(uint64_t seed, enum dry_pinned_mode mode)
     p.b.options.mode = mode;
     p.b.options.block_bytes = 8 * DRYI_MIB;
     p.b.options.block_count = 1;
-    p.b.options.magazines = seed % 2 == 0;
+    p.b.options.thread_caches = seed % 2 == 0;
     p.b.options.event_batch = seed % 3 ? 1 : 5;
     create(&p.b);
     be_current(&p.b);

@@ -19,7 +19,7 @@ make_cache(const struct dry_memory *memory)
     o.memory = memory;
     o.backend = DRY_PINNED_LOCK;
     o.arena_bytes = 2 << 20;
-    o.magazines = false;
+    o.thread_caches = false;
     enum dry_status status = dry_pinned_create(&o, &pinned, &err);
     if (status != DRY_OK && status != DRY_ERR_MEMORY)
         print_error("%s\n", err.text);

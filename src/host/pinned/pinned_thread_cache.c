@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Blocks that a thread keeps at hand. A thread cache belongs to the thread that came to it
+ * first; if all are taken, threads share. A thread that finds its cache taken does not wait,
+ * but goes to the heaps. A thread cache has sets, found by class, of up to eight blocks each.
+ * Its bytes are bounded, for blocks that are kept can neither be cut nor joined. Yet one block
+ * of any size may be kept, and a miss takes everything from everybody before anything is
+ * pinned (pinned_grow.c).
+ *
+ * Each thread cache has sums of the statistics too. They are brought together when they differ
+ * by more than slack_bytes and a block.
+ */
+#include <sched.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_thread_cache.h"
+
+#define KEPT_MAX ((int64_t)(64 * DRYI_MIB))
+#define PROBES 8
+#define REFILL_BYTES (64 * DRYI_KIB) /* blocks above this are fetched one by one */
+
+enum dry_status
+dryi_pinned_thread_caches_init(struct dry_pinned *p, struct dry_error *err)
+{
+    if (!p->options.thread_caches)
+        return DRY_OK;
+    p->thread_caches = dryi_memory_zalloc(&p->memory, DRYI_PINNED_THREAD_CACHES,
+                                          sizeof *p->thread_caches);
+    return p->thread_caches ? DRY_OK : dryi_fail_memory(err, "thread caches");
+}
+
+void
+dryi_pinned_thread_caches_finish(struct dry_pinned *p)
+{
+    for (size_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
+        dryi_memory_free(&p->memory, p->thread_caches[i].sets, DRYI_PINNED_SETS,
+                         sizeof *p->thread_caches[i].sets);
+    dryi_memory_free(&p->memory, p->thread_caches, DRYI_PINNED_THREAD_CACHES,
+                     sizeof *p->thread_caches);
+}
+
+/* --- locks and sums ------------------------------------------------------------------------- */
+
+static struct dryi_pinned_thread_cache *
+claim(struct dryi_pinned_thread_cache *caches, uint32_t first, uintptr_t self)
+{
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct dryi_pinned_thread_cache *t =
+            &caches[(first + i) % DRYI_PINNED_THREAD_CACHES];
+        uintptr_t owner = atomic_load_explicit(&t->owner, memory_order_relaxed);
+        if (owner == self)
+            return t;
+        if (owner == 0 && atomic_compare_exchange_strong_explicit(&t->owner, &owner, self,
+                                                                  memory_order_relaxed,
+                                                                  memory_order_relaxed))
+            return t;
+    }
+    return &caches[first];
+}
+
+struct dryi_pinned_thread_cache *
+dryi_pinned_thread_cache_try_lock(struct dry_pinned *p)
+{
+    if (!p->thread_caches)
+        return NULL;
+    uintptr_t self = dryi_thread_self();
+    uint32_t first = (uint32_t)dryi_spread(self, 6);
+    struct dryi_pinned_thread_cache *t = &p->thread_caches[first];
+    if (atomic_load_explicit(&t->owner, memory_order_relaxed) != self)
+        t = claim(p->thread_caches, first, self);
+    if (atomic_exchange_explicit(&t->is_taken, 1, memory_order_acquire) != 0)
+        return NULL;
+    return t;
+}
+
+void
+dryi_pinned_thread_cache_unlock(struct dryi_pinned_thread_cache *t)
+{
+    atomic_store_explicit(&t->is_taken, 0, memory_order_release);
+}
+
+void
+dryi_pinned_thread_cache_lock(struct dryi_pinned_thread_cache *t)
+{
+    while (atomic_exchange_explicit(&t->is_taken, 1, memory_order_acquire) != 0)
+        sched_yield();
+}
+
+static void
+fold(struct dry_stat *stat, struct dryi_pinned_delta *delta)
+{
+    if (stat->current + delta->most > stat->peak)
+        stat->peak = stat->current + delta->most;
+    stat->current += delta->now;
+    stat->allocated += delta->added;
+    stat->freed += delta->added - delta->now;
+    *delta = (struct dryi_pinned_delta){0};
+}
+
+void
+dryi_pinned_thread_cache_fold(struct dry_pinned *p, struct dryi_pinned_thread_cache *t)
+{
+    if (!t)
+        return;
+    int64_t most = p->stats.active_bytes.current + t->bytes.most;
+    if (most > p->used_peak_bytes)
+        p->used_peak_bytes = most;
+    fold(&p->stats.active_requests, &t->requests);
+    fold(&p->stats.active_bytes, &t->bytes);
+    fold(&p->stats.requested_bytes, &t->requested);
+}
+
+/* Fold the sums if they differ by much; one block, however large, may come and go without. */
+static inline void
+fold_if_far(struct dry_pinned *p, struct dryi_pinned_thread_cache *t, int64_t bytes)
+{
+    int64_t slack = atomic_load_explicit(&p->slack_bytes, memory_order_relaxed) + bytes;
+    if (t->bytes.now <= slack && t->bytes.now >= -slack)
+        return;
+    dryi_lock_take(&p->lock);
+    dryi_pinned_thread_cache_fold(p, t);
+    dryi_lock_give(&p->lock);
+}
+
+void
+dryi_pinned_enter(struct dry_pinned *p)
+{
+    struct dryi_pinned_thread_cache *t = dryi_pinned_thread_cache_try_lock(p);
+    dryi_lock_take(&p->lock);
+    dryi_pinned_thread_cache_fold(p, t);
+    if (t)
+        dryi_pinned_thread_cache_unlock(t);
+}
+
+static void
+add_to(struct dryi_pinned_delta *delta, int64_t amount)
+{
+    delta->now += amount;
+    delta->added += amount;
+    if (delta->now > delta->most)
+        delta->most = delta->now;
+}
+
+/* --- sets ----------------------------------------------------------------------------------- */
+
+static struct dryi_pinned_set *
+set_of(struct dryi_pinned_thread_cache *t, uint32_t class_id)
+{
+    return &t->sets[(class_id ^ class_id >> 6) % DRYI_PINNED_SETS];
+}
+
+/* Give the oldest blocks of a set to their heap; `left` remain. Requires thread cache, lock. */
+static void
+flush_set(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
+          struct dryi_pinned_set *set, uint32_t left)
+{
+    if (set->count <= left)
+        return;
+    uint32_t gone = set->count - left;
+    for (uint32_t i = 0; i < gone; i++) {
+        struct dryi_pinned_entry *e = &set->entries[i];
+        DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(e->cell)) == DRYI_PINNED_KEPT);
+        dryi_pinned_heap_give(p, dryi_pinned_arena_at(p, e->address), e->cell);
+    }
+    for (uint32_t i = 0; i < left; i++)
+        set->entries[i] = set->entries[gone + i];
+    set->count = left;
+    t->kept_bytes -= (int64_t)(gone * set->bytes);
+}
+
+static void
+flush(struct dry_pinned *p, struct dryi_pinned_thread_cache *t)
+{
+    dryi_pinned_thread_cache_fold(p, t);
+    for (uint32_t i = 0; t->kept_bytes && i < DRYI_PINNED_SETS; i++)
+        flush_set(p, t, &t->sets[i], 0);
+}
+
+void
+dryi_pinned_thread_caches_flush(struct dry_pinned *p)
+{
+    for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++) {
+        struct dryi_pinned_thread_cache *t = &p->thread_caches[i];
+        if (atomic_load_explicit(&t->owner, memory_order_relaxed) == 0)
+            continue;
+        dryi_pinned_thread_cache_lock(t);
+        dryi_lock_take(&p->lock);
+        flush(p, t);
+        dryi_lock_give(&p->lock);
+        dryi_pinned_thread_cache_unlock(t);
+    }
+}
+
+void
+dryi_pinned_lock_all(struct dry_pinned *p)
+{
+    for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
+        dryi_pinned_thread_cache_lock(&p->thread_caches[i]);
+    dryi_lock_take(&p->lock);
+    for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
+        dryi_pinned_thread_cache_fold(p, &p->thread_caches[i]);
+}
+
+void
+dryi_pinned_unlock_all(struct dry_pinned *p)
+{
+    dryi_lock_give(&p->lock);
+    for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
+        dryi_pinned_thread_cache_unlock(&p->thread_caches[i]);
+}
+
+/* --- take and give -------------------------------------------------------------------------- */
+
+uint64_t
+dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
+                              const struct dryi_pinned_wish *wish)
+{
+    if (!t->sets)
+        return 0;
+    struct dryi_pinned_set *set = set_of(t, wish->class_id);
+    if (set->class_id != wish->class_id || set->count == 0)
+        return 0;
+    const struct dryi_pinned_entry *e = &set->entries[--set->count];
+    t->kept_bytes -= (int64_t)wish->bytes;
+    dryi_pinned_mark_used(e->cell, wish->class_id,
+                          (uint32_t)(wish->bytes - wish->requested));
+    add_to(&t->requests, 1);
+    add_to(&t->bytes, (int64_t)wish->bytes);
+    add_to(&t->requested, (int64_t)wish->requested);
+    fold_if_far(p, t, (int64_t)wish->bytes);
+    return e->address;
+}
+
+/* Make room for one block more in a set of the class. Requires thread cache, not lock. */
+static void
+make_room(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
+          struct dryi_pinned_set *set, uint32_t class_id, uint64_t bytes)
+{
+    bool is_other = set->class_id != class_id && set->count > 0;
+    bool is_over = t->kept_bytes + (int64_t)bytes > KEPT_MAX && t->kept_bytes > 0;
+    if (is_other || is_over || set->count == DRYI_PINNED_WAYS) {
+        dryi_lock_take(&p->lock);
+        if (is_over)
+            flush(p, t);
+        else
+            flush_set(p, t, set, is_other ? 0 : DRYI_PINNED_WAYS / 2);
+        dryi_lock_give(&p->lock);
+    }
+    set->class_id = class_id;
+    set->bytes = bytes;
+}
+
+static void
+keep(struct dryi_pinned_thread_cache *t, struct dryi_pinned_set *set,
+     struct dryi_pinned_cell *cell, uint64_t address)
+{
+    set->entries[set->count++] = (struct dryi_pinned_entry){cell, address};
+    t->kept_bytes += (int64_t)set->bytes;
+}
+
+bool
+dryi_pinned_thread_cache_give(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
+                              const struct dryi_pinned_arena *a,
+                              struct dryi_pinned_cell *cell)
+{
+    uint64_t bytes = dryi_pinned_block_bytes(a, cell);
+    if (!t->sets || bytes > p->options.keep_max_bytes)
+        return false;
+    uint32_t class_id = dryi_pinned_tag(cell) >> DRYI_PINNED_CLASS_SHIFT;
+    struct dryi_pinned_set *set = set_of(t, class_id);
+    if (set->class_id != class_id || set->count == DRYI_PINNED_WAYS ||
+        t->kept_bytes + (int64_t)bytes > KEPT_MAX)
+        make_room(p, t, set, class_id, bytes);
+    t->requests.now--;
+    t->bytes.now -= (int64_t)bytes;
+    t->requested.now -= (int64_t)(bytes - cell->waste);
+    dryi_pinned_set_tag(cell, DRYI_PINNED_KEPT, class_id << DRYI_PINNED_CLASS_SHIFT);
+    keep(t, set, cell, dryi_pinned_block_address(a, cell));
+    fold_if_far(p, t, (int64_t)bytes);
+    return true;
+}
+
+/*
+ * Fetch half a set of small blocks. If there is no memory for sets, nothing is kept; nor if
+ * cached_max_bytes is set: one block at hand would keep an arena from going.
+ */
+void
+dryi_pinned_thread_cache_refill(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
+                                const struct dryi_pinned_wish *wish)
+{
+    if (!t->sets && p->options.cached_max_bytes == UINT64_MAX)
+        t->sets = dryi_memory_zalloc(&p->memory, DRYI_PINNED_SETS, sizeof *t->sets);
+    if (!t->sets || wish->bytes > REFILL_BYTES)
+        return;
+    struct dryi_pinned_set *set = set_of(t, wish->class_id);
+    if (set->count > 0 || t->kept_bytes > KEPT_MAX / 2)
+        return;
+    set->class_id = wish->class_id;
+    set->bytes = wish->bytes;
+    while (set->count < DRYI_PINNED_WAYS / 2) {
+        uint64_t address;
+        struct dryi_pinned_cell *cell = dryi_pinned_heap_take(p, wish, &address);
+        if (!cell)
+            return;
+        dryi_pinned_set_tag(cell, DRYI_PINNED_KEPT,
+                            wish->class_id << DRYI_PINNED_CLASS_SHIFT);
+        keep(t, set, cell, address);
+    }
+}
