@@ -171,15 +171,15 @@ check_thread_caches(const struct dry_pinned *p, const struct sums *sums,
     for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++) {
         const struct dryi_pinned_thread_cache *t = &p->thread_caches[i];
         bytes += (uint64_t)t->kept_bytes;
-        for (uint32_t j = 0; t->sets && j < DRYI_PINNED_SETS; j++) {
-            const struct dryi_pinned_set *set = &t->sets[j];
-            blocks += set->count;
-            for (uint32_t k = 0; k < set->count; k++) {
+        for (uint32_t j = 0; t->stacks && j < DRYI_PINNED_STACKS; j++) {
+            const struct dryi_pinned_stack *stack = &t->stacks[j];
+            blocks += stack->count;
+            for (uint32_t k = 0; k < stack->count; k++) {
                 struct dryi_pinned_arena *a = NULL;
-                const struct dryi_pinned_entry *e = &set->entries[k];
+                const struct dryi_pinned_entry *e = &stack->entries[k];
                 if (dryi_pinned_find(p, e->address, &a) != e->cell ||
                     state_at(e->cell) != DRYI_PINNED_KEPT ||
-                    dryi_pinned_block_bytes(a, e->cell) != set->bytes)
+                    dryi_pinned_block_bytes(a, e->cell) != stack->bytes)
                     return broken(err, "H5 a thread cache's block is kept", e->address);
             }
         }

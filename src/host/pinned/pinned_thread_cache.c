@@ -3,7 +3,7 @@
 /*
  * Blocks that a thread keeps at hand. A thread cache belongs to the thread that came to it
  * first; if all are taken, threads share. A thread that finds its cache taken does not wait,
- * but goes to the heaps. A thread cache has sets, found by class, of up to eight blocks each.
+ * but goes to the heaps. A thread cache has stacks, found by class, of up to eight blocks each.
  * Its bytes are bounded, for blocks that are kept can neither be cut nor joined. Yet one block
  * of any size may be kept, and a miss takes everything from everybody before anything is
  * pinned (pinned_grow.c).
@@ -40,8 +40,8 @@ void
 dryi_pinned_thread_caches_finish(struct dry_pinned *p)
 {
     for (size_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
-        dryi_memory_free(&p->memory, p->thread_caches[i].sets, DRYI_PINNED_SETS,
-                         sizeof *p->thread_caches[i].sets);
+        dryi_memory_free(&p->memory, p->thread_caches[i].stacks, DRYI_PINNED_STACKS,
+                         sizeof *p->thread_caches[i].stacks);
     dryi_memory_free(&p->memory, p->thread_caches, DRYI_PINNED_THREAD_CACHES,
                      sizeof *p->thread_caches);
 }
@@ -148,39 +148,39 @@ add_to(struct dryi_pinned_delta *delta, int64_t amount)
         delta->most = delta->now;
 }
 
-/* --- sets ----------------------------------------------------------------------------------- */
+/* --- stacks --------------------------------------------------------------------------------- */
 
-static struct dryi_pinned_set *
-set_of(struct dryi_pinned_thread_cache *t, uint32_t class_id)
+static struct dryi_pinned_stack *
+stack_of(struct dryi_pinned_thread_cache *t, uint32_t class_id)
 {
-    return &t->sets[(class_id ^ class_id >> 6) % DRYI_PINNED_SETS];
+    return &t->stacks[(class_id ^ class_id >> 6) % DRYI_PINNED_STACKS];
 }
 
-/* Give the oldest blocks of a set to their heap; `left` remain. Requires thread cache, lock. */
+/* Give a stack's oldest blocks to their heap; `left` remain. Requires thread cache, lock. */
 static void
-flush_set(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
-          struct dryi_pinned_set *set, uint32_t left)
+flush_stack(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
+            struct dryi_pinned_stack *stack, uint32_t left)
 {
-    if (set->count <= left)
+    if (stack->count <= left)
         return;
-    uint32_t gone = set->count - left;
+    uint32_t gone = stack->count - left;
     for (uint32_t i = 0; i < gone; i++) {
-        struct dryi_pinned_entry *e = &set->entries[i];
+        struct dryi_pinned_entry *e = &stack->entries[i];
         DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(e->cell)) == DRYI_PINNED_KEPT);
         dryi_pinned_heap_give(p, dryi_pinned_arena_at(p, e->address), e->cell);
     }
     for (uint32_t i = 0; i < left; i++)
-        set->entries[i] = set->entries[gone + i];
-    set->count = left;
-    t->kept_bytes -= (int64_t)(gone * set->bytes);
+        stack->entries[i] = stack->entries[gone + i];
+    stack->count = left;
+    t->kept_bytes -= (int64_t)(gone * stack->bytes);
 }
 
 static void
 flush(struct dry_pinned *p, struct dryi_pinned_thread_cache *t)
 {
     dryi_pinned_thread_cache_fold(p, t);
-    for (uint32_t i = 0; t->kept_bytes && i < DRYI_PINNED_SETS; i++)
-        flush_set(p, t, &t->sets[i], 0);
+    for (uint32_t i = 0; t->kept_bytes && i < DRYI_PINNED_STACKS; i++)
+        flush_stack(p, t, &t->stacks[i], 0);
 }
 
 void
@@ -222,12 +222,12 @@ uint64_t
 dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                               const struct dryi_pinned_wish *wish)
 {
-    if (!t->sets)
+    if (!t->stacks)
         return 0;
-    struct dryi_pinned_set *set = set_of(t, wish->class_id);
-    if (set->class_id != wish->class_id || set->count == 0)
+    struct dryi_pinned_stack *stack = stack_of(t, wish->class_id);
+    if (stack->class_id != wish->class_id || stack->count == 0)
         return 0;
-    const struct dryi_pinned_entry *e = &set->entries[--set->count];
+    const struct dryi_pinned_entry *e = &stack->entries[--stack->count];
     t->kept_bytes -= (int64_t)wish->bytes;
     dryi_pinned_mark_used(e->cell, wish->class_id,
                           (uint32_t)(wish->bytes - wish->requested));
@@ -238,31 +238,31 @@ dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_ca
     return e->address;
 }
 
-/* Make room for one block more in a set of the class. Requires thread cache, not lock. */
+/* Make room for one block more in a stack of the class. Requires thread cache, not lock. */
 static void
 make_room(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
-          struct dryi_pinned_set *set, uint32_t class_id, uint64_t bytes)
+          struct dryi_pinned_stack *stack, uint32_t class_id, uint64_t bytes)
 {
-    bool is_other = set->class_id != class_id && set->count > 0;
+    bool is_other = stack->class_id != class_id && stack->count > 0;
     bool is_over = t->kept_bytes + (int64_t)bytes > KEPT_MAX && t->kept_bytes > 0;
-    if (is_other || is_over || set->count == DRYI_PINNED_WAYS) {
+    if (is_other || is_over || stack->count == DRYI_PINNED_STACK_MAX) {
         dryi_lock_take(&p->lock);
         if (is_over)
             flush(p, t);
         else
-            flush_set(p, t, set, is_other ? 0 : DRYI_PINNED_WAYS / 2);
+            flush_stack(p, t, stack, is_other ? 0 : DRYI_PINNED_STACK_MAX / 2);
         dryi_lock_give(&p->lock);
     }
-    set->class_id = class_id;
-    set->bytes = bytes;
+    stack->class_id = class_id;
+    stack->bytes = bytes;
 }
 
 static void
-keep(struct dryi_pinned_thread_cache *t, struct dryi_pinned_set *set,
+keep(struct dryi_pinned_thread_cache *t, struct dryi_pinned_stack *stack,
      struct dryi_pinned_cell *cell, uint64_t address)
 {
-    set->entries[set->count++] = (struct dryi_pinned_entry){cell, address};
-    t->kept_bytes += (int64_t)set->bytes;
+    stack->entries[stack->count++] = (struct dryi_pinned_entry){cell, address};
+    t->kept_bytes += (int64_t)stack->bytes;
 }
 
 bool
@@ -271,46 +271,46 @@ dryi_pinned_thread_cache_give(struct dry_pinned *p, struct dryi_pinned_thread_ca
                               struct dryi_pinned_cell *cell)
 {
     uint64_t bytes = dryi_pinned_block_bytes(a, cell);
-    if (!t->sets || bytes > p->options.keep_max_bytes)
+    if (!t->stacks || bytes > p->options.keep_max_bytes)
         return false;
     uint32_t class_id = dryi_pinned_tag(cell) >> DRYI_PINNED_CLASS_SHIFT;
-    struct dryi_pinned_set *set = set_of(t, class_id);
-    if (set->class_id != class_id || set->count == DRYI_PINNED_WAYS ||
+    struct dryi_pinned_stack *stack = stack_of(t, class_id);
+    if (stack->class_id != class_id || stack->count == DRYI_PINNED_STACK_MAX ||
         t->kept_bytes + (int64_t)bytes > KEPT_MAX)
-        make_room(p, t, set, class_id, bytes);
+        make_room(p, t, stack, class_id, bytes);
     t->requests.now--;
     t->bytes.now -= (int64_t)bytes;
     t->requested.now -= (int64_t)(bytes - cell->waste);
     dryi_pinned_set_tag(cell, DRYI_PINNED_KEPT, class_id << DRYI_PINNED_CLASS_SHIFT);
-    keep(t, set, cell, dryi_pinned_block_address(a, cell));
+    keep(t, stack, cell, dryi_pinned_block_address(a, cell));
     fold_if_far(p, t, (int64_t)bytes);
     return true;
 }
 
 /*
- * Fetch half a set of small blocks. If there is no memory for sets, nothing is kept; nor if
+ * Fetch half a stack of small blocks. If there is no memory for stacks, nothing is kept; nor if
  * cached_max_bytes is set: one block at hand would keep an arena from going.
  */
 void
 dryi_pinned_thread_cache_refill(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                                 const struct dryi_pinned_wish *wish)
 {
-    if (!t->sets && p->options.cached_max_bytes == UINT64_MAX)
-        t->sets = dryi_memory_zalloc(&p->memory, DRYI_PINNED_SETS, sizeof *t->sets);
-    if (!t->sets || wish->bytes > REFILL_BYTES)
+    if (!t->stacks && p->options.cached_max_bytes == UINT64_MAX)
+        t->stacks = dryi_memory_zalloc(&p->memory, DRYI_PINNED_STACKS, sizeof *t->stacks);
+    if (!t->stacks || wish->bytes > REFILL_BYTES)
         return;
-    struct dryi_pinned_set *set = set_of(t, wish->class_id);
-    if (set->count > 0 || t->kept_bytes > KEPT_MAX / 2)
+    struct dryi_pinned_stack *stack = stack_of(t, wish->class_id);
+    if (stack->count > 0 || t->kept_bytes > KEPT_MAX / 2)
         return;
-    set->class_id = wish->class_id;
-    set->bytes = wish->bytes;
-    while (set->count < DRYI_PINNED_WAYS / 2) {
+    stack->class_id = wish->class_id;
+    stack->bytes = wish->bytes;
+    while (stack->count < DRYI_PINNED_STACK_MAX / 2) {
         uint64_t address;
         struct dryi_pinned_cell *cell = dryi_pinned_heap_take(p, wish, &address);
         if (!cell)
             return;
         dryi_pinned_set_tag(cell, DRYI_PINNED_KEPT,
                             wish->class_id << DRYI_PINNED_CLASS_SHIFT);
-        keep(t, set, cell, address);
+        keep(t, stack, cell, address);
     }
 }

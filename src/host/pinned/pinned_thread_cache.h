@@ -3,8 +3,9 @@
 #define DRYI_HOST_PINNED_THREAD_CACHE_H
 
 /*
- * A thread cache is the blocks that a thread keeps at hand, with the thread's sums; a set of it
- * holds blocks of one class. The idea stands in pinned_thread_cache.c.
+ * A thread cache is the blocks that a thread keeps at hand, with the thread's sums. A stack of
+ * it holds blocks of one class; the last one given is taken first. The idea stands in
+ * pinned_thread_cache.c.
  */
 
 #include <stdatomic.h>
@@ -17,19 +18,19 @@
 #include "host/pinned/pinned_state.h"
 
 #define DRYI_PINNED_THREAD_CACHES 64
-#define DRYI_PINNED_SETS 64
-#define DRYI_PINNED_WAYS 8
+#define DRYI_PINNED_STACKS 64
+#define DRYI_PINNED_STACK_MAX 8
 
 struct dryi_pinned_entry {
     struct dryi_pinned_cell *cell;
     uint64_t address;
 };
 
-/* Blocks of one class. */
-struct dryi_pinned_set {
+/* Blocks of one class, the oldest first. */
+struct dryi_pinned_stack {
     uint32_t class_id, count;
     uint64_t bytes; /* of a block */
-    struct dryi_pinned_entry entries[DRYI_PINNED_WAYS];
+    struct dryi_pinned_entry entries[DRYI_PINNED_STACK_MAX];
 };
 
 /*
@@ -44,8 +45,8 @@ struct dryi_pinned_thread_cache {
     atomic_uint is_taken;
     int64_t kept_bytes;
     struct dryi_pinned_delta requests, bytes, requested;
-    struct dryi_pinned_set *sets; /* NULL until a block is kept */
-    unsigned char gap[64];        /* no cache line of two */
+    struct dryi_pinned_stack *stacks; /* NULL until a block is kept */
+    unsigned char gap[64];            /* no cache line of two */
 };
 
 enum dry_status dryi_pinned_thread_caches_init(struct dry_pinned *p,
