@@ -186,7 +186,7 @@ gpu_pin_suite(const struct gpu_pin *p)
         failed += !is_good;
     }
     dryi_pin_cuda_get_account(&pin, &a);
-    printf("       node of the GPU: %d\n", (int)a.home_node);
+    printf("       node of the GPU: %d\n", (int)a.gpu_node);
     failed += a.refusals || a.kept_bytes;
     pin.finish(pin.self);
     return failed;

@@ -1009,11 +1009,11 @@ MUTANTS = {
         "return least(room, dryi_facts_cgroup_room(facts));",
         "return room;",
         "test_pin", "room_is_the_least_of_node_groups_and_machine"),
-    "pin_home_or_nowhere": (
+    "pin_gpu_node_or_nowhere": (
         "pin_source.c",
         "o.policy = DRY_PAGES_ANY;",
         "o.policy = DRY_PAGES_PREFER;",
-        "test_pin", "pages_are_at_home_as_far_as_there_are"),
+        "test_pin", "pages_are_on_the_gpu_s_node_as_far_as_there_are"),
     "judge_one_gradient": (
         "plan_judge.c",
         "stage->gradient_bytes + below +",

@@ -27,8 +27,8 @@ struct dryi_pin_range {
 struct dryi_pin {
     void *self;
     /*
-     * Take at least `bytes` (> 0), rounded up; the range says to what. node -1: at home;
-     * -2: anywhere.
+     * Take at least `bytes` (> 0), rounded up; the range says to what. node -1: the
+     * GPU's, if it is known; -2: anywhere.
      * NO_SPACE: there is no room; MEMORY: none for records; SYSTEM: anything else. Nothing
      * is left behind by a failure.
      */

@@ -221,8 +221,8 @@ cuda_finish(void *self)
 }
 
 /*
- * Make the GPU's node home. If the driver or the machine does not tell it, only speed is
- * lost.
+ * Tell the source the GPU's node. If the driver or the machine does not tell it, only speed
+ * is lost.
  */
 static void
 settle_at_device(struct pin_cuda *p)
@@ -290,7 +290,7 @@ dryi_pin_cuda_get_account(const struct dryi_pin *pin,
 {
     const struct pin_cuda *p = pin->self;
     *account = (struct dryi_pin_cuda_account){
-        .home_node = p->source.home_node,
+        .gpu_node = p->source.gpu_node,
         .refusals = atomic_load_explicit(&p->context.refusals, memory_order_relaxed),
         .kept_bytes = atomic_load_explicit(&p->kept_bytes, memory_order_relaxed),
         .last_error = atomic_load_explicit(&p->context.last_error, memory_order_relaxed),

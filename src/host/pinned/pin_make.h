@@ -33,7 +33,7 @@ struct dryi_pin_pages {
 struct dryi_pin_cuda_options {
     struct dryi_pin_pages pages;
     const char *library; /* "libcuda.so.1" */
-    int32_t device;      /* whose node is home, and whose context registers */
+    int32_t device;      /* whose node pages go to, and whose context registers */
 };
 
 /*
@@ -48,7 +48,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pin_make_cuda(
 
 /* The account of a pin made by dryi_pin_make_cuda(). */
 struct dryi_pin_cuda_account {
-    int32_t home_node;   /* -1: not known */
+    int32_t gpu_node;    /* -1: not known */
     uint64_t refusals;   /* of calls that cannot report */
     uint64_t kept_bytes; /* left mapped for good, since nobody could unregister them */
     int32_t last_error;  /* CUresult, 0: none */

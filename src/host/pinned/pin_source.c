@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Regions for a pin, at home if no node is asked for, and the room that there is for them,
- * read anew at each question.
+ * Regions for a pin, on the GPU's node if no node is asked for, and the room that there is for
+ * them, read anew at each question.
  */
 #include "host/pinned/pin_source.h"
 
@@ -22,7 +22,7 @@ enum dry_status
 dryi_pin_source_init(struct dryi_pin_source *source, const struct dryi_pin_pages *options,
                      struct dry_error *err)
 {
-    struct dryi_pin_source s = {.home_node = -1};
+    struct dryi_pin_source s = {.gpu_node = -1};
     s.memory = dryi_memory_or_default(options->memory);
     if (options->kernel)
         s.kernel = *options->kernel;
@@ -64,7 +64,7 @@ dryi_pin_source_settle(struct dryi_pin_source *source, int32_t node)
     struct dryi_facts facts = dryi_pin_source_facts(source);
     struct dry_pages_nodes existing, allowed;
     if (dryi_facts_nodes(&facts, &existing, &allowed) && dryi_nodes_have(&allowed, node))
-        source->home_node = node;
+        source->gpu_node = node;
 }
 
 enum dry_status
@@ -75,9 +75,9 @@ dryi_pin_source_take(const struct dryi_pin_source *source, uint64_t bytes, int32
     o.memory = &source->memory;
     o.root = source->root;
     o.bytes = bytes;
-    o.node = node == DRY_PINNED_ANY_NODE ? source->home_node : node;
+    o.node = node == DRY_PINNED_ANY_NODE ? source->gpu_node : node;
     o.where = o.node >= 0 ? DRY_PAGES_ON_NODE : DRY_PAGES_ANYWHERE;
-    /* Home is where copies are fastest; memory elsewhere is better than none. */
+    /* Copies are fastest on the GPU's node; memory elsewhere is better than none. */
     if (node < 0 && o.node >= 0 && o.policy == DRY_PAGES_PREFER)
         o.policy = DRY_PAGES_ANY;
     return dryi_pages_create(&o, &source->kernel, pages, NULL, err);

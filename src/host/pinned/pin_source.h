@@ -13,7 +13,7 @@ struct dryi_pin_source {
     struct dry_pages_options pages; /* of each region, but its size and node */
     char *root;                     /* our copy */
     size_t root_length;
-    int32_t home_node; /* where pages go that are asked for anywhere; -1: there is none */
+    int32_t gpu_node; /* where pages go if no node is asked for; -1: not known */
 };
 
 DRY_CHECK_RESULT enum dry_status dryi_pin_source_init(
@@ -23,10 +23,10 @@ DRY_CHECK_RESULT enum dry_status dryi_pin_source_init(
 void dryi_pin_source_finish(struct dryi_pin_source *source);
 
 struct dryi_facts dryi_pin_source_facts(const struct dryi_pin_source *source);
-/* Pages of this node from now on, if there is such a node and this process may use it. */
+/* Take pages of this GPU's node from now on, if it exists and this process may use it. */
 void dryi_pin_source_settle(struct dryi_pin_source *source, int32_t node);
 
-/* node -1: at home; -2: where the kernel likes. */
+/* node -1: the GPU's, if it is known; -2: where the kernel likes. */
 DRY_CHECK_RESULT enum dry_status dryi_pin_source_take(
     const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
     struct dry_pages **pages, struct dry_error *err);

@@ -304,15 +304,15 @@ take_pages(const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
 }
 
 static void
-pages_are_at_home_as_far_as_there_are(void **state)
+pages_are_on_the_gpu_s_node_as_far_as_there_are(void **state)
 {
     (void)state;
     struct fixture f;
     struct dryi_pin_source source = make_source(&f, DRY_PAGES_PREFER);
     dryi_pin_source_settle(&source, 1);
-    assert_int_equal(source.home_node, 1);
-    struct dry_pages *home, *rest;
-    struct dry_pages_info info = take_pages(&source, 12 * DRYI_MIB, -1, &home);
+    assert_int_equal(source.gpu_node, 1);
+    struct dry_pages *near, *rest;
+    struct dry_pages_info info = take_pages(&source, 12 * DRYI_MIB, -1, &near);
     assert_true(info.elsewhere_bytes == 0 && f.fake.node_free[1] == 2);
     info = take_pages(&source, 8 * DRYI_MIB, -1, &rest);
     assert_true(info.elsewhere_bytes == 4 * DRYI_MIB && f.fake.node_free[0] == 6);
@@ -325,13 +325,13 @@ pages_are_at_home_as_far_as_there_are(void **state)
     info = take_pages(&source, 8 * DRYI_MIB, 1, &rest);
     assert_int_not_equal(info.kind, DRY_PAGES_POOL);
     dry_pages_destroy(rest);
-    dry_pages_destroy(home);
+    dry_pages_destroy(near);
     dryi_pin_source_finish(&source);
     fake_kernel_finish(&f.fake);
 }
 
 static void
-strict_pages_are_at_home_or_nowhere(void **state)
+strict_pages_are_on_the_gpu_s_node_or_nowhere(void **state)
 {
     (void)state;
     struct fixture f;
@@ -348,7 +348,7 @@ strict_pages_are_at_home_or_nowhere(void **state)
 }
 
 static void
-home_is_a_node_of_ours(void **state)
+the_gpu_s_node_is_a_node_of_ours(void **state)
 {
     (void)state;
     struct fixture f;
@@ -356,13 +356,13 @@ home_is_a_node_of_ours(void **state)
     static const int32_t none[] = {-1, 2, 1023, 1024, INT32_MAX};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         dryi_pin_source_settle(&source, none[i]);
-        assert_int_equal(source.home_node, -1);
+        assert_int_equal(source.gpu_node, -1);
     }
     fake_kernel_file(&f.fake, "/proc/self/status", "Mems_allowed_list:\t0\n");
     dryi_pin_source_settle(&source, 1);
-    assert_int_equal(source.home_node, -1);
+    assert_int_equal(source.gpu_node, -1);
     dryi_pin_source_settle(&source, 0);
-    assert_int_equal(source.home_node, 0);
+    assert_int_equal(source.gpu_node, 0);
     dryi_pin_source_finish(&source);
     fake_kernel_finish(&f.fake);
 }
@@ -525,9 +525,9 @@ main(void)
         cmocka_unit_test(room_leaves_a_reserve_to_the_machine),
         cmocka_unit_test(room_is_the_least_of_node_groups_and_machine),
         cmocka_unit_test(room_of_a_pool_is_its_free_pages_and_what_may_replace_them),
-        cmocka_unit_test(pages_are_at_home_as_far_as_there_are),
-        cmocka_unit_test(strict_pages_are_at_home_or_nowhere),
-        cmocka_unit_test(home_is_a_node_of_ours),
+        cmocka_unit_test(pages_are_on_the_gpu_s_node_as_far_as_there_are),
+        cmocka_unit_test(strict_pages_are_on_the_gpu_s_node_or_nowhere),
+        cmocka_unit_test(the_gpu_s_node_is_a_node_of_ours),
         cmocka_unit_test(pci_ids_lead_to_nodes),
         cmocka_unit_test(without_a_device_every_use_is_over),
         cmocka_unit_test(device_s_streams_are_waited_for),

@@ -245,7 +245,7 @@ pages_are_those_of_the_gpu_s_node(void **state)
     b.options.device = 1;
     b.options.pages.kind = DRY_PAGES_POOL;
     make(&b);
-    assert_int_equal(account_of(&b).home_node, 1);
+    assert_int_equal(account_of(&b).gpu_node, 1);
     assert_int_equal(take(&b, 8 * DRYI_MIB), DRY_OK);
     assert_true(b.fake.node_free[1] == 4 && b.fake.node_free[0] == 8);
     give(&b);
@@ -264,7 +264,7 @@ unknown_place_of_the_gpu_is_no_error(void **state)
         /* As in most virtual machines. */
         fake_kernel_file(&b.fake, "/sys/bus/pci/devices/0000:3a:00.0/numa_node", "-1\n");
         make(&b);
-        assert_int_equal(account_of(&b).home_node, -1);
+        assert_int_equal(account_of(&b).gpu_node, -1);
         assert_int_equal(take(&b, DRYI_MIB), DRY_OK);
         assert_int_equal(b.fake.binds, 0);
         give(&b);
