@@ -37,7 +37,7 @@ init_parts(struct dry_pinned *p, struct dry_error *err)
     dryi_pinned_heap_init(&p->heaps[DRYI_PINNED_OWN], DRYI_PINNED_OWN, LARGE_SHIFT,
                           false);
     dryi_pinned_streams_init(p);
-    dryi_pinned_warmer_init(p);
+    dryi_pinned_pinner_init(p);
     dryi_lock_init(&p->grow);
     dryi_lock_init(&p->lock);
     dryi_fork_mark_init(&p->fork);
@@ -47,7 +47,7 @@ init_parts(struct dry_pinned *p, struct dry_error *err)
 static void
 finish_parts(struct dry_pinned *p, bool is_child)
 {
-    dryi_pinned_warmer_finish(p, is_child);
+    dryi_pinned_pinner_finish(p, is_child);
     dryi_pinned_streams_finish(p, is_child);
     if (p->leaves)
         dryi_pinned_arenas_finish(p, is_child);
@@ -100,7 +100,7 @@ static bool
 is_whole(struct dry_pinned *p)
 {
     return dryi_lock_try(&p->grow) && dryi_lock_try(&p->lock) &&
-           dryi_lock_try(&p->warmer.lock);
+           dryi_lock_try(&p->pinner.lock);
 }
 
 void
@@ -112,7 +112,7 @@ dry_pinned_destroy(struct dry_pinned *pinned)
     if (is_child) {
         if (!is_whole(pinned))
             return;
-        dryi_lock_give(&pinned->warmer.lock);
+        dryi_lock_give(&pinned->pinner.lock);
         dryi_lock_give(&pinned->lock);
         dryi_lock_give(&pinned->grow);
     }

@@ -3,7 +3,7 @@
 /*
  * Misses, warming, and giving back: all that calls the pin for memory, without the lock.
  * Misses are served one after the other, so that two threads do not pin twice what one arena
- * has room for. A miss first looks for what is already there: ranges the warmer has pinned,
+ * has room for. A miss first looks for what is already there: ranges the pinner has pinned,
  * events that have passed, blocks that other threads keep at hand.
  */
 #include "host/pinned/pinned_grow.h"
@@ -49,7 +49,7 @@ static uint64_t
 pinned_now(struct dry_pinned *p)
 {
     return atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed) +
-           atomic_load_explicit(&p->warmer.bytes, memory_order_relaxed);
+           atomic_load_explicit(&p->pinner.bytes, memory_order_relaxed);
 }
 
 uint64_t
@@ -95,12 +95,12 @@ pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *w
     if (status != DRY_OK)
         return status;
     dryi_lock_take(&p->lock);
-    dryi_lock_take(&p->warmer.lock);
+    dryi_lock_take(&p->pinner.lock);
     status =
         is_over_budget(p, &range)
             ? DRY_ERR_NO_SPACE
             : dryi_pinned_arena_add(p, &range, wish ? wish->heap : DRYI_PINNED_LARGE);
-    dryi_lock_give(&p->warmer.lock);
+    dryi_lock_give(&p->pinner.lock);
     if (status == DRY_OK && wish)
         *address = take_block(p, wish);
     dryi_pinned_time_add(&p->stats.host_alloc_time, begin);
@@ -187,73 +187,73 @@ dryi_pinned_shed(struct dry_pinned *p)
     }
 }
 
-/* --- the warmer ----------------------------------------------------------------------------- */
+/* --- the pinner thread ---------------------------------------------------------------------- */
 
 static bool
 put_into_inbox(struct dry_pinned *p, const struct dryi_pin_range *range, uint64_t begin)
 {
-    struct dryi_pinned_warmer *w = &p->warmer;
-    dryi_lock_take(&w->lock);
-    dryi_pinned_time_add(&w->time, begin);
-    bool has_room = w->count < w->capacity && !is_over_budget(p, range);
+    struct dryi_pinned_pinner *pinner = &p->pinner;
+    dryi_lock_take(&pinner->lock);
+    dryi_pinned_time_add(&pinner->time, begin);
+    bool has_room = pinner->count < pinner->capacity && !is_over_budget(p, range);
     if (has_room) {
-        w->inbox[w->count++] = *range;
-        atomic_fetch_add_explicit(&w->bytes, range->bytes, memory_order_relaxed);
+        pinner->inbox[pinner->count++] = *range;
+        atomic_fetch_add_explicit(&pinner->bytes, range->bytes, memory_order_relaxed);
     }
-    dryi_lock_give(&w->lock);
+    dryi_lock_give(&pinner->lock);
     return has_room;
 }
 
-/* The warmer: pin until the target; any refusal ends it. */
+/* The pinner: pin until the target; any refusal ends it. */
 static void *
 run(void *self)
 {
     struct dry_pinned *p = self;
-    struct dryi_pinned_warmer *w = &p->warmer;
-    while (!atomic_load_explicit(&w->is_cancelled, memory_order_relaxed)) {
+    struct dryi_pinned_pinner *pinner = &p->pinner;
+    while (!atomic_load_explicit(&pinner->is_cancelled, memory_order_relaxed)) {
         struct dryi_pin_range range;
         uint64_t pinned = pinned_now(p), begin = dryi_pinned_clock_us();
-        if (pinned >= w->target_bytes || dryi_pinned_room(p) < w->piece_bytes ||
-            p->pin.take(p->pin.self, w->piece_bytes, p->options.node, &range, NULL) !=
-                DRY_OK)
+        if (pinned >= pinner->target_bytes || dryi_pinned_room(p) < pinner->piece_bytes ||
+            p->pin.take(p->pin.self, pinner->piece_bytes, p->options.node, &range,
+                        NULL) != DRY_OK)
             break;
         if (!put_into_inbox(p, &range, begin)) {
             p->pin.give(p->pin.self, &range);
             break;
         }
     }
-    atomic_store_explicit(&w->is_done, true, memory_order_release);
+    atomic_store_explicit(&pinner->is_done, true, memory_order_release);
     return NULL;
 }
 
 void
 dryi_pinned_adopt(struct dry_pinned *p)
 {
-    struct dryi_pinned_warmer *w = &p->warmer;
-    dryi_lock_take(&w->lock);
-    while (w->count > 0) {
-        const struct dryi_pin_range *range = &w->inbox[w->count - 1];
+    struct dryi_pinned_pinner *pinner = &p->pinner;
+    dryi_lock_take(&pinner->lock);
+    while (pinner->count > 0) {
+        const struct dryi_pin_range *range = &pinner->inbox[pinner->count - 1];
         if (dryi_pinned_arena_add(p, range, DRYI_PINNED_LARGE) != DRY_OK)
             break; /* no memory for records now; it stays */
-        atomic_fetch_sub_explicit(&w->bytes, range->bytes, memory_order_relaxed);
-        w->count--;
+        atomic_fetch_sub_explicit(&pinner->bytes, range->bytes, memory_order_relaxed);
+        pinner->count--;
     }
-    p->stats.num_host_alloc += w->time.count;
-    dryi_pinned_time_join(&p->stats.host_alloc_time, &w->time);
-    w->time = (struct dry_pinned_time){0};
-    dryi_lock_give(&w->lock);
+    p->stats.num_host_alloc += pinner->time.count;
+    dryi_pinned_time_join(&p->stats.host_alloc_time, &pinner->time);
+    pinner->time = (struct dry_pinned_time){0};
+    dryi_lock_give(&pinner->lock);
 }
 
-/* End the warmer. Requires grow. */
+/* End the pinner. Requires grow. */
 static void
-stop_warmer(struct dry_pinned *p)
+stop_pinner(struct dry_pinned *p)
 {
-    struct dryi_pinned_warmer *w = &p->warmer;
-    if (!w->is_started)
+    struct dryi_pinned_pinner *pinner = &p->pinner;
+    if (!pinner->is_started)
         return;
-    atomic_store_explicit(&w->is_cancelled, true, memory_order_relaxed);
-    dryi_thread_join(&w->thread);
-    w->is_started = false;
+    atomic_store_explicit(&pinner->is_cancelled, true, memory_order_relaxed);
+    dryi_thread_join(&pinner->thread);
+    pinner->is_started = false;
 }
 
 /*
@@ -263,53 +263,55 @@ stop_warmer(struct dry_pinned *p)
 static bool
 make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
-    struct dryi_pinned_warmer *w = &p->warmer;
+    struct dryi_pinned_pinner *pinner = &p->pinner;
     uint64_t pinned = pinned_now(p), missing = target > pinned ? target - pinned : 0;
     uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX); /* of arenas */
     dryi_lock_take(&p->lock);
-    dryi_lock_take(&w->lock);
-    bool has_room = dryi_memory_grow(&p->memory, (void **)&w->inbox, &w->capacity,
-                                     w->count + (size_t)count, sizeof *w->inbox);
-    dryi_lock_give(&w->lock);
+    dryi_lock_take(&pinner->lock);
+    bool has_room =
+        dryi_memory_grow(&p->memory, (void **)&pinner->inbox, &pinner->capacity,
+                         pinner->count + (size_t)count, sizeof *pinner->inbox);
+    dryi_lock_give(&pinner->lock);
     dryi_lock_give(&p->lock);
     return has_room;
 }
 
-/* Start the warmer; false: there is no thread to be had. Requires grow. */
+/* Start the pinner; false: there is no thread to be had. Requires grow. */
 static bool
-start_warmer(struct dry_pinned *p, uint64_t target, uint64_t piece)
+start_pinner(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
-    struct dryi_pinned_warmer *w = &p->warmer;
-    if (w->is_started && !atomic_load_explicit(&w->is_done, memory_order_acquire))
+    struct dryi_pinned_pinner *pinner = &p->pinner;
+    if (pinner->is_started &&
+        !atomic_load_explicit(&pinner->is_done, memory_order_acquire))
         return true;
-    stop_warmer(p);
+    stop_pinner(p);
     if (!make_inbox(p, target, piece))
         return false;
-    atomic_store_explicit(&w->is_done, false, memory_order_relaxed);
-    atomic_store_explicit(&w->is_cancelled, false, memory_order_relaxed);
-    w->target_bytes = target;
-    w->piece_bytes = piece;
-    w->is_started = dryi_thread_start(&w->thread, run, p);
-    return w->is_started;
+    atomic_store_explicit(&pinner->is_done, false, memory_order_relaxed);
+    atomic_store_explicit(&pinner->is_cancelled, false, memory_order_relaxed);
+    pinner->target_bytes = target;
+    pinner->piece_bytes = piece;
+    pinner->is_started = dryi_thread_start(&pinner->thread, run, p);
+    return pinner->is_started;
 }
 
 void
-dryi_pinned_warmer_init(struct dry_pinned *p)
+dryi_pinned_pinner_init(struct dry_pinned *p)
 {
-    dryi_lock_init(&p->warmer.lock);
+    dryi_lock_init(&p->pinner.lock);
 }
 
 void
-dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child)
+dryi_pinned_pinner_finish(struct dry_pinned *p, bool is_child)
 {
     if (!is_child) {
-        stop_warmer(p);
-        for (size_t i = 0; i < p->warmer.count; i++)
-            p->pin.give(p->pin.self, &p->warmer.inbox[i]);
+        stop_pinner(p);
+        for (size_t i = 0; i < p->pinner.count; i++)
+            p->pin.give(p->pin.self, &p->pinner.inbox[i]);
     }
-    dryi_memory_free(&p->memory, p->warmer.inbox, p->warmer.capacity,
-                     sizeof *p->warmer.inbox);
-    dryi_lock_finish(&p->warmer.lock);
+    dryi_memory_free(&p->memory, p->pinner.inbox, p->pinner.capacity,
+                     sizeof *p->pinner.inbox);
+    dryi_lock_finish(&p->pinner.lock);
 }
 
 /* --- warming -------------------------------------------------------------------------------- */
@@ -351,7 +353,7 @@ warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_err
         uint64_t count = missing / piece + (missing % piece != 0);
         piece = round_square((missing + count - 1) / count);
     }
-    if (in_background && start_warmer(p, bytes, piece))
+    if (in_background && start_pinner(p, bytes, piece))
         return DRY_OK;
     return warm_now(p, bytes, piece, err);
 }
@@ -519,7 +521,7 @@ dry_pinned_clear(struct dry_pinned *pinned)
     if (dryi_fork_mark_is_child(&p->fork))
         return DRY_ERR_UNSUPPORTED;
     dryi_lock_take(&p->grow);
-    stop_warmer(p);
+    stop_pinner(p);
     let_go(p);
     dryi_lock_take(&p->lock);
     if (p->used_peak_bytes > 0)

@@ -16,7 +16,7 @@
 DRY_CHECK_RESULT enum dry_status dryi_pinned_grow(struct dry_pinned *p,
                                                   const struct dryi_pinned_wish *wish,
                                                   uint64_t *address);
-/* Make arenas of the ranges that the warmer has pinned. Requires the lock. */
+/* Make arenas of the ranges that the pinner has pinned. Requires the lock. */
 void dryi_pinned_adopt(struct dry_pinned *p);
 /*
  * Give idle arenas back until `bytes` are pinned. Requires neither thread cache, lock nor inbox.
@@ -32,7 +32,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pinned_warm(struct dry_pinned *p, uint64_t
                                                   struct dry_error *err);
 /* The bytes that may still be pinned. Requires neither thread cache, lock nor inbox. */
 uint64_t dryi_pinned_room(struct dry_pinned *p);
-void dryi_pinned_warmer_init(struct dry_pinned *p);
-void dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child);
+void dryi_pinned_pinner_init(struct dry_pinned *p);
+void dryi_pinned_pinner_finish(struct dry_pinned *p, bool is_child);
 
 #endif

@@ -16,7 +16,7 @@
 static enum dry_status
 make_pin(const struct dry_pinned_options *o, struct dryi_pin *pin, struct dry_error *err)
 {
-    /* Without o->memory: the thread that warms takes pages too, and must not call that. */
+    /* Without o->memory: the pinner takes pages too, and must not call that. */
     const struct dryi_pin_pages pages = {
         .kind = o->page_kind,
         .page_bytes = o->page_bytes,

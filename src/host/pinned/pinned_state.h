@@ -36,14 +36,14 @@
  *
  * Locks, in this order:
  *     grow   misses, warming and clear, one at a time. It is held while memory is pinned and
- *            unpinned, and while the warmer is waited for. It guards remembered_bytes and the
- *            warmer's start and end. dry_pinned_trim() and dryi_pinned_shed() go without it:
+ *            unpinned, and while the pinner is waited for. It guards remembered_bytes and the
+ *            pinner's start and end. dry_pinned_trim() and dryi_pinned_shed() go without it:
  *            an arena that is taken out under `lock` is its taker's.
  *     thread cache
  *            is_taken: its blocks and its sums. Threads that allocate or free never wait for it.
  *            A flush and dryi_pinned_lock_all() do, spinning, and lock them by their index.
  *     lock   everything else, for a microsecond; events are asked for their state with it.
- *     inbox  what the warmer shares with dryi_pinned_adopt().
+ *     inbox  what the pinner shares with dryi_pinned_adopt().
  * The pin's event_record, take, give and room are called with neither thread cache, lock nor
  * inbox held. A stream whose event is being recorded is_closing. Its entry stays, for its uses
  * do, and only the thread that records touches closing_first. In the child of a fork nothing is
@@ -117,8 +117,8 @@ struct dryi_pinned_row {
 
 /* --- warming ------------------------------------------------------------------------------- */
 
-/* A thread that pins; what it has pinned lies in the inbox until a call comes by. */
-struct dryi_pinned_warmer {
+/* The thread that pins ahead; what it has pinned lies in the inbox until a call comes by. */
+struct dryi_pinned_pinner {
     struct dryi_thread thread;
     bool is_started; /* and not joined */
     atomic_bool is_done, is_cancelled;
@@ -150,7 +150,7 @@ struct dry_pinned {
     struct dryi_pinned_leaf *_Atomic *leaves;
     struct dryi_pinned_thread_cache *thread_caches; /* NULL: there are none */
     struct dryi_pinned_streams streams;
-    struct dryi_pinned_warmer warmer;
+    struct dryi_pinned_pinner pinner;
 
     struct dry_pinned_stats stats; /* but for what is counted when asked */
     uint64_t idle_bytes;           /* in arenas without a used granule */
