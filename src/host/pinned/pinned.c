@@ -127,17 +127,17 @@ dry_pinned_destroy(struct dry_pinned *pinned)
 /* Take a block from the heaps; 0: a miss. Requires the thread cache, which may be NULL. */
 static uint64_t
 take_from_heap(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
-               const struct dryi_pinned_wish *wish)
+               const struct dryi_pinned_request *request)
 {
     uint64_t address = 0;
     dryi_lock_take(&p->lock);
     dryi_pinned_thread_cache_fold(p, t);
     if (p->streams.batch_count)
         (void)dryi_pinned_events_poll(p, 1);
-    if (dryi_pinned_heap_take(p, wish, &address)) {
-        dryi_pinned_count_alloc(p, wish->bytes, wish->requested);
+    if (dryi_pinned_heap_take(p, request, &address)) {
+        dryi_pinned_count_alloc(p, request->bytes, request->requested);
         if (t)
-            dryi_pinned_thread_cache_refill(p, t, wish);
+            dryi_pinned_thread_cache_refill(p, t, request);
     }
     dryi_lock_give(&p->lock);
     return address;
@@ -146,16 +146,16 @@ take_from_heap(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
 static enum dry_status
 alloc_block(struct dry_pinned *p, uint64_t bytes, uint64_t *address)
 {
-    struct dryi_pinned_wish wish;
-    dryi_pinned_wish_init(p, bytes, &wish);
+    struct dryi_pinned_request request;
+    dryi_pinned_request_init(p, bytes, &request);
     struct dryi_pinned_thread_cache *t = dryi_pinned_thread_cache_try_lock(p);
-    uint64_t at = t ? dryi_pinned_thread_cache_take(p, t, &wish) : 0;
+    uint64_t at = t ? dryi_pinned_thread_cache_take(p, t, &request) : 0;
     if (!at)
-        at = take_from_heap(p, t, &wish);
+        at = take_from_heap(p, t, &request);
     if (t)
         dryi_pinned_thread_cache_unlock(t);
     *address = at;
-    return at ? DRY_OK : dryi_pinned_grow(p, &wish, address);
+    return at ? DRY_OK : dryi_pinned_grow(p, &request, address);
 }
 
 static void *
@@ -348,9 +348,9 @@ dry_pinned_usable_bytes(const struct dry_pinned *pinned, const void *address)
 uint64_t
 dry_pinned_round_size(const struct dry_pinned *pinned, uint64_t bytes)
 {
-    struct dryi_pinned_wish wish;
+    struct dryi_pinned_request request;
     if (bytes == 0 || bytes > DRYI_PINNED_BYTES_MAX)
         return 0;
-    dryi_pinned_wish_init(pinned, bytes, &wish);
-    return wish.bytes;
+    dryi_pinned_request_init(pinned, bytes, &request);
+    return request.bytes;
 }

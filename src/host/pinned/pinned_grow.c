@@ -64,11 +64,11 @@ dryi_pinned_room(struct dry_pinned *p)
 /* --- ranges --------------------------------------------------------------------------------- */
 
 static uint64_t
-take_block(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+take_block(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
     uint64_t address = 0;
-    if (dryi_pinned_heap_take(p, wish, &address))
-        dryi_pinned_count_alloc(p, wish->bytes, wish->requested);
+    if (dryi_pinned_heap_take(p, request, &address))
+        dryi_pinned_count_alloc(p, request->bytes, request->requested);
     return address;
 }
 
@@ -83,9 +83,9 @@ is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
     return budget && (range->bytes > budget || pinned_now(p) > budget - range->bytes);
 }
 
-/* Pin one arena more, and take the wish out of it before anybody else comes by. */
+/* Pin one arena more, and take the request out of it before anybody else comes by. */
 static enum dry_status
-pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *wish,
+pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_request *request,
           uint64_t *address, struct dry_error *err)
 {
     struct dryi_pin_range range;
@@ -96,13 +96,13 @@ pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *w
         return status;
     dryi_lock_take(&p->lock);
     dryi_lock_take(&p->pinner.lock);
-    status =
-        is_over_budget(p, &range)
-            ? DRY_ERR_NO_SPACE
-            : dryi_pinned_arena_add(p, &range, wish ? wish->heap : DRYI_PINNED_LARGE);
+    status = is_over_budget(p, &range)
+                 ? DRY_ERR_NO_SPACE
+                 : dryi_pinned_arena_add(p, &range,
+                                         request ? request->heap : DRYI_PINNED_LARGE);
     dryi_lock_give(&p->pinner.lock);
-    if (status == DRY_OK && wish)
-        *address = take_block(p, wish);
+    if (status == DRY_OK && request)
+        *address = take_block(p, request);
     dryi_pinned_time_add(&p->stats.host_alloc_time, begin);
     p->stats.num_host_alloc++;
     dryi_lock_give(&p->lock);
@@ -372,14 +372,14 @@ dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
 
 /* The events of a step are asked with the lock held: not too many at once. */
 static uint64_t
-look_at_events(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+look_at_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
     bool is_last = false;
     uint64_t address = 0;
     while (!is_last && !address) {
         dryi_lock_take(&p->lock);
         is_last = dryi_pinned_events_poll(p, POLL_STEP);
-        address = wish ? take_block(p, wish) : 0;
+        address = request ? take_block(p, request) : 0;
         dryi_lock_give(&p->lock);
     }
     return address;
@@ -387,49 +387,50 @@ look_at_events(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
 
 /* Look for what is there and was not at hand. */
 static uint64_t
-look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+look_again(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
     dryi_pinned_enter(p);
     dryi_pinned_adopt(p);
     dryi_pinned_events_record(p, true);
     dryi_lock_give(&p->lock);
-    uint64_t address = look_at_events(p, wish);
+    uint64_t address = look_at_events(p, request);
     if (address || !p->thread_caches)
         return address;
     dryi_pinned_thread_caches_flush(p);
     dryi_lock_take(&p->lock);
-    address = take_block(p, wish);
+    address = take_block(p, request);
     dryi_lock_give(&p->lock);
     return address;
 }
 
 /* Pin again the bytes that the last clear gave back: they are wanted again. Requires grow. */
 static uint64_t
-come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+come_back(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
     uint64_t bytes = p->remembered_bytes, address;
-    if (bytes == 0 || wish->heap == DRYI_PINNED_SMALL)
+    if (bytes == 0 || request->heap == DRYI_PINNED_SMALL)
         return 0;
     p->remembered_bytes = 0;
     /* Pin as much as there is room for. */
     (void)warm_up(p, bytes, p->options.in_background, NULL);
     dryi_lock_take(&p->lock);
-    address = take_block(p, wish);
+    address = take_block(p, request);
     dryi_lock_give(&p->lock);
     return address;
 }
 
 /* The bytes of the next arena. Requires grow. */
 static uint64_t
-arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need)
+arena_bytes(struct dry_pinned *p, const struct dryi_pinned_request *request,
+            uint64_t need)
 {
-    const struct dryi_pinned_heap *heap = &p->heaps[wish->heap];
+    const struct dryi_pinned_heap *heap = &p->heaps[request->heap];
     dryi_lock_take(&p->lock);
     uint64_t pinned = heap->pinned_bytes;
     dryi_lock_give(&p->lock);
-    if (wish->heap == DRYI_PINNED_OWN)
+    if (request->heap == DRYI_PINNED_OWN)
         return need;
-    if (wish->heap == DRYI_PINNED_SMALL)
+    if (request->heap == DRYI_PINNED_SMALL)
         return most(need, least(most(round_square(pinned / 2), SMALL_MIN), SMALL_MAX));
     if (p->options.arena_bytes)
         return most(need, p->options.arena_bytes);
@@ -459,44 +460,45 @@ make_room(struct dry_pinned *p, uint64_t need)
     return dryi_pinned_room(p);
 }
 
-/* Pin at least `need`, better `want`, and take the wish out of it. Requires grow. */
+/* Pin at least `need`, better `want`, and take the request out of it. Requires grow. */
 static enum dry_status
-pin_for(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need,
+pin_for(struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_t need,
         uint64_t want, uint64_t *address)
 {
     uint64_t room = make_room(p, need);
     if (room < need)
         return DRY_ERR_NO_SPACE;
     uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE); /* need is round */
-    enum dry_status status = pin_range(p, least(most_now, want), wish, address, NULL);
+    enum dry_status status = pin_range(p, least(most_now, want), request, address, NULL);
     if (status == DRY_ERR_NO_SPACE && want > need)
-        status = pin_range(p, need, wish, address, NULL);
+        status = pin_range(p, need, request, address, NULL);
     if (status != DRY_ERR_NO_SPACE || idle_bytes(p) == 0)
         return status;
     dryi_pinned_shrink(p, 0);
-    return pin_range(p, need, wish, address, NULL);
+    return pin_range(p, need, request, address, NULL);
 }
 
 static enum dry_status
-pin_and_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t *address)
+pin_and_take(struct dry_pinned *p, const struct dryi_pinned_request *request,
+             uint64_t *address)
 {
-    bool is_buddy = p->heaps[wish->heap].is_buddy;
-    uint64_t need = is_buddy ? p->options.block_bytes : round_square(wish->bytes);
-    uint64_t want = is_buddy ? need : arena_bytes(p, wish, need);
-    return pin_for(p, wish, need, want, address);
+    bool is_buddy = p->heaps[request->heap].is_buddy;
+    uint64_t need = is_buddy ? p->options.block_bytes : round_square(request->bytes);
+    uint64_t want = is_buddy ? need : arena_bytes(p, request, need);
+    return pin_for(p, request, need, want, address);
 }
 
 enum dry_status
-dryi_pinned_grow(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
+dryi_pinned_grow(struct dry_pinned *p, const struct dryi_pinned_request *request,
                  uint64_t *address)
 {
     enum dry_status status = DRY_OK;
     dryi_lock_take(&p->grow);
-    *address = look_again(p, wish);
+    *address = look_again(p, request);
     if (!*address)
-        *address = come_back(p, wish);
+        *address = come_back(p, request);
     if (!*address)
-        status = pin_and_take(p, wish, address);
+        status = pin_and_take(p, request, address);
     dryi_lock_give(&p->grow);
     return status;
 }

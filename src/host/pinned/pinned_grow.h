@@ -13,9 +13,8 @@
 #include "host/pinned/pinned_state.h"
 
 /* Serve a miss by every means. Requires that no lock is held. */
-DRY_CHECK_RESULT enum dry_status dryi_pinned_grow(struct dry_pinned *p,
-                                                  const struct dryi_pinned_wish *wish,
-                                                  uint64_t *address);
+DRY_CHECK_RESULT enum dry_status dryi_pinned_grow(
+    struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_t *address);
 /* Make arenas of the ranges that the pinner has pinned. Requires the lock. */
 void dryi_pinned_adopt(struct dry_pinned *p);
 /*

@@ -56,8 +56,8 @@ choose_heap(const struct dry_pinned *p, uint64_t bytes)
 
 /* Up to the least size of a bin; that of the next octave is bin 32 there and 64 here. */
 void
-dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
-                      struct dryi_pinned_wish *wish)
+dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
+                         struct dryi_pinned_request *request)
 {
     uint32_t name = choose_heap(p, bytes), bin;
     const struct dryi_pinned_heap *heap = &p->heaps[name];
@@ -72,11 +72,11 @@ dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
         granules = (granules + step) & ~step;
         bin = bin_in(octave, granules);
     }
-    wish->granules = granules;
-    wish->class_id = name << DRYI_PINNED_HEAP_SHIFT | bin;
-    wish->heap = name;
-    wish->requested = bytes;
-    wish->bytes = (uint64_t)granules << shift;
+    request->granules = granules;
+    request->class_id = name << DRYI_PINNED_HEAP_SHIFT | bin;
+    request->heap = name;
+    request->requested = bytes;
+    request->bytes = (uint64_t)granules << shift;
 }
 
 /* --- lists ---------------------------------------------------------------------------------- */
@@ -143,11 +143,11 @@ find_block(const struct dryi_pinned_heap *heap, uint32_t bin)
 /* --- take and give -------------------------------------------------------------------------- */
 
 struct dryi_pinned_cell *
-dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
+dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_request *request,
                       uint64_t *address)
 {
-    struct dryi_pinned_heap *heap = &p->heaps[wish->heap];
-    uint32_t bin = wish->class_id & ((1u << DRYI_PINNED_HEAP_SHIFT) - 1);
+    struct dryi_pinned_heap *heap = &p->heaps[request->heap];
+    uint32_t bin = request->class_id & ((1u << DRYI_PINNED_HEAP_SHIFT) - 1);
     uint32_t id = find_block(heap, bin);
     if (id == DRYI_PINNED_NONE)
         return NULL;
@@ -155,21 +155,21 @@ dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
     struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, id);
     uint32_t size = cell->size;
     DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE);
-    DRYI_ASSERT(size >= wish->granules);
+    DRYI_ASSERT(size >= request->granules);
     unlink_block(p, heap, cell);
-    while (heap->is_buddy && size > wish->granules) {
+    while (heap->is_buddy && size > request->granules) {
         size /= 2;
         link_block(p, a, cell + size, size);
     }
-    if (size > wish->granules)
-        link_block(p, a, cell + wish->granules, size - wish->granules);
-    cell->size = wish->granules;
+    if (size > request->granules)
+        link_block(p, a, cell + request->granules, size - request->granules);
+    cell->size = request->granules;
     if (a->used == 0)
         p->idle_bytes -= a->range.bytes;
-    a->used += wish->granules;
+    a->used += request->granules;
     a->is_unwanted = false;
-    dryi_pinned_mark_used(cell, wish->class_id,
-                          (uint32_t)(wish->bytes - wish->requested));
+    dryi_pinned_mark_used(cell, request->class_id,
+                          (uint32_t)(request->bytes - request->requested));
     *address = dryi_pinned_block_address(a, cell);
     return cell;
 }

@@ -4,8 +4,8 @@
 
 /*
  * A heap says which block of which arena a request gets, and where a freed block goes. The
- * idea stands in pinned_heap.c. A class is a bin and its heap. A wish is a request with its
- * size rounded up and its class.
+ * idea stands in pinned_heap.c. A class is a bin and its heap. A request has
+ * its size rounded up and its class.
  *
  * Cost       Constant; a buddy splits or joins once for each power of two.
  * Threads    Functions that change blocks, and dryi_pinned_heap_largest(), require the lock.
@@ -19,7 +19,7 @@
 #define DRYI_PINNED_BYTES_MAX (UINT64_C(1) << 42) /* of a request */
 #define DRYI_PINNED_HEAP_SHIFT 10 /* a class: the bin, and the heap above it */
 
-struct dryi_pinned_wish {
+struct dryi_pinned_request {
     uint64_t requested, bytes; /* asked; rounded */
     uint32_t granules;
     uint32_t class_id; /* heap and bin */
@@ -28,11 +28,11 @@ struct dryi_pinned_wish {
 
 void dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
                            unsigned granule_shift, bool is_buddy);
-void dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
-                           struct dryi_pinned_wish *wish);
-/* Take a block for the wish, USED then; NULL: no free one is large enough. */
+void dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
+                              struct dryi_pinned_request *request);
+/* Take a block for the request, USED then; NULL: no free one is large enough. */
 struct dryi_pinned_cell *dryi_pinned_heap_take(struct dry_pinned *p,
-                                               const struct dryi_pinned_wish *wish,
+                                               const struct dryi_pinned_request *request,
                                                uint64_t *address);
 /* Free a block; it becomes one with its free neighbours. */
 void dryi_pinned_heap_give(struct dry_pinned *p, struct dryi_pinned_arena *a,

@@ -237,26 +237,26 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
                    struct dry_pinned_explanation *explanation)
 {
     struct dry_pinned_stats s;
-    struct dryi_pinned_wish wish;
+    struct dryi_pinned_request request;
     if (dryi_fork_mark_is_child(&pinned->fork))
         return DRY_ERR_UNSUPPORTED;
     if (bytes == 0 || bytes > DRYI_PINNED_BYTES_MAX)
         return DRY_ERR_ARGUMENT;
     dry_pinned_get_stats(pinned, &s);
-    dryi_pinned_wish_init(pinned, bytes, &wish);
+    dryi_pinned_request_init(pinned, bytes, &request);
     dryi_lock_take(&pinned->lock);
-    uint64_t largest = dryi_pinned_heap_largest(pinned, wish.heap);
+    uint64_t largest = dryi_pinned_heap_largest(pinned, request.heap);
     dryi_lock_give(&pinned->lock);
     uint64_t pinned_bytes = (uint64_t)s.allocated_bytes.current;
     uint64_t active = (uint64_t)s.active_bytes.current;
-    uint64_t need = pinned->heaps[wish.heap].is_buddy
+    uint64_t need = pinned->heaps[request.heap].is_buddy
                         ? pinned->options.block_bytes
-                        : dryi_round_up(wish.bytes, DRYI_PINNED_SQUARE);
+                        : dryi_round_up(request.bytes, DRYI_PINNED_SQUARE);
     uint64_t room = dryi_pinned_room(pinned);
     uint64_t with_idle = dryi_add_saturating(room, (uint64_t)s.idle_bytes);
     *explanation = (struct dry_pinned_explanation){
         .bytes = bytes,
-        .block_bytes = wish.bytes,
+        .block_bytes = request.bytes,
         .pinned_bytes = pinned_bytes,
         .requested_bytes = (uint64_t)s.requested_bytes.current,
         .rounding_bytes = active - (uint64_t)s.requested_bytes.current,
@@ -266,8 +266,8 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
         .idle_bytes = (uint64_t)s.idle_bytes,
         .largest_free_bytes = largest,
         .room_bytes = room,
-        .is_hit = largest >= wish.bytes,
-        .would_fit = largest >= wish.bytes || with_idle >= need,
+        .is_hit = largest >= request.bytes,
+        .would_fit = largest >= request.bytes || with_idle >= need,
     };
     return DRY_OK;
 }

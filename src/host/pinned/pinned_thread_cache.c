@@ -220,21 +220,21 @@ dryi_pinned_unlock_all(struct dry_pinned *p)
 
 uint64_t
 dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
-                              const struct dryi_pinned_wish *wish)
+                              const struct dryi_pinned_request *request)
 {
     if (!t->stacks)
         return 0;
-    struct dryi_pinned_stack *stack = stack_of(t, wish->class_id);
-    if (stack->class_id != wish->class_id || stack->count == 0)
+    struct dryi_pinned_stack *stack = stack_of(t, request->class_id);
+    if (stack->class_id != request->class_id || stack->count == 0)
         return 0;
     const struct dryi_pinned_entry *e = &stack->entries[--stack->count];
-    t->kept_bytes -= (int64_t)wish->bytes;
-    dryi_pinned_mark_used(e->cell, wish->class_id,
-                          (uint32_t)(wish->bytes - wish->requested));
+    t->kept_bytes -= (int64_t)request->bytes;
+    dryi_pinned_mark_used(e->cell, request->class_id,
+                          (uint32_t)(request->bytes - request->requested));
     add_to(&t->requests, 1);
-    add_to(&t->bytes, (int64_t)wish->bytes);
-    add_to(&t->requested, (int64_t)wish->requested);
-    fold_if_far(p, t, (int64_t)wish->bytes);
+    add_to(&t->bytes, (int64_t)request->bytes);
+    add_to(&t->requested, (int64_t)request->requested);
+    fold_if_far(p, t, (int64_t)request->bytes);
     return e->address;
 }
 
@@ -293,24 +293,24 @@ dryi_pinned_thread_cache_give(struct dry_pinned *p, struct dryi_pinned_thread_ca
  */
 void
 dryi_pinned_thread_cache_refill(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
-                                const struct dryi_pinned_wish *wish)
+                                const struct dryi_pinned_request *request)
 {
     if (!t->stacks && p->options.cached_max_bytes == UINT64_MAX)
         t->stacks = dryi_memory_zalloc(&p->memory, DRYI_PINNED_STACKS, sizeof *t->stacks);
-    if (!t->stacks || wish->bytes > REFILL_BYTES)
+    if (!t->stacks || request->bytes > REFILL_BYTES)
         return;
-    struct dryi_pinned_stack *stack = stack_of(t, wish->class_id);
+    struct dryi_pinned_stack *stack = stack_of(t, request->class_id);
     if (stack->count > 0 || t->kept_bytes > KEPT_MAX / 2)
         return;
-    stack->class_id = wish->class_id;
-    stack->bytes = wish->bytes;
+    stack->class_id = request->class_id;
+    stack->bytes = request->bytes;
     while (stack->count < DRYI_PINNED_STACK_MAX / 2) {
         uint64_t address;
-        struct dryi_pinned_cell *cell = dryi_pinned_heap_take(p, wish, &address);
+        struct dryi_pinned_cell *cell = dryi_pinned_heap_take(p, request, &address);
         if (!cell)
             return;
         dryi_pinned_set_tag(cell, DRYI_PINNED_KEPT,
-                            wish->class_id << DRYI_PINNED_CLASS_SHIFT);
+                            request->class_id << DRYI_PINNED_CLASS_SHIFT);
         keep(t, stack, cell, address);
     }
 }

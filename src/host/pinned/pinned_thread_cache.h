@@ -60,7 +60,7 @@ void dryi_pinned_thread_cache_lock(struct dryi_pinned_thread_cache *t);
 /* Take a block of the class that is at hand, USED then; 0: none. Requires the thread cache. */
 uint64_t dryi_pinned_thread_cache_take(struct dry_pinned *p,
                                        struct dryi_pinned_thread_cache *t,
-                                       const struct dryi_pinned_wish *wish);
+                                       const struct dryi_pinned_request *request);
 /* Keep a used block; false: it must go to its heap. Requires thread cache, and not lock. */
 bool dryi_pinned_thread_cache_give(struct dry_pinned *p,
                                    struct dryi_pinned_thread_cache *t,
@@ -69,7 +69,7 @@ bool dryi_pinned_thread_cache_give(struct dry_pinned *p,
 /* Fetch a few more blocks of a small class, after a miss. Requires thread cache and lock. */
 void dryi_pinned_thread_cache_refill(struct dry_pinned *p,
                                      struct dryi_pinned_thread_cache *t,
-                                     const struct dryi_pinned_wish *wish);
+                                     const struct dryi_pinned_request *request);
 /* Empty those of all threads. Requires that neither a thread cache nor the lock is held. */
 void dryi_pinned_thread_caches_flush(struct dry_pinned *p);
 /* Bring its sums into the statistics; NULL is ignored. Requires thread cache and lock. */
