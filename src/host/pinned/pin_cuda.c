@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -70,6 +71,7 @@ limit_text(const struct pin_cuda *p, uint64_t bytes)
 static enum dry_status
 fail_register(const struct pin_cuda *p, uint64_t bytes, int result, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(result != DRYI_CUDA_SUCCESS);
     char what[112];
     const char *limit = result == DRYI_CUDA_HOST_ALREADY_REGISTERED
                             ? ", somebody unmapped registered memory"
@@ -168,6 +170,7 @@ unregister_range(struct pin_cuda *p, uint64_t address)
 static void
 cuda_give(void *self, const struct dryi_pin_range *range)
 {
+    DRYI_ASSERT_SLOW(range->bytes > 0 && range->handle);
     struct pin_cuda *p = self;
     if (unregister_range(p, range->address)) {
         dry_pages_destroy(range->handle);

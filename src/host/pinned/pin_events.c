@@ -35,6 +35,7 @@ dryi_pin_events_init(struct dryi_pin_events *events, struct dryi_cuda_context *c
 static struct dryi_pin_event *
 slot_of(const struct dryi_pin_events *events, uint64_t number)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     DRYI_ASSERT(number >= 1 && number <= events->slot_count);
     return &events->slots[number - 1];
 }
@@ -43,6 +44,7 @@ slot_of(const struct dryi_pin_events *events, uint64_t number)
 static size_t
 take_unused(struct dryi_pin_events *events)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     size_t number = events->unused_slot;
     if (number) {
         events->unused_slot = slot_of(events, number)->next;
@@ -59,6 +61,8 @@ take_unused(struct dryi_pin_events *events)
 static size_t
 take_free(struct dryi_pin_events *events, size_t context)
 {
+    DRYI_ASSERT_SLOW(context < events->context_count);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     size_t number = events->contexts[context].free_slot;
     if (number)
         events->contexts[context].free_slot = slot_of(events, number)->next;
@@ -69,6 +73,7 @@ static void
 put_free(struct dryi_pin_events *events, size_t number)
 {
     struct dryi_pin_event *slot = slot_of(events, number);
+    DRYI_ASSERT_SLOW(slot->event && slot->context < events->context_count);
     slot->next = events->contexts[slot->context].free_slot;
     events->contexts[slot->context].free_slot = number;
 }
@@ -77,6 +82,7 @@ put_free(struct dryi_pin_events *events, size_t number)
 static size_t
 find_context(struct dryi_pin_events *events, void *handle)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     size_t i = 0;
     while (i < events->context_count && events->contexts[i].handle != handle)
         i++;
@@ -141,6 +147,7 @@ discard(struct dryi_pin_events *events, size_t number, void *event)
 {
     struct dryi_cuda_context *c = events->context;
     dryi_lock_take(&events->lock);
+    DRYI_ASSERT_SLOW(slot_of(events, number)->event == event);
     slot_of(events, number)->event = NULL;
     slot_of(events, number)->next = events->unused_slot;
     events->unused_slot = number;
@@ -195,6 +202,7 @@ find_other(struct dryi_pin_events *events, int device)
 static bool
 keep_other(struct dryi_pin_events *events, int device, void *handle)
 {
+    DRYI_ASSERT_SLOW(device != events->context->device);
     dryi_lock_take(&events->lock);
     size_t i = 0;
     while (i < events->other_count && events->others[i].device != device)
@@ -313,6 +321,7 @@ dryi_pin_events_is_done(struct dryi_pin_events *events, uint64_t event)
         return -1;
     dryi_lock_take(&events->lock);
     const struct dryi_pin_event slot = *slot_of(events, event);
+    DRYI_ASSERT_SLOW(slot.event);
     void *handle = events->contexts[slot.context].handle;
     dryi_lock_give(&events->lock);
     struct dryi_cuda_stay stay = dryi_cuda_enter_other(c, handle);

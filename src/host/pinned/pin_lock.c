@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -44,6 +45,7 @@ fail_limit(const struct pin_lock *p, uint64_t bytes, struct dry_error *err)
 static enum dry_status
 fail_lock(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(os_errno > 0);
     bool is_limit =
         (os_errno == ENOMEM || os_errno == EPERM) && lock_limit(p) != UINT64_MAX;
     enum dry_status status =
@@ -92,6 +94,7 @@ lock_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
 static void
 lock_give(void *self, const struct dryi_pin_range *range)
 {
+    DRYI_ASSERT_SLOW(range->bytes > 0 && range->handle);
     struct pin_lock *p = self;
     const struct dryi_kernel *k = &p->source.kernel;
     struct dry_pages_info info;

@@ -11,6 +11,7 @@
 #include <drystone/pinned.h>
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -55,6 +56,7 @@ dryi_pin_source_finish(struct dryi_pin_source *source)
 struct dryi_facts
 dryi_pin_source_facts(const struct dryi_pin_source *source)
 {
+    DRYI_ASSERT_SLOW(source->root);
     return (struct dryi_facts){.kernel = &source->kernel, .root = source->root};
 }
 
@@ -71,6 +73,7 @@ enum dry_status
 dryi_pin_source_take(const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
                      struct dry_pages **pages, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(bytes > 0 && node >= DRY_PINNED_NO_NODE);
     struct dry_pages_options o = source->pages;
     o.memory = &source->memory;
     o.root = source->root;
@@ -120,6 +123,7 @@ room_of_machine(const struct dryi_facts *facts, int32_t node)
 static uint64_t
 free_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
 {
+    DRYI_ASSERT_SLOW(page_bytes > 0);
     struct dryi_pool_facts p, of_node;
     if (!dryi_facts_pool(facts, page_bytes, DRYI_ALL_NODES, &p))
         return 0;

@@ -124,11 +124,12 @@ dry_pinned_destroy(struct dry_pinned *pinned)
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-/* Take a block from the heaps; 0: a miss. Requires the thread cache, which may be NULL. */
+/* Take a block from the heaps; 0: a miss. The thread cache may be NULL. */
 static uint64_t
 take_from_heap(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                const struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     uint64_t address = 0;
     dryi_lock_take(&p->lock);
     dryi_pinned_thread_cache_fold(p, t);
@@ -194,11 +195,12 @@ is_used(const struct dryi_pinned_cell *cell)
     return cell && dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_USED;
 }
 
-/* Free a block to its heap, or let it wait for its streams. Requires the lock. */
+/* Free a block to its heap, or let it wait for its streams. */
 static void
 free_to_heap(struct dry_pinned *p, struct dryi_pinned_arena *a,
              struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     if (dryi_pinned_tag(cell) & DRYI_PINNED_HAS_USES) {
         dryi_pinned_use_free(p, dryi_pinned_id(a, cell));
     } else {
@@ -213,6 +215,7 @@ free_to_heap(struct dry_pinned *p, struct dryi_pinned_arena *a,
 static void
 after_frees(struct dry_pinned *p)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     dryi_pinned_events_record(p, false);
     if (p->streams.frees >= FREES_A_POLL)
         (void)dryi_pinned_events_poll(p, POLL_BUDGET);
@@ -222,11 +225,12 @@ after_frees(struct dry_pinned *p)
         dryi_pinned_shed(p);
 }
 
-/* Free the slow way. Requires the thread cache, which may be NULL; unlocks it. */
+/* Free the slow way, and unlock the thread cache, which may be NULL. */
 static enum dry_status
 free_slowly(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
             struct dryi_pinned_arena *a, struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     dryi_lock_take(&p->lock);
     dryi_pinned_thread_cache_fold(p, t);
     if (t)

@@ -55,6 +55,7 @@ dryi_pinned_arenas_finish(struct dry_pinned *p, bool is_child)
 static struct dryi_pinned_leaf *
 leaf_at(const struct dry_pinned *p, uint64_t square)
 {
+    DRYI_ASSERT_SLOW(square >> DRYI_PINNED_LEAF_SHIFT < DRYI_PINNED_LEAVES);
     return atomic_load_explicit(&p->leaves[square >> DRYI_PINNED_LEAF_SHIFT],
                                 memory_order_acquire);
 }
@@ -101,6 +102,8 @@ dryi_pinned_find(const struct dry_pinned *p, uint64_t address,
 static enum dry_status
 make_leaves(struct dry_pinned *p, uint64_t first, uint64_t last)
 {
+    DRYI_ASSERT_SLOW(first <= last);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     for (uint64_t i = first >> DRYI_PINNED_LEAF_SHIFT;
          i <= last >> DRYI_PINNED_LEAF_SHIFT; i++) {
         if (atomic_load_explicit(&p->leaves[i], memory_order_relaxed))
@@ -120,6 +123,7 @@ set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
     uint64_t begin = a->range.address, end = begin + a->range.bytes;
     uint64_t first = begin >> DRYI_PINNED_SQUARE_SHIFT;
     uint64_t last = (end - 1) >> DRYI_PINNED_SQUARE_SHIFT;
+    DRYI_ASSERT_SLOW(leaf_at(p, first) && leaf_at(p, last));
     struct dryi_pinned_arena *to = is_added ? a : NULL;
     if (begin % DRYI_PINNED_SQUARE != 0) {
         struct dryi_pinned_square *s = square_in(leaf_at(p, first), first);
@@ -141,6 +145,7 @@ set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
 static uint32_t
 find_rows(const struct dry_pinned *p, uint32_t count)
 {
+    DRYI_ASSERT_SLOW(count > 0);
     uint32_t run = 0;
     for (uint32_t i = 0; i < DRYI_PINNED_ROWS_MAX; i++) {
         run = i >= p->row_capacity || !p->rows[i].arena ? run + 1 : 0;
@@ -153,6 +158,7 @@ find_rows(const struct dry_pinned *p, uint32_t count)
 static enum dry_status
 take_rows(struct dry_pinned *p, struct dryi_pinned_arena *a)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint32_t first = find_rows(p, a->row_count);
     if (first == DRYI_PINNED_ROWS_MAX)
         return DRY_ERR_NO_SPACE;
@@ -174,6 +180,7 @@ static enum dry_status
 make_arena(struct dry_pinned *p, const struct dryi_pin_range *range, uint32_t heap,
            struct dryi_pinned_arena **arena)
 {
+    DRYI_ASSERT_SLOW(heap < DRYI_PINNED_HEAP_COUNT);
     unsigned shift = p->heaps[heap].granule_shift;
     uint64_t count = range->bytes >> shift;
     if (p->heaps[heap].is_buddy && count)
@@ -205,10 +212,12 @@ make_arena(struct dry_pinned *p, const struct dryi_pin_range *range, uint32_t he
 static void
 count_pinned(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     int64_t bytes = (int64_t)a->range.bytes, sign = is_added ? 1 : -1;
     dryi_pinned_stat_add(&p->stats.allocations, sign);
     dryi_pinned_stat_add(&p->stats.allocated_bytes, sign * bytes);
     p->heaps[a->heap].pinned_bytes += (uint64_t)(sign * bytes);
+    DRYI_ASSERT_SLOW(p->stats.allocated_bytes.current >= 0);
     uint64_t sum = (uint64_t)p->stats.allocated_bytes.current;
     atomic_store_explicit(&p->pinned_bytes, sum, memory_order_relaxed);
     uint64_t slack = sum / 256 > DRYI_MIB ? sum / 256 : DRYI_MIB;
@@ -219,6 +228,8 @@ enum dry_status
 dryi_pinned_arena_add(struct dry_pinned *p, const struct dryi_pin_range *range,
                       uint32_t heap)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->pinner.lock));
     struct dryi_pinned_arena *a = NULL;
     enum dry_status status = make_arena(p, range, heap, &a);
     if (status != DRY_OK)
@@ -248,6 +259,9 @@ void
 dryi_pinned_arena_remove(struct dry_pinned *p, struct dryi_pinned_arena *a,
                          struct dryi_pin_range *range)
 {
+    DRYI_ASSERT_SLOW(p->arenas[a->index] == a &&
+                     dryi_pinned_arena_of(p, a->first_id) == a);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     *range = a->range;
     dryi_pinned_heap_remove(p, a);
     set_squares(p, a, false);

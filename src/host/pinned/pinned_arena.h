@@ -47,7 +47,10 @@ struct dryi_pinned_leaf {
 enum dry_status dryi_pinned_arenas_init(struct dry_pinned *p, struct dry_error *err);
 /* Free all arenas; give their ranges back to the pin, unless this is a child. */
 void dryi_pinned_arenas_finish(struct dry_pinned *p, bool is_child);
-/* Make an arena of the heap out of a range; if that fails, the range is still the caller's. */
+/*
+ * Make an arena of the heap out of a range; if that fails, the range is still the caller's.
+ * Requires the inbox too: what is pinned is compared with the budget.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_arena_add(struct dry_pinned *p,
                                                        const struct dryi_pin_range *range,
                                                        uint32_t heap);

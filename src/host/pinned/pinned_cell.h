@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/assert.h"
+
 #define DRYI_PINNED_NONE UINT32_MAX /* no cell, no use, no stream */
 
 enum dryi_pinned_state {
@@ -64,6 +66,7 @@ dryi_pinned_set_tag(struct dryi_pinned_cell *cell, enum dryi_pinned_state state,
 static inline void
 dryi_pinned_mark_used(struct dryi_pinned_cell *cell, uint32_t class_id, uint32_t waste)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) != DRYI_PINNED_USED);
     cell->waste = waste;
     cell->first_use = DRYI_PINNED_NONE;
     dryi_pinned_set_tag(cell, DRYI_PINNED_USED, class_id << DRYI_PINNED_CLASS_SHIFT);

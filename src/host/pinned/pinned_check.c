@@ -2,6 +2,7 @@
 
 /* Every invariant of pinned_state.h, by a walk over all cells. */
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "host/pinned/pinned_arena.h"
@@ -241,6 +242,7 @@ check_sums(const struct dry_pinned *p, const struct sums *sums, struct dry_error
 static enum dry_status
 check_all(const struct dry_pinned *p, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct sums sums = {0};
     enum dry_status status = DRY_OK;
     for (uint32_t i = 0; status == DRY_OK && i < p->arena_count; i++)

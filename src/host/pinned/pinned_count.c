@@ -9,6 +9,8 @@
 
 #include <time.h>
 
+#include "base/assert.h"
+
 void
 dryi_pinned_stat_add(struct dry_stat *stat, int64_t change)
 {
@@ -24,6 +26,8 @@ dryi_pinned_stat_add(struct dry_stat *stat, int64_t change)
 void
 dryi_pinned_count_alloc(struct dry_pinned *p, uint64_t bytes, uint64_t requested)
 {
+    DRYI_ASSERT_SLOW(requested <= bytes);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     dryi_pinned_stat_add(&p->stats.active_requests, 1);
     dryi_pinned_stat_add(&p->stats.active_bytes, (int64_t)bytes);
     dryi_pinned_stat_add(&p->stats.requested_bytes, (int64_t)requested);
@@ -34,6 +38,8 @@ dryi_pinned_count_alloc(struct dry_pinned *p, uint64_t bytes, uint64_t requested
 void
 dryi_pinned_count_free(struct dry_pinned *p, uint64_t bytes, uint64_t requested)
 {
+    DRYI_ASSERT_SLOW(requested <= bytes);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     dryi_pinned_stat_add(&p->stats.active_requests, -1);
     dryi_pinned_stat_add(&p->stats.active_bytes, -(int64_t)bytes);
     dryi_pinned_stat_add(&p->stats.requested_bytes, -(int64_t)requested);

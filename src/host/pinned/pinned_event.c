@@ -59,6 +59,7 @@ dryi_pinned_streams_finish(struct dry_pinned *p, bool is_child)
 static uint32_t
 find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     struct dryi_map *map = is_graph ? &s->by_graph : &s->by_handle;
     const uint32_t *known = dryi_map_find(map, handle);
@@ -99,6 +100,7 @@ drop_use(struct dry_pinned *p, uint32_t use)
     struct dryi_pinned_streams *s = &p->streams;
     uint32_t at = s->uses[use].stream;
     struct dryi_pinned_stream *stream = &s->list[at];
+    DRYI_ASSERT_SLOW(stream->use_count > 0);
     s->uses[use].next = s->unused;
     s->unused = use;
     if (--stream->use_count > 0)
@@ -113,6 +115,7 @@ drop_use(struct dry_pinned *p, uint32_t use)
 static bool
 make_use(struct dry_pinned *p, uint32_t *use)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     if (s->unused != NONE) {
         *use = s->unused;
@@ -129,6 +132,7 @@ make_use(struct dry_pinned *p, uint32_t *use)
 enum dry_status
 dryi_pinned_use_add(struct dry_pinned *p, uint32_t block, uint64_t handle, bool is_graph)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
     uint32_t use;
@@ -163,6 +167,7 @@ free_block(struct dry_pinned *p, uint32_t block)
     struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, block);
     struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
     uint64_t bytes = dryi_pinned_block_bytes(a, cell);
+    DRYI_ASSERT_SLOW(p->stats.pending_bytes >= (int64_t)bytes);
     p->stats.pending_bytes -= (int64_t)bytes;
     dryi_pinned_count_free(p, bytes, bytes - cell->waste);
     dryi_pinned_heap_give(p, a, cell);
@@ -172,6 +177,7 @@ free_block(struct dry_pinned *p, uint32_t block)
 static void
 end_uses(struct dry_pinned *p, uint32_t first)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     for (uint32_t use = first, next; use != NONE; use = next) {
         next = p->streams.uses[use].next;
         uint32_t block = p->streams.uses[use].block;
@@ -187,6 +193,8 @@ end_uses(struct dry_pinned *p, uint32_t first)
 static void
 end_batch(struct dry_pinned *p, struct dryi_pinned_stream *s)
 {
+    DRYI_ASSERT_SLOW(s->first_batch != NONE && p->streams.batch_count > 0);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint32_t first = s->first_batch;
     p->pin.event_return(p->pin.self, p->streams.uses[first].event);
     s->first_batch = p->streams.uses[first].next_batch;
@@ -213,6 +221,8 @@ static void
 push_waiting(struct dryi_pinned_streams *s, uint32_t at)
 {
     struct dryi_pinned_stream *stream = &s->list[at];
+    DRYI_ASSERT_SLOW(!stream->is_graph && stream->first_batch != NONE);
+    DRYI_ASSERT_SLOW((s->last_waiting == NONE) == (s->waiting_count == 0));
     if (stream->is_waiting)
         return;
     stream->is_waiting = true;
@@ -229,6 +239,7 @@ static uint32_t
 pop_waiting(struct dryi_pinned_streams *s)
 {
     uint32_t at = s->first_waiting;
+    DRYI_ASSERT_SLOW(s->waiting_count > 0 && s->list[at].is_waiting);
     s->list[at].is_waiting = false;
     s->first_waiting = s->list[at].next_waiting;
     if (s->first_waiting == NONE)
@@ -240,6 +251,7 @@ pop_waiting(struct dryi_pinned_streams *s)
 static uint32_t
 take_open(struct dryi_pinned_stream *s)
 {
+    DRYI_ASSERT_SLOW((s->open_first == NONE) == (s->open_count == 0));
     uint32_t first = s->open_first;
     s->open_first = s->open_last = NONE;
     s->open_count = 0;
@@ -256,6 +268,7 @@ reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last
        uint32_t count)
 {
     struct dryi_pinned_stream *stream = &s->list[at];
+    DRYI_ASSERT_SLOW(!stream->is_closing && stream->use_count >= count);
     s->uses[last].next = stream->open_first;
     stream->open_first = first;
     if (stream->open_last == NONE)
@@ -285,8 +298,10 @@ append_batch(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint64_
 static bool
 close_batch(struct dry_pinned *p, uint32_t at)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     struct dryi_pinned_stream *stream = &s->list[at];
+    DRYI_ASSERT_SLOW(!stream->is_closing && !stream->is_graph && stream->open_count > 0);
     uint32_t last = stream->open_last, count = stream->open_count;
     uint32_t first = take_open(stream);
     uint64_t handle = stream->handle, event = 0;
@@ -296,6 +311,8 @@ close_batch(struct dry_pinned *p, uint32_t at)
     bool is_recorded = p->pin.event_record(p->pin.self, handle, &event, NULL) == DRY_OK;
     dryi_lock_take(&p->lock);
     stream = &s->list[at];
+    DRYI_ASSERT_SLOW(stream->handle == handle && stream->use_count >= count);
+    DRYI_ASSERT_SLOW(stream->is_closing && stream->closing_first == first);
     stream->is_closing = false;
     stream->closing_first = NONE;
     if (is_recorded) {
@@ -313,6 +330,7 @@ close_batch(struct dry_pinned *p, uint32_t at)
 static void
 append_open(struct dry_pinned *p, uint32_t use)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint32_t at = p->streams.uses[use].stream;
     struct dryi_pinned_stream *s = &p->streams.list[at];
     p->streams.uses[use].next = NONE;
@@ -332,6 +350,8 @@ dryi_pinned_use_free(struct dry_pinned *p, uint32_t block)
     struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, block);
     struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
     uint32_t use = cell->first_use, over = NONE;
+    DRYI_ASSERT_SLOW(use != NONE);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     dryi_pinned_set_tag(cell, DRYI_PINNED_PENDING, 0);
     p->stats.pending_bytes += (int64_t)dryi_pinned_block_bytes(a, cell);
     cell->uses_left = 0;
@@ -367,6 +387,7 @@ close_stream(struct dry_pinned *p, uint32_t at, uint32_t least)
 void
 dryi_pinned_events_record(struct dry_pinned *p, bool all)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     uint32_t at = s->due, least = p->options.event_batch;
     s->due =
@@ -384,6 +405,8 @@ dryi_pinned_events_record(struct dry_pinned *p, bool all)
 static uint32_t
 poll_stream(struct dry_pinned *p, struct dryi_pinned_stream *s, uint32_t budget)
 {
+    DRYI_ASSERT_SLOW(s->first_batch == NONE || !s->is_graph);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint32_t asked = 0;
     while (asked < budget && s->use_count && s->first_batch != NONE && !s->is_lost) {
         asked++;
@@ -402,6 +425,7 @@ poll_stream(struct dry_pinned *p, struct dryi_pinned_stream *s, uint32_t budget)
 bool
 dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     s->frees = 0;
     for (uint32_t i = s->waiting_count; i && budget; i--) {
@@ -421,6 +445,7 @@ dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
 static struct dryi_pinned_stream *
 wait_until_recorded(struct dry_pinned *p, uint64_t handle)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     for (;;) {
         const uint32_t *at = dryi_map_find(&p->streams.by_handle, handle);
         struct dryi_pinned_stream *s = at ? &p->streams.list[*at] : NULL;
@@ -438,6 +463,7 @@ dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle)
     struct dryi_pinned_stream *s = wait_until_recorded(p, handle);
     if (!s)
         return;
+    DRYI_ASSERT_SLOW(s->handle == handle && !s->is_graph);
     s->is_lost = false;
     while (s->use_count && s->first_batch != NONE)
         end_batch(p, s);
@@ -448,10 +474,12 @@ dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle)
 void
 dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     const uint32_t *at = dryi_map_find(&p->streams.by_graph, handle);
     if (!at)
         return;
     struct dryi_pinned_stream *s = &p->streams.list[*at];
+    DRYI_ASSERT_SLOW(s->handle == handle && s->is_graph && !s->is_released);
     (void)dryi_map_take(&p->streams.by_graph, handle); /* the number may come again */
     s->is_released = true;
     end_uses(p, take_open(s));

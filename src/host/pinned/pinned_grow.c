@@ -66,6 +66,7 @@ dryi_pinned_room(struct dry_pinned *p)
 static uint64_t
 take_block(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint64_t address = 0;
     if (dryi_pinned_heap_take(p, request, &address))
         dryi_pinned_count_alloc(p, request->bytes, request->requested);
@@ -73,12 +74,13 @@ take_block(struct dry_pinned *p, const struct dryi_pinned_request *request)
 }
 
 /*
- * Is the range beyond the budget? It may be larger than was asked for. Requires the inbox,
+ * Is the range beyond the budget? It may be larger than was asked for. The inbox is kept
  * until the range counts.
  */
 static bool
 is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->pinner.lock));
     uint64_t budget = p->options.budget_bytes;
     return budget && (range->bytes > budget || pinned_now(p) > budget - range->bytes);
 }
@@ -88,6 +90,8 @@ static enum dry_status
 pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_request *request,
           uint64_t *address, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(bytes >= DRYI_PINNED_SQUARE);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     struct dryi_pin_range range;
     uint64_t begin = dryi_pinned_clock_us();
     enum dry_status status =
@@ -131,10 +135,11 @@ give_range(struct dry_pinned *p, const struct dryi_pin_range *range)
 
 /* --- giving back ---------------------------------------------------------------------------- */
 
-/* Find the largest idle arena, perhaps among the unwanted; NULL: none. Requires the lock. */
+/* Find the largest idle arena, perhaps among the unwanted; NULL: none. */
 static struct dryi_pinned_arena *
 find_idle(const struct dry_pinned *p, bool is_unwanted)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_arena *best = NULL;
     for (uint32_t i = 0; i < p->arena_count; i++) {
         struct dryi_pinned_arena *a = p->arenas[i];
@@ -165,6 +170,7 @@ dryi_pinned_shrink(struct dry_pinned *p, uint64_t bytes)
 bool
 dryi_pinned_has_too_much(const struct dry_pinned *p)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     return p->has_unwanted || p->idle_bytes > p->options.cached_max_bytes;
 }
 
@@ -210,6 +216,7 @@ run(void *self)
 {
     struct dry_pinned *p = self;
     struct dryi_pinned_pinner *pinner = &p->pinner;
+    DRYI_ASSERT_SLOW(pinner->piece_bytes >= DRYI_PINNED_SQUARE);
     while (!atomic_load_explicit(&pinner->is_cancelled, memory_order_relaxed)) {
         struct dryi_pin_range range;
         uint64_t pinned = pinned_now(p), begin = dryi_pinned_clock_us();
@@ -229,6 +236,7 @@ run(void *self)
 void
 dryi_pinned_adopt(struct dry_pinned *p)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_pinner *pinner = &p->pinner;
     dryi_lock_take(&pinner->lock);
     while (pinner->count > 0) {
@@ -238,13 +246,14 @@ dryi_pinned_adopt(struct dry_pinned *p)
         atomic_fetch_sub_explicit(&pinner->bytes, range->bytes, memory_order_relaxed);
         pinner->count--;
     }
+    DRYI_ASSERT_SLOW(pinner->count > 0 || pinner->bytes == 0);
     p->stats.num_host_alloc += pinner->time.count;
     dryi_pinned_time_join(&p->stats.host_alloc_time, &pinner->time);
     pinner->time = (struct dry_pinned_time){0};
     dryi_lock_give(&pinner->lock);
 }
 
-/* End the pinner. Requires grow. */
+/* End the pinner. Requires grow, but for the end of the cache. */
 static void
 stop_pinner(struct dry_pinned *p)
 {
@@ -258,11 +267,13 @@ stop_pinner(struct dry_pinned *p)
 
 /*
  * Make room in the inbox for all that the thread is to pin, for it calls no function of
- * `memory`. Requires that no thread runs.
+ * `memory`.
  */
 static bool
 make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
+    DRYI_ASSERT_SLOW(piece > 0 && !p->pinner.is_started);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     struct dryi_pinned_pinner *pinner = &p->pinner;
     uint64_t pinned = pinned_now(p), missing = target > pinned ? target - pinned : 0;
     uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX); /* of arenas */
@@ -276,10 +287,11 @@ make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
     return has_room;
 }
 
-/* Start the pinner; false: there is no thread to be had. Requires grow. */
+/* Start the pinner; false: there is no thread to be had. */
 static bool
 start_pinner(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     struct dryi_pinned_pinner *pinner = &p->pinner;
     if (pinner->is_started &&
         !atomic_load_explicit(&pinner->is_done, memory_order_acquire))
@@ -341,10 +353,11 @@ warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error 
     return DRY_OK;
 }
 
-/* Pin ahead, here or in the background. Requires grow. */
+/* Pin ahead, here or in the background. */
 static enum dry_status
 warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     uint64_t pinned = pinned_now(p), piece = piece_bytes(p);
     if (bytes <= pinned)
         return DRY_OK;
@@ -389,6 +402,7 @@ look_at_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
 static uint64_t
 look_again(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     dryi_pinned_enter(p);
     dryi_pinned_adopt(p);
     dryi_pinned_events_record(p, true);
@@ -403,10 +417,11 @@ look_again(struct dry_pinned *p, const struct dryi_pinned_request *request)
     return address;
 }
 
-/* Pin again the bytes that the last clear gave back: they are wanted again. Requires grow. */
+/* Pin again the bytes that the last clear gave back: they are wanted again. */
 static uint64_t
 come_back(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     uint64_t bytes = p->remembered_bytes, address;
     if (bytes == 0 || request->heap == DRYI_PINNED_SMALL)
         return 0;
@@ -419,11 +434,12 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_request *request)
     return address;
 }
 
-/* The bytes of the next arena. Requires grow. */
+/* The bytes of the next arena. */
 static uint64_t
 arena_bytes(struct dry_pinned *p, const struct dryi_pinned_request *request,
             uint64_t need)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     const struct dryi_pinned_heap *heap = &p->heaps[request->heap];
     dryi_lock_take(&p->lock);
     uint64_t pinned = heap->pinned_bytes;
@@ -447,10 +463,11 @@ idle_bytes(struct dry_pinned *p)
     return bytes;
 }
 
-/* Make room for `need`, if idle arenas can; the room then. Requires grow. */
+/* Make room for `need`, if idle arenas can; the room then. */
 static uint64_t
 make_room(struct dry_pinned *p, uint64_t need)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     uint64_t room = dryi_pinned_room(p);
     if (room >= need || dryi_add_saturating(room, idle_bytes(p)) < need)
         return room;
@@ -460,11 +477,13 @@ make_room(struct dry_pinned *p, uint64_t need)
     return dryi_pinned_room(p);
 }
 
-/* Pin at least `need`, better `want`, and take the request out of it. Requires grow. */
+/* Pin at least `need`, better `want`, and take the request out of it. */
 static enum dry_status
 pin_for(struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_t need,
         uint64_t want, uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(need <= want && need % DRYI_PINNED_SQUARE == 0);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     uint64_t room = make_room(p, need);
     if (room < need)
         return DRY_ERR_NO_SPACE;
@@ -483,6 +502,7 @@ pin_and_take(struct dry_pinned *p, const struct dryi_pinned_request *request,
              uint64_t *address)
 {
     bool is_buddy = p->heaps[request->heap].is_buddy;
+    DRYI_ASSERT_SLOW(!is_buddy || request->bytes <= p->options.block_bytes);
     uint64_t need = is_buddy ? p->options.block_bytes : round_square(request->bytes);
     uint64_t want = is_buddy ? need : arena_bytes(p, request, need);
     return pin_for(p, request, need, want, address);

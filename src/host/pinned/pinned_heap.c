@@ -40,6 +40,7 @@ bin_in(unsigned octave, uint32_t granules)
 uint32_t
 dryi_pinned_bin(const struct dryi_pinned_heap *heap, uint32_t granules)
 {
+    DRYI_ASSERT_SLOW(granules > 0);
     return heap->is_buddy ? dryi_log2_floor(granules)
                           : bin_in(octave_of(granules), granules);
 }
@@ -59,6 +60,7 @@ void
 dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
                          struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(bytes > 0 && bytes <= DRYI_PINNED_BYTES_MAX);
     uint32_t name = choose_heap(p, bytes), bin;
     const struct dryi_pinned_heap *heap = &p->heaps[name];
     unsigned shift = heap->granule_shift;
@@ -85,6 +87,8 @@ static void
 link_block(struct dry_pinned *p, struct dryi_pinned_arena *a,
            struct dryi_pinned_cell *cell, uint32_t size)
 {
+    DRYI_ASSERT_SLOW(size > 0 && size <= a->count - (uint32_t)(cell - a->cells));
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_heap *heap = &p->heaps[a->heap];
     uint32_t bin = dryi_pinned_bin(heap, size), id = dryi_pinned_id(a, cell);
     cell->size = size;
@@ -107,12 +111,16 @@ static void
 unlink_block(struct dry_pinned *p, struct dryi_pinned_heap *heap,
              struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint32_t bin = dryi_pinned_bin(heap, cell->size);
+    DRYI_ASSERT_SLOW(heap->words[bin / 64] >> bin % 64 & 1);
     if (cell->next != DRYI_PINNED_NONE)
         dryi_pinned_cell(p, cell->next)->previous = cell->previous;
     if (cell->previous != DRYI_PINNED_NONE) {
         dryi_pinned_cell(p, cell->previous)->next = cell->next;
     } else {
+        DRYI_ASSERT_SLOW(dryi_pinned_cell(p, heap->heads[bin]) == cell);
         heap->heads[bin] = cell->next;
         if (cell->next == DRYI_PINNED_NONE) {
             heap->words[bin / 64] &= ~(UINT64_C(1) << bin % 64);
@@ -146,6 +154,8 @@ struct dryi_pinned_cell *
 dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_request *request,
                       uint64_t *address)
 {
+    DRYI_ASSERT_SLOW(request->class_id >> DRYI_PINNED_HEAP_SHIFT == request->heap);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_heap *heap = &p->heaps[request->heap];
     uint32_t bin = request->class_id & ((1u << DRYI_PINNED_HEAP_SHIFT) - 1);
     uint32_t id = find_block(heap, bin);
@@ -183,6 +193,7 @@ is_free(const struct dryi_pinned_cell *cell)
 static void
 give_fit(struct dry_pinned *p, struct dryi_pinned_arena *a, struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(cell->size <= a->count - (uint32_t)(cell - a->cells));
     struct dryi_pinned_heap *heap = &p->heaps[a->heap];
     uint32_t size = cell->size;
     struct dryi_pinned_cell *behind = cell + size;
@@ -208,6 +219,7 @@ give_buddy(struct dry_pinned *p, struct dryi_pinned_arena *a,
            struct dryi_pinned_cell *cell)
 {
     uint32_t at = (uint32_t)(cell - a->cells), size = cell->size;
+    DRYI_ASSERT_SLOW(dryi_is_power_of_two(size) && at % size == 0);
     while (size < a->count) {
         struct dryi_pinned_cell *other = a->cells + (at ^ size);
         if (!is_free(other) || other->size != size)
@@ -223,6 +235,8 @@ void
 dryi_pinned_heap_give(struct dry_pinned *p, struct dryi_pinned_arena *a,
                       struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) >= DRYI_PINNED_USED);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     DRYI_ASSERT(a->used >= cell->size);
     a->used -= cell->size;
     if (a->used == 0) {
@@ -240,6 +254,7 @@ dryi_pinned_heap_give(struct dry_pinned *p, struct dryi_pinned_arena *a,
 void
 dryi_pinned_heap_add(struct dry_pinned *p, struct dryi_pinned_arena *a)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     p->idle_bytes += a->range.bytes;
     link_block(p, a, a->cells, a->count);
 }
@@ -247,6 +262,8 @@ dryi_pinned_heap_add(struct dry_pinned *p, struct dryi_pinned_arena *a)
 void
 dryi_pinned_heap_remove(struct dry_pinned *p, struct dryi_pinned_arena *a)
 {
+    DRYI_ASSERT_SLOW(p->idle_bytes >= a->range.bytes);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     DRYI_ASSERT(a->used == 0 && a->cells->size == a->count);
     p->idle_bytes -= a->range.bytes;
     unlink_block(p, &p->heaps[a->heap], a->cells);
@@ -255,6 +272,8 @@ dryi_pinned_heap_remove(struct dry_pinned *p, struct dryi_pinned_arena *a)
 uint64_t
 dryi_pinned_heap_largest(const struct dry_pinned *p, uint32_t name)
 {
+    DRYI_ASSERT_SLOW(name < DRYI_PINNED_HEAP_COUNT);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     const struct dryi_pinned_heap *heap = &p->heaps[name];
     if (heap->summary == 0)
         return 0;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/options.h"
@@ -80,6 +81,7 @@ dryi_pinned_options_take(const struct dry_pinned_options *from,
                          struct dry_pinned_options *options, struct dry_error *err)
 {
     dry_pinned_options_init(options);
+    DRYI_ASSERT_SLOW(!find_wrong(options));
     enum dry_status status = dryi_options_take(options, sizeof *options, from, err);
     if (status != DRY_OK)
         return status;
@@ -117,6 +119,7 @@ trim(const char *text, size_t length)
 static bool
 read_number(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
 {
+    DRYI_ASSERT_SLOW(unit > 0 && unit <= most);
     uint64_t number = 0, limit = most / unit;
     for (size_t i = 0; i < word.length; i++) {
         if (word.text[i] < '0' || word.text[i] > '9')
@@ -192,6 +195,7 @@ static const struct name {
 static bool
 set_field(struct dry_pinned_options *o, const struct name *n, struct word value)
 {
+    DRYI_ASSERT_SLOW(n->kind == KIND_BYTES || n->most <= UINT32_MAX);
     uint64_t number;
     bool on;
     char *at = (char *)o + n->offset;

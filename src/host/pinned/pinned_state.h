@@ -61,6 +61,7 @@
 
 #include <drystone/pinned.h>
 
+#include "base/assert.h"
 #include "host/pinned/pin.h"
 #include "host/pinned/pinned_cell.h"
 #include "host/pinned/pinned_stream.h"
@@ -161,21 +162,27 @@ struct dry_pinned {
     _Atomic int64_t slack_bytes;   /* how far a thread cache's sums may be behind */
 };
 
+/* Find the cell of an id. Requires the lock: the rows may move. */
 static inline struct dryi_pinned_cell *
 dryi_pinned_cell(const struct dry_pinned *p, uint32_t id)
 {
+    DRYI_ASSERT_SLOW(id >> DRYI_PINNED_ROW_SHIFT < p->row_capacity);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     return &p->rows[id >> DRYI_PINNED_ROW_SHIFT].cells[id & (DRYI_PINNED_ROW_CELLS - 1)];
 }
 
 static inline struct dryi_pinned_arena *
 dryi_pinned_arena_of(const struct dry_pinned *p, uint32_t id)
 {
+    DRYI_ASSERT_SLOW(id >> DRYI_PINNED_ROW_SHIFT < p->row_capacity);
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     return p->rows[id >> DRYI_PINNED_ROW_SHIFT].arena;
 }
 
 static inline uint32_t
 dryi_pinned_id(const struct dryi_pinned_arena *a, const struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(cell >= a->cells && cell < a->cells + a->count);
     return a->first_id + (uint32_t)(cell - a->cells);
 }
 
@@ -190,6 +197,7 @@ static inline uint64_t
 dryi_pinned_block_address(const struct dryi_pinned_arena *a,
                           const struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(cell >= a->cells && cell < a->cells + a->count);
     return a->range.address + ((uint64_t)(cell - a->cells) << a->granule_shift);
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "host/pinned/pinned_arena.h"
 #include "host/pinned/pinned_grow.h"
@@ -41,6 +42,7 @@ bytes_of_uses(const struct dry_pinned *p, uint32_t first)
 static void
 add_waiting(const struct dry_pinned *p, struct dry_pinned_stats *stats)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     for (uint32_t i = 0; i < p->streams.count; i++) {
         const struct dryi_pinned_stream *s = &p->streams.list[i];
         if (s->use_count == 0)
@@ -249,6 +251,7 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
     dryi_lock_give(&pinned->lock);
     uint64_t pinned_bytes = (uint64_t)s.allocated_bytes.current;
     uint64_t active = (uint64_t)s.active_bytes.current;
+    DRYI_ASSERT_SLOW(pinned_bytes >= active + (uint64_t)s.thread_cache_bytes);
     uint64_t need = pinned->heaps[request.heap].is_buddy
                         ? pinned->options.block_bytes
                         : dryi_round_up(request.bytes, DRYI_PINNED_SQUARE);

@@ -72,6 +72,7 @@ dryi_pinned_thread_cache_try_lock(struct dry_pinned *p)
         return NULL;
     uintptr_t self = dryi_thread_self();
     uint32_t first = (uint32_t)dryi_spread(self, 6);
+    DRYI_ASSERT_SLOW(first < DRYI_PINNED_THREAD_CACHES);
     struct dryi_pinned_thread_cache *t = &p->thread_caches[first];
     if (atomic_load_explicit(&t->owner, memory_order_relaxed) != self)
         t = claim(p->thread_caches, first, self);
@@ -83,6 +84,7 @@ dryi_pinned_thread_cache_try_lock(struct dry_pinned *p)
 void
 dryi_pinned_thread_cache_unlock(struct dryi_pinned_thread_cache *t)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     atomic_store_explicit(&t->is_taken, 0, memory_order_release);
 }
 
@@ -96,6 +98,7 @@ dryi_pinned_thread_cache_lock(struct dryi_pinned_thread_cache *t)
 static void
 fold(struct dry_stat *stat, struct dryi_pinned_delta *delta)
 {
+    DRYI_ASSERT_SLOW(delta->most >= delta->now && delta->most >= 0);
     if (stat->current + delta->most > stat->peak)
         stat->peak = stat->current + delta->most;
     stat->current += delta->now;
@@ -107,6 +110,8 @@ fold(struct dry_stat *stat, struct dryi_pinned_delta *delta)
 void
 dryi_pinned_thread_cache_fold(struct dry_pinned *p, struct dryi_pinned_thread_cache *t)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     if (!t)
         return;
     int64_t most = p->stats.active_bytes.current + t->bytes.most;
@@ -121,6 +126,7 @@ dryi_pinned_thread_cache_fold(struct dry_pinned *p, struct dryi_pinned_thread_ca
 static inline void
 fold_if_far(struct dry_pinned *p, struct dryi_pinned_thread_cache *t, int64_t bytes)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     int64_t slack = atomic_load_explicit(&p->slack_bytes, memory_order_relaxed) + bytes;
     if (t->bytes.now <= slack && t->bytes.now >= -slack)
         return;
@@ -156,11 +162,13 @@ stack_of(struct dryi_pinned_thread_cache *t, uint32_t class_id)
     return &t->stacks[(class_id ^ class_id >> 6) % DRYI_PINNED_STACKS];
 }
 
-/* Give a stack's oldest blocks to their heap; `left` remain. Requires thread cache, lock. */
+/* Give a stack's oldest blocks to their heap; `left` remain. */
 static void
 flush_stack(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
             struct dryi_pinned_stack *stack, uint32_t left)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     if (stack->count <= left)
         return;
     uint32_t gone = stack->count - left;
@@ -173,6 +181,7 @@ flush_stack(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
         stack->entries[i] = stack->entries[gone + i];
     stack->count = left;
     t->kept_bytes -= (int64_t)(gone * stack->bytes);
+    DRYI_ASSERT_SLOW(t->kept_bytes >= 0);
 }
 
 static void
@@ -181,6 +190,7 @@ flush(struct dry_pinned *p, struct dryi_pinned_thread_cache *t)
     dryi_pinned_thread_cache_fold(p, t);
     for (uint32_t i = 0; t->kept_bytes && i < DRYI_PINNED_STACKS; i++)
         flush_stack(p, t, &t->stacks[i], 0);
+    DRYI_ASSERT_SLOW(t->kept_bytes == 0);
 }
 
 void
@@ -211,6 +221,7 @@ dryi_pinned_lock_all(struct dry_pinned *p)
 void
 dryi_pinned_unlock_all(struct dry_pinned *p)
 {
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     dryi_lock_give(&p->lock);
     for (uint32_t i = 0; p->thread_caches && i < DRYI_PINNED_THREAD_CACHES; i++)
         dryi_pinned_thread_cache_unlock(&p->thread_caches[i]);
@@ -222,12 +233,15 @@ uint64_t
 dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                               const struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     if (!t->stacks)
         return 0;
     struct dryi_pinned_stack *stack = stack_of(t, request->class_id);
     if (stack->class_id != request->class_id || stack->count == 0)
         return 0;
     const struct dryi_pinned_entry *e = &stack->entries[--stack->count];
+    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(e->cell)) == DRYI_PINNED_KEPT);
+    DRYI_ASSERT_SLOW(stack->bytes == request->bytes);
     t->kept_bytes -= (int64_t)request->bytes;
     dryi_pinned_mark_used(e->cell, request->class_id,
                           (uint32_t)(request->bytes - request->requested));
@@ -238,11 +252,12 @@ dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_ca
     return e->address;
 }
 
-/* Make room for one block more in a stack of the class. Requires thread cache, not lock. */
+/* Make room for one block more in a stack of the class. Takes the lock. */
 static void
 make_room(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
           struct dryi_pinned_stack *stack, uint32_t class_id, uint64_t bytes)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     bool is_other = stack->class_id != class_id && stack->count > 0;
     bool is_over = t->kept_bytes + (int64_t)bytes > KEPT_MAX && t->kept_bytes > 0;
     if (is_other || is_over || stack->count == DRYI_PINNED_STACK_MAX) {
@@ -261,6 +276,8 @@ static void
 keep(struct dryi_pinned_thread_cache *t, struct dryi_pinned_stack *stack,
      struct dryi_pinned_cell *cell, uint64_t address)
 {
+    DRYI_ASSERT_SLOW(stack->count < DRYI_PINNED_STACK_MAX);
+    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_KEPT);
     stack->entries[stack->count++] = (struct dryi_pinned_entry){cell, address};
     t->kept_bytes += (int64_t)stack->bytes;
 }
@@ -270,6 +287,7 @@ dryi_pinned_thread_cache_give(struct dry_pinned *p, struct dryi_pinned_thread_ca
                               const struct dryi_pinned_arena *a,
                               struct dryi_pinned_cell *cell)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     uint64_t bytes = dryi_pinned_block_bytes(a, cell);
     if (!t->stacks || bytes > p->options.keep_max_bytes)
         return false;
@@ -295,6 +313,8 @@ void
 dryi_pinned_thread_cache_refill(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                                 const struct dryi_pinned_request *request)
 {
+    DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
+    DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     if (!t->stacks && p->options.cached_max_bytes == UINT64_MAX)
         t->stacks = dryi_memory_zalloc(&p->memory, DRYI_PINNED_STACKS, sizeof *t->stacks);
     if (!t->stacks || request->bytes > REFILL_BYTES)

@@ -55,6 +55,14 @@ void dryi_pinned_thread_caches_finish(struct dry_pinned *p);
 /* Lock the thread's own; NULL: somebody else has it just now, or there are none. */
 struct dryi_pinned_thread_cache *dryi_pinned_thread_cache_try_lock(struct dry_pinned *p);
 void dryi_pinned_thread_cache_unlock(struct dryi_pinned_thread_cache *t);
+
+/* For assertions: has anybody locked it? True of NULL, where there are none. */
+static inline bool
+dryi_pinned_thread_cache_is_locked(const struct dryi_pinned_thread_cache *t)
+{
+    return !t || atomic_load_explicit(&t->is_taken, memory_order_relaxed) != 0;
+}
+
 /* Wait for a thread cache: it is held for a microsecond. */
 void dryi_pinned_thread_cache_lock(struct dryi_pinned_thread_cache *t);
 /* Take a block of the class that is at hand, USED then; 0: none. Requires the thread cache. */

@@ -984,7 +984,7 @@ every_refused_request_for_memory_is_survived(void **state)
         failing_memory_finish(&fm);
         if (!fm.failed)
             break;
-        survived += status == DRY_OK; /* thread_caches can do without */
+        survived += status == DRY_OK; /* thread caches can do without */
         assert_true(status == DRY_OK || status == DRY_ERR_MEMORY);
     }
     assert_true(n > 15 && survived <= 1);
