@@ -890,6 +890,11 @@ MUTANTS = {
         "granules = (granules + step) & ~step;",
         "granules = granules & ~step;",
         "test_pinned", "rounding_is_a_32nd_at_most"),
+    "pinned_giant_waste": (
+        "pinned_heap.c",
+        "waste <= UINT32_MAX ? bytes",
+        "waste <= DRYI_PINNED_BYTES_MAX ? bytes",
+        "test_pinned", "the_rounding_of_a_giant_fits_its_cell"),
     "pinned_clear_gives_used": (
         "pinned_grow.c",
         "if (a->used == 0 && (!is_unwanted",

@@ -77,8 +77,10 @@ dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
     request->granules = granules;
     request->class_id = name << DRYI_PINNED_HEAP_SHIFT | bin;
     request->heap = name;
-    request->requested = bytes;
     request->bytes = (uint64_t)granules << shift;
+    /* A cell has 32 bits for the rounding; that of a request above 256 GiB may need more. */
+    uint64_t waste = request->bytes - bytes;
+    request->requested = waste <= UINT32_MAX ? bytes : request->bytes - UINT32_MAX;
 }
 
 /* --- lists ---------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@
 #define DRYI_PINNED_HEAP_SHIFT 10 /* a class: the bin, and the heap above it */
 
 struct dryi_pinned_request {
-    uint64_t requested, bytes; /* asked; rounded */
+    uint64_t requested, bytes; /* asked, or 4 GiB below bytes if that is more; rounded */
     uint32_t granules;
     uint32_t class_id; /* heap and bin */
     uint32_t heap;

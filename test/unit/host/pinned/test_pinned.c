@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "host/pinned/pinned.h"
+#include "host/pinned/pinned_heap.h"
 #include "host/pinned/pinned_state.h"
 
 #define NO_STREAM DRY_PINNED_NO_STREAM
@@ -173,6 +174,23 @@ rounding_is_a_32nd_at_most(void **state)
         uint64_t block = dry_pinned_round_size(f.pinned, bytes);
         assert_true(block >= bytes && block < bytes + 4096 + bytes / 32);
         assert_int_equal(dry_pinned_round_size(f.pinned, block), block);
+    }
+    end(&f);
+}
+
+/* What is counted when a giant is handed out is what its cell says when it is freed. */
+static void
+the_rounding_of_a_giant_fits_its_cell(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    begin(&f);
+    for (uint64_t bytes = 1; bytes < DRYI_PINNED_BYTES_MAX; bytes += 1 + bytes / 7) {
+        struct dryi_pinned_request r;
+        dryi_pinned_request_init(f.pinned, bytes, &r);
+        assert_true(r.requested >= bytes && r.bytes - r.requested <= UINT32_MAX);
+        assert_true(r.requested == bytes || r.bytes - bytes > UINT32_MAX);
     }
     end(&f);
 }
@@ -1321,6 +1339,7 @@ main(void)
         cmocka_unit_test(of_many_the_wrong_ones_alone_are_refused),
         cmocka_unit_test(nothing_is_a_block_of_nothing),
         cmocka_unit_test(rounding_is_a_32nd_at_most),
+        cmocka_unit_test(the_rounding_of_a_giant_fits_its_cell),
         cmocka_unit_test(walk_visits_all_that_is_pinned),
         cmocka_unit_test(blocks_of_two_ranges_are_never_joined),
         cmocka_unit_test(fragmentation_is_bounded),
