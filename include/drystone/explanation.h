@@ -269,7 +269,7 @@ struct dry_explanation_view {
 
     enum dry_trust trust;
     const struct dry_replay_check *check; /* not `possible` for a simulation's record */
-    uint64_t ghost_bytes;   /* alive then, and allocated before the recording */
+    uint64_t carried_over_bytes; /* alive then, and allocated before the recording */
     uint64_t covered_bytes; /* Alive then, and the stack of the allocation is known. */
     uint32_t unmatched_frees;
     uint32_t time_reversals;

@@ -16,8 +16,8 @@
  * events. Moment 0 is the beginning of the window; moment event_count is after the last
  * event. Moment event_count + 1, `dump_moment`, is the state of the segments at the end
  * of the file, which are listed a little later than the last event. A life is the moments
- * begin <= m < end. A ghost is an allocation that was alive before the window. An
- * allocation is in use until it is freed, and pending until its bytes are reusable.
+ * begin <= m < end. A carried-over allocation was alive before the window. An allocation
+ * is in use until it is freed, and pending until its bytes are reusable.
  *
  * The record wins: addresses and lives are those of the events, sizes at the end are
  * those of the file's segments. In between, the size of a block is the one that the
@@ -64,7 +64,7 @@ struct dry_allocation {
     uint32_t stack; /* of the trace; DRY_NONE */
     uint32_t flags; /* DRY_ALLOCATION_… */
 };
-#define DRY_ALLOCATION_GHOST 1u         /* alive before the window */
+#define DRY_ALLOCATION_CARRIED_OVER 1u  /* alive before the window */
 #define DRY_ALLOCATION_STACK_OF_FREE 2u /* `stack` is the free's: no other is known */
 #define DRY_ALLOCATION_SIZE_GUESSED 4u  /* `size` is the rounded request, unconfirmed */
 /* The allocation's end is not in the record, but must have happened. */
@@ -103,8 +103,8 @@ struct dry_timeline_view {
     uint32_t event_count; /* of the device */
     uint32_t dump_moment; /* event_count + 1 */
 
-    /* Allocations born in the window come first, in order of birth; then the ghosts. */
-    uint32_t allocation_count, ghost_count; /* allocation_count includes the ghosts */
+    /* Allocations born in the window, in order of birth; then those carried over. */
+    uint32_t allocation_count, carried_over_count; /* the first counts both */
     const struct dry_allocation *allocations;
     /* For each event, the allocation it begins or ends; DRY_NONE for other events. */
     const uint32_t *event_allocation;
@@ -252,8 +252,9 @@ struct dry_drawing {
 /*
  * Draw the stack of live allocations at sampled columns of `axis`, in the order
  * `stacking`; the result is *drawing. Allocations smaller than `min_bytes` (a pixel's
- * worth) are summed up. O(ghosts + columns log + cells drawn): allocations that no column
- * shows cost nothing. Errors: ARGUMENT, as for dry_timeline_curve(); MEMORY.
+ * worth) are summed up. O(carried-over allocations + columns log + cells drawn):
+ * allocations that no column shows cost nothing. Errors: ARGUMENT, as for
+ * dry_timeline_curve(); MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create(
     const struct dry_timeline *timeline, const struct dry_axis *axis,

@@ -341,27 +341,27 @@ dryi_machine_do(struct dryi_machine *m, size_t op)
 
 /* --- beginnings --------------------------------------------------------------------------- */
 
-/* Ghosts whose free was asked before the window wait for a stream of their own. */
+/* A carried-over allocation whose free was asked before the window waits for a stream. */
 enum dry_status
 dryi_machine_begin_pending_frees(struct dryi_machine *m)
 {
     const struct dryi_program *p = m->program;
     enum dry_status status = DRY_OK;
-    for (uint32_t g = 0; g < p->ghost_count && status == DRY_OK; g++) {
-        if (p->ghosts[g].pending_stream == NO_STREAM)
+    for (uint32_t i = 0; i < p->carried_count && status == DRY_OK; i++) {
+        if (p->carried[i].pending_stream == NO_STREAM)
             continue;
-        uint64_t stream = dryi_program_stream(p, p->ghosts[g].pending_stream);
-        status = record_stream(m, g, stream);
+        uint64_t stream = dryi_program_stream(p, p->carried[i].pending_stream);
+        status = record_stream(m, i, stream);
         if (status == DRY_OK)
-            status = free_request(m, g);
+            status = free_request(m, i);
     }
     return status;
 }
 
 enum dry_status
-dryi_machine_place_ghost(struct dryi_machine *m, uint32_t ghost)
+dryi_machine_place_carried(struct dryi_machine *m, uint32_t request)
 {
-    return alloc_request(m, ghost, &m->handles[ghost]);
+    return alloc_request(m, request, &m->handles[request]);
 }
 
 enum dry_status

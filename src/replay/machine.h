@@ -21,7 +21,7 @@ struct dryi_machine;
 struct dryi_listener {
     void (*begin)(void *self, const struct dryi_machine *machine);
     void (*event)(void *self, const struct dryi_place_event *event);
-    /* After an operation that went well; NO_OP: after a ghost was placed. */
+    /* After an operation that went well; NO_OP: a carried-over allocation was placed. */
     enum dry_status (*after)(void *self, size_t op);
     /* After the machine's request for which there was no memory; or NULL. */
     void (*refused)(void *self);
@@ -71,11 +71,11 @@ DRY_CHECK_RESULT enum dry_status dryi_machine_init(
 void dryi_machine_finish(struct dryi_machine *machine);
 
 /*
- * Begin on an empty device: place the ghosts one after the other, then ask for the frees
- * that were asked before the window.
+ * Begin on an empty device: place the carried-over allocations one after the other, then
+ * ask for the frees that were asked before the window.
  */
-DRY_CHECK_RESULT enum dry_status dryi_machine_place_ghost(struct dryi_machine *machine,
-                                                          uint32_t ghost);
+DRY_CHECK_RESULT enum dry_status dryi_machine_place_carried(struct dryi_machine *machine,
+                                                            uint32_t request);
 DRY_CHECK_RESULT enum dry_status dryi_machine_begin_pending_frees(
     struct dryi_machine *machine);
 /* Begin from the layout the window began with. TORCH alone. */

@@ -2,9 +2,9 @@
 
 /*
  * The idea stands in origin.h. Segments are walked backwards from the final layout, pages
- * of expandable ones as ranges (ranges.h); ghosts then find their segment by bisection.
- * Cost: O(n log n) in segments, segment events and ghosts, and one walk over the
- * requests.
+ * of expandable ones as ranges (ranges.h); carried-over allocations then find their
+ * segment by bisection. Cost: O(n log n) in segments, segment events and carried-over
+ * allocations, and one walk over the requests.
  */
 #include "replay/origin.h"
 
@@ -32,8 +32,9 @@ struct find {
     const uint64_t *addr, *size;
     struct dryi_map made;      /* segments of cudaMalloc taken inside the window */
     struct dryi_ranges mapped; /* of expandable segments */
-    uint64_t *ghost_ends; /* by ghost: where the next block or the segment's end is */
-    uint32_t *ghost_segments;
+    /* By carried-over allocation: where the next block or the segment's end is. */
+    uint64_t *carried_ends;
+    uint32_t *carried_segments;
     bool failed;
 };
 
@@ -158,7 +159,7 @@ find_pools_of_ranges(struct find *f)
 {
     const struct dryi_program *p = f->p;
     for (uint32_t r = 0; r < p->request_count; r++) {
-        if (r >= p->ghost_count && f->action[p->alloc_events[r]] != DRY_ACTION_ALLOC)
+        if (r >= p->carried_count && f->action[p->alloc_events[r]] != DRY_ACTION_ALLOC)
             continue;
         struct range *range = dryi_ranges_at(&f->mapped, dryi_program_addr(p, r));
         if (range && range->kind == RANGE_UNKNOWN)
@@ -232,7 +233,7 @@ static void
 find_reservations(struct find *f)
 {
     const struct dryi_program *p = f->p;
-    size_t r = p->ghost_count;
+    size_t r = p->carried_count;
     for (size_t i = 0; i < p->segment_event_count; i++) {
         uint32_t e = p->segment_events[i];
         if (f->action[e] != DRY_ACTION_SEGMENT_MAP)
@@ -269,31 +270,31 @@ find_segments(struct find *f)
     find_reservations(f);
 }
 
-/* --- sizes of ghosts ---------------------------------------------------------------------- */
+/* --- sizes of carried-over allocations ---------------------------------------------------- */
 
-/* Every ghost lies in one segment; what follows it bounds it. */
+/* Every carried-over allocation lies in one segment; what follows it bounds it. */
 static void
-bound_ghosts(struct find *f)
+bound_carried(struct find *f)
 {
     const struct dryi_origin *o = f->o;
     const struct dryi_program *p = f->p;
     size_t s = 0;
-    for (size_t g = 0; g < p->ghost_count; g++) {
-        uint64_t addr = p->ghosts[g].addr;
+    for (size_t i = 0; i < p->carried_count; i++) {
+        uint64_t addr = p->carried[i].addr;
         while (s < o->segment_count &&
                addr - o->segments[s].segment.addr >= o->segments[s].segment.size &&
                addr >= o->segments[s].segment.addr)
             s++;
         if (s == o->segment_count || addr < o->segments[s].segment.addr) {
-            contradict(f, p->ghosts[g].free_event,
+            contradict(f, p->carried[i].free_event,
                        "a block older than the window lies in no segment");
             return;
         }
         uint64_t end = o->segments[s].segment.addr + o->segments[s].segment.size;
-        if (g + 1 < p->ghost_count && p->ghosts[g + 1].addr < end)
-            end = p->ghosts[g + 1].addr;
-        f->ghost_ends[g] = end;
-        f->ghost_segments[g] = (uint32_t)s;
+        if (i + 1 < p->carried_count && p->carried[i + 1].addr < end)
+            end = p->carried[i + 1].addr;
+        f->carried_ends[i] = end;
+        f->carried_segments[i] = (uint32_t)s;
     }
 }
 
@@ -302,9 +303,10 @@ bound_ghosts(struct find *f)
  * most.
  */
 static uint64_t
-unsplit_rest_max(const struct find *f, size_t ghost, uint64_t rounded)
+unsplit_rest_max(const struct find *f, size_t carried, uint64_t rounded)
 {
-    const struct dryi_segment_info *s = &f->o->segments[f->ghost_segments[ghost]].segment;
+    const struct dryi_segment_info *s =
+        &f->o->segments[f->carried_segments[carried]].segment;
     if (!s->is_large || f->conf->expandable_segments)
         return 0;
     if (rounded >= f->conf->max_split_size)
@@ -314,28 +316,28 @@ unsplit_rest_max(const struct find *f, size_t ghost, uint64_t rounded)
 
 /* Sizes that the neighbours alone decide; returns how many are still open. */
 static size_t
-size_ghosts_by_room(struct find *f)
+size_carried_by_room(struct find *f)
 {
     size_t open_count = 0;
-    for (size_t i = 0; i < f->p->ghost_count; i++) {
-        struct ghost *g = &f->p->ghosts[i];
-        uint64_t room = f->ghost_ends[i] - g->addr;
+    for (size_t i = 0; i < f->p->carried_count; i++) {
+        struct carried *c = &f->p->carried[i];
+        uint64_t room = f->carried_ends[i] - c->addr;
         uint64_t rounded =
-            g->block_size ? g->block_size : dryi_torch_round_size(f->conf, g->requested);
-        if (rounded > room || g->requested > rounded) {
-            contradict(f, g->free_event,
+            c->block_size ? c->block_size : dryi_torch_round_size(f->conf, c->requested);
+        if (rounded > room || c->requested > rounded) {
+            contradict(f, c->free_event,
                        "a block older than the window does not fit where it was");
             return 0;
         }
-        if (g->block_size)
+        if (c->block_size)
             continue;
         uint64_t rest = room - rounded;
         uint64_t rest_max = unsplit_rest_max(f, i, rounded);
         if (rest <= rest_max) {
-            g->block_size = room;
-            g->is_inferred = rest > 0;
+            c->block_size = room;
+            c->is_inferred = rest > 0;
         } else if (rest_max == 0) {
-            g->block_size = rounded;
+            c->block_size = rounded;
         } else {
             open_count++;
         }
@@ -343,49 +345,49 @@ size_ghosts_by_room(struct find *f)
     return open_count;
 }
 
-/* The last ghost at or below an address. */
+/* The last carried-over allocation at or below an address. */
 static uint32_t
-ghost_below(const struct dryi_program *p, uint64_t addr)
+carried_below(const struct dryi_program *p, uint64_t addr)
 {
-    size_t i = dryi_count_up_to(p->ghosts, p->ghost_count, sizeof *p->ghosts,
-                                offsetof(struct ghost, addr), addr);
+    size_t i = dryi_count_up_to(p->carried, p->carried_count, sizeof *p->carried,
+                                offsetof(struct carried, addr), addr);
     return i ? (uint32_t)(i - 1) : NO_EVENT;
 }
 
-/* The first address handed out behind a ghost is where its block ends. */
+/* The first address handed out behind a carried-over block is where it ends. */
 static bool
-size_ghost_by_address(struct find *f, uint64_t addr, uint32_t event)
+size_carried_by_address(struct find *f, uint64_t addr, uint32_t event)
 {
-    uint32_t index = ghost_below(f->p, addr);
-    if (index == NO_EVENT || addr >= f->ghost_ends[index])
+    uint32_t index = carried_below(f->p, addr);
+    if (index == NO_EVENT || addr >= f->carried_ends[index])
         return false;
-    struct ghost *g = &f->p->ghosts[index];
-    if (g->block_size || g->free_event < event)
+    struct carried *c = &f->p->carried[index];
+    if (c->block_size || c->free_event < event)
         return false;
-    uint64_t rounded = dryi_torch_round_size(f->conf, g->requested);
-    uint64_t size = addr - g->addr;
+    uint64_t rounded = dryi_torch_round_size(f->conf, c->requested);
+    uint64_t size = addr - c->addr;
     if (size < rounded || size - rounded > UNSPLIT_REST_MAX)
         size = rounded;
-    g->block_size = size;
-    g->is_inferred = size > rounded;
+    c->block_size = size;
+    c->is_inferred = size > rounded;
     return true;
 }
 
 static void
-size_ghosts(struct find *f)
+size_carried(struct find *f)
 {
     struct dryi_program *p = f->p;
-    size_t open_count = size_ghosts_by_room(f);
+    size_t open_count = size_carried_by_room(f);
     for (size_t i = 0; i < p->op_count && open_count > 0; i++) {
         if (p->kinds[i] == OP_ALLOC)
-            open_count -=
-                size_ghost_by_address(f, dryi_program_addr(p, p->args[i]), p->events[i]);
+            open_count -= size_carried_by_address(f, dryi_program_addr(p, p->args[i]),
+                                                  p->events[i]);
     }
-    for (size_t i = 0; i < p->ghost_count; i++) {
-        struct ghost *g = &p->ghosts[i];
-        if (!g->block_size)
-            g->block_size = dryi_torch_round_size(f->conf, g->requested);
-        f->o->sizes_inferred += g->is_inferred;
+    for (size_t i = 0; i < p->carried_count; i++) {
+        struct carried *c = &p->carried[i];
+        if (!c->block_size)
+            c->block_size = dryi_torch_round_size(f->conf, c->requested);
+        f->o->sizes_inferred += c->is_inferred;
     }
 }
 
@@ -407,7 +409,7 @@ add_block(struct find *f, uint64_t addr, uint64_t size, uint32_t request)
     o->blocks[o->block_count] = (struct dryi_block_info){
         .addr = addr,
         .size = size,
-        .requested = is_used ? f->p->ghosts[request].requested : 0,
+        .requested = is_used ? f->p->carried[request].requested : 0,
         .allocated = is_used,
         .mapped = true,
     };
@@ -419,16 +421,16 @@ fill_segments(struct find *f)
 {
     struct dryi_origin *o = f->o;
     const struct dryi_program *p = f->p;
-    uint32_t g = 0;
+    uint32_t i = 0;
     for (size_t s = 0; s < o->segment_count && !f->failed; s++) {
         uint64_t at = o->segments[s].segment.addr;
         uint64_t end = at + o->segments[s].segment.size;
         size_t first = o->block_count;
-        for (; g < p->ghost_count && p->ghosts[g].addr < end; g++) {
-            if (p->ghosts[g].addr > at)
-                add_block(f, at, p->ghosts[g].addr - at, DRYI_NO_BLOCK);
-            add_block(f, p->ghosts[g].addr, p->ghosts[g].block_size, g);
-            at = p->ghosts[g].addr + p->ghosts[g].block_size;
+        for (; i < p->carried_count && p->carried[i].addr < end; i++) {
+            if (p->carried[i].addr > at)
+                add_block(f, at, p->carried[i].addr - at, DRYI_NO_BLOCK);
+            add_block(f, p->carried[i].addr, p->carried[i].block_size, i);
+            at = p->carried[i].addr + p->carried[i].block_size;
         }
         if (at < end)
             add_block(f, at, end - at, DRYI_NO_BLOCK);
@@ -496,7 +498,7 @@ check_addresses(struct find *f)
             spans[count++] = (struct range){.addr = f->addr[e], .size = f->size[e]};
     }
     count = join_spans(spans, count);
-    for (size_t r = p->ghost_count; r < p->request_count; r++) {
+    for (size_t r = p->carried_count; r < p->request_count; r++) {
         uint32_t event = p->alloc_events[r];
         if (f->action[event] == DRY_ACTION_ALLOC &&
             !lies_in_spans(spans, count, f->addr[event])) {
@@ -516,10 +518,11 @@ find_init(struct find *f)
     f->size = p->size;
     dryi_map_init(&f->made, &p->memory);
     dryi_ranges_init(&f->mapped, &p->memory);
-    f->ghost_ends = dryi_memory_zalloc(&p->memory, p->ghost_count + 1, sizeof(uint64_t));
-    f->ghost_segments =
-        dryi_memory_zalloc(&p->memory, p->ghost_count + 1, sizeof(uint32_t));
-    return f->ghost_ends && f->ghost_segments;
+    f->carried_ends =
+        dryi_memory_zalloc(&p->memory, p->carried_count + 1, sizeof(uint64_t));
+    f->carried_segments =
+        dryi_memory_zalloc(&p->memory, p->carried_count + 1, sizeof(uint32_t));
+    return f->carried_ends && f->carried_segments;
 }
 
 static void
@@ -528,8 +531,9 @@ find_finish(struct find *f)
     const struct dryi_program *p = f->p;
     dryi_map_finish(&f->made);
     dryi_ranges_finish(&f->mapped);
-    dryi_memory_free(&p->memory, f->ghost_ends, p->ghost_count + 1, sizeof(uint64_t));
-    dryi_memory_free(&p->memory, f->ghost_segments, p->ghost_count + 1, sizeof(uint32_t));
+    dryi_memory_free(&p->memory, f->carried_ends, p->carried_count + 1, sizeof(uint64_t));
+    dryi_memory_free(&p->memory, f->carried_segments, p->carried_count + 1,
+                     sizeof(uint32_t));
 }
 
 static void
@@ -539,9 +543,9 @@ find_origin(struct find *f)
     if (!f->failed && !f->p->inconsistency)
         check_addresses(f);
     if (!f->failed && !f->p->inconsistency)
-        bound_ghosts(f);
+        bound_carried(f);
     if (!f->failed && !f->p->inconsistency)
-        size_ghosts(f);
+        size_carried(f);
     if (!f->failed && !f->p->inconsistency)
         fill_segments(f);
 }

@@ -6,13 +6,13 @@
  * The layout at the beginning of the window, rebuilt from the one at its end.
  *
  * Segments: those at the end, less what the window took from the device, plus what it
- * gave back. Blocks: the ghosts of the program; everything between them was free, because
- * free neighbours are always merged. Sizes that no rule can tell are inferred, and
- * counted. A ghost of the large pool may hold up to 1 MiB more than its request, if
- * splitting that off was not worth it. If less than that is left behind the ghost, it
- * holds all of it, because a free block of the large pool is larger than 1 MiB. Otherwise
- * the first address handed out behind the ghost tells, because an allocation takes the
- * front of a free block.
+ * gave back. Blocks: the carried-over allocations of the program; everything between them
+ * was free, because free neighbours are always merged. Sizes that no rule can tell are
+ * inferred, and counted. A carried-over allocation of the large pool may hold up to 1 MiB
+ * more than its request, if splitting that off was not worth it. If less than that is
+ * left behind the allocation, it holds all of it, because a free block of the large pool
+ * is larger than 1 MiB. Otherwise the first address handed out behind it tells, because
+ * an allocation takes the front of a free block.
  */
 
 #include "replay/program.h"
@@ -22,15 +22,15 @@ struct dryi_origin {
     struct dryi_torch_restored *segments; /* by address; blocks point into `blocks` */
     size_t segment_count, segment_capacity;
     struct dryi_block_info *blocks;
-    uint32_t *block_requests; /* parallel: the ghost in it, or DRYI_NO_BLOCK */
+    uint32_t *block_requests; /* parallel: the carried-over request, or DRYI_NO_BLOCK */
     size_t block_count, block_capacity, request_capacity;
     uint64_t reserved; /* bytes of the segments */
     size_t sizes_inferred;
 };
 
 /*
- * Finds the sizes of the program's ghosts, too. A record that contradicts itself sets
- * program->inconsistency and gives an empty layout.
+ * Finds the sizes of the program's carried-over allocations, too. A record that
+ * contradicts itself sets program->inconsistency and gives an empty layout.
  */
 DRY_CHECK_RESULT enum dry_status dryi_origin_init(struct dryi_origin *origin,
                                                   struct dryi_program *program,

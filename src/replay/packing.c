@@ -10,9 +10,9 @@
 #include "base/memory.h"
 
 static bool
-ghost_lives(const struct dryi_program *p, uint32_t ghost)
+carried_lives(const struct dryi_program *p, uint32_t request)
 {
-    return p->ghosts[ghost].pending_stream == NO_STREAM;
+    return p->carried[request].pending_stream == NO_STREAM;
 }
 
 /* Is this the free of a request that failed? */
@@ -29,9 +29,9 @@ static void
 follow(const struct dryi_program *p, struct dryi_life *lives)
 {
     uint64_t end = p->op_count + 1;
-    for (uint32_t g = 0; g < p->ghost_count; g++) {
-        if (ghost_lives(p, g))
-            lives[g] = (struct dryi_life){.end = end, .size = p->sizes[g]};
+    for (uint32_t i = 0; i < p->carried_count; i++) {
+        if (carried_lives(p, i))
+            lives[i] = (struct dryi_life){.end = end, .size = p->sizes[i]};
     }
     for (size_t op = 0; op < p->op_count; op++) {
         uint32_t request = p->args[op];
@@ -138,8 +138,8 @@ uint64_t
 dryi_program_live_peak(const struct dryi_program *p)
 {
     uint64_t live = 0, peak = 0;
-    for (uint32_t g = 0; g < p->ghost_count; g++) {
-        if (ghost_lives(p, g) && !add(&live, &peak, p->sizes[g]))
+    for (uint32_t i = 0; i < p->carried_count; i++) {
+        if (carried_lives(p, i) && !add(&live, &peak, p->sizes[i]))
             return 0;
     }
     for (size_t op = 0; op < p->op_count; op++) {

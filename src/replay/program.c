@@ -3,7 +3,8 @@
 /*
  * The idea stands in program.h. One pass over the events pairs allocs with frees by a map
  * from address to request. The final layout adds the blocks that no event speaks of. Then
- * ghosts are sorted by address and numbered first. Cost: O(events + ghosts log ghosts).
+ * carried-over allocations are sorted by address and numbered first. Cost: O(events + c
+ * log c) for c carried-over allocations.
  */
 #include "replay/program.h"
 
@@ -38,12 +39,13 @@ static void
 on_live(struct dryi_build *b, uint32_t i)
 {
     uint32_t lane = dryi_build_lane(b, b->trace_lane[i], b->addr[i]);
-    struct ghost *ghost = dryi_build_add_ghost(b, b->addr[i], b->size[i], lane);
-    if (ghost)
-        b->failed |= !dryi_map_put(&b->live, b->addr[i], DRYI_GHOST_BIT | ghost->order);
+    struct carried *carried = dryi_build_add_carried(b, b->addr[i], b->size[i], lane);
+    if (carried)
+        b->failed |=
+            !dryi_map_put(&b->live, b->addr[i], DRYI_CARRIED_BIT | carried->order);
 }
 
-/* The request that lives at this event's address; a ghost is made if there is none. */
+/* The request that lives at this event's address; if none does, one is carried over. */
 static uint32_t
 find_request(struct dryi_build *b, uint32_t i)
 {
@@ -51,19 +53,20 @@ find_request(struct dryi_build *b, uint32_t i)
     if (known)
         return *known;
     uint32_t lane = dryi_build_lane(b, b->trace_lane[i], b->addr[i]);
-    struct ghost *ghost = dryi_build_add_ghost(b, b->addr[i], b->size[i], lane);
-    if (!ghost || !dryi_map_put(&b->live, b->addr[i], DRYI_GHOST_BIT | ghost->order)) {
+    struct carried *carried = dryi_build_add_carried(b, b->addr[i], b->size[i], lane);
+    if (!carried ||
+        !dryi_map_put(&b->live, b->addr[i], DRYI_CARRIED_BIT | carried->order)) {
         b->failed = true;
         return 0;
     }
-    return DRYI_GHOST_BIT | ghost->order;
+    return DRYI_CARRIED_BIT | carried->order;
 }
 
 static void
-note_ghost_free(struct dryi_build *b, uint32_t request, uint32_t i)
+note_carried_free(struct dryi_build *b, uint32_t request, uint32_t i)
 {
-    if (request & DRYI_GHOST_BIT)
-        b->p->ghosts[request & ~DRYI_GHOST_BIT].free_event = i;
+    if (request & DRYI_CARRIED_BIT)
+        b->p->carried[request & ~DRYI_CARRIED_BIT].free_event = i;
 }
 
 static void
@@ -87,7 +90,7 @@ on_free_requested(struct dryi_build *b, uint32_t i)
     uint32_t request = find_request(b, i);
     if (b->failed)
         return false;
-    note_ghost_free(b, request, i);
+    note_carried_free(b, request, i);
     bool completes = i + 1 < b->event_count &&
                      b->action[i + 1] == DRY_ACTION_FREE_COMPLETED &&
                      b->addr[i + 1] == b->addr[i];
@@ -119,7 +122,7 @@ on_free_completed(struct dryi_build *b, uint32_t i)
     uint32_t request = find_request(b, i);
     if (b->failed)
         return;
-    note_ghost_free(b, request, i);
+    note_carried_free(b, request, i);
     if (is_known) { /* free_requested was not recorded (skip_actions) */
         dryi_burst_end(b, i, false);
         dryi_build_emit(b, OP_FREE, request, i);
@@ -127,7 +130,7 @@ on_free_completed(struct dryi_build *b, uint32_t i)
         uint32_t stream = dryi_build_intern_stream(
             b, DRYI_PENDING_STREAM_VALUE(b->pending_stream_count));
         b->pending_stream_count++;
-        b->p->ghosts[request & ~DRYI_GHOST_BIT].pending_stream = stream;
+        b->p->carried[request & ~DRYI_CARRIED_BIT].pending_stream = stream;
         b->p->pending_count++;
         dryi_build_emit(b, OP_STREAM_DONE, stream, i);
     }
@@ -225,12 +228,12 @@ on_final_block(struct dryi_build *b, const struct dry_trace_segment *s,
         dryi_build_intern_lane(b, l->stream, (struct dryi_pool_id){l->pool_a, l->pool_b});
     /* Files without requested_size: the block's own will do. */
     uint64_t requested = block->requested_size ? block->requested_size : block->size;
-    struct ghost *ghost = dryi_build_add_ghost(b, block->address, requested, lane);
-    if (!ghost)
+    struct carried *carried = dryi_build_add_carried(b, block->address, requested, lane);
+    if (!carried)
         return;
-    ghost->block_size = block->size;
+    carried->block_size = block->size;
     if (is_pending) {
-        ghost->pending_stream = dryi_build_intern_stream(
+        carried->pending_stream = dryi_build_intern_stream(
             b, DRYI_PENDING_STREAM_VALUE(b->pending_stream_count));
         b->pending_stream_count++;
     }
@@ -265,7 +268,7 @@ free_the_vanished(struct dryi_build *b)
     }
     qsort(gone, count, sizeof *gone, compare_u32);
     for (size_t i = 0; i < count; i++) {
-        note_ghost_free(b, gone[i], b->event_count);
+        note_carried_free(b, gone[i], b->event_count);
         dryi_build_emit(b, OP_FREE, gone[i], b->event_count);
     }
     b->p->frees_inferred += count;
@@ -292,9 +295,9 @@ read_final_layout(struct dryi_build *b)
 }
 
 static int
-compare_ghosts(const void *a, const void *b)
+compare_carried(const void *a, const void *b)
 {
-    const struct ghost *x = a, *y = b;
+    const struct carried *x = a, *y = b;
     if (x->addr != y->addr)
         return x->addr > y->addr ? 1 : -1;
     return (x->order > y->order) - (x->order < y->order);
@@ -307,51 +310,51 @@ takes_request(uint8_t kind)
            kind == OP_OOM;
 }
 
-/* Make room for the ghosts in front of the requests of the window. */
+/* Make room for the carried-over allocations in front of the requests of the window. */
 static bool
 shift_requests(struct dryi_program *p)
 {
-    size_t g = p->ghost_count, n = p->request_count;
+    size_t c = p->carried_count, n = p->request_count;
     const struct dry_memory *m = &p->memory;
-    if (g + n > DRYI_REQUEST_COUNT_MAX || g + n == 0)
-        return g + n == 0;
-    if (!dryi_memory_grow(m, &p->sizes, &p->size_capacity, g + n, 8) ||
-        !dryi_memory_grow(m, &p->lanes, &p->lane_capacity, g + n, 4) ||
-        !dryi_memory_grow(m, &p->alloc_events, &p->alloc_event_capacity, g + n, 4))
+    if (c + n > DRYI_REQUEST_COUNT_MAX || c + n == 0)
+        return c + n == 0;
+    if (!dryi_memory_grow(m, &p->sizes, &p->size_capacity, c + n, 8) ||
+        !dryi_memory_grow(m, &p->lanes, &p->lane_capacity, c + n, 4) ||
+        !dryi_memory_grow(m, &p->alloc_events, &p->alloc_event_capacity, c + n, 4))
         return false;
-    memmove(p->sizes + g, p->sizes, n * sizeof *p->sizes);
-    memmove(p->lanes + g, p->lanes, n * sizeof *p->lanes);
-    memmove(p->alloc_events + g, p->alloc_events, n * sizeof *p->alloc_events);
-    for (size_t i = 0; i < g; i++) {
-        p->sizes[i] = p->ghosts[i].requested;
-        p->lanes[i] = p->ghosts[i].lane;
+    memmove(p->sizes + c, p->sizes, n * sizeof *p->sizes);
+    memmove(p->lanes + c, p->lanes, n * sizeof *p->lanes);
+    memmove(p->alloc_events + c, p->alloc_events, n * sizeof *p->alloc_events);
+    for (size_t i = 0; i < c; i++) {
+        p->sizes[i] = p->carried[i].requested;
+        p->lanes[i] = p->carried[i].lane;
         p->alloc_events[i] = NO_EVENT;
     }
-    p->request_count = g + n;
+    p->request_count = c + n;
     return true;
 }
 
-/* Ghosts come first, by address; everybody learns the new numbers. */
+/* Carried-over allocations come first, by address; everybody learns the new numbers. */
 static bool
 number_requests(struct dryi_program *p)
 {
-    size_t g = p->ghost_count;
-    uint32_t *rank = dryi_memory_zalloc(&p->memory, g + 1, sizeof *rank);
+    size_t c = p->carried_count;
+    uint32_t *rank = dryi_memory_zalloc(&p->memory, c + 1, sizeof *rank);
     if (!rank)
         return false;
-    if (p->has_addresses && g > 0)
-        qsort(p->ghosts, g, sizeof *p->ghosts, compare_ghosts);
-    for (size_t i = 0; i < g; i++)
-        rank[p->ghosts[i].order] = (uint32_t)i;
+    if (p->has_addresses && c > 0)
+        qsort(p->carried, c, sizeof *p->carried, compare_carried);
+    for (size_t i = 0; i < c; i++)
+        rank[p->carried[i].order] = (uint32_t)i;
     for (size_t i = 0; i < p->op_count; i++) {
         if (!takes_request(p->kinds[i]))
             continue;
-        if (p->args[i] & DRYI_GHOST_BIT)
-            p->args[i] = rank[p->args[i] & ~DRYI_GHOST_BIT];
+        if (p->args[i] & DRYI_CARRIED_BIT)
+            p->args[i] = rank[p->args[i] & ~DRYI_CARRIED_BIT];
         else
-            p->args[i] += (uint32_t)g;
+            p->args[i] += (uint32_t)c;
     }
-    dryi_memory_free(&p->memory, rank, g + 1, sizeof *rank);
+    dryi_memory_free(&p->memory, rank, c + 1, sizeof *rank);
     return shift_requests(p);
 }
 
@@ -454,7 +457,7 @@ dryi_program_finish(struct dryi_program *p)
     dryi_memory_free(m, p->lanes, p->lane_capacity, sizeof *p->lanes);
     dryi_memory_free(m, p->alloc_events, p->alloc_event_capacity,
                      sizeof *p->alloc_events);
-    dryi_memory_free(m, p->ghosts, p->ghost_capacity, sizeof *p->ghosts);
+    dryi_memory_free(m, p->carried, p->carried_capacity, sizeof *p->carried);
     dryi_intern_finish(&p->lane_table);
     dryi_intern_finish(&p->streams);
     dryi_memory_free(m, p->limits, p->limit_capacity, sizeof *p->limits);

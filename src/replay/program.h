@@ -5,9 +5,10 @@
 /*
  * The recorded program: what it asked for, free of what its allocator answered.
  *
- * A program is a list of operations on requests. The first `ghost_count` requests are the
- * ghosts: blocks that were alive before the window, in address order (or in the order of
- * the file if it has no addresses). The others follow in the order of their alloc events.
+ * A program is a list of operations on requests. The first `carried_count` requests are
+ * the carried-over allocations: blocks that were alive before the window, in address
+ * order (or in the order of the file if it has no addresses). The others follow in the
+ * order of their alloc events.
  *
  * A free that waited for other streams says in the record only how long it took. It becomes
  * three operations: a stream of its own is recorded on the block before the free, and that
@@ -59,7 +60,7 @@ struct lane {
 };
 
 /* A block alive before the window. */
-struct ghost {
+struct carried {
     uint64_t addr, requested;
     uint64_t block_size; /* 0: not known yet */
     uint32_t lane;
@@ -101,9 +102,9 @@ struct dryi_program {
     size_t size_capacity, lane_capacity, alloc_event_capacity;
     size_t request_count;
 
-    struct ghost *ghosts;
-    size_t ghost_capacity;
-    size_t ghost_count;
+    struct carried *carried;
+    size_t carried_capacity;
+    size_t carried_count;
 
     struct dryi_intern lane_table; /* struct lane */
     struct dryi_intern streams;    /* values of OP_STREAM and OP_STREAM_DONE */
@@ -128,7 +129,8 @@ struct dryi_program {
 
 /*
  * Build the program of one device. `conf` is the recorded one: it rounds the sizes of
- * ghosts. A record that contradicts itself is no failure: see `inconsistency`.
+ * carried-over allocations. A record that contradicts itself is no failure: see
+ * `inconsistency`.
  */
 DRY_CHECK_RESULT enum dry_status dryi_program_init(struct dryi_program *program,
                                                    const struct dry_trace *trace,
@@ -154,8 +156,8 @@ dryi_program_stream(const struct dryi_program *p, uint32_t stream)
 static inline uint64_t
 dryi_program_addr(const struct dryi_program *p, uint32_t request)
 {
-    if (request < p->ghost_count)
-        return p->ghosts[request].addr;
+    if (request < p->carried_count)
+        return p->carried[request].addr;
     return p->view->addr[p->device->first_event + p->alloc_events[request]];
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in program_build.h. Cost: O(1) an operation, request or ghost (arrays that
- * double); O(log segments) for the lane of an event that does not name its pool.
+ * The idea stands in program_build.h. Cost: O(1) an operation, request or carried-over
+ * allocation (arrays that double); O(log segments) for the lane of an event that does not
+ * name its pool.
  */
 #include "replay/program_build.h"
 
@@ -156,7 +157,7 @@ dryi_build_return_stream(struct dryi_build *b, uint32_t stream)
         b->failed = true;
 }
 
-/* --- requests and ghosts ------------------------------------------------------------------ */
+/* --- requests and carried-over allocations ------------------------------------------------ */
 
 uint32_t
 dryi_build_add_request(struct dryi_build *b, uint64_t size, uint32_t lane, uint32_t event)
@@ -177,27 +178,27 @@ dryi_build_add_request(struct dryi_build *b, uint64_t size, uint32_t lane, uint3
     return (uint32_t)p->request_count++;
 }
 
-struct ghost *
-dryi_build_add_ghost(struct dryi_build *b, uint64_t addr, uint64_t requested,
-                     uint32_t lane)
+struct carried *
+dryi_build_add_carried(struct dryi_build *b, uint64_t addr, uint64_t requested,
+                       uint32_t lane)
 {
     struct dryi_program *p = b->p;
-    if (p->ghost_count >= DRYI_REQUEST_COUNT_MAX ||
-        !dryi_memory_grow(&p->memory, &p->ghosts, &p->ghost_capacity, p->ghost_count + 1,
-                          sizeof *p->ghosts)) {
+    if (p->carried_count >= DRYI_REQUEST_COUNT_MAX ||
+        !dryi_memory_grow(&p->memory, &p->carried, &p->carried_capacity,
+                          p->carried_count + 1, sizeof *p->carried)) {
         b->failed = true;
         return NULL;
     }
-    struct ghost *ghost = &p->ghosts[p->ghost_count];
-    *ghost = (struct ghost){
+    struct carried *carried = &p->carried[p->carried_count];
+    *carried = (struct carried){
         .addr = addr,
         .requested = requested,
         .lane = lane,
         .free_event = NO_EVENT,
-        .order = (uint32_t)p->ghost_count++,
+        .order = (uint32_t)p->carried_count++,
         .pending_stream = NO_STREAM,
     };
-    return ghost;
+    return carried;
 }
 
 void

@@ -7,16 +7,16 @@
  * program.c (pairing of events) and program_burst.c (bursts of segment_free) share. Running
  * out of memory sets `failed`; the caller of all looks at it between events.
  *
- * Words: a request of a ghost has DRYI_GHOST_BIT until all ghosts are known. A pending
- * stream stands for whatever else used a block whose free waits. A stream is held while its
- * OP_STREAM_DONE waits for its place behind a burst.
+ * Words: a request of a carried-over allocation has DRYI_CARRIED_BIT until all of them
+ * are known. A pending stream stands for whatever else used a block whose free waits. A
+ * stream is held while its OP_STREAM_DONE waits for its place behind a burst.
  */
 
 #include "base/map.h"
 #include "replay/program.h"
 
-/* While building, ghosts are numbered apart: they are sorted when all are known. */
-#define DRYI_GHOST_BIT UINT32_C(0x80000000)
+/* Carried-over allocations are numbered apart until all are known, and sorted then. */
+#define DRYI_CARRIED_BIT UINT32_C(0x80000000)
 #define DRYI_REQUEST_COUNT_MAX UINT32_C(0x7fffffff)
 
 /* Values of the streams that stand for "whatever else used the block". */
@@ -79,9 +79,9 @@ void dryi_build_return_stream(struct dryi_build *b, uint32_t stream);
 /* Append a request of the window; its number among those. */
 uint32_t dryi_build_add_request(struct dryi_build *b, uint64_t size, uint32_t lane,
                                 uint32_t event);
-/* Append a ghost, never given back as yet; NULL if there is no memory. */
-struct ghost *dryi_build_add_ghost(struct dryi_build *b, uint64_t addr,
-                                   uint64_t requested, uint32_t lane);
+/* Append a carried-over allocation, not given back as yet; NULL: no memory. */
+struct carried *dryi_build_add_carried(struct dryi_build *b, uint64_t addr,
+                                       uint64_t requested, uint32_t lane);
 
 /* Hold a stream. */
 void dryi_build_hold_stream(struct dryi_build *b, uint32_t stream);

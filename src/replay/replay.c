@@ -187,7 +187,7 @@ find_obstacle(const struct dry_replay *r)
         return r->program.inconsistency;
     if (r->program.op_count == 0)
         return "the file holds no events to replay for this device";
-    if (r->program.request_count == r->program.ghost_count)
+    if (r->program.request_count == r->program.carried_count)
         return "nothing is allocated in the window: there is no address to compare";
     if (dryi_trace_is_foreign(r->trace))
         return "recorded by an allocator that does not place as PyTorch does";
@@ -281,7 +281,7 @@ complete_check(struct dry_replay *r)
     const struct dryi_program *p = &r->program;
     struct dry_replay_check *check = &r->check;
     check->event_count = r->device->event_count;
-    check->live_before = p->ghost_count;
+    check->live_before = p->carried_count;
     check->sizes_inferred = r->origin.sizes_inferred;
     check->frees_inferred = p->frees_inferred;
     check->empty_cache_count = p->empty_cache_count;

@@ -81,15 +81,15 @@ after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
 }
 
 static enum dry_status
-place_ghosts(const struct dry_replay *r, const struct attempt *a, struct dryi_machine *m,
-             struct dry_run *run)
+place_carried(const struct dry_replay *r, const struct attempt *a, struct dryi_machine *m,
+              struct dry_run *run)
 {
-    for (uint32_t g = 0; g < r->program.ghost_count; g++) {
-        enum dry_status status = dryi_machine_place_ghost(m, g);
+    for (uint32_t i = 0; i < r->program.carried_count; i++) {
+        enum dry_status status = dryi_machine_place_carried(m, i);
         if (status == DRY_OK && a->listener)
             status = a->listener->after(a->listener->self, NO_OP);
         if (status == DRY_ERR_NO_SPACE) {
-            dryi_run_note_oom(run, r->device->first_event, r->program.sizes[g]);
+            dryi_run_note_oom(run, r->device->first_event, r->program.sizes[i]);
             tell_refusal(a);
             return DRY_END;
         }
@@ -191,7 +191,7 @@ run_machine(const struct dry_replay *r, const struct attempt *a, struct dryi_mac
 {
     if (a->listener)
         a->listener->begin(a->listener->self, m);
-    enum dry_status status = place_ghosts(r, a, m, run);
+    enum dry_status status = place_carried(r, a, m, run);
     if (status == DRY_OK)
         status = run_ops(r, a, m, run);
     if (status == DRY_END)

@@ -58,10 +58,10 @@ hold_against(const struct dry_replay *r, const struct dryi_packed_program *packe
     const struct dryi_program *p = &r->program;
     if (run->reserved_peak_bytes <= capacity)
         return;
-    for (uint32_t g = 0; g < p->ghost_count; g++) {
-        if (packed->offsets[g] != DRYI_NOWHERE &&
-            packed->offsets[g] + p->sizes[g] > capacity)
-            dryi_run_note_oom(run, r->device->first_event, p->sizes[g]);
+    for (uint32_t i = 0; i < p->carried_count; i++) {
+        if (packed->offsets[i] != DRYI_NOWHERE &&
+            packed->offsets[i] + p->sizes[i] > capacity)
+            dryi_run_note_oom(run, r->device->first_event, p->sizes[i]);
     }
     for (size_t op = 0; op < p->op_count && !run->oom; op++) {
         uint32_t request = p->args[op];
@@ -121,9 +121,9 @@ static void
 count_lives(const struct dryi_program *p, const struct dryi_packed_program *packed,
             struct dry_stats *stats)
 {
-    for (uint32_t g = 0; g < p->ghost_count; g++) {
-        if (packed->offsets[g] != DRYI_NOWHERE)
-            count_life(stats, p->sizes[g], false);
+    for (uint32_t i = 0; i < p->carried_count; i++) {
+        if (packed->offsets[i] != DRYI_NOWHERE)
+            count_life(stats, p->sizes[i], false);
     }
     for (size_t op = 0; op < p->op_count; op++) {
         uint32_t request = p->args[op];
@@ -163,10 +163,10 @@ write_packed(const struct dry_replay *r, const struct dryi_packed_program *packe
     const struct dryi_program *p = &r->program;
     if (range > 0)
         dryi_decisions_segment(d, 0, range, 0);
-    for (uint32_t g = 0; g < p->ghost_count; g++) {
-        if (packed->offsets[g] != DRYI_NOWHERE)
-            dryi_decisions_alloc(d, g, 0, packed->offsets[g],
-                                 dryi_round_up(p->sizes[g], BLOCK_BYTES));
+    for (uint32_t i = 0; i < p->carried_count; i++) {
+        if (packed->offsets[i] != DRYI_NOWHERE)
+            dryi_decisions_alloc(d, i, 0, packed->offsets[i],
+                                 dryi_round_up(p->sizes[i], BLOCK_BYTES));
     }
     for (size_t op = 0; op < p->op_count; op++) {
         uint32_t request = p->args[op];

@@ -292,9 +292,10 @@ compare_block(const struct dry_state_block *b, const struct dryi_block_info *inf
         return "a block lies elsewhere";
     if (b->state != state_of(info))
         return "a block is in another state";
-    bool is_inferred = exactness == EXACT_ADDRESSES && b->allocation != DRY_NONE &&
-                       view->allocations[b->allocation].flags & DRY_ALLOCATION_GHOST &&
-                       view->allocations[b->allocation].end != DRY_MOMENT_NEVER;
+    bool is_inferred =
+        exactness == EXACT_ADDRESSES && b->allocation != DRY_NONE &&
+        view->allocations[b->allocation].flags & DRY_ALLOCATION_CARRIED_OVER &&
+        view->allocations[b->allocation].end != DRY_MOMENT_NEVER;
     if (b->size != info->size && !is_inferred)
         return "a block is of another size";
     return b->state != DRY_BLOCK_INACTIVE && b->requested != info->requested

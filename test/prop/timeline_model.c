@@ -65,22 +65,22 @@ timeline_model_finish(struct timeline_model *m)
 static const char *
 check_allocations(const struct dry_timeline_view *v)
 {
-    uint32_t window = v->allocation_count - v->ghost_count, guessed = 0;
+    uint32_t window = v->allocation_count - v->carried_over_count, guessed = 0;
     for (uint32_t i = 0; i < v->allocation_count; i++) {
         const struct dry_allocation *a = &v->allocations[i];
-        bool is_ghost = i >= window;
+        bool is_carried = i >= window;
         guessed += (a->flags & DRY_ALLOCATION_SIZE_GUESSED) != 0;
-        if (((a->flags & DRY_ALLOCATION_GHOST) != 0) != is_ghost)
-            return "ghosts are the last allocations";
-        if (is_ghost ? a->begin != 0 : a->begin == 0)
-            return "ghosts alone begin at moment 0";
-        if (!is_ghost && i > 0 && v->allocations[i - 1].begin >= a->begin)
+        if (((a->flags & DRY_ALLOCATION_CARRIED_OVER) != 0) != is_carried)
+            return "carried-over allocations are the last allocations";
+        if (is_carried ? a->begin != 0 : a->begin == 0)
+            return "carried-over allocations alone begin at moment 0";
+        if (!is_carried && i > 0 && v->allocations[i - 1].begin >= a->begin)
             return "L1: allocations in order of birth";
         if (a->begin > a->freed || a->freed > a->end || a->size == 0)
             return "L2: begin <= freed <= end, and some bytes";
         if (a->end != DRY_MOMENT_NEVER && a->end > v->dump_moment)
             return "lives end by the dump, or never";
-        if (!is_ghost &&
+        if (!is_carried &&
             (a->begin > v->event_count || v->event_allocation[a->begin - 1] != i))
             return "a birth is an event";
     }
@@ -90,13 +90,13 @@ check_allocations(const struct dry_timeline_view *v)
 static const char *
 check_segments(const struct dry_timeline_view *v)
 {
-    bool are_ghosts = false;
+    bool are_carried = false;
     for (uint32_t i = 0; i < v->segment_count; i++) {
         const struct dry_timeline_segment *s = &v->segments[i];
-        are_ghosts |= s->begin == 0;
-        if (are_ghosts && s->begin != 0)
+        are_carried |= s->begin == 0;
+        if (are_carried && s->begin != 0)
             return "segments older than the window are the last";
-        if (!are_ghosts && i > 0 && v->segments[i - 1].begin > s->begin)
+        if (!are_carried && i > 0 && v->segments[i - 1].begin > s->begin)
             return "L1: segments in order of their begin";
         if (s->begin > s->end || s->size == 0 || s->address + s->size < s->address)
             return "a segment has bytes and a life";
@@ -523,13 +523,13 @@ compare_cells(const void *a, const void *b)
     return (x->allocation > y->allocation) - (x->allocation < y->allocation);
 }
 
-/* Ghosts are older than all others. */
+/* Carried-over allocations are older than all others. */
 static uint64_t
 age_rank(const struct dry_timeline_view *v, uint32_t allocation)
 {
-    uint32_t window = v->allocation_count - v->ghost_count;
+    uint32_t window = v->allocation_count - v->carried_over_count;
     return allocation >= window ? allocation - window
-                                : (uint64_t)v->ghost_count + allocation;
+                                : (uint64_t)v->carried_over_count + allocation;
 }
 
 static const char *

@@ -17,7 +17,7 @@ static const char patterns[] =
     "<rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
     "<path d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\" stroke=\"#8a8a8a\" stroke-width=\".7\"/>"
     "</pattern>\n"
-    "<pattern id=\"ghost\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
+    "<pattern id=\"carried\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
     "<rect width=\"5\" height=\"5\" fill=\"#d4d4d4\"/>"
     "<circle cx=\"2.5\" cy=\"2.5\" r=\".9\" fill=\"#707070\"/></pattern>\n"
     "<pattern id=\"pending\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"

@@ -223,11 +223,11 @@ trust_of(const struct dry_explanation_view *v)
                      dry_trust_name(v->trust), "checked", v->check->possible, "exact",
                      v->check->exact, "reason",
                      v->check->possible ? json_null() : text_of(v->check->reason),
-                     "unmatched_frees", (json_int_t)v->unmatched_frees, "ghost_bytes",
-                     json_out_number(v->ghost_bytes), "covered_bytes",
-                     json_out_number(v->covered_bytes), "unexplained_bytes",
-                     json_out_number(v->unexplained_bytes), "time_reversals",
-                     (json_int_t)v->time_reversals);
+                     "unmatched_frees", (json_int_t)v->unmatched_frees,
+                     "carried_over_bytes", json_out_number(v->carried_over_bytes),
+                     "covered_bytes", json_out_number(v->covered_bytes),
+                     "unexplained_bytes", json_out_number(v->unexplained_bytes),
+                     "time_reversals", (json_int_t)v->time_reversals);
 }
 
 static json_t *

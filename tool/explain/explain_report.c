@@ -418,7 +418,7 @@ print_trust(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     const struct dry_replay_check *c = v->check;
-    char ghosts[TERM_NUMBER_BYTES], text[500];
+    char carried[TERM_NUMBER_BYTES], text[500];
     uint64_t active = dry_owners_total(v->owners);
     size_t used = 0;
     char releases[120] = "";
@@ -436,7 +436,7 @@ print_trust(const struct explain_printer *p)
              v->unmatched_frees,
              v->unmatched_frees == 1 ? " without its" : "s without their",
              active ? 100.0 * (double)v->covered_bytes / (double)active : 100.0,
-             term_format_bytes(v->ghost_bytes, ghosts),
+             term_format_bytes(v->carried_over_bytes, carried),
              v->time_reversals ? "; times go backwards" : "");
     char safe[500];
     term_make_printable(safe, sizeof safe, text, strlen(text));

@@ -77,7 +77,7 @@ write_row(const struct export_job *job, struct writer *w,
         put_point(w, &point);
     }
     writer_format(w, ",%s,%d,%d,%d", export_fate(view, a),
-                  (a->flags & DRY_ALLOCATION_GHOST) != 0,
+                  (a->flags & DRY_ALLOCATION_CARRIED_OVER) != 0,
                   (a->flags & DRY_ALLOCATION_SIZE_GUESSED) != 0,
                   (a->flags & DRY_ALLOCATION_STACK_OF_FREE) != 0);
     put_site(job, w, a);

@@ -145,7 +145,7 @@ write_allocation(struct writer *w, const struct dry_timeline_view *view, uint32_
     put_moment(w, "freed", view, a->freed);
     put_moment(w, "end", view, a->end);
     writer_format(w, ",\"fate\":\"%s\"", export_fate(view, a));
-    put_bool(w, "is_before_recording", a->flags & DRY_ALLOCATION_GHOST);
+    put_bool(w, "is_before_recording", a->flags & DRY_ALLOCATION_CARRIED_OVER);
     put_bool(w, "is_size_guessed", a->flags & DRY_ALLOCATION_SIZE_GUESSED);
     put_bool(w, "is_stack_of_free", a->flags & DRY_ALLOCATION_STACK_OF_FREE);
     put_index(w, "stack", a->stack);

@@ -200,7 +200,7 @@ export_allocation_name(const struct export_names *names,
     uint32_t site = export_names_site(names, allocation->stack);
     if (site != DRY_NONE && !is_of_free)
         return export_frame_name(names, site, name);
-    if (allocation->flags & DRY_ALLOCATION_GHOST)
+    if (allocation->flags & DRY_ALLOCATION_CARRIED_OVER)
         return "(before the recording)";
     return "(no stack)";
 }

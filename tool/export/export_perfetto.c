@@ -120,7 +120,7 @@ struct perfetto {
     size_t packet_mark, event_mark;
     uint32_t *frame_iids;  /* of event names; NOTHING_SAID */
     uint32_t *string_iids; /* the same by string of the trace */
-    uint32_t ghost_iid, no_stack_iid;
+    uint32_t carried_iid, no_stack_iid;
     uint32_t name_count;    /* of event names */
     uint8_t *stack_is_said; /* a stack's iid is its number + 1 */
     char *stack_text;
@@ -455,8 +455,8 @@ add_name(struct perfetto *p, const struct dry_allocation *a)
     uint32_t *iid = &p->no_stack_iid;
     if (name == buffer)
         iid = p->frame_iids + export_names_site(p->job->names, a->stack);
-    else if (a->flags & DRY_ALLOCATION_GHOST)
-        iid = &p->ghost_iid;
+    else if (a->flags & DRY_ALLOCATION_CARRIED_OVER)
+        iid = &p->carried_iid;
     intern_name(p, iid, name);
 }
 

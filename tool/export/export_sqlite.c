@@ -423,7 +423,7 @@ write_allocations(struct database *d, const struct dry_timeline_view *view)
         put_point(d, view, a->freed);
         put_point(d, view, a->end);
         put_constant(d, export_fate(view, a));
-        put_signed(d, (a->flags & DRY_ALLOCATION_GHOST) != 0);
+        put_signed(d, (a->flags & DRY_ALLOCATION_CARRIED_OVER) != 0);
         put_signed(d, (a->flags & DRY_ALLOCATION_SIZE_GUESSED) != 0);
         put_signed(d, (a->flags & DRY_ALLOCATION_STACK_OF_FREE) != 0);
         put_index(d, a->stack);

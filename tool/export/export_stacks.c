@@ -29,8 +29,8 @@ add_allocation(void *self, uint32_t number)
     size_t frame_count;
     dry_trace_stack(c->trace, a->stack, &frame_count);
     bool is_of_free = a->flags & DRY_ALLOCATION_STACK_OF_FREE;
-    bool is_ghost = a->flags & DRY_ALLOCATION_GHOST;
-    struct export_sum *sum = c->sums + c->none + is_ghost;
+    bool is_carried = a->flags & DRY_ALLOCATION_CARRIED_OVER;
+    struct export_sum *sum = c->sums + c->none + is_carried;
     if (frame_count > 0)
         sum = c->sums + a->stack * (size_t)2 + is_of_free;
     if (sum->count == 0 && frame_count > 0) {
@@ -38,7 +38,7 @@ add_allocation(void *self, uint32_t number)
         sum->root = is_of_free ? EXPORT_ROOT_OF_FREE : EXPORT_ROOT_NONE;
     } else if (sum->count == 0) {
         sum->stack = DRY_NONE;
-        sum->root = is_ghost ? EXPORT_ROOT_GHOST : EXPORT_ROOT_NO_STACK;
+        sum->root = is_carried ? EXPORT_ROOT_CARRIED : EXPORT_ROOT_NO_STACK;
     }
     uint64_t left = UINT64_MAX - c->total;
     uint64_t bytes = a->size < left ? a->size : left;
@@ -94,7 +94,7 @@ export_sum_root(const struct export_sum *sum)
     static const char *const roots[] = {
         [EXPORT_ROOT_NONE] = NULL,
         [EXPORT_ROOT_OF_FREE] = "(freed by)",
-        [EXPORT_ROOT_GHOST] = "(before the recording)",
+        [EXPORT_ROOT_CARRIED] = "(before the recording)",
         [EXPORT_ROOT_NO_STACK] = "(no stack)",
     };
     return roots[sum->root];

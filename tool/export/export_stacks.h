@@ -13,7 +13,7 @@ struct export_job;
 enum export_root {
     EXPORT_ROOT_NONE,    /* the stack that asked for it */
     EXPORT_ROOT_OF_FREE, /* only the stack that gave it back is known */
-    EXPORT_ROOT_GHOST,   /* no stack: older than the recording */
+    EXPORT_ROOT_CARRIED, /* no stack: older than the recording */
     EXPORT_ROOT_NO_STACK,
 };
 

@@ -341,7 +341,7 @@ write_stack(struct picture *p)
     }
     writer_put(p->w, "<g shape-rendering=\"crispEdges\">\n");
     for (unsigned i = 0; i < SVG_SLOT_COUNT; i++) {
-        unsigned slot = i == 0 ? SVG_SLOT_GHOST : i - 1;
+        unsigned slot = i == 0 ? SVG_SLOT_CARRIED : i - 1;
         write_area(p, slot);
         write_tall(p, slot, laid);
         for (uint32_t k = 0; k < count; k++)
@@ -479,7 +479,7 @@ write_legend(struct picture *p)
     svg_text(p->w, SVG_LEFT, LEGEND_TOP - 18, "fill=\"#444\"",
              "bytes at the peak; who holds most then lies lowest");
     for (unsigned i = 0; i < SVG_SLOT_COUNT; i++) {
-        unsigned slot = i == 0 ? SVG_SLOT_GHOST : i - 1;
+        unsigned slot = i == 0 ? SVG_SLOT_CARRIED : i - 1;
         char name[EXPORT_NAME_BYTES], bytes[TERM_NUMBER_BYTES];
         if (!has_slot(p, slot))
             continue;

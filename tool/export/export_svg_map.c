@@ -152,7 +152,7 @@ static unsigned
 slot_of(const struct map *m, const struct dry_state_block *b)
 {
     if (b->allocation == DRY_NONE)
-        return SVG_SLOT_GHOST;
+        return SVG_SLOT_CARRIED;
     return svg_owners_slot(&m->owners, m->view->allocations + b->allocation);
 }
 

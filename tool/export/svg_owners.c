@@ -11,8 +11,8 @@
 
 /* Told apart with every kind of colour vision (P. Tol's "muted" scheme), the darkest first. */
 static const char *const fills[SVG_SLOT_COUNT] = {
-    "#332288", "#88ccee", "#cc6677", "#117733", "#ddcc77",     "#882255",
-    "#44aa99", "#999933", "#aa4499", "#e0e0e0", "url(#ghost)",
+    "#332288", "#88ccee", "#cc6677", "#117733", "#ddcc77",       "#882255",
+    "#44aa99", "#999933", "#aa4499", "#e0e0e0", "url(#carried)",
 };
 
 bool
@@ -40,7 +40,7 @@ owner_of(const struct svg_owners *o, const struct dry_allocation *a)
     uint32_t site = export_names_site(o->job->names, a->stack);
     if (site != DRY_NONE && !(a->flags & DRY_ALLOCATION_STACK_OF_FREE))
         return site;
-    return a->flags & DRY_ALLOCATION_GHOST ? o->frame_count : o->frame_count + 1;
+    return a->flags & DRY_ALLOCATION_CARRIED_OVER ? o->frame_count : o->frame_count + 1;
 }
 
 void
@@ -49,7 +49,7 @@ svg_owners_add(struct svg_owners *o, const struct dry_allocation *a, double weig
     o->weights[owner_of(o, a)] += weight;
 }
 
-/* The heaviest owner without a colour, but for the ghosts, who have their own. */
+/* The heaviest owner without a colour; carried-over allocations have one of their own. */
 static uint32_t
 find_heaviest(const struct svg_owners *o)
 {
@@ -67,7 +67,7 @@ void
 svg_owners_rank(struct svg_owners *o)
 {
     memset(o->slots, SVG_SLOT_OTHER, o->frame_count + (size_t)2);
-    o->slots[o->frame_count] = SVG_SLOT_GHOST;
+    o->slots[o->frame_count] = SVG_SLOT_CARRIED;
     for (uint8_t i = 0; i < SVG_COLORS; i++) {
         o->owners[i] = find_heaviest(o);
         if (o->owners[i] != DRY_NONE)
@@ -93,7 +93,7 @@ svg_slot_fill(unsigned slot)
 const char *
 svg_slot_name(const struct svg_owners *o, unsigned slot, char name[EXPORT_NAME_BYTES])
 {
-    if (slot == SVG_SLOT_GHOST)
+    if (slot == SVG_SLOT_CARRIED)
         return "before the recording";
     if (slot == SVG_SLOT_OTHER) {
         snprintf(name, EXPORT_NAME_BYTES, "%zu other line%s", o->other_count,

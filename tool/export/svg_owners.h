@@ -12,7 +12,7 @@
 #define SVG_COLORS 9
 enum svg_slot {
     SVG_SLOT_OTHER = SVG_COLORS, /* all lines without a colour of their own */
-    SVG_SLOT_GHOST,              /* before the recording, and no stack */
+    SVG_SLOT_CARRIED,            /* before the recording, and no stack */
     SVG_SLOT_COUNT,
 };
 
@@ -20,7 +20,7 @@ struct svg_owners {
     const struct export_job *job;
     const struct dry_trace *trace;
     uint32_t frame_count;
-    double *weights; /* by frame; then ghosts, and allocations without a stack */
+    double *weights; /* by frame; then those carried over, and those without a stack */
     uint8_t *slots;  /* the same; after svg_owners_rank() */
     uint32_t owners[SVG_COLORS]; /* the owner of each colour; DRY_NONE */
     size_t other_count;          /* owners in SVG_SLOT_OTHER */

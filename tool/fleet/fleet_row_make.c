@@ -213,7 +213,7 @@ add_record(json_t *row, const struct fleet_study *s)
     return add(row, "device", json_integer(t->device)) |
            add(row, "simulated", json_boolean(s->is_simulated)) |
            add(row, "begins_cold",
-               json_boolean(t->ghost_count == 0 && t->unmatched_frees == 0 &&
+               json_boolean(t->carried_over_count == 0 && t->unmatched_frees == 0 &&
                             t->event_count > 0)) |
            add(row, "events", json_integer(t->event_count)) |
            add(row, "first_us", is_timed ? json_integer(first) : json_null()) |

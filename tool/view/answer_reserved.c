@@ -14,7 +14,7 @@ struct run {
     struct dry_replay *replay;
     struct dry_timeline *timeline;
     const struct dry_timeline_view *v;
-    uint32_t births; /* allocations of the run that are no ghosts */
+    uint32_t births; /* allocations of the run that are not carried over */
     uint32_t before; /* of them, made for what was alive before the window */
 };
 
@@ -45,8 +45,8 @@ begin(struct run *r, const char *conf)
         dry_timeline_create(r->replay, NULL, &r->timeline, NULL) != DRY_OK)
         return false;
     r->v = dry_timeline_get_view(r->timeline);
-    r->births = r->v->allocation_count - r->v->ghost_count;
-    uint32_t asked = r->device->v->allocation_count - r->device->v->ghost_count;
+    r->births = r->v->allocation_count - r->v->carried_over_count;
+    uint32_t asked = r->device->v->allocation_count - r->device->v->carried_over_count;
     size_t live = dry_replay_get_check(recorded)->live_before;
     r->before = r->births >= asked + live ? (uint32_t)live : 0;
     return true;
@@ -64,7 +64,7 @@ end(struct run *r)
 static uint32_t
 born_until(const struct dry_timeline_view *v, uint32_t moment)
 {
-    uint32_t low = 0, high = v->allocation_count - v->ghost_count;
+    uint32_t low = 0, high = v->allocation_count - v->carried_over_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (v->allocations[middle].begin <= moment)

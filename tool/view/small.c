@@ -63,10 +63,11 @@ bool
 small_init(struct small *s, const struct dry_timeline_view *v,
            const struct dry_category_guess *guesses)
 {
-    *s = (struct small){
-        .v = v, .guesses = guesses, .birth_count = v->allocation_count - v->ghost_count};
+    *s = (struct small){.v = v,
+                        .guesses = guesses,
+                        .birth_count = v->allocation_count - v->carried_over_count};
     for (uint32_t i = s->birth_count; i < v->allocation_count; i++)
-        add(s, i, s->ghosts);
+        add(s, i, s->carried);
     if (!sort_ends(s))
         return false;
     s->born = sum_up(s, NULL, s->birth_count);
@@ -118,5 +119,5 @@ small_sum(const struct small *s, uint32_t moment, uint64_t bytes[SMALL_CATEGORIE
     prefix(s, s->by_end, s->ended, count_until(s, s->by_end, s->end_count, moment),
            ended);
     for (unsigned c = 0; c < SMALL_CATEGORIES; c++)
-        bytes[c] += s->ghosts[c] - ended[c];
+        bytes[c] += s->carried[c] - ended[c];
 }

@@ -22,10 +22,10 @@
 struct small {
     const struct dry_timeline_view *v;
     const struct dry_category_guess *guesses;
-    uint32_t birth_count; /* allocations that are no ghosts */
+    uint32_t birth_count; /* allocations that are not carried over */
     uint32_t end_count;   /* allocations that end before the file does */
     uint32_t *by_end;     /* their numbers, by end */
-    uint64_t ghosts[SMALL_CATEGORIES];
+    uint64_t carried[SMALL_CATEGORIES];
     uint64_t *born, *ended; /* SMALL_CATEGORIES a row, before each 256th */
 };
 

@@ -7,12 +7,12 @@ import { address, bytes, clean, duration } from "./format.ts";
 import { NONE } from "./pack.ts";
 import { categoryColour } from "./palette.ts";
 import type { Stacks } from "./stacks.ts";
-import { FLAG_GHOST, FLAG_GUESSED, FLAG_LOST, FLAG_STACK_OF_FREE, type Allocs } from "./tile.ts";
+import { FLAG_CARRIED_OVER, FLAG_GUESSED, FLAG_LOST, FLAG_STACK_OF_FREE, type Allocs } from "./tile.ts";
 
 /* List the words about an allocation that its flags stand for. */
 export function flagWords(flags: number): string[] {
   const words: string[] = [];
-  if (flags & FLAG_GHOST) words.push("It is older than the recording.");
+  if (flags & FLAG_CARRIED_OVER) words.push("It is older than the recording.");
   if (flags & FLAG_STACK_OF_FREE) words.push("The stack is the free's: no other was recorded.");
   if (flags & FLAG_GUESSED) words.push("Its block's size is the rounded request, unconfirmed.");
   if (flags & FLAG_LOST) words.push("Its free is not in the record, but must have happened.");

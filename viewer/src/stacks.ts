@@ -3,7 +3,7 @@
 
 import { Pack, NONE, PackError, checkBelow, sameLength } from "./pack.ts";
 import { clean } from "./format.ts";
-import { FLAG_GHOST, FLAG_STACK_OF_FREE } from "./tile.ts";
+import { FLAG_CARRIED_OVER, FLAG_STACK_OF_FREE } from "./tile.ts";
 
 function checkRising(name: string, column: Uint32Array, last: number): void {
   if (column.length === 0) throw new PackError(`${name} is empty`);
@@ -109,7 +109,7 @@ export class Stacks {
   siteOf(stack: number, flags: number): number {
     const site = this.site(stack);
     if (site !== NONE) return site;
-    if ((flags & FLAG_GHOST) !== 0) return BEFORE;
+    if ((flags & FLAG_CARRIED_OVER) !== 0) return BEFORE;
     return stack === NONE || this.frameCount === 0 ? NO_STACK : NONE;
   }
 

@@ -37,7 +37,7 @@ export class Allocs {
   }
 }
 
-export const FLAG_GHOST = 1, FLAG_STACK_OF_FREE = 2, FLAG_GUESSED = 4, FLAG_LOST = 8;
+export const FLAG_CARRIED_OVER = 1, FLAG_STACK_OF_FREE = 2, FLAG_GUESSED = 4, FLAG_LOST = 8;
 
 export class Tile {
   readonly columns: number;

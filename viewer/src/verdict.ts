@@ -41,7 +41,7 @@ export interface Explain {
     typical_bytes: number; done: number }[];
   projected_bytes: number | null; changes: Change[];
   trust: { level: string; exact: boolean; checked: boolean; reason: string | null;
-    unmatched_frees: number; ghost_bytes: number; covered_bytes: number; unexplained_bytes: number;
+    unmatched_frees: number; carried_over_bytes: number; covered_bytes: number; unexplained_bytes: number;
     time_reversals: number };
 }
 export interface Recommend {
@@ -307,7 +307,7 @@ export function trustText(e: Explain): string {
     : `The replay was not checked: ${t.reason ?? ""}`;
   return `${replay}; ${plural(t.unmatched_frees, "free")} without allocation; stacks for ${
     percent(t.covered_bytes, heldBytes(e))} of the bytes held; ${
-    bytes(t.ghost_bytes)} from before the recording${t.time_reversals > 0 ? "; times go backwards" : ""}.`;
+    bytes(t.carried_over_bytes)} from before the recording${t.time_reversals > 0 ? "; times go backwards" : ""}.`;
 }
 
 /* Write the verdict as text for an issue. */

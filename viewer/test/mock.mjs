@@ -173,7 +173,7 @@ function makeExplain(active, event) {
     categories: { weights: { bytes: 512 * MIB, confidence_percent: 60 } }, step: null, siblings: [], projected_bytes: null,
     changes: [{ kind: "setting", setting: "expandable_segments:True", caveats: ["ipc"], removes_oom: true, bytes: 0,
       reserved_peak_bytes: active, oom_at_event: null }],
-    trust: { level: "high", checked: true, exact: true, reason: null, unmatched_frees: 0, ghost_bytes: 0,
+    trust: { level: "high", checked: true, exact: true, reason: null, unmatched_frees: 0, carried_over_bytes: 0,
       covered_bytes: active, unexplained_bytes: 0, time_reversals: 0 },
   };
 }

@@ -188,7 +188,7 @@ judge_forward(const struct judge *j, const struct life *l)
     }
     if (l->is_long)
         return unknown; /* a cache, a leak */
-    if (l->is_open && j->step_count == 1 && j->v->ghost_count == 0) {
+    if (l->is_open && j->step_count == 1 && j->v->carried_over_count == 0) {
         if (j->first_call != DRY_NONE && l->number < j->first_call)
             return guess(DRY_CATEGORY_WEIGHTS, 65);
         if (is_training)
@@ -307,7 +307,7 @@ judge_old(const struct judge *j, const struct dry_allocation *row)
 
 /* Judge an allocation older than the window. */
 static struct dry_category_guess
-judge_ghost(const struct judge *j, const struct dry_allocation *row)
+judge_carried(const struct judge *j, const struct dry_allocation *row)
 {
     if (row->freed > j->horizon)
         return judge_old(j, row);
@@ -517,7 +517,7 @@ judge_all(struct judge *j, struct dry_error *err)
         j->guesses[a] = judge_life(j, &l);
     }
     for (uint32_t a = j->phases.count; a < j->v->allocation_count; a++)
-        j->guesses[a] = judge_ghost(j, &j->v->allocations[a]);
+        j->guesses[a] = judge_carried(j, &j->v->allocations[a]);
     enum dry_status status = vote(j, err);
     for (uint32_t a = 0; status == DRY_OK && a < j->phases.count; a++) {
         struct life l = read_life(j, a);

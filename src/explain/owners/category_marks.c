@@ -135,9 +135,9 @@ has_annotates(const struct reader *r)
 }
 
 static bool
-put_ghosts(struct reader *r)
+put_carried(struct reader *r)
 {
-    uint32_t first = r->v->allocation_count - r->v->ghost_count;
+    uint32_t first = r->v->allocation_count - r->v->carried_over_count;
     for (uint32_t a = first; a < r->v->allocation_count; a++) {
         if (!dryi_map_put(&r->latest, r->v->allocations[a].address, a))
             return false;
@@ -176,7 +176,7 @@ dryi_category_read_marks(const struct dry_timeline *timeline,
         return true;
     dryi_map_init(&r.latest, memory);
     bool with_annotates = has_annotates(&r);
-    bool is_ok = (!with_annotates || put_ghosts(&r)) && read_events(&r, with_annotates);
+    bool is_ok = (!with_annotates || put_carried(&r)) && read_events(&r, with_annotates);
     dryi_map_finish(&r.latest);
     return is_ok;
 }

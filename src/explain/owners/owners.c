@@ -72,11 +72,11 @@ static uint64_t
 key_of_place(const struct sum *s, const struct dry_allocation *a)
 {
     const struct dryi_sites *sites = s->owners->sites;
-    bool is_ghost = a->flags & DRY_ALLOCATION_GHOST;
+    bool is_carried = a->flags & DRY_ALLOCATION_CARRIED_OVER;
     if (a->stack == DRY_NONE)
-        return is_ghost ? KEY_BEFORE : KEY_NO_STACK;
+        return is_carried ? KEY_BEFORE : KEY_NO_STACK;
     uint32_t frame = frame_of(s, a->stack);
-    if (frame == DRY_NONE && is_ghost)
+    if (frame == DRY_NONE && is_carried)
         return KEY_BEFORE;
     if (frame == DRY_NONE)
         return sites->view->frame_count > 0 ? KEY_NO_PYTHON : KEY_NO_STACK;

@@ -68,17 +68,17 @@ give_back(struct live *live, uint64_t size)
 }
 
 /*
- * Take the ghosts as a run on an empty device does: all are placed, then those that were
- * pending go.
+ * Take the carried-over allocations as a run on an empty device does: all are placed,
+ * then those that were pending go.
  */
 static void
-take_ghosts(struct dryi_demand *d, struct live *live, const struct dryi_program *p)
+take_carried(struct dryi_demand *d, struct live *live, const struct dryi_program *p)
 {
-    for (size_t g = 0; g < p->ghost_count; g++)
-        take(d, live, block_bytes(p->sizes[g]), NO_EVENT);
-    for (size_t g = 0; g < p->ghost_count; g++) {
-        if (p->ghosts[g].pending_stream != NO_STREAM)
-            give_back(live, block_bytes(p->sizes[g]));
+    for (size_t i = 0; i < p->carried_count; i++)
+        take(d, live, block_bytes(p->sizes[i]), NO_EVENT);
+    for (size_t i = 0; i < p->carried_count; i++) {
+        if (p->carried[i].pending_stream != NO_STREAM)
+            give_back(live, block_bytes(p->sizes[i]));
     }
 }
 
@@ -90,7 +90,7 @@ dryi_demand_measure(struct dryi_demand *d, const struct dryi_program *p)
     struct live live = {0};
     for (size_t i = 0; i < p->request_count; i++)
         count_request(d, block_bytes(p->sizes[i]));
-    take_ghosts(d, &live, p);
+    take_carried(d, &live, p);
     for (size_t op = 0; op < p->op_count; op++) {
         enum op_kind kind = p->kinds[op];
         if (kind != OP_ALLOC && kind != OP_OOM && kind != OP_FREE)

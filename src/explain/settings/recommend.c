@@ -379,7 +379,7 @@ describe_record(struct dryi_search *s, const struct dry_replay_recorded *recorde
     if (recorded->oom)
         summary->events_after_oom =
             device->first_event + device->event_count - recorded->oom_event - 1;
-    summary->begins_warm = s->program->ghost_count > 0;
+    summary->begins_warm = s->program->carried_count > 0;
     summary->approximate =
         check->possible ? !check->exact : s->program->view->kind == DRY_TRACE_SNAPSHOT;
 }

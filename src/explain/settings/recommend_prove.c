@@ -23,7 +23,7 @@ static uint64_t
 asked_bytes(const struct dryi_program *p)
 {
     uint64_t sum = 0;
-    for (size_t i = p->ghost_count; i < p->request_count; i++)
+    for (size_t i = p->carried_count; i < p->request_count; i++)
         sum = dryi_add_saturating(sum, p->sizes[i]);
     return sum;
 }
@@ -47,7 +47,7 @@ dryi_search_evidence_gap(const struct dryi_search *s)
     if (p->inconsistency)
         return "the record contradicts itself";
     bool asks_little = asked_bytes(p) < s->rec->summary.min_gain_bytes;
-    if (p->request_count < p->ghost_count + REQUESTS_MIN ||
+    if (p->request_count < p->carried_count + REQUESTS_MIN ||
         (asks_little && !dryi_search_is_won(s)))
         return "the window asks for too little memory to tell settings apart";
     if (is_oom_lost(s))

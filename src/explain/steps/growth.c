@@ -100,7 +100,7 @@ static bool
 collect_survivors(struct growing *g)
 {
     const struct dry_steps *s = g->s;
-    uint32_t born = g->v->allocation_count - g->v->ghost_count;
+    uint32_t born = g->v->allocation_count - g->v->carried_over_count;
     uint32_t end = s->rows[s->whole_end - 1].end;
     uint32_t i = s->first_whole;
     for (uint32_t a = 0; a < born; a++) {

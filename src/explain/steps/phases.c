@@ -266,8 +266,9 @@ dryi_phases_init(struct dryi_phases *p, const struct dry_timeline *timeline,
                  const struct dry_memory *memory, struct dry_error *err)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(timeline);
-    *p = (struct dryi_phases){
-        .memory = *memory, .view = v, .count = v->allocation_count - v->ghost_count};
+    *p = (struct dryi_phases){.memory = *memory,
+                              .view = v,
+                              .count = v->allocation_count - v->carried_over_count};
     struct dryi_scopes scopes;
     enum dry_status status =
         dryi_scopes_init(&scopes, timeline, "Optimizer.step", memory, err);

@@ -22,7 +22,7 @@ number_key(struct dryi_map *map, uint64_t key, uint32_t *number)
 static uint32_t
 count_born_before(const struct dry_timeline_view *v, uint32_t until)
 {
-    uint32_t low = 0, high = v->allocation_count - v->ghost_count;
+    uint32_t low = 0, high = v->allocation_count - v->carried_over_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (v->allocations[middle].begin < until)

@@ -387,7 +387,7 @@ add_allocation(struct dry_step *step, const struct dry_timeline_view *v, uint32_
                uint32_t next_end)
 {
     const struct dry_allocation *row = &v->allocations[a];
-    uint32_t born = v->allocation_count - v->ghost_count;
+    uint32_t born = v->allocation_count - v->carried_over_count;
     step->alloc_bytes = dryi_add_saturating(step->alloc_bytes, row->size);
     step->alloc_count++;
     if (row->end > next_end)

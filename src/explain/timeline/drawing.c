@@ -33,7 +33,7 @@ struct canvas {
     struct dry_drawing_run *runs;
     size_t run_capacity;
     uint64_t *heights;    /* by column: drawn so far */
-    struct layer *layers; /* in order of birth, ghosts first */
+    struct layer *layers; /* in order of birth, carried-over ones first */
     size_t layer_count, layer_capacity;
 };
 

@@ -5,10 +5,11 @@
 /*
  * Which of many lives contain a moment.
  *
- * Lives are begin <= m < end, numbered; the first `sorted_count` are in order of their begin,
- * the rest (the ghosts) in any. Over the ends lies an implicit tree of maxima, 16 children a
- * node: a subtree whose latest end has passed is stepped over. So any moment is found in
- * O(alive * log) at 4 bytes for 15 lives, and no checkpoint needs to be kept or chosen.
+ * Lives are begin <= m < end, numbered; the first `sorted_count` are in order of their
+ * begin, the rest (carried over) in any. Over the ends lies an implicit tree of maxima,
+ * 16 children a node: a subtree whose latest end has passed is stepped over. So any
+ * moment is found in O(alive * log) at 4 bytes for 15 lives, and no checkpoint needs to
+ * be kept or chosen.
  */
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
  * timeline_curve.c (heights). The files drawing.c and state.c look at it.
  *
  * Invariants
- *   L1  allocations in front of the ghosts are in order of birth; so are segments
+ *   L1  allocations in front of carried-over ones are in order of birth; so are segments
  *   L2  begin <= freed <= end for every allocation, and none is without bytes
  *   L3  the heights are what adding up the lives gives, at every moment
  */
@@ -55,7 +55,7 @@ struct dry_timeline {
     struct dry_timeline_view view;
     bool has_small_pages; /* pages of 2 MiB everywhere: no record of PyTorch's */
 
-    struct dry_allocation *allocations; /* window first, then ghosts */
+    struct dry_allocation *allocations; /* window first, then carried-over */
     size_t allocation_capacity;
     uint32_t window_count;
     uint32_t *event_allocation; /* event_count + 1 of them */
@@ -63,7 +63,7 @@ struct dry_timeline {
     size_t lost_count, lost_capacity;
     struct dryi_lives lives;
 
-    struct dry_timeline_segment *segments; /* window first, then ghosts */
+    struct dry_timeline_segment *segments; /* window first, then carried-over */
     size_t segment_capacity;
     uint32_t window_segment_count;
     struct dryi_segment_step *steps; /* by event; the last may be the dump's */
@@ -101,7 +101,7 @@ struct dryi_walk {
     size_t next_step, next_lost;
 };
 
-/* At moment 0, the heights summed up from the ghosts. */
+/* At moment 0, the heights summed up from the carried-over allocations. */
 void dryi_walk_begin(struct dryi_walk *walk, const struct dry_timeline *timeline);
 /* At any moment, from the nearest bucket. */
 void dryi_walk_begin_at(struct dryi_walk *walk, const struct dry_timeline *timeline,

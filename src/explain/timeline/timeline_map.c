@@ -16,7 +16,7 @@
 #include "explain/timeline/timeline_inside.h"
 
 #define SMALL_SEGMENT_SIZE (2 * DRYI_MIB)
-/* Pieces of the window, and ghosts: their numbers together fit 32 bits. */
+/* Pieces of the window, and carried-over ones: their numbers together fit 32 bits. */
 #define SEGMENTS_MAX (UINT32_C(1) << 31)
 
 struct mapping {
@@ -26,9 +26,9 @@ struct mapping {
     struct dryi_treap_node *nodes; /* by segment of the window: the pieces mapped now */
     size_t node_capacity;
     uint32_t root;
-    struct dry_timeline_segment *ghosts;
-    size_t ghost_capacity;
-    uint32_t ghost_count;
+    struct dry_timeline_segment *carried;
+    size_t carried_capacity;
+    uint32_t carried_count;
     const struct dry_trace_segment **final; /* by address */
     size_t final_count;
     uint64_t total;
@@ -61,15 +61,15 @@ add_piece(struct mapping *m, const struct dry_timeline_segment *piece)
 }
 
 static void
-add_ghost(struct mapping *m, const struct dry_timeline_segment *ghost)
+add_carried(struct mapping *m, const struct dry_timeline_segment *carried)
 {
-    if (m->ghost_count + 1 >= SEGMENTS_MAX ||
-        !dryi_memory_grow(&m->t->memory, &m->ghosts, &m->ghost_capacity,
-                          (size_t)m->ghost_count + 1, sizeof *m->ghosts)) {
+    if (m->carried_count + 1 >= SEGMENTS_MAX ||
+        !dryi_memory_grow(&m->t->memory, &m->carried, &m->carried_capacity,
+                          (size_t)m->carried_count + 1, sizeof *m->carried)) {
         m->failed = true;
         return;
     }
-    m->ghosts[m->ghost_count++] = *ghost;
+    m->carried[m->carried_count++] = *carried;
 }
 
 /* The first piece that reaches beyond `address`, or NONE. */
@@ -138,28 +138,28 @@ clear_range(struct mapping *m, const struct dry_timeline_segment *range, uint32_
 
 /* --- events ------------------------------------------------------------------------------- */
 
-/* The layout that the replay rebuilt for the window's beginning knows more of a ghost. */
+/* The layout rebuilt for the window's beginning knows more of a carried-over piece. */
 static void
-describe_ghost(const struct mapping *m, struct dry_timeline_segment *ghost)
+describe_carried(const struct mapping *m, struct dry_timeline_segment *carried)
 {
     const struct dryi_origin *o = dryi_replay_origin(m->t->replay);
-    size_t i = dryi_origin_count_up_to(o, ghost->address);
+    size_t i = dryi_origin_count_up_to(o, carried->address);
     if (i == 0)
         return;
     const struct dryi_segment_info *s = &o->segments[i - 1].segment;
-    if (ghost->address - s->addr < s->size)
-        ghost->is_large = s->is_large;
+    if (carried->address - s->addr < s->size)
+        carried->is_large = s->is_large;
 }
 
 /* Given back, but not mapped in the window: it was there before. */
 static void
 on_unmapped_gap(struct mapping *m, const struct dry_timeline_segment *gap)
 {
-    struct dry_timeline_segment ghost = *gap;
-    ghost.begin = 0;
-    describe_ghost(m, &ghost);
-    add_ghost(m, &ghost);
-    m->change -= (int64_t)ghost.size;
+    struct dry_timeline_segment carried = *gap;
+    carried.begin = 0;
+    describe_carried(m, &carried);
+    add_carried(m, &carried);
+    m->change -= (int64_t)carried.size;
 }
 
 static struct dry_timeline_segment
@@ -268,7 +268,7 @@ static void
 on_final_gap(struct mapping *m, const struct dry_trace_segment *s, uint64_t from,
              uint64_t to)
 {
-    struct dry_timeline_segment ghost = {
+    struct dry_timeline_segment carried = {
         .address = from,
         .size = to - from,
         .end = DRY_MOMENT_NEVER,
@@ -276,8 +276,8 @@ on_final_gap(struct mapping *m, const struct dry_trace_segment *s, uint64_t from
         .is_large = s->is_large,
         .is_expandable = s->is_expandable,
     };
-    if (is_possible(m, from, ghost.size))
-        add_ghost(m, &ghost);
+    if (is_possible(m, from, carried.size))
+        add_carried(m, &carried);
 }
 
 /* Mapped by the events, but in no segment at the end: given back in between. */
@@ -394,16 +394,16 @@ unify_lanes(struct mapping *m)
 }
 
 static bool
-append_ghosts(struct mapping *m)
+append_carried(struct mapping *m)
 {
     struct dry_timeline *t = m->t;
-    size_t count = (size_t)t->window_segment_count + m->ghost_count;
+    size_t count = (size_t)t->window_segment_count + m->carried_count;
     if (!dryi_memory_grow(&t->memory, &t->segments, &t->segment_capacity, count + 1,
                           sizeof *t->segments))
         return false;
-    if (m->ghost_count > 0)
-        memcpy(t->segments + t->window_segment_count, m->ghosts,
-               m->ghost_count * sizeof *m->ghosts);
+    if (m->carried_count > 0)
+        memcpy(t->segments + t->window_segment_count, m->carried,
+               m->carried_count * sizeof *m->carried);
     t->view.segment_count = (uint32_t)count;
     return true;
 }
@@ -421,9 +421,9 @@ dryi_timeline_map(struct dry_timeline *t, struct dry_error *err)
         on_event(&m, i);
     if (!m.failed)
         read_final_layout(&m);
-    m.failed |= !m.failed && !(append_ghosts(&m) && unify_lanes(&m));
+    m.failed |= !m.failed && !(append_carried(&m) && unify_lanes(&m));
     dryi_memory_free(&t->memory, m.nodes, m.node_capacity, sizeof *m.nodes);
-    dryi_memory_free(&t->memory, m.ghosts, m.ghost_capacity, sizeof *m.ghosts);
+    dryi_memory_free(&t->memory, m.carried, m.carried_capacity, sizeof *m.carried);
     if (m.final)
         dryi_memory_free(&t->memory, m.final,
                          dryi_replay_device(t->replay)->segment_count + 1,

@@ -2,9 +2,9 @@
 
 /*
  * Events to allocations: an alloc begins one at its address, free_requested and
- * free_completed end it. A free that finds nothing is that of a ghost, and so is a block in
- * use at the end that nobody allocated. Nothing here fails on a record that contradicts
- * itself: it is bent, and counted.
+ * free_completed end it. A free that finds nothing is that of a carried-over allocation,
+ * and so is a block in use at the end that nobody allocated. Nothing here fails on a
+ * record that contradicts itself: it is bent, and counted.
  */
 
 #include <string.h>
@@ -14,17 +14,17 @@
 #include "base/memory.h"
 #include "explain/timeline/timeline_inside.h"
 
-/* While pairing, ghosts are numbered apart. */
-#define GHOST_BIT UINT32_C(0x80000000)
+/* While pairing, carried-over allocations are numbered apart. */
+#define CARRIED_BIT UINT32_C(0x80000000)
 
 struct pairing {
     struct dry_timeline *t;
     const struct dry_trace_view *v;
     const struct dryi_torch_conf *conf;
     size_t first; /* event of the device in the trace */
-    struct dry_allocation *ghosts;
-    size_t ghost_capacity;
-    uint32_t ghost_count;
+    struct dry_allocation *carried;
+    size_t carried_capacity;
+    uint32_t carried_count;
     struct dryi_map live; /* address -> allocation */
     bool failed;          /* no memory */
     uint64_t too_much;    /* bytes of one that no device holds; 0: none */
@@ -33,7 +33,7 @@ struct pairing {
 static struct dry_allocation *
 allocation_at(struct pairing *p, uint32_t id)
 {
-    return id & GHOST_BIT ? &p->ghosts[id & ~GHOST_BIT] : &p->t->allocations[id];
+    return id & CARRIED_BIT ? &p->carried[id & ~CARRIED_BIT] : &p->t->allocations[id];
 }
 
 static uint64_t
@@ -53,15 +53,15 @@ remember(struct pairing *p, uint64_t address, uint32_t id)
 }
 
 static uint32_t
-add_ghost(struct pairing *p, const struct dry_allocation *ghost)
+add_carried(struct pairing *p, const struct dry_allocation *carried)
 {
-    if (!dryi_memory_grow(&p->t->memory, &p->ghosts, &p->ghost_capacity,
-                          (size_t)p->ghost_count + 1, sizeof *p->ghosts)) {
+    if (!dryi_memory_grow(&p->t->memory, &p->carried, &p->carried_capacity,
+                          (size_t)p->carried_count + 1, sizeof *p->carried)) {
         p->failed = true;
         return DRY_NONE;
     }
-    p->ghosts[p->ghost_count] = *ghost;
-    return GHOST_BIT | p->ghost_count++;
+    p->carried[p->carried_count] = *carried;
+    return CARRIED_BIT | p->carried_count++;
 }
 
 static struct dry_allocation
@@ -117,7 +117,7 @@ on_alloc(struct pairing *p, uint32_t i)
     remember(p, address, t->window_count++);
 }
 
-/* The allocation that a free speaks of; a ghost is made if there is none. */
+/* The allocation that a free speaks of; a carried-over one is made if there is none. */
 static uint32_t
 find_freed(struct pairing *p, uint32_t i)
 {
@@ -125,10 +125,10 @@ find_freed(struct pairing *p, uint32_t i)
     const uint32_t *known = dryi_map_find(&p->live, address);
     if (known)
         return *known;
-    struct dry_allocation ghost = describe(p, i);
-    ghost.begin = 0;
-    ghost.flags |= DRY_ALLOCATION_GHOST | DRY_ALLOCATION_STACK_OF_FREE;
-    uint32_t id = add_ghost(p, &ghost);
+    struct dry_allocation carried = describe(p, i);
+    carried.begin = 0;
+    carried.flags |= DRY_ALLOCATION_CARRIED_OVER | DRY_ALLOCATION_STACK_OF_FREE;
+    uint32_t id = add_carried(p, &carried);
     if (id != DRY_NONE)
         remember(p, address, id);
     p->t->view.unmatched_frees++;
@@ -182,20 +182,20 @@ on_event(struct pairing *p, uint32_t i)
 /* --- the segments at the end -------------------------------------------------------------- */
 
 static uint32_t
-add_final_ghost(struct pairing *p, const struct dry_trace_segment *s,
-                const struct dry_trace_block *block)
+add_final_carried(struct pairing *p, const struct dry_trace_segment *s,
+                  const struct dry_trace_block *block)
 {
-    struct dry_allocation ghost = {
+    struct dry_allocation carried = {
         .address = block->address,
         .freed = DRY_MOMENT_NEVER,
         .end = DRY_MOMENT_NEVER,
         .lane = s->lane,
         .stack = block->stack,
-        .flags = DRY_ALLOCATION_GHOST,
+        .flags = DRY_ALLOCATION_CARRIED_OVER,
     };
     if (block->state == DRY_BLOCK_PENDING_FREE)
-        ghost.freed = 0;
-    return add_ghost(p, &ghost);
+        carried.freed = 0;
+    return add_carried(p, &carried);
 }
 
 static void
@@ -209,7 +209,7 @@ on_final_block(struct pairing *p, const struct dry_trace_segment *s,
         return;
     }
     const uint32_t *known = dryi_map_find(&p->live, block->address);
-    uint32_t id = known ? *known : add_final_ghost(p, s, block);
+    uint32_t id = known ? *known : add_final_carried(p, s, block);
     if (id == DRY_NONE)
         return;
     struct dry_allocation *a = allocation_at(p, id);
@@ -260,30 +260,30 @@ read_final_layout(struct pairing *p)
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-/* The ghosts go behind the allocations of the window, and everybody learns their numbers. */
+/* Carried-over allocations go behind those of the window; all learn their numbers. */
 static bool
-append_ghosts(struct pairing *p)
+append_carried(struct pairing *p)
 {
     struct dry_timeline *t = p->t;
-    size_t count = (size_t)t->window_count + p->ghost_count;
-    if (count >= GHOST_BIT ||
+    size_t count = (size_t)t->window_count + p->carried_count;
+    if (count >= CARRIED_BIT ||
         !dryi_memory_grow(&t->memory, &t->allocations, &t->allocation_capacity, count + 1,
                           sizeof *t->allocations))
         return false;
-    if (p->ghost_count > 0)
-        memcpy(t->allocations + t->window_count, p->ghosts,
-               p->ghost_count * sizeof *p->ghosts);
-    t->view.ghost_count = p->ghost_count;
+    if (p->carried_count > 0)
+        memcpy(t->allocations + t->window_count, p->carried,
+               p->carried_count * sizeof *p->carried);
+    t->view.carried_over_count = p->carried_count;
     t->view.allocation_count = (uint32_t)count;
     for (uint32_t i = 0; i < t->view.event_count; i++) {
         uint32_t id = t->event_allocation[i];
-        if (id != DRY_NONE && id & GHOST_BIT)
-            t->event_allocation[i] = t->window_count + (id & ~GHOST_BIT);
+        if (id != DRY_NONE && id & CARRIED_BIT)
+            t->event_allocation[i] = t->window_count + (id & ~CARRIED_BIT);
     }
     for (size_t i = 0; i < t->lost_count; i++) {
         uint32_t *id = &t->lost[i].allocation;
-        if (*id & GHOST_BIT)
-            *id = t->window_count + (*id & ~GHOST_BIT);
+        if (*id & CARRIED_BIT)
+            *id = t->window_count + (*id & ~CARRIED_BIT);
     }
     return true;
 }
@@ -303,9 +303,9 @@ dryi_timeline_pair(struct dry_timeline *t, struct dry_error *err)
         on_event(&p, i);
     if (!p.failed)
         read_final_layout(&p);
-    p.failed |= !p.failed && !append_ghosts(&p);
+    p.failed |= !p.failed && !append_carried(&p);
     dryi_map_finish(&p.live);
-    dryi_memory_free(&t->memory, p.ghosts, p.ghost_capacity, sizeof *p.ghosts);
+    dryi_memory_free(&t->memory, p.carried, p.carried_capacity, sizeof *p.carried);
     if (p.failed)
         return dryi_fail_memory(err, "the allocations of a timeline");
     if (p.too_much > 0)

@@ -59,21 +59,21 @@ on_end(void *self)
     return DRY_OK;
 }
 
-/* The replay inferred the sizes of ghosts that the window gives back. */
+/* The replay inferred the sizes of carried-over allocations that the window frees. */
 static void
-measure_ghosts(struct measuring *m)
+measure_carried(struct measuring *m)
 {
-    for (size_t g = 0; g < m->p->ghost_count; g++) {
-        const struct ghost *ghost = &m->p->ghosts[g];
-        if (ghost->free_event >= m->t->view.event_count || ghost->block_size == 0)
+    for (size_t i = 0; i < m->p->carried_count; i++) {
+        const struct carried *carried = &m->p->carried[i];
+        if (carried->free_event >= m->t->view.event_count || carried->block_size == 0)
             continue;
-        uint32_t id = m->t->event_allocation[ghost->free_event];
+        uint32_t id = m->t->event_allocation[carried->free_event];
         struct dry_allocation *a = &m->t->allocations[id == DRY_NONE ? 0 : id];
         if (id == DRY_NONE || !(a->flags & DRY_ALLOCATION_SIZE_GUESSED) ||
-            !(a->flags & DRY_ALLOCATION_GHOST) || a->address != ghost->addr ||
-            ghost->block_size > DRYI_TIMELINE_BYTES_MAX)
+            !(a->flags & DRY_ALLOCATION_CARRIED_OVER) || a->address != carried->addr ||
+            carried->block_size > DRYI_TIMELINE_BYTES_MAX)
             continue;
-        a->size = ghost->block_size;
+        a->size = carried->block_size;
         a->flags &= ~DRY_ALLOCATION_SIZE_GUESSED;
     }
 }
@@ -104,7 +104,7 @@ dryi_timeline_measure(struct dry_timeline *t, struct dry_error *err)
                                      .self = &m};
     enum dry_status status = DRY_OK;
     if (dry_replay_get_check(t->replay)->possible) {
-        measure_ghosts(&m);
+        measure_carried(&m);
         status = dryi_replay_watch(t->replay, &listener, err);
     }
     if (status == DRY_OK && !add_up_sizes(t))

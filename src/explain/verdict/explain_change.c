@@ -289,7 +289,7 @@ add_program_changes(struct dry_explanation *e)
     if (stranded)
         add_change(e, DRY_CHANGE_POOL, stranded->bytes);
     if (find_cause(e, DRY_CAUSE_OVERFLOW))
-        add_change(e, DRY_CHANGE_RECORD, w->ghost_bytes);
+        add_change(e, DRY_CHANGE_RECORD, w->carried_over_bytes);
     uint64_t activations = w->category_bytes[DRY_CATEGORY_ACTIVATIONS];
     if (w->short_bytes > 0 && activations > w->state->active / CHECKPOINT_SHARE &&
         w->category_confidence[DRY_CATEGORY_ACTIVATIONS] >= CHECKPOINT_CONFIDENCE_MIN)

@@ -19,7 +19,7 @@ static uint32_t
 count_done(const struct dry_timeline_view *t, uint32_t stack, uint32_t until)
 {
     uint32_t done = 0;
-    uint32_t window = t->allocation_count - t->ghost_count;
+    uint32_t window = t->allocation_count - t->carried_over_count;
     if (stack == DRY_NONE)
         return 0;
     for (uint32_t i = 0; i < window && t->allocations[i].begin <= until; i++)

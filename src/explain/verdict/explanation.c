@@ -72,7 +72,8 @@ choose_moment(const struct dry_timeline_view *t)
 {
     if (t->oom_event != DRY_NONE)
         return t->oom_event; /* what was there when it failed */
-    bool has_events = t->allocation_count > t->ghost_count || t->unmatched_frees > 0;
+    bool has_events =
+        t->allocation_count > t->carried_over_count || t->unmatched_frees > 0;
     return has_events ? t->peaks[DRY_CURVE_ACTIVE].moment : t->dump_moment;
 }
 
@@ -157,8 +158,8 @@ on_alive(void *self, uint32_t allocation)
     const struct dry_category_guess *g = &guess[allocation];
     e->view.category_bytes[g->category] += a->size;
     e->category_weights[g->category] += (double)a->size * g->confidence;
-    if (a->flags & DRY_ALLOCATION_GHOST || allocation < e->options.before_count)
-        e->view.ghost_bytes += a->size;
+    if (a->flags & DRY_ALLOCATION_CARRIED_OVER || allocation < e->options.before_count)
+        e->view.carried_over_bytes += a->size;
     size_t frame_count;
     dry_trace_stack(e->timeline->trace, a->stack, &frame_count);
     if (frame_count > 0 && !(a->flags & DRY_ALLOCATION_STACK_OF_FREE))

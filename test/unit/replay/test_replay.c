@@ -203,11 +203,11 @@ a_rest_behind_an_old_block_is_inferred(void **state)
     assert_int_equal(dryi_origin_init(&origin, &program, &conf, NULL), DRY_OK);
     assert_int_equal(origin.sizes_inferred, 3);
     size_t found = 0;
-    for (size_t i = 0; i < program.ghost_count; i++) {
-        const struct ghost *g = &program.ghosts[i];
-        uint64_t rounded = dryi_torch_round_size(&conf, g->requested);
+    for (size_t i = 0; i < program.carried_count; i++) {
+        const struct carried *c = &program.carried[i];
+        uint64_t rounded = dryi_torch_round_size(&conf, c->requested);
         found +=
-            g->is_inferred && rounded == 4 * MIB && g->block_size - rounded == 983040;
+            c->is_inferred && rounded == 4 * MIB && c->block_size - rounded == 983040;
     }
     assert_int_equal(found, 1);
     dryi_origin_finish(&origin);
@@ -908,7 +908,7 @@ contradictions_are_named(void **state)
     end_record(&r, "taken from the device twice");
 }
 
-/* Blocks of odd sizes and misaligned addresses, ghosts of no bytes, allocs of none. */
+/* Blocks of odd sizes and misaligned addresses, carried-over and new ones of no bytes. */
 static void
 layouts_of_no_allocator_are_refused(void **state)
 {

@@ -66,7 +66,7 @@ judge(enum window window, const char *name, uint64_t pool)
     assert_int_equal(dry_steps_create(s.timeline, NULL, &steps, NULL), DRY_OK);
     assert_int_equal(dry_categories_create(s.timeline, steps, NULL, &categories, NULL),
                      DRY_OK);
-    assert_int_equal(v->ghost_count, 1);
+    assert_int_equal(v->carried_over_count, 1);
     struct dry_category_guess g = dry_categories_get(categories)[v->allocation_count - 1];
     dry_categories_destroy(categories);
     dry_steps_destroy(steps);

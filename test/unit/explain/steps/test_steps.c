@@ -56,7 +56,7 @@ check_steps(const struct dry_steps *steps, const struct dry_timeline *timeline)
         allocs += rows[i].alloc_count;
     }
     assert_int_equal(dry_steps_find(steps, v->dump_moment), DRY_NONE);
-    assert_int_equal(allocs, v->allocation_count - v->ghost_count);
+    assert_int_equal(allocs, v->allocation_count - v->carried_over_count);
 }
 
 /* --- a training loop ---------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ expect_runs(const struct dry_drawing *d, const struct dry_drawing_run *runs, siz
     }
 }
 
-/* Three are born, the first goes, the others slide down; a ghost lies below them all. */
+/* Three are born, the first goes, the others slide down; below lies what was carried over. */
 static void
 tell_a_slide(struct story *s)
 {
@@ -73,7 +73,7 @@ tell_a_slide(struct story *s)
     allocate(s, 1, 2048);
     allocate(s, 2, 4096);
     give_back(s, 0);
-    give_back(s, 9); /* a ghost of 512 bytes: number 3 */
+    give_back(s, 9); /* a carried-over allocation of 512 bytes: number 3 */
     story_timeline(s);
 }
 

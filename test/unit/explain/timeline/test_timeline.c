@@ -102,7 +102,7 @@ an_alloc_is_paired_with_its_free(void **state)
     assert_int_equal(v->event_count, 4);
     assert_int_equal(v->dump_moment, 5);
     assert_int_equal(v->allocation_count, 1);
-    assert_int_equal(v->ghost_count, 0);
+    assert_int_equal(v->carried_over_count, 0);
     const struct dry_allocation *a = &v->allocations[0];
     expect_life(a, 2, 3, 4);
     assert_int_equal(a->address, BASE);
@@ -127,7 +127,7 @@ an_alloc_is_paired_with_its_free(void **state)
 }
 
 static void
-a_free_of_something_older_makes_a_ghost(void **state)
+a_free_of_something_older_makes_a_carried_over_allocation(void **state)
 {
     (void)state;
     struct story s;
@@ -139,14 +139,14 @@ a_free_of_something_older_makes_a_ghost(void **state)
     story_block(&s, 2 * MIB, 0, INACTIVE);
     const struct dry_timeline_view *v = story_timeline(&s);
     assert_int_equal(v->allocation_count, 1);
-    assert_int_equal(v->ghost_count, 1);
+    assert_int_equal(v->carried_over_count, 1);
     const struct dry_allocation *a = &v->allocations[0];
     expect_life(a, 0, 1, 2);
     assert_int_equal(a->size, 1024);
     assert_int_equal(a->requested, 600);
     assert_int_equal(a->stack, stack);
     assert_int_equal(a->flags & ~DRY_ALLOCATION_SIZE_GUESSED,
-                     DRY_ALLOCATION_GHOST | DRY_ALLOCATION_STACK_OF_FREE);
+                     DRY_ALLOCATION_CARRIED_OVER | DRY_ALLOCATION_STACK_OF_FREE);
     assert_int_equal(v->event_allocation[0], 0);
     assert_int_equal(v->event_allocation[1], 0);
     assert_int_equal(v->unmatched_frees, 1); /* one block, however many events */
@@ -154,7 +154,7 @@ a_free_of_something_older_makes_a_ghost(void **state)
 }
 
 static void
-blocks_at_the_end_that_nobody_allocated_are_ghosts(void **state)
+blocks_at_the_end_that_nobody_allocated_are_carried_over(void **state)
 {
     (void)state;
     struct story s;
@@ -168,13 +168,13 @@ blocks_at_the_end_that_nobody_allocated_are_ghosts(void **state)
     story_block(&s, 2 * MIB - 4608, 0, INACTIVE);
     const struct dry_timeline_view *v = story_timeline(&s);
     assert_int_equal(v->allocation_count, 3);
-    assert_int_equal(v->ghost_count, 2);
+    assert_int_equal(v->carried_over_count, 2);
     const struct dry_allocation *a = &v->allocations[1], *b = &v->allocations[2];
     expect_life(a, 0, NEVER, NEVER);
     assert_int_equal(a->size, 2048);
     assert_int_equal(a->requested, 1900);
     assert_int_equal(a->stack, stack);
-    assert_int_equal(a->flags, DRY_ALLOCATION_GHOST);
+    assert_int_equal(a->flags, DRY_ALLOCATION_CARRIED_OVER);
     expect_life(b, 0, 0, NEVER); /* its free was asked for before the window, too */
     expect_no_damage(v);
     end_checked(&s);
@@ -200,7 +200,7 @@ a_block_that_says_no_request_asked_for_its_size(void **state)
 }
 
 static void
-a_ghost_may_be_pending_all_the_time(void **state)
+a_carried_over_allocation_may_be_pending_all_the_time(void **state)
 {
     (void)state;
     struct story s;
@@ -238,7 +238,7 @@ a_pending_free_keeps_its_bytes(void **state)
     expect_life(&v->allocations[0], 2, 3, NEVER);
     expect_life(&v->allocations[1], 0, 4, NEVER);
     assert_int_equal(v->allocations[1].stack, stack);
-    assert_int_equal(v->allocations[1].flags, DRY_ALLOCATION_GHOST);
+    assert_int_equal(v->allocations[1].flags, DRY_ALLOCATION_CARRIED_OVER);
     assert_int_equal(v->allocations[1].requested, 500);
     static const uint64_t allocated[] = {512, 512, 1024, 512, 0, 0};
     static const uint64_t active[] = {512, 512, 1024, 1024, 1024, 1024};
@@ -277,7 +277,7 @@ an_address_handed_out_twice_was_freed_between(void **state)
     story_event(&s, DRY_ACTION_ALLOC, BASE, 1024);
     story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1024);
     story_event(&s, DRY_ACTION_ALLOC, BASE, 2048);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + MIB, 512); /* a ghost */
+    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + MIB, 512); /* carried over */
     story_event(&s, DRY_ACTION_ALLOC, BASE + MIB, 4096);
     const struct dry_timeline_view *v = story_timeline(&s);
     assert_int_equal(v->lost_frees, 3);
@@ -1219,10 +1219,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_alloc_is_paired_with_its_free),
-        cmocka_unit_test(a_free_of_something_older_makes_a_ghost),
-        cmocka_unit_test(blocks_at_the_end_that_nobody_allocated_are_ghosts),
+        cmocka_unit_test(a_free_of_something_older_makes_a_carried_over_allocation),
+        cmocka_unit_test(blocks_at_the_end_that_nobody_allocated_are_carried_over),
         cmocka_unit_test(a_block_that_says_no_request_asked_for_its_size),
-        cmocka_unit_test(a_ghost_may_be_pending_all_the_time),
+        cmocka_unit_test(a_carried_over_allocation_may_be_pending_all_the_time),
         cmocka_unit_test(a_pending_free_keeps_its_bytes),
         cmocka_unit_test(a_free_asked_for_after_the_last_event_is_of_the_dump),
         cmocka_unit_test(an_address_handed_out_twice_was_freed_between),

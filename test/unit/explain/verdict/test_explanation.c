@@ -238,14 +238,14 @@ nothing_is_replayed_if_told_so(void **state)
 
 /* Steps that keep 20 MiB each, beside 600 MiB of which only the frees are recorded. */
 static void
-tell_a_leak_beside_ghosts(struct story *s)
+tell_a_leak_beside_carried_over_blocks(struct story *s)
 {
-    const uint64_t ghost = BASE + 3000 * MIB, kept = BASE + 1000 * MIB;
+    const uint64_t carried = BASE + 3000 * MIB, kept = BASE + 1000 * MIB;
     story_begin(s);
     story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE, 100 * MIB);
     story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + 200 * MIB, 100 * MIB);
     story_event(s, DRY_ACTION_SEGMENT_ALLOC, kept, 240 * MIB);
-    story_event(s, DRY_ACTION_SEGMENT_ALLOC, ghost, 600 * MIB);
+    story_event(s, DRY_ACTION_SEGMENT_ALLOC, carried, 600 * MIB);
     for (unsigned i = 0; i < 12; i++) {
         const char *const code[] = {"forward", "backward"};
         for (unsigned k = 0; k < 2; k++) {
@@ -257,8 +257,8 @@ tell_a_leak_beside_ghosts(struct story *s)
         story_stack(s, "append");
         story_event(s, DRY_ACTION_ALLOC, kept + i * 20 * MIB, 20 * MIB);
     }
-    story_event(s, DRY_ACTION_FREE_REQUESTED, ghost, 600 * MIB);
-    story_event(s, DRY_ACTION_FREE_COMPLETED, ghost, 600 * MIB);
+    story_event(s, DRY_ACTION_FREE_REQUESTED, carried, 600 * MIB);
+    story_event(s, DRY_ACTION_FREE_COMPLETED, carried, 600 * MIB);
 }
 
 /* What takes the place of "nothing is wrong" drops nothing else that was found. */
@@ -267,7 +267,7 @@ a_leak_leaves_the_other_findings(void **state)
 {
     (void)state;
     struct story s;
-    tell_a_leak_beside_ghosts(&s);
+    tell_a_leak_beside_carried_over_blocks(&s);
     story_timeline(&s);
     struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
     struct dry_explain_options options;
@@ -490,7 +490,7 @@ a_simulations_record_is_not_called_exact(void **state)
         assert_int_equal(v->check->possible, before == 0);
         assert_int_equal(v->check->reason[0] != '\0', before > 0);
         assert_true(before == 0 || (!v->check->exact && v->trust == DRY_TRUST_LOW));
-        assert_int_equal(v->ghost_bytes, before * 40 * MIB);
+        assert_int_equal(v->carried_over_bytes, before * 40 * MIB);
         dry_explanation_destroy(e);
     }
     story_end(&s);
