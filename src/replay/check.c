@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in check.h. The machine's observer compares each segment event that
+ * The idea stands in check.h. The execution's observer compares each segment event that
  * comes out with the next recorded one. Segments that a burst gives back have no order,
  * so a map holds those still expected. Cost: one run of the program.
  */
@@ -24,7 +24,7 @@ struct proof {
     const struct dryi_listener *listener;
     const uint8_t *action; /* of the device's events */
     const uint64_t *addr, *size;
-    struct dryi_machine machine;
+    struct dryi_execution execution;
     size_t next;       /* in the program's segment_events: not yet come out */
     size_t bound;      /* what the operation under way may bring out ends here */
     uint32_t event;    /* of the operation under way */
@@ -181,7 +181,7 @@ fill_device(struct proof *f, const struct limit *limit)
     int64_t above = limit->before > limit->after ? limit->before : limit->after;
     if (limit->free_bytes != UINT64_MAX)
         above = limit->after + (int64_t)limit->free_bytes;
-    dry_sim_set_capacity(f->machine.sim, f->origin->reserved + (uint64_t)above);
+    dry_sim_set_capacity(f->execution.sim, f->origin->reserved + (uint64_t)above);
 }
 
 /*
@@ -200,7 +200,7 @@ reconsider_burst(struct proof *f, size_t op)
     uint32_t request = p->args[op + 1];
     const struct lane *lane = dryi_program_lane(p, p->lanes[request]);
     struct dryi_torch_outlook outlook;
-    dryi_torch_look_ahead(f->machine.torch, p->sizes[request], lane->stream, lane->pool,
+    dryi_torch_look_ahead(f->execution.torch, p->sizes[request], lane->stream, lane->pool,
                           &outlook);
     uint32_t first = p->segment_events[f->next];
     bool is_one = f->next + 1 == p->segment_event_count ||
@@ -219,12 +219,12 @@ compare_alloc(struct proof *f, uint32_t request)
 {
     struct dryi_block_info info;
     uint64_t recorded = dryi_program_addr(f->p, request);
-    if (f->machine.handles[request] == DRYI_NO_BLOCK) {
+    if (f->execution.handles[request] == DRYI_NO_BLOCK) {
         mismatch(f, f->event, "alloc of 0 bytes: recorded at %#llx, replayed nowhere",
                  (unsigned long long)recorded);
         return;
     }
-    dryi_torch_get_block(f->machine.torch, f->machine.handles[request], &info);
+    dryi_torch_get_block(f->execution.torch, f->execution.handles[request], &info);
     if (info.addr == recorded) {
         f->check->alloc_matched++;
         return;
@@ -243,11 +243,11 @@ do_and_compare(struct proof *f, size_t op)
     f->event = p->events[op];
     f->is_unordered = false;
     f->bound = bound_of(f, op);
-    enum dry_status status = dryi_machine_do(&f->machine, op);
+    enum dry_status status = dryi_execution_do(&f->execution, op);
     if (kind == OP_DEVICE_FULL)
         fill_device(f, &p->limits[p->args[op]]);
     else if (kind == OP_ALLOC || kind == OP_OOM)
-        dry_sim_set_capacity(f->machine.sim, DRY_SIM_UNLIMITED);
+        dry_sim_set_capacity(f->execution.sim, DRY_SIM_UNLIMITED);
     if (kind == OP_ALLOC && status == DRY_OK)
         compare_alloc(f, p->args[op]);
     if (kind == OP_ALLOC && status == DRY_ERR_NO_SPACE)
@@ -368,7 +368,7 @@ static enum dry_status
 compare_layout(struct proof *f)
 {
     const struct dry_trace_device *d = f->p->device;
-    const struct dry_memory *memory = &f->machine.memory;
+    const struct dry_memory *memory = &f->execution.memory;
     struct layout l = {.f = f, .count = d->segment_count};
     l.segments = dryi_memory_zalloc(memory, l.count + 1, sizeof(*l.segments));
     if (!l.segments)
@@ -379,7 +379,7 @@ compare_layout(struct proof *f)
     }
     f->check->segment_count = l.count;
     qsort(l.segments, l.count, sizeof(*l.segments), compare_segments);
-    enum dry_status status = dryi_torch_walk(f->machine.torch, on_segment, &l);
+    enum dry_status status = dryi_torch_walk(f->execution.torch, on_segment, &l);
     while (status == DRY_OK && l.next < l.count)
         miss_segment(&l, l.segments[l.next++]);
     dryi_memory_free(memory, l.segments, l.count + 1, sizeof(*l.segments));
@@ -399,12 +399,12 @@ static enum dry_status
 prove(struct proof *f, struct dry_error *err)
 {
     const struct dryi_program *p = f->p;
-    enum dry_status status = dryi_machine_begin_at(&f->machine, f->origin, err);
+    enum dry_status status = dryi_execution_begin_at(&f->execution, f->origin, err);
     if (status != DRY_OK)
         return status;
     f->is_watching = true;
     if (f->listener)
-        f->listener->begin(f->listener->self, &f->machine);
+        f->listener->begin(f->listener->self, &f->execution);
     for (size_t op = 0; op < p->op_count && status == DRY_OK; op++) {
         if (f->subject->is_trial && f->check->has_mismatch)
             return DRY_OK;
@@ -417,7 +417,7 @@ prove(struct proof *f, struct dry_error *err)
     if (status == DRY_OK && f->next < p->segment_event_count)
         mismatch(f, p->segment_events[f->next], "recorded: %s; replayed: nothing",
                  dry_action_name(f->action[p->segment_events[f->next]]));
-    dryi_torch_process_events(f->machine.torch); /* completed, as recorded */
+    dryi_torch_process_events(f->execution.torch); /* completed, as recorded */
     if (status == DRY_OK)
         status = compare_layout(f);
     if (status == DRY_OK && f->listener)
@@ -431,8 +431,8 @@ static void
 conclude(struct proof *f, struct dryi_check_outcome *outcome)
 {
     struct dry_sim_account account;
-    dry_sim_get_account(f->machine.sim, &account);
-    dryi_torch_get_stats(f->machine.torch, &outcome->stats);
+    dry_sim_get_account(f->execution.sim, &account);
+    dryi_torch_get_stats(f->execution.torch, &outcome->stats);
     outcome->driver_time_ns = account.time_ns;
     outcome->driver_calls = dryi_driver_calls(&account);
     f->check->exact = !f->check->has_mismatch;
@@ -451,7 +451,7 @@ dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *su
                       .action = program->action,
                       .addr = program->addr,
                       .size = program->size};
-    struct dryi_machine_options options = {
+    struct dryi_execution_options options = {
         .conf = *subject->conf,
         .rules = subject->rules,
         .capacity_bytes = DRY_SIM_UNLIMITED,
@@ -460,7 +460,7 @@ dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *su
         .choose_self = &f,
     };
     enum dry_status status =
-        dryi_machine_init(&f.machine, program, &options, &program->memory, err);
+        dryi_execution_init(&f.execution, program, &options, &program->memory, err);
     if (status != DRY_OK)
         return status;
     dryi_map_init(&f.expected, &program->memory);
@@ -471,6 +471,6 @@ dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *su
     if (status == DRY_OK)
         conclude(&f, outcome);
     dryi_map_finish(&f.expected);
-    dryi_machine_finish(&f.machine);
+    dryi_execution_finish(&f.execution);
     return status;
 }

@@ -9,7 +9,7 @@
 
 #include <drystone/replay.h>
 
-#include "replay/machine.h"
+#include "replay/execution.h"
 
 struct dryi_check_subject {
     const struct dryi_origin *origin;

@@ -19,7 +19,7 @@ dryi_decisions_init(struct dryi_decisions *d, const struct dryi_program *program
                     const struct dry_sink *sink, struct dry_error *err)
 {
     d->program = program;
-    d->machine = NULL;
+    d->execution = NULL;
     d->sink = sink;
     d->err = err;
     d->status = DRY_OK;
@@ -48,10 +48,10 @@ line(struct dryi_decisions *d, const char *format, ...)
 }
 
 static void
-on_begin(void *self, const struct dryi_machine *machine)
+on_begin(void *self, const struct dryi_execution *execution)
 {
     struct dryi_decisions *d = self;
-    d->machine = machine;
+    d->execution = execution;
 }
 
 static uint64_t
@@ -98,7 +98,7 @@ on_event(void *self, const struct dryi_place_event *e)
              e->segment, e->offset, e->size);
         break;
     case DRY_ACTION_FREE_REQUESTED:
-        dryi_decisions_free(d, d->machine->request);
+        dryi_decisions_free(d, d->execution->request);
         break;
     case DRY_ACTION_OOM:
         line(d, "oom %" PRIu64 "\n", e->size);
@@ -122,15 +122,15 @@ static enum dry_status
 after_op(void *self, size_t op)
 {
     struct dryi_decisions *d = self;
-    const struct dryi_machine *m = d->machine;
+    const struct dryi_execution *x = d->execution;
     if (op != NO_OP && d->program->kinds[op] != OP_ALLOC &&
         d->program->kinds[op] != OP_OOM)
         return d->status;
-    if (m->handles[m->request] == DRYI_NO_BLOCK)
+    if (x->handles[x->request] == DRYI_NO_BLOCK)
         return d->status; /* a request of no bytes gets no block */
     struct dryi_block_info info;
-    m->place.ops->get_block(m->place.self, m->handles[m->request], &info);
-    dryi_decisions_alloc(d, m->request, info.segment, info.offset, info.size);
+    x->place.ops->get_block(x->place.self, x->handles[x->request], &info);
+    dryi_decisions_alloc(d, x->request, info.segment, info.offset, info.size);
     return d->status;
 }
 

@@ -15,13 +15,13 @@
  * request: blocks older than the window first, by address, then in order.
  */
 
-#include "replay/machine.h"
+#include "replay/execution.h"
 
 #define DECISIONS_BUFFER 32768
 
 struct dryi_decisions {
     const struct dryi_program *program;
-    const struct dryi_machine *machine;
+    const struct dryi_execution *execution;
     const struct dry_sink *sink;
     struct dry_error *err;
     enum dry_status status;
@@ -33,7 +33,7 @@ void dryi_decisions_init(struct dryi_decisions *decisions,
                          const struct dryi_program *program, const struct dry_sink *sink,
                          struct dry_error *err);
 
-/* The lines themselves, for who has no machine. */
+/* The lines themselves, for a caller without an execution. */
 void dryi_decisions_segment(struct dryi_decisions *decisions, uint32_t segment,
                             uint64_t size, uint64_t stream);
 void dryi_decisions_alloc(struct dryi_decisions *decisions, uint32_t request,

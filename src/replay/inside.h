@@ -6,7 +6,7 @@
 
 #include <drystone/replay.h>
 
-#include "replay/machine.h"
+#include "replay/execution.h"
 
 const struct dry_trace *dryi_replay_trace(const struct dry_replay *replay);
 const struct dry_trace_device *dryi_replay_device(const struct dry_replay *replay);

@@ -97,16 +97,17 @@ static size_t
 source_event(const struct dryi_recorder *r)
 {
     const struct dryi_program *p = r->program;
-    if (r->machine->op == NO_OP || p->events[r->machine->op] >= p->device->event_count)
+    if (r->execution->op == NO_OP ||
+        p->events[r->execution->op] >= p->device->event_count)
         return SIZE_MAX;
-    return p->device->first_event + p->events[r->machine->op];
+    return p->device->first_event + p->events[r->execution->op];
 }
 
 static void
 remember_place(struct dryi_recorder *r, const struct dryi_place_event *e)
 {
     if (e->action == DRY_ACTION_ALLOC)
-        r->failed |= !dryi_map_put(&r->requests, e->addr, r->machine->request);
+        r->failed |= !dryi_map_put(&r->requests, e->addr, r->execution->request);
     else if (e->action == DRY_ACTION_FREE_COMPLETED)
         dryi_map_take(&r->requests, e->addr);
 }
@@ -140,26 +141,26 @@ static void
 on_refused(void *self)
 {
     struct dryi_recorder *r = self;
-    const struct dryi_machine *m = r->machine;
-    uint64_t size = r->program->sizes[m->request], total_bytes;
+    const struct dryi_execution *x = r->execution;
+    uint64_t size = r->program->sizes[x->request], total_bytes;
     if (size < DEVICE_BYTES_MAX)
         return;
     const struct lane *lane =
-        dryi_program_lane(r->program, r->program->lanes[m->request]);
+        dryi_program_lane(r->program, r->program->lanes[x->request]);
     struct dryi_place_event event = {.action = DRY_ACTION_OOM,
                                      .size = size,
                                      .stream = lane->stream,
                                      .pool = lane->pool};
-    struct dry_device device = dry_sim_get_device(m->sim);
+    struct dry_device device = dry_sim_get_device(x->sim);
     device.ops->get_info(device.self, &event.addr, &total_bytes);
     on_event(r, &event);
 }
 
 static void
-on_begin(void *self, const struct dryi_machine *machine)
+on_begin(void *self, const struct dryi_execution *execution)
 {
     struct dryi_recorder *r = self;
-    r->machine = machine;
+    r->execution = execution;
 }
 
 /* --- the end: segments, settings, scopes -------------------------------------------------- */
@@ -226,7 +227,7 @@ static enum dry_status
 write_segments(struct dryi_recorder *r)
 {
     struct segment_writer w = {.r = r};
-    const struct dryi_place *place = &r->machine->place;
+    const struct dryi_place *place = &r->execution->place;
     enum dry_status status = place->ops->walk(place->self, on_segment, &w);
     dryi_memory_free(&r->memory, w.blocks, w.capacity, sizeof *w.blocks);
     return status;

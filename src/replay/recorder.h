@@ -9,14 +9,14 @@
  */
 
 #include "base/map.h"
-#include "replay/machine.h"
+#include "replay/execution.h"
 
 struct dryi_recorder {
     struct dry_memory memory;
     const struct dry_trace *trace;
     const struct dry_trace_view *view;
     const struct dryi_program *program;
-    const struct dryi_machine *machine;
+    const struct dryi_execution *execution;
     struct dry_trace_builder *builder;
     uint32_t *strings, *stacks, *notes; /* old id -> new id; DRY_NONE: not copied yet */
     struct dryi_map requests;           /* address -> request in use or waiting there */

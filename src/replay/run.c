@@ -81,11 +81,11 @@ after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
 }
 
 static enum dry_status
-place_carried(const struct dry_replay *r, const struct attempt *a, struct dryi_machine *m,
-              struct dry_run *run)
+place_carried(const struct dry_replay *r, const struct attempt *a,
+              struct dryi_execution *x, struct dry_run *run)
 {
     for (uint32_t i = 0; i < r->program.carried_count; i++) {
-        enum dry_status status = dryi_machine_place_carried(m, i);
+        enum dry_status status = dryi_execution_place_carried(x, i);
         if (status == DRY_OK && a->listener)
             status = a->listener->after(a->listener->self, NO_OP);
         if (status == DRY_ERR_NO_SPACE) {
@@ -96,7 +96,7 @@ place_carried(const struct dry_replay *r, const struct attempt *a, struct dryi_m
         if (status != DRY_OK)
             return status;
     }
-    return dryi_machine_begin_pending_frees(m);
+    return dryi_execution_begin_pending_frees(x);
 }
 
 /* --- the steady part -------------------------------------------------------------------- */
@@ -121,49 +121,50 @@ first_op_from(const struct dry_replay *r, size_t event)
 }
 
 static uint64_t
-pages_remapped_of(const struct dryi_machine *m)
+pages_remapped_of(const struct dryi_execution *x)
 {
     struct dryi_place_counters counters = {0};
-    if (m->place.ops->get_counters)
-        m->place.ops->get_counters(m->place.self, &counters);
+    if (x->place.ops->get_counters)
+        x->place.ops->get_counters(x->place.self, &counters);
     return counters.pages_remapped;
 }
 
 static void
-begin_steady(const struct dryi_machine *m, struct steady *steady, struct dry_run *run)
+begin_steady(const struct dryi_execution *x, struct steady *steady, struct dry_run *run)
 {
     struct dry_sim_account account;
-    dry_sim_get_account(m->sim, &account);
+    dry_sim_get_account(x->sim, &account);
     steady->driver_calls = dryi_driver_calls(&account);
     steady->driver_time_ns = account.time_ns;
-    steady->pages_remapped = pages_remapped_of(m);
+    steady->pages_remapped = pages_remapped_of(x);
     run->has_steady = true;
     run->steady_reserved_peak_bytes = account.used_bytes;
 }
 
 static void
-watch_steady(const struct dryi_machine *m, struct dry_run *run)
+watch_steady(const struct dryi_execution *x, struct dry_run *run)
 {
     struct dry_sim_account account;
-    dry_sim_get_account(m->sim, &account);
+    dry_sim_get_account(x->sim, &account);
     if (account.used_bytes > run->steady_reserved_peak_bytes)
         run->steady_reserved_peak_bytes = account.used_bytes;
 }
 
 static void
-end_steady(const struct dryi_machine *m, const struct steady *steady, struct dry_run *run)
+end_steady(const struct dryi_execution *x, const struct steady *steady,
+           struct dry_run *run)
 {
     struct dry_sim_account account;
-    dry_sim_get_account(m->sim, &account);
+    dry_sim_get_account(x->sim, &account);
     run->steady_driver_calls = dryi_driver_calls(&account) - steady->driver_calls;
     run->steady_driver_time_ns = account.time_ns - steady->driver_time_ns;
-    run->steady_pages_remapped = pages_remapped_of(m) - steady->pages_remapped;
+    run->steady_pages_remapped = pages_remapped_of(x) - steady->pages_remapped;
 }
 
 /* --- one run ------------------------------------------------------------------------------ */
 
 static enum dry_status
-run_ops(const struct dry_replay *r, const struct attempt *a, struct dryi_machine *m,
+run_ops(const struct dry_replay *r, const struct attempt *a, struct dryi_execution *x,
         struct dry_run *run)
 {
     struct steady steady = {.first_op = first_op_from(r, a->steady_from)};
@@ -174,26 +175,26 @@ run_ops(const struct dry_replay *r, const struct attempt *a, struct dryi_machine
         if (is_cancelled(r, op))
             return DRY_ERR_CANCELLED;
         if (op == steady.first_op)
-            begin_steady(m, &steady, run);
-        status = after_op(r, a, run, op, dryi_machine_do(m, op));
+            begin_steady(x, &steady, run);
+        status = after_op(r, a, run, op, dryi_execution_do(x, op));
         if (run->has_steady)
-            watch_steady(m, run);
+            watch_steady(x, run);
         run->op_count++;
     }
     if (run->has_steady)
-        end_steady(m, &steady, run);
+        end_steady(x, &steady, run);
     return status;
 }
 
 static enum dry_status
-run_machine(const struct dry_replay *r, const struct attempt *a, struct dryi_machine *m,
-            struct dry_run *run)
+run_from_empty(const struct dry_replay *r, const struct attempt *a,
+               struct dryi_execution *x, struct dry_run *run)
 {
     if (a->listener)
-        a->listener->begin(a->listener->self, m);
-    enum dry_status status = place_carried(r, a, m, run);
+        a->listener->begin(a->listener->self, x);
+    enum dry_status status = place_carried(r, a, x, run);
     if (status == DRY_OK)
-        status = run_ops(r, a, m, run);
+        status = run_ops(r, a, x, run);
     if (status == DRY_END)
         status = DRY_OK;
     return status == DRY_OK && a->listener ? a->listener->end(a->listener->self) : status;
@@ -207,30 +208,30 @@ tell_listener(void *self, const struct dryi_place_event *event)
 }
 
 static void
-conclude_order(const struct dryi_machine *m, struct dry_run *run)
+conclude_order(const struct dryi_execution *x, struct dry_run *run)
 {
     struct dry_sim_finding first;
-    run->has_order = m->checks_order;
-    run->order_fault_count = dry_sim_get_finding_count(m->sim);
-    if (dry_sim_get_finding(m->sim, 0, &first) == DRY_OK)
+    run->has_order = x->checks_order;
+    run->order_fault_count = dry_sim_get_finding_count(x->sim);
+    if (dry_sim_get_finding(x->sim, 0, &first) == DRY_OK)
         snprintf(run->first_order_fault, sizeof run->first_order_fault, "%s", first.text);
 }
 
 static void
-conclude(const struct dryi_machine *m, struct dry_run *run)
+conclude(const struct dryi_execution *x, struct dry_run *run)
 {
     struct dry_stats stats;
     struct dry_sim_account account;
     struct dryi_place_counters counters = {0};
-    m->place.ops->get_stats(m->place.self, &stats);
-    if (m->place.ops->get_counters)
-        m->place.ops->get_counters(m->place.self, &counters);
-    dry_sim_get_account(m->sim, &account);
+    x->place.ops->get_stats(x->place.self, &stats);
+    if (x->place.ops->get_counters)
+        x->place.ops->get_counters(x->place.self, &counters);
+    dry_sim_get_account(x->sim, &account);
     dryi_run_fill(run, &stats);
     run->driver_time_ns = account.time_ns;
     run->driver_calls = dryi_driver_calls(&account);
-    conclude_order(m, run);
-    if (m->torch)
+    conclude_order(x, run);
+    if (x->torch)
         return; /* its pages are the driver's affair */
     run->pages_created = counters.pages_created;
     run->pages_released = counters.pages_released;
@@ -244,13 +245,13 @@ conclude(const struct dryi_machine *m, struct dry_run *run)
 }
 
 static enum dry_status
-run_on_machine(const struct dry_replay *r, const struct attempt *a, struct dry_run *run,
-               struct dry_error *err)
+run_simulated(const struct dry_replay *r, const struct attempt *a, struct dry_run *run,
+              struct dry_error *err)
 {
     struct dryi_listener listener =
         a->listener ? *a->listener : (struct dryi_listener){0};
-    struct dryi_machine_options options = {
-        .kind = a->place == PAGED ? DRYI_MACHINE_PAGED : DRYI_MACHINE_TORCH,
+    struct dryi_execution_options options = {
+        .kind = a->place == PAGED ? DRYI_EXECUTION_PAGED : DRYI_EXECUTION_TORCH,
         .conf = a->conf,
         .rules = a->rules,
         .paged = a->paged,
@@ -260,15 +261,15 @@ run_on_machine(const struct dry_replay *r, const struct attempt *a, struct dry_r
     if (a->listener)
         options.observer =
             (struct dryi_place_observer){.event = tell_listener, .self = &listener};
-    struct dryi_machine machine;
+    struct dryi_execution execution;
     enum dry_status status =
-        dryi_machine_init(&machine, &r->program, &options, &r->memory, err);
+        dryi_execution_init(&execution, &r->program, &options, &r->memory, err);
     if (status != DRY_OK)
         return status;
     *run = (struct dry_run){.place = place_names[a->place]};
-    status = run_machine(r, a, &machine, run);
-    conclude(&machine, run);
-    dryi_machine_finish(&machine);
+    status = run_from_empty(r, a, &execution, run);
+    conclude(&execution, run);
+    dryi_execution_finish(&execution);
     if (status == DRY_ERR_CANCELLED)
         return dryi_fail(err, status, "cancelled");
     if (status == DRY_ERR_MEMORY)
@@ -329,7 +330,7 @@ try_capacity(const struct dry_replay *r, struct attempt *a, uint64_t capacity, b
 {
     struct dry_run run;
     a->capacity_bytes = capacity;
-    enum dry_status status = run_on_machine(r, a, &run, err);
+    enum dry_status status = run_simulated(r, a, &run, err);
     *fits = status == DRY_OK && !run.oom;
     return status;
 }
@@ -493,14 +494,14 @@ run_attempt(struct dry_replay *r, const struct dry_run_options *o, struct attemp
     if (is_as_recorded(r, o, &a))
         status = run_as_recorded(r, a.listener, &result, err);
     else
-        status = run_on_machine(r, &a, &result, err);
+        status = run_simulated(r, &a, &result, err);
     if (status == DRY_OK && o->find_capacity) {
         struct dry_run unlimited = result;
         if (a.capacity_bytes != DRY_SIM_UNLIMITED || result.as_recorded) {
             struct attempt free_run = a;
             free_run.capacity_bytes = DRY_SIM_UNLIMITED;
             free_run.listener = NULL;
-            status = run_on_machine(r, &free_run, &unlimited, err);
+            status = run_simulated(r, &free_run, &unlimited, err);
         }
         if (status == DRY_OK)
             status = find_capacity(r, &a, &unlimited, &result.capacity_bytes, err);

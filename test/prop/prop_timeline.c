@@ -85,11 +85,11 @@ on_segment(void *self, const struct dryi_segment_info *info,
 }
 
 static void
-note_truth(struct followed *f, const struct dryi_machine *machine)
+note_truth(struct followed *f, const struct dryi_execution *execution)
 {
     struct truth truth = {.moment = (uint32_t)f->event_count,
                           .first_segment = f->segment_count};
-    assert_int_equal(dryi_torch_walk(machine->torch, on_segment, f), DRY_OK);
+    assert_int_equal(dryi_torch_walk(execution->torch, on_segment, f), DRY_OK);
     truth.segment_count = f->segment_count - truth.first_segment;
     f->truths =
         grown(f->truths, &f->truth_capacity, f->truth_count + 1, sizeof *f->truths);
@@ -98,10 +98,10 @@ note_truth(struct followed *f, const struct dryi_machine *machine)
 
 /* Out of memory ends nothing: the program goes on without the block. */
 static bool
-is_possible(const struct dryi_machine *m, const struct dryi_program *p, size_t op)
+is_possible(const struct dryi_execution *x, const struct dryi_program *p, size_t op)
 {
     bool needs_block = p->kinds[op] == OP_FREE || p->kinds[op] == OP_RECORD_STREAM;
-    return !needs_block || m->handles[p->args[op]] != DRYI_NO_BLOCK;
+    return !needs_block || x->handles[p->args[op]] != DRYI_NO_BLOCK;
 }
 
 static void
@@ -111,26 +111,26 @@ follow(struct followed *f, const struct dry_trace *program, const char *conf,
     size_t rules_count;
     const struct dryi_torch_rules *rules = dryi_torch_rules_find("2.11");
     assert_non_null(dryi_torch_rules_all(&rules_count));
-    struct dryi_machine_options options = {.rules = rules,
-                                           .capacity_bytes = capacity,
-                                           .observer = {.event = on_event, .self = f}};
+    struct dryi_execution_options options = {.rules = rules,
+                                             .capacity_bytes = capacity,
+                                             .observer = {.event = on_event, .self = f}};
     struct dry_replay *replay;
-    struct dryi_machine machine;
+    struct dryi_execution execution;
     dryi_torch_conf_init(&options.conf);
     assert_int_equal(
         dryi_torch_conf_parse(conf, strlen(conf), rules, &options.conf, NULL), DRY_OK);
     assert_int_equal(dry_replay_create(program, NULL, &replay, NULL), DRY_OK);
     const struct dryi_program *p = dryi_replay_program(replay);
-    assert_int_equal(dryi_machine_init(&machine, p, &options, NULL, NULL), DRY_OK);
-    note_truth(f, &machine);
+    assert_int_equal(dryi_execution_init(&execution, p, &options, NULL, NULL), DRY_OK);
+    note_truth(f, &execution);
     for (size_t op = 0; op < p->op_count; op++) {
-        if (!is_possible(&machine, p, op))
+        if (!is_possible(&execution, p, op))
             continue;
-        enum dry_status status = dryi_machine_do(&machine, op);
+        enum dry_status status = dryi_execution_do(&execution, op);
         assert_true(status == DRY_OK || status == DRY_ERR_NO_SPACE);
-        note_truth(f, &machine);
+        note_truth(f, &execution);
     }
-    dryi_machine_finish(&machine);
+    dryi_execution_finish(&execution);
     dry_replay_destroy(replay);
 }
 

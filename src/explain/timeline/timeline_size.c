@@ -12,14 +12,14 @@
 struct measuring {
     struct dry_timeline *t;
     const struct dryi_program *p;
-    const struct dryi_machine *machine;
+    const struct dryi_execution *execution;
 };
 
 static void
-on_begin(void *self, const struct dryi_machine *machine)
+on_begin(void *self, const struct dryi_execution *execution)
 {
     struct measuring *m = self;
-    m->machine = machine;
+    m->execution = execution;
 }
 
 static void
@@ -36,14 +36,14 @@ after_op(void *self, size_t op)
     if (m->p->kinds[op] != OP_ALLOC)
         return DRY_OK;
     uint32_t request = m->p->args[op];
-    dryi_block handle = m->machine->handles[request];
+    dryi_block handle = m->execution->handles[request];
     uint32_t event = m->p->alloc_events[request];
     if (handle == DRYI_NO_BLOCK || event >= m->t->view.event_count ||
         m->t->event_allocation[event] == DRY_NONE)
         return DRY_OK;
     struct dry_allocation *a = &m->t->allocations[m->t->event_allocation[event]];
     struct dryi_block_info info;
-    m->machine->place.ops->get_block(m->machine->place.self, handle, &info);
+    m->execution->place.ops->get_block(m->execution->place.self, handle, &info);
     if (info.addr == a->address && info.size <= DRYI_TIMELINE_BYTES_MAX &&
         a->flags & DRY_ALLOCATION_SIZE_GUESSED) {
         a->size = info.size;

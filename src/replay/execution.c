@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in execution.h. An operation is a switch to one call of the placement;
+ * a handle a request is all that is kept. Cost: O(1) an operation, beside what the
+ * placement takes.
+ */
+#include "replay/execution.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+static enum dry_status
+make_device(struct dryi_execution *x, const struct dryi_execution_options *options,
+            struct dry_error *err)
+{
+    struct dry_sim_options sim_options;
+    dry_sim_options_init(&sim_options);
+    sim_options.memory = &x->memory;
+    sim_options.capacity_bytes = options->capacity_bytes;
+    sim_options.choose_address = options->choose_address;
+    sim_options.choose_self = options->choose_self;
+    sim_options.check = options->check_order;
+    x->checks_order = options->check_order;
+    return dry_sim_create(&sim_options, &x->sim, err);
+}
+
+static enum dry_status
+make_torch(struct dryi_execution *x, const struct dryi_execution_options *options,
+           struct dry_error *err)
+{
+    struct dryi_torch_options torch_options = {
+        .conf = options->conf,
+        .rules = options->rules,
+        .device = dry_sim_get_device(x->sim),
+        .memory = &x->memory,
+        .observer = options->observer,
+        .progress_is_told = true,
+    };
+    enum dry_status status = dryi_torch_create(&torch_options, &x->torch, err);
+    if (status == DRY_OK)
+        x->place = dryi_torch_as_place(x->torch);
+    return status;
+}
+
+static enum dry_status
+make_paged(struct dryi_execution *x, const struct dryi_execution_options *options,
+           struct dry_error *err)
+{
+    struct dryi_paged_options paged_options = {
+        .conf = options->paged,
+        .device = dry_sim_get_device(x->sim),
+        .memory = &x->memory,
+        .observer = options->observer,
+        .progress_is_told = true,
+    };
+    return dryi_paged_create(&paged_options, &x->place, err);
+}
+
+static enum dry_status
+make_place(struct dryi_execution *x, const struct dryi_execution_options *options,
+           struct dry_error *err)
+{
+    switch (options->kind) {
+    case DRYI_EXECUTION_TORCH:
+        return make_torch(x, options, err);
+    case DRYI_EXECUTION_PAGED:
+        return make_paged(x, options, err);
+    }
+    return dryi_fail(err, DRY_ERR_ARGUMENT, "no such place");
+}
+
+enum dry_status
+dryi_execution_init(struct dryi_execution *x, const struct dryi_program *program,
+                    const struct dryi_execution_options *options,
+                    const struct dry_memory *memory, struct dry_error *err)
+{
+    *x = (struct dryi_execution){
+        .memory = dryi_memory_or_default(memory), .program = program, .op = NO_OP};
+    dryi_intern_init(&x->pools, &x->memory);
+    enum dry_status status = make_device(x, options, err);
+    if (status == DRY_OK)
+        status = make_place(x, options, err);
+    if (status == DRY_OK) {
+        size_t count = program->request_count + 1;
+        x->handles = dryi_memory_zalloc(&x->memory, count, sizeof *x->handles);
+        if (x->handles)
+            memset(x->handles, 0xff, count * sizeof *x->handles);
+        else
+            status = dryi_fail_memory(err, "the blocks of a replay");
+    }
+    if (status != DRY_OK)
+        dryi_execution_finish(x);
+    return status;
+}
+
+void
+dryi_execution_finish(struct dryi_execution *x)
+{
+    if (!x->memory.resize)
+        return;
+    if (x->place.ops)
+        x->place.ops->destroy(x->place.self);
+    dry_sim_destroy(x->sim);
+    if (x->handles)
+        dryi_memory_free(&x->memory, x->handles, x->program->request_count + 1,
+                         sizeof *x->handles);
+    dryi_memory_free(&x->memory, x->pool_is_held, x->pool_capacity,
+                     sizeof *x->pool_is_held);
+    dryi_intern_finish(&x->pools);
+    *x = (struct dryi_execution){0};
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+/* The pool, made where it is not there, with one user more, and a scope that is open. */
+static enum dry_status
+begin_pool(struct dryi_execution *x, struct dryi_pool_id pool)
+{
+    if (x->torch)
+        return dryi_torch_begin_pool(x->torch, pool);
+    const struct dryi_place_ops *ops = x->place.ops;
+    enum dry_status status = ops->open_pool(x->place.self, pool, 0);
+    if (status != DRY_OK)
+        return status;
+    status = ops->begin_pool(x->place.self, pool, (struct dryi_stream_filter){0});
+    if (status != DRY_OK && ops->release_pool(x->place.self, pool) != DRY_OK)
+        return DRY_ERR_ARGUMENT;
+    return status;
+}
+
+static bool
+is_default(struct dryi_pool_id pool)
+{
+    return pool.a == 0 && pool.b == 0;
+}
+
+/* The mark of a pool the execution keeps in use; NULL when there is no memory. */
+static uint8_t *
+hold_of(struct dryi_execution *x, struct dryi_pool_id pool)
+{
+    uint32_t known = x->pools.count;
+    uint32_t index = dryi_intern_put(&x->pools, &pool, sizeof pool);
+    if (index == DRYI_INTERN_NONE ||
+        !dryi_memory_grow(&x->memory, &x->pool_is_held, &x->pool_capacity,
+                          (size_t)index + 1, 1))
+        return NULL;
+    if (index == known)
+        x->pool_is_held[index] = 0;
+    return &x->pool_is_held[index];
+}
+
+/*
+ * Enter a private pool for one allocation. A record tells where each block lies, not when
+ * scopes began and ended. So a scope is open for one allocation, and every pool keeps
+ * exactly one user until its memory is given back.
+ */
+static enum dry_status
+enter_pool(struct dryi_execution *x, struct dryi_pool_id pool)
+{
+    uint8_t *is_held = hold_of(x, pool);
+    if (!is_held)
+        return DRY_ERR_MEMORY;
+    enum dry_status status = begin_pool(x, pool);
+    if (status == DRY_OK && *is_held)
+        status = x->place.ops->release_pool(x->place.self, pool);
+    *is_held |= status == DRY_OK;
+    return status;
+}
+
+static enum dry_status
+release_pool(struct dryi_execution *x, struct dryi_pool_id pool)
+{
+    uint8_t *is_held = hold_of(x, pool);
+    if (!is_held)
+        return DRY_ERR_MEMORY;
+    if (!*is_held)
+        return DRY_OK;
+    *is_held = 0;
+    return x->place.ops->release_pool(x->place.self, pool);
+}
+
+/* --- operations --------------------------------------------------------------------------- */
+
+/* The owner of a request's memory, for the device to check: a number that is never 0. */
+static uint64_t
+owner_of(uint32_t request)
+{
+    return (uint64_t)request + 1;
+}
+
+/* Work on all of a block; nothing says when a program used what, so it is all the time. */
+static enum dry_status
+use_block(struct dryi_execution *x, uint32_t request, uint64_t stream)
+{
+    if (!x->checks_order || x->handles[request] == DRYI_NO_BLOCK)
+        return DRY_OK;
+    struct dryi_block_info info;
+    x->place.ops->get_block(x->place.self, x->handles[request], &info);
+    return dry_sim_use(x->sim, stream, info.addr, info.size, owner_of(request));
+}
+
+static enum dry_status
+own_block(struct dryi_execution *x, uint32_t request, uint64_t stream)
+{
+    if (!x->checks_order || x->handles[request] == DRYI_NO_BLOCK)
+        return DRY_OK;
+    struct dryi_block_info info;
+    x->place.ops->get_block(x->place.self, x->handles[request], &info);
+    enum dry_status status =
+        dry_sim_own(x->sim, info.addr, info.size, stream, owner_of(request));
+    return status == DRY_OK ? use_block(x, request, stream) : status;
+}
+
+static enum dry_status
+disown_block(struct dryi_execution *x, uint32_t request)
+{
+    const struct dryi_program *p = x->program;
+    enum dry_status status =
+        use_block(x, request, dryi_program_lane(p, p->lanes[request])->stream);
+    if (x->checks_order)
+        dry_sim_disown(x->sim, owner_of(request));
+    return status;
+}
+
+static enum dry_status
+alloc_request(struct dryi_execution *x, uint32_t request, dryi_block *block)
+{
+    const struct dryi_program *p = x->program;
+    const struct lane *lane = dryi_program_lane(p, p->lanes[request]);
+    bool has_pool = p->has_addresses && !is_default(lane->pool);
+    x->request = request;
+    if (has_pool) {
+        enum dry_status entered = enter_pool(x, lane->pool);
+        if (entered == DRY_ERR_MEMORY)
+            return entered;
+        has_pool = entered == DRY_OK; /* else PyTorch would have raised */
+    }
+    enum dry_status status =
+        x->place.ops->alloc(x->place.self, p->sizes[request], lane->stream, block);
+    if (has_pool && x->place.ops->end_pool(x->place.self, lane->pool) != DRY_OK)
+        return DRY_ERR_ARGUMENT;
+    if (status == DRY_OK)
+        return own_block(x, request, lane->stream);
+    return status == DRY_ERR_ARGUMENT ? DRY_ERR_NO_SPACE : status; /* 1 EiB and more */
+}
+
+static enum dry_status
+free_request(struct dryi_execution *x, uint32_t request)
+{
+    x->request = request;
+    enum dry_status status = x->checks_order ? disown_block(x, request) : DRY_OK;
+    if (status == DRY_OK)
+        status = x->place.ops->free(x->place.self, x->handles[request]);
+    if (status == DRY_OK)
+        x->handles[request] = DRYI_NO_BLOCK;
+    return status;
+}
+
+/*
+ * A program that uses a block on another stream has made that one wait for the block's own,
+ * or it would not find there what was put into it. The record does not tell; the place is
+ * not told either, and must be right without.
+ */
+static enum dry_status
+use_elsewhere(struct dryi_execution *x, uint32_t request, uint64_t stream)
+{
+    const struct dryi_program *p = x->program;
+    uint64_t own = dryi_program_lane(p, p->lanes[request])->stream;
+    enum dry_status status = dry_sim_stream_waits(x->sim, stream, own);
+    return status == DRY_OK ? use_block(x, request, stream) : status;
+}
+
+static enum dry_status
+record_stream(struct dryi_execution *x, uint32_t request, uint64_t stream)
+{
+    enum dry_status status = DRY_OK;
+    if (x->checks_order)
+        status = use_elsewhere(x, request, stream);
+    if (status == DRY_OK)
+        status = x->place.ops->record_stream(x->place.self, x->handles[request], stream);
+    return status;
+}
+
+static void
+finish_stream(struct dryi_execution *x, uint64_t stream)
+{
+    dry_sim_complete_stream(x->sim, stream);
+    x->place.ops->stream_progressed(x->place.self, stream);
+}
+
+/* A scope stated by the program itself (plain traces): the place counts its users. */
+static enum dry_status
+scope_op(struct dryi_execution *x, bool begins, struct dryi_pool_id pool)
+{
+    enum dry_status status =
+        begins ? begin_pool(x, pool) : x->place.ops->end_pool(x->place.self, pool);
+    if (status == DRY_OK && !begins)
+        status = x->place.ops->release_pool(x->place.self, pool);
+    return status == DRY_ERR_ARGUMENT ? DRY_OK : status;
+}
+
+enum dry_status
+dryi_execution_do(struct dryi_execution *x, size_t op)
+{
+    const struct dryi_program *p = x->program;
+    uint32_t arg = p->args[op];
+    x->op = op;
+    enum op_kind kind = p->kinds[op];
+    switch (kind) {
+    case OP_ALLOC:
+    case OP_OOM:
+        return alloc_request(x, arg, &x->handles[arg]);
+    case OP_FREE:
+        return free_request(x, arg);
+    case OP_STREAM:
+        x->stream = dryi_program_stream(p, arg);
+        return DRY_OK;
+    case OP_RECORD_STREAM:
+        return record_stream(x, arg, x->stream);
+    case OP_STREAM_DONE:
+        finish_stream(x, dryi_program_stream(p, arg));
+        return DRY_OK;
+    case OP_EMPTY_CACHE:
+        return x->place.ops->empty_cache(x->place.self, (struct dryi_pool_id){0, 0});
+    case OP_DEVICE_FULL:
+        return DRY_OK;
+    case OP_POOL_BEGIN:
+    case OP_POOL_END:
+        return scope_op(x, kind == OP_POOL_BEGIN, dryi_program_lane(p, arg)->pool);
+    case OP_POOL_RELEASE:
+        return release_pool(x, dryi_program_lane(p, arg)->pool);
+    case OP_EMPTY_POOL:
+        return x->place.ops->empty_cache(x->place.self, dryi_program_lane(p, arg)->pool);
+    }
+    return DRY_OK;
+}
+
+/* --- beginnings --------------------------------------------------------------------------- */
+
+/* A carried-over allocation whose free was asked before the window waits for a stream. */
+enum dry_status
+dryi_execution_begin_pending_frees(struct dryi_execution *x)
+{
+    const struct dryi_program *p = x->program;
+    enum dry_status status = DRY_OK;
+    for (uint32_t i = 0; i < p->carried_count && status == DRY_OK; i++) {
+        if (p->carried[i].pending_stream == NO_STREAM)
+            continue;
+        uint64_t stream = dryi_program_stream(p, p->carried[i].pending_stream);
+        status = record_stream(x, i, stream);
+        if (status == DRY_OK)
+            status = free_request(x, i);
+    }
+    return status;
+}
+
+enum dry_status
+dryi_execution_place_carried(struct dryi_execution *x, uint32_t request)
+{
+    return alloc_request(x, request, &x->handles[request]);
+}
+
+enum dry_status
+dryi_execution_begin_at(struct dryi_execution *x, const struct dryi_origin *origin,
+                        struct dry_error *err)
+{
+    size_t count = origin->block_count + 1;
+    dryi_block *handles = dryi_memory_zalloc(&x->memory, count, sizeof *handles);
+    if (!handles)
+        return dryi_fail_memory(err, "the layout before the window");
+    dry_sim_adopt(x->sim, origin->reserved);
+    enum dry_status status = dryi_torch_restore(x->torch, origin->segments,
+                                                origin->segment_count, handles, err);
+    for (size_t i = 0; i < origin->block_count && status == DRY_OK; i++) {
+        if (origin->block_requests[i] != DRYI_NO_BLOCK)
+            x->handles[origin->block_requests[i]] = handles[i];
+    }
+    dryi_memory_free(&x->memory, handles, count, sizeof *handles);
+    for (size_t i = 0; i < origin->segment_count && status == DRY_OK; i++) {
+        if (!is_default(origin->segments[i].segment.pool)) {
+            uint8_t *is_held = hold_of(x, origin->segments[i].segment.pool);
+            if (!is_held)
+                return dryi_fail_memory(err, "the pools before the window");
+            *is_held = 1; /* restored with one user */
+        }
+    }
+    return status == DRY_OK ? dryi_execution_begin_pending_frees(x) : status;
+}
+
+/* --- what it cost ------------------------------------------------------------------------- */
+
+uint64_t
+dryi_driver_calls(const struct dry_sim_account *account)
+{
+    static const enum dry_sim_call counted[] = {
+        DRY_SIM_ALLOC,     DRY_SIM_FREE,        DRY_SIM_RESERVE,     DRY_SIM_UNRESERVE,
+        DRY_SIM_MAP,       DRY_SIM_UNMAP,       DRY_SIM_CREATE_PAGE, DRY_SIM_RELEASE_PAGE,
+        DRY_SIM_MAP_PAGES, DRY_SIM_UNMAP_PAGES,
+    };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        sum += account->calls[counted[i]];
+    return sum;
+}
