@@ -18,7 +18,7 @@
 
 struct proof {
     struct dryi_program *p;
-    const struct dryi_origin *origin;
+    const struct dryi_initial_layout *initial_layout;
     struct dry_replay_check *check;
     const struct dryi_check_subject *subject;
     const struct dryi_listener *listener;
@@ -181,7 +181,7 @@ fill_device(struct proof *f, const struct limit *limit)
     int64_t above = limit->before > limit->after ? limit->before : limit->after;
     if (limit->free_bytes != UINT64_MAX)
         above = limit->after + (int64_t)limit->free_bytes;
-    dry_sim_set_capacity(f->execution.sim, f->origin->reserved + (uint64_t)above);
+    dry_sim_set_capacity(f->execution.sim, f->initial_layout->reserved + (uint64_t)above);
 }
 
 /*
@@ -399,7 +399,8 @@ static enum dry_status
 prove(struct proof *f, struct dry_error *err)
 {
     const struct dryi_program *p = f->p;
-    enum dry_status status = dryi_execution_begin_at(&f->execution, f->origin, err);
+    enum dry_status status =
+        dryi_execution_begin_at(&f->execution, f->initial_layout, err);
     if (status != DRY_OK)
         return status;
     f->is_watching = true;
@@ -444,7 +445,7 @@ dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *su
 {
     *outcome = (struct dryi_check_outcome){.check = {.possible = true}};
     struct proof f = {.p = program,
-                      .origin = subject->origin,
+                      .initial_layout = subject->initial_layout,
                       .check = &outcome->check,
                       .subject = subject,
                       .listener = subject->listener,

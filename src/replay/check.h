@@ -12,7 +12,7 @@
 #include "replay/execution.h"
 
 struct dryi_check_subject {
-    const struct dryi_origin *origin;
+    const struct dryi_initial_layout *initial_layout;
     const struct dryi_torch_conf *conf; /* the recorded one */
     const struct dryi_torch_rules *rules;
     const struct dryi_listener *listener; /* hears the window; or NULL */

@@ -365,24 +365,24 @@ dryi_execution_place_carried(struct dryi_execution *x, uint32_t request)
 }
 
 enum dry_status
-dryi_execution_begin_at(struct dryi_execution *x, const struct dryi_origin *origin,
-                        struct dry_error *err)
+dryi_execution_begin_at(struct dryi_execution *x,
+                        const struct dryi_initial_layout *layout, struct dry_error *err)
 {
-    size_t count = origin->block_count + 1;
+    size_t count = layout->block_count + 1;
     dryi_block *handles = dryi_memory_zalloc(&x->memory, count, sizeof *handles);
     if (!handles)
         return dryi_fail_memory(err, "the layout before the window");
-    dry_sim_adopt(x->sim, origin->reserved);
-    enum dry_status status = dryi_torch_restore(x->torch, origin->segments,
-                                                origin->segment_count, handles, err);
-    for (size_t i = 0; i < origin->block_count && status == DRY_OK; i++) {
-        if (origin->block_requests[i] != DRYI_NO_BLOCK)
-            x->handles[origin->block_requests[i]] = handles[i];
+    dry_sim_adopt(x->sim, layout->reserved);
+    enum dry_status status = dryi_torch_restore(x->torch, layout->segments,
+                                                layout->segment_count, handles, err);
+    for (size_t i = 0; i < layout->block_count && status == DRY_OK; i++) {
+        if (layout->block_requests[i] != DRYI_NO_BLOCK)
+            x->handles[layout->block_requests[i]] = handles[i];
     }
     dryi_memory_free(&x->memory, handles, count, sizeof *handles);
-    for (size_t i = 0; i < origin->segment_count && status == DRY_OK; i++) {
-        if (!is_default(origin->segments[i].segment.pool)) {
-            uint8_t *is_held = hold_of(x, origin->segments[i].segment.pool);
+    for (size_t i = 0; i < layout->segment_count && status == DRY_OK; i++) {
+        if (!is_default(layout->segments[i].segment.pool)) {
+            uint8_t *is_held = hold_of(x, layout->segments[i].segment.pool);
             if (!is_held)
                 return dryi_fail_memory(err, "the pools before the window");
             *is_held = 1; /* restored with one user */

@@ -12,7 +12,7 @@
 #include <drystone/sim.h>
 
 #include "place/paged/paged.h"
-#include "replay/origin.h"
+#include "replay/initial_layout.h"
 #include "replay/program.h"
 
 struct dryi_execution;
@@ -79,9 +79,9 @@ DRY_CHECK_RESULT enum dry_status dryi_execution_place_carried(
 DRY_CHECK_RESULT enum dry_status dryi_execution_begin_pending_frees(
     struct dryi_execution *execution);
 /* Begin from the layout the window began with. TORCH alone. */
-DRY_CHECK_RESULT enum dry_status dryi_execution_begin_at(struct dryi_execution *execution,
-                                                         const struct dryi_origin *origin,
-                                                         struct dry_error *err);
+DRY_CHECK_RESULT enum dry_status dryi_execution_begin_at(
+    struct dryi_execution *execution, const struct dryi_initial_layout *layout,
+    struct dry_error *err);
 
 /* Do operation `op`. NO_SPACE: out of memory; the execution may go on. */
 DRY_CHECK_RESULT enum dry_status dryi_execution_do(struct dryi_execution *execution,

@@ -11,7 +11,8 @@
 const struct dry_trace *dryi_replay_trace(const struct dry_replay *replay);
 const struct dry_trace_device *dryi_replay_device(const struct dry_replay *replay);
 const struct dryi_program *dryi_replay_program(const struct dry_replay *replay);
-const struct dryi_origin *dryi_replay_origin(const struct dry_replay *replay);
+const struct dryi_initial_layout *dryi_replay_initial_layout(
+    const struct dry_replay *replay);
 /* The recorded settings. */
 const struct dryi_torch_conf *dryi_replay_conf(const struct dry_replay *replay);
 

@@ -72,7 +72,7 @@ try_row(struct dry_replay *r, const struct dryi_torch_rules *rules, bool *is_exa
         struct dry_error *err)
 {
     struct dryi_check_subject subject = {
-        .origin = &r->origin,
+        .initial_layout = &r->initial_layout,
         .conf = &r->recorded_conf,
         .rules = rules,
         .progress = r->options.progress,

@@ -164,14 +164,15 @@ read_recorded_heights(struct dry_replay *r)
         recorded->oom_event = r->device->first_event + p->oom_event;
     if (p->inconsistency)
         return; /* where the heights begin is not known */
-    recorded->reserved_peak_bytes = r->origin.reserved + (uint64_t)p->reserved_peak;
-    recorded->reserved_end_bytes = r->origin.reserved + (uint64_t)p->reserved_end;
+    recorded->reserved_peak_bytes =
+        r->initial_layout.reserved + (uint64_t)p->reserved_peak;
+    recorded->reserved_end_bytes = r->initial_layout.reserved + (uint64_t)p->reserved_end;
     for (uint32_t i = 0; i < p->limit_count; i++) {
         const struct limit *limit = &p->limits[i];
         uint64_t free_bytes = r->view->addr[r->device->first_event + limit->event];
         if (limit->event == p->oom_event && free_bytes < limit->need)
             recorded->capacity_bytes =
-                r->origin.reserved + (uint64_t)limit->after + free_bytes;
+                r->initial_layout.reserved + (uint64_t)limit->after + free_bytes;
     }
 }
 
@@ -228,7 +229,7 @@ try_rules(struct dry_replay *r, const struct dryi_torch_rules *rules,
           struct dry_error *err)
 {
     struct dryi_check_subject subject = {
-        .origin = &r->origin,
+        .initial_layout = &r->initial_layout,
         .conf = &r->recorded_conf,
         .rules = rules,
         .progress = r->options.progress,
@@ -282,7 +283,7 @@ complete_check(struct dry_replay *r)
     struct dry_replay_check *check = &r->check;
     check->event_count = r->device->event_count;
     check->live_before = p->carried_count;
-    check->sizes_inferred = r->origin.sizes_inferred;
+    check->sizes_inferred = r->initial_layout.sizes_inferred;
     check->frees_inferred = p->frees_inferred;
     check->empty_cache_count = p->empty_cache_count;
     check->retry_count = p->retry_count;
@@ -309,7 +310,8 @@ create(struct dry_replay *r, struct dry_error *err)
     enum dry_status status = dryi_program_init(&r->program, r->trace, r->device,
                                                &r->recorded_conf, &r->memory, err);
     if (status == DRY_OK && r->program.has_addresses)
-        status = dryi_origin_init(&r->origin, &r->program, &r->recorded_conf, err);
+        status = dryi_initial_layout_init(&r->initial_layout, &r->program,
+                                          &r->recorded_conf, err);
     if (status != DRY_OK)
         return status;
     read_recorded_heights(r);
@@ -351,7 +353,7 @@ dry_replay_destroy(struct dry_replay *r)
     if (!r)
         return;
     dryi_program_finish(&r->program);
-    dryi_origin_finish(&r->origin);
+    dryi_initial_layout_finish(&r->initial_layout);
     struct dry_memory memory = r->memory;
     dryi_memory_free(&memory, r, 1, sizeof *r);
 }
@@ -388,10 +390,10 @@ dryi_replay_program(const struct dry_replay *replay)
     return &replay->program;
 }
 
-const struct dryi_origin *
-dryi_replay_origin(const struct dry_replay *replay)
+const struct dryi_initial_layout *
+dryi_replay_initial_layout(const struct dry_replay *replay)
 {
-    return &replay->origin;
+    return &replay->initial_layout;
 }
 
 const struct dryi_torch_conf *

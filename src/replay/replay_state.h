@@ -18,7 +18,7 @@ struct dry_replay {
     char place_conf[256];                  /* of recorded_paged */
     char conf_problem[256];                /* "" if there is none */
     struct dryi_program program;
-    struct dryi_origin origin;
+    struct dryi_initial_layout initial_layout;
     const struct dryi_torch_rules *rules;
     struct dry_replay_check check;
     struct dryi_check_outcome outcome; /* of the check */

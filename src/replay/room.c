@@ -22,7 +22,8 @@ find_least_refused(const struct dry_replay *r)
         if (p->kinds[i] != OP_DEVICE_FULL)
             continue;
         const struct limit *limit = &p->limits[p->args[i]];
-        uint64_t refused = r->origin.reserved + (uint64_t)limit->before + limit->need;
+        uint64_t refused =
+            r->initial_layout.reserved + (uint64_t)limit->before + limit->need;
         least = refused < least ? refused : least;
     }
     return least;
@@ -58,7 +59,7 @@ static enum dry_status
 reject_retries(struct dry_replay *r, struct dry_error *err)
 {
     struct dryi_check_subject subject = {
-        .origin = &r->origin,
+        .initial_layout = &r->initial_layout,
         .conf = &r->recorded_conf,
         .rules = r->rules,
         .progress = r->options.progress,

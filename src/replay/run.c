@@ -284,7 +284,7 @@ static enum dry_status
 watch(struct dry_replay *r, const struct dryi_listener *listener,
       struct dryi_check_outcome *outcome, struct dry_error *err)
 {
-    struct dryi_check_subject subject = {.origin = &r->origin,
+    struct dryi_check_subject subject = {.initial_layout = &r->initial_layout,
                                          .conf = &r->recorded_conf,
                                          .rules = r->rules,
                                          .listener = listener};

@@ -142,11 +142,11 @@ clear_range(struct mapping *m, const struct dry_timeline_segment *range, uint32_
 static void
 describe_carried(const struct mapping *m, struct dry_timeline_segment *carried)
 {
-    const struct dryi_origin *o = dryi_replay_origin(m->t->replay);
-    size_t i = dryi_origin_count_up_to(o, carried->address);
+    const struct dryi_initial_layout *layout = dryi_replay_initial_layout(m->t->replay);
+    size_t i = dryi_initial_layout_count_up_to(layout, carried->address);
     if (i == 0)
         return;
-    const struct dryi_segment_info *s = &o->segments[i - 1].segment;
+    const struct dryi_segment_info *s = &layout->segments[i - 1].segment;
     if (carried->address - s->addr < s->size)
         carried->is_large = s->is_large;
 }

@@ -13,8 +13,8 @@
 
 #include <drystone/drystone.h>
 
+#include "replay/initial_layout.h"
 #include "replay/inside.h"
-#include "replay/origin.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
 
@@ -194,14 +194,14 @@ a_rest_behind_an_old_block_is_inferred(void **state)
         read_recording("pytorch/transformer-medium-512-train.pickle");
     struct dryi_torch_conf conf;
     struct dryi_program program;
-    struct dryi_origin origin;
+    struct dryi_initial_layout layout;
     dryi_torch_conf_init(&conf);
     assert_int_equal(dryi_program_init(&program, trace,
                                        &dry_trace_get_view(trace)->devices[0], &conf,
                                        NULL, NULL),
                      DRY_OK);
-    assert_int_equal(dryi_origin_init(&origin, &program, &conf, NULL), DRY_OK);
-    assert_int_equal(origin.sizes_inferred, 3);
+    assert_int_equal(dryi_initial_layout_init(&layout, &program, &conf, NULL), DRY_OK);
+    assert_int_equal(layout.sizes_inferred, 3);
     size_t found = 0;
     for (size_t i = 0; i < program.carried_count; i++) {
         const struct carried *c = &program.carried[i];
@@ -210,7 +210,7 @@ a_rest_behind_an_old_block_is_inferred(void **state)
             c->is_inferred && rounded == 4 * MIB && c->block_size - rounded == 983040;
     }
     assert_int_equal(found, 1);
-    dryi_origin_finish(&origin);
+    dryi_initial_layout_finish(&layout);
     dryi_program_finish(&program);
     dry_trace_destroy(trace);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in origin.h. Segments are walked backwards from the final layout, pages
- * of expandable ones as ranges (ranges.h); carried-over allocations then find their
- * segment by bisection. Cost: O(n log n) in segments, segment events and carried-over
- * allocations, and one walk over the requests.
+ * The idea stands in initial_layout.h. Segments are walked backwards from the final
+ * layout, pages of expandable ones as ranges (ranges.h); carried-over allocations then
+ * find their segment by bisection. Cost: O(n log n) in segments, segment events and
+ * carried-over allocations, and one walk over the requests.
  */
-#include "replay/origin.h"
+#include "replay/initial_layout.h"
 
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@
 #define RESERVATION_MAX (UINT64_C(1) << 39)
 
 struct find {
-    struct dryi_origin *o;
+    struct dryi_initial_layout *layout;
     struct dryi_program *p;
     const struct dryi_torch_conf *conf;
     const uint8_t *action;
@@ -53,14 +53,14 @@ static void
 add_segment(struct find *f, uint64_t addr, uint64_t size, uint32_t lane, bool is_large,
             bool is_expandable)
 {
-    struct dryi_origin *o = f->o;
-    if (!dryi_memory_grow(&o->memory, &o->segments, &o->segment_capacity,
-                          o->segment_count + 1, sizeof *o->segments)) {
+    struct dryi_initial_layout *layout = f->layout;
+    if (!dryi_memory_grow(&layout->memory, &layout->segments, &layout->segment_capacity,
+                          layout->segment_count + 1, sizeof *layout->segments)) {
         f->failed = true;
         return;
     }
     const struct lane *l = dryi_program_lane(f->p, lane);
-    o->segments[o->segment_count++] = (struct dryi_torch_restored){
+    layout->segments[layout->segment_count++] = (struct dryi_torch_restored){
         .segment = {.addr = addr,
                     .size = size,
                     .stream = l->stream,
@@ -68,7 +68,7 @@ add_segment(struct find *f, uint64_t addr, uint64_t size, uint32_t lane, bool is
                     .is_large = is_large,
                     .is_expandable = is_expandable},
     };
-    o->reserved += size;
+    layout->reserved += size;
 }
 
 static uint32_t
@@ -194,14 +194,15 @@ compare_restored(const void *a, const void *b)
 static void
 check_segments(struct find *f)
 {
-    const struct dryi_origin *o = f->o;
+    const struct dryi_initial_layout *layout = f->layout;
     uint64_t total = 0;
-    for (size_t i = 0; i < o->segment_count; i++) {
+    for (size_t i = 0; i < layout->segment_count; i++) {
         uint64_t end;
-        const struct dryi_segment_info *s = &o->segments[i].segment;
+        const struct dryi_segment_info *s = &layout->segments[i].segment;
         if (s->size == 0 || __builtin_add_overflow(s->addr, s->size, &end))
             contradict(f, NO_EVENT, "a segment is empty or wraps around");
-        else if (i + 1 < o->segment_count && end > o->segments[i + 1].segment.addr)
+        else if (i + 1 < layout->segment_count &&
+                 end > layout->segments[i + 1].segment.addr)
             contradict(f, NO_EVENT, "two segments overlap before the window");
         else if (__builtin_add_overflow(total, s->size, &total) ||
                  total > DEVICE_BYTES_MAX)
@@ -210,18 +211,19 @@ check_segments(struct find *f)
 }
 
 size_t
-dryi_origin_count_up_to(const struct dryi_origin *o, uint64_t addr)
+dryi_initial_layout_count_up_to(const struct dryi_initial_layout *layout, uint64_t addr)
 {
-    return dryi_count_up_to(o->segments, o->segment_count, sizeof *o->segments,
+    return dryi_count_up_to(layout->segments, layout->segment_count,
+                            sizeof *layout->segments,
                             offsetof(struct dryi_torch_restored, segment.addr), addr);
 }
 
 /* The first segment above an address. */
 static struct dryi_torch_restored *
-segment_above(const struct dryi_origin *o, uint64_t addr)
+segment_above(const struct dryi_initial_layout *layout, uint64_t addr)
 {
-    size_t i = dryi_origin_count_up_to(o, addr);
-    return i < o->segment_count ? &o->segments[i] : NULL;
+    size_t i = dryi_initial_layout_count_up_to(layout, addr);
+    return i < layout->segment_count ? &layout->segments[i] : NULL;
 }
 
 /*
@@ -242,7 +244,7 @@ find_reservations(struct find *f)
             r++;
         bool is_large = r < p->request_count &&
                         dryi_torch_round_size(f->conf, p->sizes[r]) > SMALL_SIZE_MAX;
-        struct dryi_torch_restored *above = segment_above(f->o, f->addr[e]);
+        struct dryi_torch_restored *above = segment_above(f->layout, f->addr[e]);
         const struct dry_lane *lane = &p->view->lanes[p->trace_lane[e]];
         if (!above || !above->segment.is_expandable ||
             above->segment.is_large != is_large ||
@@ -263,9 +265,10 @@ find_segments(struct find *f)
     sort_final_segments(f);
     unwind_mapped_ranges(f);
     add_mapped_ranges(f);
-    if (f->failed || f->o->segment_count == 0)
+    if (f->failed || f->layout->segment_count == 0)
         return;
-    qsort(f->o->segments, f->o->segment_count, sizeof *f->o->segments, compare_restored);
+    qsort(f->layout->segments, f->layout->segment_count, sizeof *f->layout->segments,
+          compare_restored);
     check_segments(f);
     find_reservations(f);
 }
@@ -276,21 +279,23 @@ find_segments(struct find *f)
 static void
 bound_carried(struct find *f)
 {
-    const struct dryi_origin *o = f->o;
+    const struct dryi_initial_layout *layout = f->layout;
     const struct dryi_program *p = f->p;
     size_t s = 0;
     for (size_t i = 0; i < p->carried_count; i++) {
         uint64_t addr = p->carried[i].addr;
-        while (s < o->segment_count &&
-               addr - o->segments[s].segment.addr >= o->segments[s].segment.size &&
-               addr >= o->segments[s].segment.addr)
+        while (s < layout->segment_count &&
+               addr - layout->segments[s].segment.addr >=
+                   layout->segments[s].segment.size &&
+               addr >= layout->segments[s].segment.addr)
             s++;
-        if (s == o->segment_count || addr < o->segments[s].segment.addr) {
+        if (s == layout->segment_count || addr < layout->segments[s].segment.addr) {
             contradict(f, p->carried[i].free_event,
                        "a block older than the window lies in no segment");
             return;
         }
-        uint64_t end = o->segments[s].segment.addr + o->segments[s].segment.size;
+        uint64_t end =
+            layout->segments[s].segment.addr + layout->segments[s].segment.size;
         if (i + 1 < p->carried_count && p->carried[i + 1].addr < end)
             end = p->carried[i + 1].addr;
         f->carried_ends[i] = end;
@@ -306,7 +311,7 @@ static uint64_t
 unsplit_rest_max(const struct find *f, size_t carried, uint64_t rounded)
 {
     const struct dryi_segment_info *s =
-        &f->o->segments[f->carried_segments[carried]].segment;
+        &f->layout->segments[f->carried_segments[carried]].segment;
     if (!s->is_large || f->conf->expandable_segments)
         return 0;
     if (rounded >= f->conf->max_split_size)
@@ -387,7 +392,7 @@ size_carried(struct find *f)
         struct carried *c = &p->carried[i];
         if (!c->block_size)
             c->block_size = dryi_torch_round_size(f->conf, c->requested);
-        f->o->sizes_inferred += c->is_inferred;
+        f->layout->sizes_inferred += c->is_inferred;
     }
 }
 
@@ -396,36 +401,37 @@ size_carried(struct find *f)
 static void
 add_block(struct find *f, uint64_t addr, uint64_t size, uint32_t request)
 {
-    struct dryi_origin *o = f->o;
-    size_t count = o->block_count + 1;
-    if (!dryi_memory_grow(&o->memory, &o->blocks, &o->block_capacity, count,
-                          sizeof *o->blocks) ||
-        !dryi_memory_grow(&o->memory, &o->block_requests, &o->request_capacity, count,
-                          sizeof *o->block_requests)) {
+    struct dryi_initial_layout *layout = f->layout;
+    size_t count = layout->block_count + 1;
+    if (!dryi_memory_grow(&layout->memory, &layout->blocks, &layout->block_capacity,
+                          count, sizeof *layout->blocks) ||
+        !dryi_memory_grow(&layout->memory, &layout->block_requests,
+                          &layout->request_capacity, count,
+                          sizeof *layout->block_requests)) {
         f->failed = true;
         return;
     }
     bool is_used = request != DRYI_NO_BLOCK;
-    o->blocks[o->block_count] = (struct dryi_block_info){
+    layout->blocks[layout->block_count] = (struct dryi_block_info){
         .addr = addr,
         .size = size,
         .requested = is_used ? f->p->carried[request].requested : 0,
         .allocated = is_used,
         .mapped = true,
     };
-    o->block_requests[o->block_count++] = request;
+    layout->block_requests[layout->block_count++] = request;
 }
 
 static void
 fill_segments(struct find *f)
 {
-    struct dryi_origin *o = f->o;
+    struct dryi_initial_layout *layout = f->layout;
     const struct dryi_program *p = f->p;
     uint32_t i = 0;
-    for (size_t s = 0; s < o->segment_count && !f->failed; s++) {
-        uint64_t at = o->segments[s].segment.addr;
-        uint64_t end = at + o->segments[s].segment.size;
-        size_t first = o->block_count;
+    for (size_t s = 0; s < layout->segment_count && !f->failed; s++) {
+        uint64_t at = layout->segments[s].segment.addr;
+        uint64_t end = at + layout->segments[s].segment.size;
+        size_t first = layout->block_count;
         for (; i < p->carried_count && p->carried[i].addr < end; i++) {
             if (p->carried[i].addr > at)
                 add_block(f, at, p->carried[i].addr - at, DRYI_NO_BLOCK);
@@ -434,12 +440,12 @@ fill_segments(struct find *f)
         }
         if (at < end)
             add_block(f, at, end - at, DRYI_NO_BLOCK);
-        o->segments[s].block_count = o->block_count - first;
+        layout->segments[s].block_count = layout->block_count - first;
     }
     size_t first = 0;
-    for (size_t s = 0; s < o->segment_count && !f->failed; s++) {
-        o->segments[s].blocks = o->blocks + first;
-        first += o->segments[s].block_count;
+    for (size_t s = 0; s < layout->segment_count && !f->failed; s++) {
+        layout->segments[s].blocks = layout->blocks + first;
+        first += layout->segments[s].block_count;
     }
 }
 
@@ -480,17 +486,18 @@ join_spans(struct range *spans, size_t count)
 static void
 check_addresses(struct find *f)
 {
-    const struct dryi_origin *o = f->o;
+    const struct dryi_initial_layout *layout = f->layout;
     const struct dryi_program *p = f->p;
-    size_t capacity = o->segment_count + p->segment_event_count, count = 0;
-    struct range *spans = dryi_memory_zalloc(&o->memory, capacity + 1, sizeof *spans);
+    size_t capacity = layout->segment_count + p->segment_event_count, count = 0;
+    struct range *spans =
+        dryi_memory_zalloc(&layout->memory, capacity + 1, sizeof *spans);
     if (!spans) {
         f->failed = true;
         return;
     }
-    for (size_t i = 0; i < o->segment_count; i++)
-        spans[count++] = (struct range){.addr = o->segments[i].segment.addr,
-                                        .size = o->segments[i].segment.size};
+    for (size_t i = 0; i < layout->segment_count; i++)
+        spans[count++] = (struct range){.addr = layout->segments[i].segment.addr,
+                                        .size = layout->segments[i].segment.size};
     for (size_t i = 0; i < p->segment_event_count; i++) {
         uint32_t e = p->segment_events[i];
         if (f->action[e] == DRY_ACTION_SEGMENT_ALLOC ||
@@ -506,7 +513,7 @@ check_addresses(struct find *f)
             break;
         }
     }
-    dryi_memory_free(&o->memory, spans, capacity + 1, sizeof *spans);
+    dryi_memory_free(&layout->memory, spans, capacity + 1, sizeof *spans);
 }
 
 static bool
@@ -537,7 +544,7 @@ find_finish(struct find *f)
 }
 
 static void
-find_origin(struct find *f)
+find_layout(struct find *f)
 {
     find_segments(f);
     if (!f->failed && !f->p->inconsistency)
@@ -551,33 +558,35 @@ find_origin(struct find *f)
 }
 
 enum dry_status
-dryi_origin_init(struct dryi_origin *origin, struct dryi_program *program,
-                 const struct dryi_torch_conf *conf, struct dry_error *err)
+dryi_initial_layout_init(struct dryi_initial_layout *layout, struct dryi_program *program,
+                         const struct dryi_torch_conf *conf, struct dry_error *err)
 {
-    *origin = (struct dryi_origin){.memory = program->memory};
-    struct find f = {.o = origin, .p = program, .conf = conf};
+    *layout = (struct dryi_initial_layout){.memory = program->memory};
+    struct find f = {.layout = layout, .p = program, .conf = conf};
     if (find_init(&f))
-        find_origin(&f);
+        find_layout(&f);
     else
         f.failed = true;
     find_finish(&f);
     if (f.failed) {
-        dryi_origin_finish(origin);
+        dryi_initial_layout_finish(layout);
         return dryi_fail_memory(err, "the layout before the window");
     }
     if (program->inconsistency)
-        dryi_origin_finish(origin);
+        dryi_initial_layout_finish(layout);
     return DRY_OK;
 }
 
 void
-dryi_origin_finish(struct dryi_origin *o)
+dryi_initial_layout_finish(struct dryi_initial_layout *layout)
 {
-    if (!o->memory.resize)
+    if (!layout->memory.resize)
         return;
-    dryi_memory_free(&o->memory, o->segments, o->segment_capacity, sizeof *o->segments);
-    dryi_memory_free(&o->memory, o->blocks, o->block_capacity, sizeof *o->blocks);
-    dryi_memory_free(&o->memory, o->block_requests, o->request_capacity,
-                     sizeof *o->block_requests);
-    *o = (struct dryi_origin){.memory = o->memory};
+    dryi_memory_free(&layout->memory, layout->segments, layout->segment_capacity,
+                     sizeof *layout->segments);
+    dryi_memory_free(&layout->memory, layout->blocks, layout->block_capacity,
+                     sizeof *layout->blocks);
+    dryi_memory_free(&layout->memory, layout->block_requests, layout->request_capacity,
+                     sizeof *layout->block_requests);
+    *layout = (struct dryi_initial_layout){.memory = layout->memory};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DRYI_REPLAY_ORIGIN_H
-#define DRYI_REPLAY_ORIGIN_H
+#ifndef DRYI_REPLAY_INITIAL_LAYOUT_H
+#define DRYI_REPLAY_INITIAL_LAYOUT_H
 
 /*
  * The layout at the beginning of the window, rebuilt from the one at its end.
@@ -17,7 +17,7 @@
 
 #include "replay/program.h"
 
-struct dryi_origin {
+struct dryi_initial_layout {
     struct dry_memory memory;
     struct dryi_torch_restored *segments; /* by address; blocks point into `blocks` */
     size_t segment_count, segment_capacity;
@@ -32,13 +32,13 @@ struct dryi_origin {
  * Finds the sizes of the program's carried-over allocations, too. A record that
  * contradicts itself sets program->inconsistency and gives an empty layout.
  */
-DRY_CHECK_RESULT enum dry_status dryi_origin_init(struct dryi_origin *origin,
-                                                  struct dryi_program *program,
-                                                  const struct dryi_torch_conf *conf,
-                                                  struct dry_error *err);
-void dryi_origin_finish(struct dryi_origin *origin);
+DRY_CHECK_RESULT enum dry_status dryi_initial_layout_init(
+    struct dryi_initial_layout *layout, struct dryi_program *program,
+    const struct dryi_torch_conf *conf, struct dry_error *err);
+void dryi_initial_layout_finish(struct dryi_initial_layout *layout);
 
 /* How many segments begin at `addr` or below: the index of the first above it. */
-size_t dryi_origin_count_up_to(const struct dryi_origin *origin, uint64_t addr);
+size_t dryi_initial_layout_count_up_to(const struct dryi_initial_layout *layout,
+                                       uint64_t addr);
 
 #endif
