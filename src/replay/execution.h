@@ -5,8 +5,8 @@
 /*
  * A program under way: a place on a simulated device, one operation at a time.
  *
- * The check, a run under other settings, the search for a capacity and the recorder are
- * an execution each, with another observer.
+ * The self-check, a run under other settings, the search for a capacity and the recorder
+ * are an execution each, with another observer.
  */
 
 #include <drystone/sim.h>

@@ -16,10 +16,10 @@ const struct dryi_initial_layout *dryi_replay_initial_layout(
 /* The recorded settings. */
 const struct dryi_torch_conf *dryi_replay_conf(const struct dry_replay *replay);
 
-/* The release whose rules the check used. */
+/* The release whose rules the self-check used. */
 const struct dryi_torch_rules *dryi_replay_rules(const struct dry_replay *replay);
 
-/* Run the check once more, listened to; only where the check is possible. */
+/* Run the self-check once more, listened to; only where one is possible. */
 DRY_CHECK_RESULT enum dry_status dryi_replay_watch(struct dry_replay *replay,
                                                    const struct dryi_listener *listener,
                                                    struct dry_error *err);

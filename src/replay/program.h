@@ -17,11 +17,11 @@
  * segment_free events are effects. A burst of them that no request explains was caused by
  * the program calling empty_cache(), and becomes that call. A burst that made room for
  * the very next segment, at a height the device never went beyond, was a retry of a full
- * device. It becomes a note for the check alone (OP_DEVICE_FULL), unless the check finds
- * that the request would have been served from the cache: then the program called
- * empty_cache() after all. A burst of private pools alone is a pool that ended
- * (OP_EMPTY_POOL). Both a retry and empty_cache() wait for all streams, so a free that
- * completes right before a burst completed because of it: it is placed after it.
+ * device. It becomes a note for the self-check alone (OP_DEVICE_FULL), unless the
+ * self-check finds that the request would have been served from the cache: then the
+ * program called empty_cache() after all. A burst of private pools alone is a pool that
+ * ended (OP_EMPTY_POOL). Both a retry and empty_cache() wait for all streams, so a free
+ * that completes right before a burst completed because of it: it is placed after it.
  */
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ enum op_kind {
     OP_STREAM_DONE,   /* arg: stream */
     OP_EMPTY_CACHE,
     OP_OOM,          /* arg: request that failed; an OP_FREE follows, should it not */
-    OP_DEVICE_FULL,  /* arg: index in `limits`; for the check alone */
+    OP_DEVICE_FULL,  /* arg: index in `limits`; for the self-check alone */
     OP_POOL_BEGIN,   /* arg: lane */
     OP_POOL_END,     /* arg: lane */
     OP_POOL_RELEASE, /* arg: lane; its segments go back next, so nobody uses it */

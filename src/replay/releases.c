@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in releases.h. Cost: a check for each row of rules but one, which ends
- * at its first mismatch; once a replay, since the answer is kept.
+ * The idea stands in releases.h. Cost: a self-check for each row of rules but one, which
+ * ends at its first mismatch; once a replay, since the answer is kept.
  */
 #include "replay/releases.h"
 
@@ -71,7 +71,7 @@ static enum dry_status
 try_row(struct dry_replay *r, const struct dryi_torch_rules *rules, bool *is_exact,
         struct dry_error *err)
 {
-    struct dryi_check_subject subject = {
+    struct dryi_self_check_subject subject = {
         .initial_layout = &r->initial_layout,
         .conf = &r->recorded_conf,
         .rules = rules,
@@ -79,8 +79,8 @@ try_row(struct dry_replay *r, const struct dryi_torch_rules *rules, bool *is_exa
         .progress_self = r->options.progress_self,
         .is_trial = true,
     };
-    struct dryi_check_outcome outcome;
-    enum dry_status status = dryi_check_run(&r->program, &subject, &outcome, err);
+    struct dryi_self_check_outcome outcome;
+    enum dry_status status = dryi_self_check_run(&r->program, &subject, &outcome, err);
     *is_exact = status == DRY_OK && outcome.check.exact;
     return status == DRY_ERR_FORMAT ? DRY_OK : status;
 }

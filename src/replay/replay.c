@@ -176,7 +176,7 @@ read_recorded_heights(struct dry_replay *r)
     }
 }
 
-/* --- the check ---------------------------------------------------------------------------- */
+/* --- the self-check ----------------------------------------------------------------------- */
 
 /* Why there is nothing to check, or NULL. */
 static const char *
@@ -228,15 +228,15 @@ static enum dry_status
 try_rules(struct dry_replay *r, const struct dryi_torch_rules *rules,
           struct dry_error *err)
 {
-    struct dryi_check_subject subject = {
+    struct dryi_self_check_subject subject = {
         .initial_layout = &r->initial_layout,
         .conf = &r->recorded_conf,
         .rules = rules,
         .progress = r->options.progress,
         .progress_self = r->options.progress_self,
     };
-    struct dryi_check_outcome outcome;
-    enum dry_status status = dryi_check_run(&r->program, &subject, &outcome, err);
+    struct dryi_self_check_outcome outcome;
+    enum dry_status status = dryi_self_check_run(&r->program, &subject, &outcome, err);
     if (status != DRY_OK)
         return status;
     if (r->check.possible && matched_of(&outcome.check) <= matched_of(&r->check))

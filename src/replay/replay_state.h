@@ -4,8 +4,8 @@
 
 /* The parts of a replay; for replay.c, which makes it, and run.c, which runs it. */
 
-#include "replay/check.h"
 #include "replay/inside.h"
+#include "replay/self_check.h"
 
 struct dry_replay {
     struct dry_memory memory;
@@ -21,13 +21,13 @@ struct dry_replay {
     struct dryi_initial_layout initial_layout;
     const struct dryi_torch_rules *rules;
     struct dry_replay_check check;
-    struct dryi_check_outcome outcome; /* of the check */
+    struct dryi_self_check_outcome outcome; /* of the self-check */
     struct dry_replay_recorded recorded;
     struct dry_releases releases; /* if release_rows is not 0 */
     uint32_t release_rows;        /* 0: not looked for yet */
 };
 
-/* Set the bounds of the room that the record proves. Requires the check. */
+/* Set the bounds of the room that the record proves. Requires the self-check. */
 DRY_CHECK_RESULT enum dry_status dryi_replay_bound_room(struct dry_replay *replay,
                                                         struct dry_error *err);
 

@@ -2,9 +2,9 @@
 
 /*
  * The room that PyTorch had, as far as the record proves it. An OOM states it. A burst of
- * segment_free before a segment_alloc was a retry: what was reserved before it and what was
- * asked for were together too much. What was ever reserved was not. Cost: O(operations),
- * and one more check if bursts are to be taken for something else.
+ * segment_free before a segment_alloc was a retry: what was reserved before it and what
+ * was asked for were together too much. What was ever reserved was not. Cost:
+ * O(operations), and one more self-check if bursts are to be taken for something else.
  */
 #include "replay/replay_state.h"
 
@@ -58,7 +58,7 @@ take_back(struct dryi_program *p)
 static enum dry_status
 reject_retries(struct dry_replay *r, struct dry_error *err)
 {
-    struct dryi_check_subject subject = {
+    struct dryi_self_check_subject subject = {
         .initial_layout = &r->initial_layout,
         .conf = &r->recorded_conf,
         .rules = r->rules,
@@ -66,11 +66,11 @@ reject_retries(struct dry_replay *r, struct dry_error *err)
         .progress_self = r->options.progress_self,
         .is_trial = true,
     };
-    struct dryi_check_outcome outcome;
+    struct dryi_self_check_outcome outcome;
     if (r->program.op_count >= UINT32_MAX)
         return DRY_OK;
     reject_all(&r->program);
-    enum dry_status status = dryi_check_run(&r->program, &subject, &outcome, err);
+    enum dry_status status = dryi_self_check_run(&r->program, &subject, &outcome, err);
     if (status == DRY_OK && !outcome.check.exact)
         take_back(&r->program);
     return status;

@@ -282,20 +282,20 @@ run_simulated(const struct dry_replay *r, const struct attempt *a, struct dry_ru
 /* Once more from the rebuilt layout, listened to. */
 static enum dry_status
 watch(struct dry_replay *r, const struct dryi_listener *listener,
-      struct dryi_check_outcome *outcome, struct dry_error *err)
+      struct dryi_self_check_outcome *outcome, struct dry_error *err)
 {
-    struct dryi_check_subject subject = {.initial_layout = &r->initial_layout,
-                                         .conf = &r->recorded_conf,
-                                         .rules = r->rules,
-                                         .listener = listener};
-    return dryi_check_run(&r->program, &subject, outcome, err);
+    struct dryi_self_check_subject subject = {.initial_layout = &r->initial_layout,
+                                              .conf = &r->recorded_conf,
+                                              .rules = r->rules,
+                                              .listener = listener};
+    return dryi_self_check_run(&r->program, &subject, outcome, err);
 }
 
 enum dry_status
 dryi_replay_watch(struct dry_replay *replay, const struct dryi_listener *listener,
                   struct dry_error *err)
 {
-    struct dryi_check_outcome outcome;
+    struct dryi_self_check_outcome outcome;
     return watch(replay, listener, &outcome, err);
 }
 
@@ -303,7 +303,7 @@ static enum dry_status
 run_as_recorded(struct dry_replay *r, const struct dryi_listener *listener,
                 struct dry_run *run, struct dry_error *err)
 {
-    struct dryi_check_outcome outcome = r->outcome;
+    struct dryi_self_check_outcome outcome = r->outcome;
     if (listener) {
         enum dry_status status = watch(r, listener, &outcome, err);
         if (status != DRY_OK)

@@ -384,7 +384,7 @@ describe_record(struct dryi_search *s, const struct dry_replay_recorded *recorde
         check->possible ? !check->exact : s->program->view->kind == DRY_TRACE_SNAPSHOT;
 }
 
-/* Continued from the rebuilt layout; this costs nothing, the check has done it. */
+/* Continued from the rebuilt layout; this costs nothing, the self-check did it. */
 static enum dry_status
 note_as_recorded(struct dryi_search *s)
 {

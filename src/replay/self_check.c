@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in check.h. The execution's observer compares each segment event that
- * comes out with the next recorded one. Segments that a burst gives back have no order,
- * so a map holds those still expected. Cost: one run of the program.
+ * The idea stands in self_check.h. The execution's observer compares each segment event
+ * that comes out with the next recorded one. Segments that a burst gives back have no
+ * order, so a map holds those still expected. Cost: one run of the program.
  */
-#include "replay/check.h"
+#include "replay/self_check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct proof {
     struct dryi_program *p;
     const struct dryi_initial_layout *initial_layout;
     struct dry_replay_check *check;
-    const struct dryi_check_subject *subject;
+    const struct dryi_self_check_subject *subject;
     const struct dryi_listener *listener;
     const uint8_t *action; /* of the device's events */
     const uint64_t *addr, *size;
@@ -389,7 +389,7 @@ compare_layout(struct proof *f)
 /* --- the whole ---------------------------------------------------------------------------- */
 
 static bool
-is_cancelled(const struct dryi_check_subject *subject, size_t op, uint32_t event)
+is_cancelled(const struct dryi_self_check_subject *subject, size_t op, uint32_t event)
 {
     return op % DRYI_OPS_BETWEEN_PROGRESS == 0 && subject->progress &&
            subject->progress(subject->progress_self, event) != 0;
@@ -424,12 +424,12 @@ prove(struct proof *f, struct dry_error *err)
     if (status == DRY_OK && f->listener)
         status = f->listener->end(f->listener->self);
     if (status == DRY_ERR_MEMORY)
-        return dryi_fail_memory(err, "the check of a replay");
+        return dryi_fail_memory(err, "the self-check of a replay");
     return status;
 }
 
 static void
-conclude(struct proof *f, struct dryi_check_outcome *outcome)
+conclude(struct proof *f, struct dryi_self_check_outcome *outcome)
 {
     struct dry_sim_account account;
     dry_sim_get_account(f->execution.sim, &account);
@@ -440,10 +440,11 @@ conclude(struct proof *f, struct dryi_check_outcome *outcome)
 }
 
 enum dry_status
-dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *subject,
-               struct dryi_check_outcome *outcome, struct dry_error *err)
+dryi_self_check_run(struct dryi_program *program,
+                    const struct dryi_self_check_subject *subject,
+                    struct dryi_self_check_outcome *outcome, struct dry_error *err)
 {
-    *outcome = (struct dryi_check_outcome){.check = {.possible = true}};
+    *outcome = (struct dryi_self_check_outcome){.check = {.possible = true}};
     struct proof f = {.p = program,
                       .initial_layout = subject->initial_layout,
                       .check = &outcome->check,
