@@ -164,7 +164,7 @@ script_split(struct program *p)
     program_unwind(p, false);
 }
 
-/* --- other markets ------------------------------------------------------------------------ */
+/* --- memory of other lanes ---------------------------------------------------------------- */
 
 /* One graph for every batch size, in one pool; the largest first, as servers do. */
 static void

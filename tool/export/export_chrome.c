@@ -87,20 +87,21 @@ write_points(struct chrome *c, const char *name, const uint64_t *heights)
 }
 
 static void
-write_market_counters(struct chrome *c, uint64_t *heights)
+write_lane_class_counters(struct chrome *c, uint64_t *heights)
 {
-    struct export_market markets[EXPORT_MARKETS_MAX];
+    struct export_lane_class classes[EXPORT_LANE_CLASSES_MAX];
     size_t count, left_out;
-    if (!export_find_markets(c->view, markets, &count, &left_out)) {
+    if (!export_find_lane_classes(c->view, classes, &count, &left_out)) {
         writer_fail(c->w, DRY_ERR_MEMORY, "no memory");
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        char market[EXPORT_NAME_BYTES], name[EXPORT_NAME_BYTES + 16];
-        const struct dry_lane *lane = c->clock.trace->lanes + markets[i].lane;
+        char class_name[EXPORT_NAME_BYTES], name[EXPORT_NAME_BYTES + 16];
+        const struct dry_lane *lane = c->clock.trace->lanes + classes[i].lane;
         snprintf(name, sizeof name, "reserved %s",
-                 export_market_name(lane, markets[i].is_large, market));
-        export_heights_of_market(c->view, markets[i].lane, markets[i].is_large, heights);
+                 export_lane_class_name(lane, classes[i].is_large, class_name));
+        export_heights_of_lane_class(c->view, classes[i].lane, classes[i].is_large,
+                                     heights);
         write_points(c, name, heights);
     }
     if (left_out > 0)
@@ -121,7 +122,7 @@ write_counters(struct chrome *c)
         export_heights_of_curve(c->view, (enum dry_curve)i, heights);
         write_points(c, dry_curve_name((enum dry_curve)i), heights);
     }
-    write_market_counters(c, heights);
+    write_lane_class_counters(c, heights);
     free(heights);
 }
 

@@ -227,8 +227,8 @@ export_stream_name(const struct dry_lane *lane, char name[EXPORT_NAME_BYTES])
 }
 
 const char *
-export_market_name(const struct dry_lane *lane, bool is_large,
-                   char name[EXPORT_NAME_BYTES])
+export_lane_class_name(const struct dry_lane *lane, bool is_large,
+                       char name[EXPORT_NAME_BYTES])
 {
     char stream[EXPORT_NAME_BYTES], pool[EXPORT_NAME_BYTES];
     const char *pool_name = export_pool_name(lane, pool);

@@ -39,9 +39,9 @@ const char *export_allocation_name(const struct export_names *names,
 const char *export_pool_name(const struct dry_lane *lane, char name[EXPORT_NAME_BYTES]);
 /* "0", "0x55d2c0". */
 const char *export_stream_name(const struct dry_lane *lane, char name[EXPORT_NAME_BYTES]);
-/* "large, stream 0, pool (0, 3)": the market of a segment. */
-const char *export_market_name(const struct dry_lane *lane, bool is_large,
-                               char name[EXPORT_NAME_BYTES]);
+/* "large, stream 0, pool (0, 3)": the size class and the lane of a segment. */
+const char *export_lane_class_name(const struct dry_lane *lane, bool is_large,
+                                   char name[EXPORT_NAME_BYTES]);
 
 /*
  * The frames of a stack, printable, the innermost first, one a line, beginning with the

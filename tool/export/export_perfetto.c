@@ -104,7 +104,7 @@ static const char *const argument_names[ARG_END] = {
 enum track_kind {
     TRACKS_DEVICE,
     TRACKS_CURVE,
-    TRACKS_MARKET,
+    TRACKS_LANE_CLASS,
     TRACKS_STEP,
     TRACKS_SCOPE,
     TRACKS_SLICE,
@@ -289,21 +289,21 @@ write_counters(struct perfetto *p)
         export_heights_of_curve(p->view, (enum dry_curve)i, p->heights);
         write_points(p, TRACKS_CURVE, i);
     }
-    struct export_market markets[EXPORT_MARKETS_MAX];
+    struct export_lane_class classes[EXPORT_LANE_CLASSES_MAX];
     size_t count, left_out;
-    if (!export_find_markets(p->view, markets, &count, &left_out)) {
+    if (!export_find_lane_classes(p->view, classes, &count, &left_out)) {
         writer_fail(p->w, DRY_ERR_MEMORY, "no memory");
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        char market[EXPORT_NAME_BYTES], name[EXPORT_NAME_BYTES + 16];
-        const struct dry_lane *lane = p->clock.trace->lanes + markets[i].lane;
+        char class_name[EXPORT_NAME_BYTES], name[EXPORT_NAME_BYTES + 16];
+        const struct dry_lane *lane = p->clock.trace->lanes + classes[i].lane;
         snprintf(name, sizeof name, "reserved %s",
-                 export_market_name(lane, markets[i].is_large, market));
-        say_counter(p, TRACKS_MARKET, i, name);
-        export_heights_of_market(p->view, markets[i].lane, markets[i].is_large,
-                                 p->heights);
-        write_points(p, TRACKS_MARKET, i);
+                 export_lane_class_name(lane, classes[i].is_large, class_name));
+        say_counter(p, TRACKS_LANE_CLASS, i, name);
+        export_heights_of_lane_class(p->view, classes[i].lane, classes[i].is_large,
+                                     p->heights);
+        write_points(p, TRACKS_LANE_CLASS, i);
     }
     if (left_out > 0)
         export_note(p->job, "device %d: %zu small pool%s no counter of %s own",

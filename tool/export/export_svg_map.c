@@ -267,7 +267,7 @@ write_pool(struct map *m, uint32_t index)
     char b[6][TERM_NUMBER_BYTES];
     uint64_t active = p->allocated + p->pending;
     snprintf(text, sizeof text, "%s: %s reserved",
-             export_market_name(lane, p->is_large, name),
+             export_lane_class_name(lane, p->is_large, name),
              term_format_bytes(p->reserved, b[0]));
     svg_text(m->w, SVG_LEFT, y + 10, "font-weight=\"bold\"", text);
     snprintf(

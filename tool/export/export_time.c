@@ -131,8 +131,8 @@ export_heights_of_curve(const struct dry_timeline_view *view, enum dry_curve cur
 }
 
 void
-export_heights_of_market(const struct dry_timeline_view *view, uint32_t lane,
-                         bool is_large, uint64_t *heights)
+export_heights_of_lane_class(const struct dry_timeline_view *view, uint32_t lane,
+                             bool is_large, uint64_t *heights)
 {
     uint32_t max = view->dump_moment;
     memset(heights, 0, (max + (size_t)1) * sizeof *heights);
@@ -145,9 +145,9 @@ export_heights_of_market(const struct dry_timeline_view *view, uint32_t lane,
 }
 
 static int
-compare_markets(const void *a, const void *b)
+compare_lane_classes(const void *a, const void *b)
 {
-    const struct export_market *x = a, *y = b;
+    const struct export_lane_class *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     if (x->lane != y->lane)
@@ -156,27 +156,28 @@ compare_markets(const void *a, const void *b)
 }
 
 bool
-export_find_markets(const struct dry_timeline_view *view,
-                    struct export_market markets[EXPORT_MARKETS_MAX], size_t *count,
-                    size_t *left_out)
+export_find_lane_classes(const struct dry_timeline_view *view,
+                         struct export_lane_class classes[EXPORT_LANE_CLASSES_MAX],
+                         size_t *count, size_t *left_out)
 {
     size_t all = (size_t)dry_trace_get_view(view->trace)->lane_count * 2, used = 0;
-    struct export_market *sums = calloc(all + 1, sizeof *sums);
+    struct export_lane_class *sums = calloc(all + 1, sizeof *sums);
     if (!sums)
         return false;
     for (size_t i = 0; i < all; i++)
-        sums[i] = (struct export_market){.lane = (uint32_t)(i / 2), .is_large = i % 2};
+        sums[i] =
+            (struct export_lane_class){.lane = (uint32_t)(i / 2), .is_large = i % 2};
     for (uint32_t i = 0; i < view->segment_count; i++) {
         const struct dry_timeline_segment *s = view->segments + i;
         uint64_t *bytes = &sums[s->lane * (size_t)2 + s->is_large].bytes;
         *bytes = *bytes > UINT64_MAX - s->size ? UINT64_MAX : *bytes + s->size;
     }
-    qsort(sums, all, sizeof *sums, compare_markets);
+    qsort(sums, all, sizeof *sums, compare_lane_classes);
     while (used < all && sums[used].bytes > 0)
         used++;
-    *count = used < EXPORT_MARKETS_MAX ? used : EXPORT_MARKETS_MAX;
+    *count = used < EXPORT_LANE_CLASSES_MAX ? used : EXPORT_LANE_CLASSES_MAX;
     *left_out = used - *count;
-    memcpy(markets, sums, *count * sizeof *markets);
+    memcpy(classes, sums, *count * sizeof *classes);
     free(sums);
     return true;
 }

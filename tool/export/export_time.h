@@ -43,20 +43,23 @@ int64_t export_clock_fit(const struct export_clock *clock, int64_t time_us);
 void export_heights_of_curve(const struct dry_timeline_view *view, enum dry_curve curve,
                              uint64_t *heights);
 /* Reserved bytes of the segments of one lane and size class. */
-void export_heights_of_market(const struct dry_timeline_view *view, uint32_t lane,
-                              bool is_large, uint64_t *heights);
+void export_heights_of_lane_class(const struct dry_timeline_view *view, uint32_t lane,
+                                  bool is_large, uint64_t *heights);
 
-/* The markets with most reserved bytes, the largest first. */
-struct export_market {
+/*
+ * The lanes with most reserved bytes, the largest first. A lane is a stream and a pool,
+ * and counts twice: for its large segments and for its small ones.
+ */
+struct export_lane_class {
     uint32_t lane;
     bool is_large;
     uint64_t bytes; /* of all its segments, one after the other */
 };
-#define EXPORT_MARKETS_MAX 16
+#define EXPORT_LANE_CLASSES_MAX 16
 /* *left_out counts the others. False: no memory. */
-bool export_find_markets(const struct dry_timeline_view *view,
-                         struct export_market markets[EXPORT_MARKETS_MAX], size_t *count,
-                         size_t *left_out);
+bool export_find_lane_classes(const struct dry_timeline_view *view,
+                              struct export_lane_class classes[EXPORT_LANE_CLASSES_MAX],
+                              size_t *count, size_t *left_out);
 
 /*
  * A counter's points: all changes if there are at most EXPORT_POINTS moments or

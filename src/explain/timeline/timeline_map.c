@@ -359,12 +359,15 @@ compare_lanes(const void *a, const void *b)
 }
 
 static bool
-is_same_market(const struct numbered_lane *x, const struct numbered_lane *y)
+is_same_lane(const struct numbered_lane *x, const struct numbered_lane *y)
 {
     return x->stream == y->stream && x->pool_a == y->pool_a && x->pool_b == y->pool_b;
 }
 
-/* A lane whose pool an older file does not name is that of the default pool: one market. */
+/*
+ * A lane is a stream and a pool. If an older file does not name the pool, it is the
+ * default one: two numbers are then the same lane, and the first stands for both.
+ */
 static bool
 unify_lanes(struct mapping *m)
 {
@@ -380,7 +383,7 @@ unify_lanes(struct mapping *m)
     if (lanes && firsts) {
         qsort(lanes, count, sizeof *lanes, compare_lanes);
         for (size_t i = 0; i < count; i++) {
-            bool is_same = i > 0 && is_same_market(&lanes[i], &lanes[i - 1]);
+            bool is_same = i > 0 && is_same_lane(&lanes[i], &lanes[i - 1]);
             firsts[lanes[i].number] =
                 is_same ? firsts[lanes[i - 1].number] : lanes[i].number;
         }

@@ -33,7 +33,7 @@ static const uint64_t nominal_gib[] = {4,  6,  8,  10, 11, 12, 16,  20,  22,  24
 /* --- the sums ----------------------------------------------------------------------------- */
 
 static bool
-is_same_market(const struct dry_lane *a, const struct dry_lane *b)
+is_same_lane(const struct dry_lane *a, const struct dry_lane *b)
 {
     return a->stream == b->stream && a->pool_a == b->pool_a && a->pool_b == b->pool_b;
 }
@@ -46,10 +46,10 @@ sum_up_pools(struct dryi_shortage *s, const struct dry_state *state,
         const struct dry_state_pool *pool = &state->pools[i];
         const struct dry_lane *other = &lanes[pool->lane];
         uint64_t free_bytes = pool->stranded + pool->releasable;
-        if (is_same_market(lane, other) && pool->is_large == is_large) {
+        if (is_same_lane(lane, other) && pool->is_large == is_large) {
             s->lane_free += free_bytes;
             s->lane_hole = pool->largest_free;
-        } else if (is_same_market(lane, other)) {
+        } else if (is_same_lane(lane, other)) {
             s->class_free += free_bytes;
         } else if (lane->pool_a != other->pool_a || lane->pool_b != other->pool_b) {
             s->private_free += free_bytes;
