@@ -1152,12 +1152,12 @@ MUTANTS = {
         "true;",
         "test_graph", "small_graphs_are_planned_as_by_trying_all"),
     "one_range_out_of_reach": (
-        "plan_one_sieve.c",
+        "plan_one_pruning.c",
         "while (q.begin < q.end && s->reach[q.at[q.begin]] < i)",
         "while (q.begin < q.end && s->reach[q.at[q.begin]] <= i)",
         "prop_plan_one", "every_plan_of_one_level_is_no_better"),
     "one_block_takes_no_time": (
-        "plan_one_sieve.c",
+        "plan_one_pruning.c",
         "    r->time += block->range.time;\n",
         "",
         "prop_plan_one", "ranges_go_over_many_stages"),
@@ -1167,7 +1167,7 @@ MUTANTS = {
         "lent[c] = cells[c];",
         "prop_plan_one", "every_plan_of_one_level_is_no_better"),
     "nested_tells_the_dearest": (
-        "plan_nested_sieve.c",
+        "plan_nested_pruning.c",
         "(end == last || to[s] < to[end])",
         "(end == last || to[s] > to[end])",
         "prop_plan_nested", "more_memory_takes_no_more_time"),

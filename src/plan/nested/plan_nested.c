@@ -36,7 +36,7 @@ struct nested {
     struct dryi_planning *p;
     struct dryi_nested chain;
     struct dryi_nested_least least;
-    struct dryi_nested_sieve sieve; /* of the plan of one level; else zeroed */
+    struct dryi_nested_pruning pruning; /* of the plan of one level; else zeroed */
     struct dryi_nested_table table;
     uint32_t one_longest; /* range of that plan */
     uint32_t window, window_max;
@@ -153,8 +153,8 @@ make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window
     dryi_nested_table_finish(&n->table);
     enum dry_status status = dryi_nested_table_init(
         &n->table, &n->chain, rounding, unit, columns, n->p->options.table_bytes_max);
-    if (status == DRY_OK && n->sieve.chain)
-        dryi_nested_table_sift(&n->table, &n->sieve);
+    if (status == DRY_OK && n->pruning.chain)
+        dryi_nested_table_prune(&n->table, &n->pruning);
     if (status == DRY_OK)
         status = dryi_nested_table_widen(&n->table, window);
     note_bytes(n);
@@ -423,12 +423,12 @@ scan_priced(struct nested *n)
     return status == DRY_OK ? scan(n) : status;
 }
 
-/* Make a sieve of the plan that is kept: others have to be better. */
+/* Prune with the plan that is kept: others have to be better. */
 static enum dry_status
-set_sieve(struct nested *n)
+set_pruning(struct nested *n)
 {
     uint64_t limit = n->cost.time_ns - n->p->base_ns;
-    if (n->kept == 0 || dryi_nested_sieve_init(&n->sieve, &n->chain, limit))
+    if (n->kept == 0 || dryi_nested_pruning_init(&n->pruning, &n->chain, limit))
         return DRY_OK;
     return DRY_ERR_MEMORY;
 }
@@ -441,7 +441,7 @@ search(struct nested *n)
         return save_all(n);
     enum dry_status status = look_at_one_level(n);
     if (status == DRY_OK)
-        status = set_sieve(n);
+        status = set_pruning(n);
     uint32_t kept = n->kept;
     if (status == DRY_OK)
         status = grow_window(n);
@@ -509,7 +509,7 @@ dryi_plan_nested(struct dryi_planning *p)
     enum dry_status status = run(&n);
     dryi_nested_table_finish(&n.table);
     dryi_nested_least_finish(&n.least);
-    dryi_nested_sieve_finish(&n.sieve);
+    dryi_nested_pruning_finish(&n.pruning);
     dryi_nested_finish(&n.chain);
     dryi_memory_free(&p->memory, n.items, n.item_capacity, sizeof *n.items);
     if (status == DRY_ERR_MEMORY)

@@ -7,7 +7,7 @@
  *
  *   chain   the stages in the numbers that the rest computes with
  *   least   the least memory that every range can be turned back in, exactly
- *   sieve   which ranges a plan can have that is better than one at hand
+ *   pruning which ranges a plan can have that is better than one at hand
  *   table   how much is recomputed in so much memory, on a grid of slots
  *   bound   how much at least is, whatever the grid
  *   walk    from either of the two to the items of a plan
@@ -84,13 +84,13 @@ void dryi_nested_least_finish(struct dryi_nested_least *l);
  */
 uint64_t dryi_nested_least_get(const struct dryi_nested_least *l);
 
-/* --- sieve --------------------------------------------------------------------------------- */
+/* --- pruning ------------------------------------------------------------------------------- */
 
 /*
- * A sieve with a plan at hand: only items that pass can be part of a plan that takes less
- * (plan_nested_sieve.c). Times are ns beyond what all plans take.
+ * Pruning with a plan at hand: only items that pass can be part of a plan that takes less
+ * (plan_nested_pruning.c). Times are ns beyond what all plans take.
  */
-struct dryi_nested_sieve {
+struct dryi_nested_pruning {
     const struct dryi_nested *chain;
     double limit;      /* of the plan at hand */
     double bound;      /* no plan takes less */
@@ -98,11 +98,11 @@ struct dryi_nested_sieve {
     double *from, *to; /* by stage: lists before a range's first, and behind its last */
 };
 
-/* Make the sieve of a plan that takes `limit_ns` beyond what all take. False: no memory. */
-bool dryi_nested_sieve_init(struct dryi_nested_sieve *sieve,
-                            const struct dryi_nested *chain, uint64_t limit_ns);
-/* Give everything back; the sieve may be zeroed. */
-void dryi_nested_sieve_finish(struct dryi_nested_sieve *sieve);
+/* Make the pruning with a plan of `limit_ns` beyond what all take. False: no memory. */
+bool dryi_nested_pruning_init(struct dryi_nested_pruning *pruning,
+                              const struct dryi_nested *chain, uint64_t limit_ns);
+/* Give everything back; the pruning may be zeroed. */
+void dryi_nested_pruning_finish(struct dryi_nested_pruning *pruning);
 
 /* --- table --------------------------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ struct dryi_nested_table {
     uint32_t
         promise; /* quanta a slot; 0: cells are times. See dryi_nested_table_promise() */
     uint32_t window;
-    const struct dryi_nested_sieve *sieve; /* NULL: all passes */
+    const struct dryi_nested_pruning *pruning; /* NULL: all passes */
     float most; /* what a range recomputes inside, at most, where that is of use */
     uint64_t bytes, bytes_peak, bytes_max;
 
@@ -144,12 +144,13 @@ struct dryi_nested_table {
 };
 
 /*
- * Keep only what passes the sieve, which stays the caller's, and plans that take less than
- * its limit. For plans that take more, cells may say anything that is no less than the limit.
+ * Keep only what passes the pruning, which stays the caller's, and plans that take less
+ * than its limit. For plans that take more, cells may say anything that is no less than the
+ * limit.
  * Requires that no window was added yet.
  */
-void dryi_nested_table_sift(struct dryi_nested_table *table,
-                            const struct dryi_nested_sieve *sieve);
+void dryi_nested_table_prune(struct dryi_nested_table *table,
+                             const struct dryi_nested_pruning *pruning);
 /* Make an empty table; dryi_nested_table_widen() adds windows. */
 enum dry_status dryi_nested_table_init(struct dryi_nested_table *table,
                                        const struct dryi_nested *chain,

@@ -209,14 +209,14 @@ get_free(const struct dryi_nested_table *table, const struct dryi_nested_candida
     return max(max(c->start, c->rest->hi + c->shift), c->range ? c->range->hi : 0);
 }
 
-/* Can a plan that takes less than the sieve's limit have the range s to e? */
+/* Can a plan that takes less than the pruning's limit have the range s to e? */
 static bool
 is_of_use(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32_t t)
 {
-    const struct dryi_nested_sieve *sieve = table->sieve;
-    if (!sieve || t + 1 < table->chain->count)
+    const struct dryi_nested_pruning *pruning = table->pruning;
+    if (!pruning || t + 1 < table->chain->count)
         return true;
-    return sieve->from[s] + sieve->to[e] < sieve->enough;
+    return pruning->from[s] + pruning->to[e] < pruning->enough;
 }
 
 static void
@@ -503,10 +503,10 @@ make_ends(struct dryi_nested_table *table)
 static void
 set_most(struct dryi_nested_table *table)
 {
-    const struct dryi_nested_sieve *sieve = table->sieve;
-    if (!sieve)
+    const struct dryi_nested_pruning *pruning = table->pruning;
+    if (!pruning)
         return;
-    double most = (sieve->limit - sieve->bound) / (double)table->quantum;
+    double most = (pruning->limit - pruning->bound) / (double)table->quantum;
     most += (double)table->window + 1;
     table->most = most < (double)FAR ? (float)most : FAR;
 }
@@ -583,11 +583,11 @@ dryi_nested_table_init(struct dryi_nested_table *table, const struct dryi_nested
 }
 
 void
-dryi_nested_table_sift(struct dryi_nested_table *table,
-                       const struct dryi_nested_sieve *sieve)
+dryi_nested_table_prune(struct dryi_nested_table *table,
+                        const struct dryi_nested_pruning *pruning)
 {
     DRYI_ASSERT(table->window == 0);
-    table->sieve = sieve;
+    table->pruning = pruning;
 }
 
 void

@@ -3,11 +3,11 @@
 /*
  * Planning of one level: how many slots, at what price, and how long to search.
  *
- * The sieve relaxes all limits but one, in one pass a price. This tells what a byte is worth,
+ * Pruning relaxes all limits but one, in one pass a price. This tells what a byte is worth,
  * gives a first plan, and says which items a better plan can have. Tables and searches hold
  * only those items.
  *
- * If bytes are short all along the chain, a table of few slots may say more than the sieve.
+ * If bytes are short all along the chain, a table of few slots may say more than pruning.
  * Every price gives a lower bound; the bound rises to the right price and falls behind it.
  * With a good price few slots know nearly as much as many.
  *
@@ -36,7 +36,7 @@
 #define NEAR_LOOKS 24u                 /* a row: more only if that is little more */
 #define PRICE_MAX 0x1p51
 #define PRICE_LOOKS 40u     /* at most */
-#define PRICE_KNOWN 1.00025 /* of bounds: the sieve's price is fine */
+#define PRICE_KNOWN 1.00025 /* of bounds: the pruning's price is fine */
 #define PRICE_NEAR 1.01     /* of bounds: to make small steps only */
 /* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
 #define EXACT_CELLS (UINT64_C(1) << 20)
@@ -58,7 +58,7 @@ struct planner {
     struct dryi_planning *p;
     struct dryi_one one;
     struct dryi_one_plan plan;
-    struct dryi_one_sieve sieve;
+    struct dryi_one_pruning pruning;
     uint64_t memory;
     uint64_t slot;
     uint64_t looks; /* at items, from all stages: at least 1 */
@@ -104,13 +104,13 @@ slot_of(uint64_t memory, uint64_t slots)
     return memory > slots ? (memory - 1) / slots + 1 : 1;
 }
 
-/* Count the looks at items that pass the sieve. */
+/* Count the looks at items that pass the pruning. */
 static uint64_t
 count_looks(const struct planner *r)
 {
     uint64_t looks = r->one.option_count;
     for (size_t i = 0; i < r->one.count; i++) {
-        struct dryi_one_walk walk = {&r->one, &r->sieve, i, i, r->memory, {.moved = 0}};
+        struct dryi_one_walk walk = {&r->one, &r->pruning, i, i, r->memory, {.moved = 0}};
         while (dryi_one_walk_on(&walk))
             looks++;
     }
@@ -173,7 +173,7 @@ price_of(uint64_t slot, double price)
 static enum dry_status
 make_table(const struct planner *r, uint64_t slot, double price, struct dryi_one_table *t)
 {
-    struct dryi_one_grid grid = {r->memory, slot, price_of(slot, price), &r->sieve};
+    struct dryi_one_grid grid = {r->memory, slot, price_of(slot, price), &r->pruning};
     return dryi_one_table_init(t, &r->one, &grid, r->p->err);
 }
 
@@ -219,8 +219,8 @@ descend(struct pricing *q)
 }
 
 /*
- * Choose the price: the sieve's, unless tables, which know all limits, say more; then the
- * last factor is enough. If the sieve has none, the first is what the floor's plan pays for
+ * Choose the price: the pruning's, unless tables, which know all limits, say more; then the
+ * last factor is enough. If the pruning has none, the first is what the floor's plan pays for
  * the bytes that it does without.
  */
 static enum dry_status
@@ -231,7 +231,7 @@ choose_price(struct planner *r, uint64_t all_need)
     struct pricing q = {.planner = r,
                         .slot = slot_of(r->memory, PRICE_SLOTS),
                         .looks = PRICE_LOOKS,
-                        .price = r->sieve.price};
+                        .price = r->pruning.price};
     q.slot = least(q.slot, (all_need - r->memory) / PRICE_SHARE);
     q.slot = q.slot < r->slot ? r->slot : q.slot;
     bool is_first = q.price <= 0;
@@ -244,8 +244,8 @@ choose_price(struct planner *r, uint64_t all_need)
         descend(&q);
     else
         try_price(&q, q.price);
-    bool is_known = q.bound <= r->sieve.bound * PRICE_KNOWN;
-    bool is_near = q.bound <= r->sieve.bound * PRICE_NEAR;
+    bool is_known = q.bound <= r->pruning.bound * PRICE_KNOWN;
+    bool is_near = q.bound <= r->pruning.bound * PRICE_NEAR;
     for (size_t i = is_first ? 0 : is_near ? count - 1 : 2; i < count && !is_known; i++)
         climb(&q, factors[i]);
     r->price = q.price;
@@ -320,14 +320,14 @@ is_met(const struct planner *r, double bound)
     return (double)r->plan.cost.extra <= bound;
 }
 
-/* Raise the bound. Only the sieve knows anything of ranges that were not looked at. */
+/* Raise the bound. Only pruning knows anything of ranges that were not looked at. */
 static void
 set_bound(struct planner *r, double bound, bool is_cut)
 {
     struct dryi_planning *p = r->p;
     if (is_cut || r->one.is_cut) {
         p->window = (uint32_t)r->one.longest;
-        bound = r->sieve.bound;
+        bound = r->pruning.bound;
     }
     uint64_t bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
     if (bound_ns > p->bound_ns)
@@ -345,7 +345,7 @@ wider(size_t width, size_t most)
 static enum dry_status
 search(struct planner *r, const struct dryi_one_table *t, double bound)
 {
-    bool is_far = bound >= r->sieve.limit; /* a first plan is all that there can be */
+    bool is_far = bound >= r->pruning.limit; /* a first plan is all that there can be */
     size_t most = is_far ? 1 : width_of(r, t);
     enum dry_status status = DRY_OK;
     for (size_t width = 1; width <= most && status == DRY_OK;
@@ -353,17 +353,17 @@ search(struct planner *r, const struct dryi_one_table *t, double bound)
         if (r->plan.is_least || is_met(r, bound))
             break;
         double limit = (double)r->plan.cost.extra;
-        dryi_one_sieve_limit(&r->sieve, lesser(r->sieve.limit, limit));
+        dryi_one_pruning_limit(&r->pruning, lesser(r->pruning.limit, limit));
         status = dryi_one_search(t, r->memory, width, limit, &r->plan, r->p->err);
     }
     return status;
 }
 
-/* Plans that take less than the sieve's limit. */
+/* Plans that take less than the pruning's limit. */
 static enum dry_status
 plan_below(struct planner *r, uint64_t all_need)
 {
-    double limit = r->sieve.limit, bound;
+    double limit = r->pruning.limit, bound;
     struct dryi_one_table t;
     r->looks = count_looks(r);
     enum dry_status status = choose_slot(r);
@@ -374,7 +374,7 @@ plan_below(struct planner *r, uint64_t all_need)
     if (status != DRY_OK)
         return status;
     bound = dryi_one_bound(&t, 0, 0, r->memory);
-    bound = lesser(limit, bound > r->sieve.bound ? bound : r->sieve.bound);
+    bound = lesser(limit, bound > r->pruning.bound ? bound : r->pruning.bound);
     status = search(r, &t, bound);
     if (r->plan.is_least)
         bound = (double)r->plan.cost.extra;
@@ -388,13 +388,13 @@ plan_below(struct planner *r, uint64_t all_need)
 static double
 choose_limit(struct planner *r, double most)
 {
-    double stage = r->sieve.work[r->one.count] / (double)r->one.count;
-    double above = NEAR_STAGES * stage + 1, bound = r->sieve.bound;
-    dryi_one_sieve_limit(&r->sieve, lesser(bound + above, most));
+    double stage = r->pruning.work[r->one.count] / (double)r->one.count;
+    double above = NEAR_STAGES * stage + 1, bound = r->pruning.bound;
+    dryi_one_pruning_limit(&r->pruning, lesser(bound + above, most));
     uint64_t looks = count_looks(r), enough = NEAR_LOOKS * r->one.row_count;
     enough = looks + looks / 4 > enough ? looks + looks / 4 : enough;
     while (bound + above < most) {
-        dryi_one_sieve_limit(&r->sieve, lesser(bound + 4 * above, most));
+        dryi_one_pruning_limit(&r->pruning, lesser(bound + 4 * above, most));
         if (count_looks(r) > enough)
             break;
         above *= 4;
@@ -403,7 +403,7 @@ choose_limit(struct planner *r, double most)
 }
 
 /*
- * Take the sieve's plan if it is better; often it is a stage's time from the best there is.
+ * Take the pruning's plan if it is better; often it is a stage's time from the best there is.
  */
 static enum dry_status
 take_first(struct planner *r)
@@ -413,7 +413,7 @@ take_first(struct planner *r)
         .choices = dryi_memory_zalloc(m, r->one.count, sizeof *first.choices)};
     if (!first.choices)
         return dryi_fail_memory(r->p->err, "a plan");
-    first.count = dryi_one_sieve_plan(&r->sieve, first.choices);
+    first.count = dryi_one_pruning_plan(&r->pruning, first.choices);
     first.cost = dryi_one_judge(&r->one, first.choices, first.count);
     struct dryi_one_plan worse = first;
     if (first.count > 0 && first.cost.extra < r->plan.cost.extra) {
@@ -429,23 +429,23 @@ plan_by_table(struct planner *r, uint64_t all_need)
 {
     struct dryi_one_ends ends = {r->memory, all_need, r->plan.cost.need,
                                  r->plan.cost.extra};
-    enum dry_status status = dryi_one_sieve_init(&r->sieve, &r->one, r->p->err);
+    enum dry_status status = dryi_one_pruning_init(&r->pruning, &r->one, r->p->err);
     if (status != DRY_OK)
         return status;
-    dryi_one_sieve_set(&r->sieve, &ends);
+    dryi_one_pruning_set(&r->pruning, &ends);
     status = take_first(r);
     double first = (double)r->plan.cost.extra, limit = choose_limit(r, first);
     bool is_last = false;
     while (status == DRY_OK && !is_last) {
-        dryi_one_sieve_limit(&r->sieve, limit);
+        dryi_one_pruning_limit(&r->pruning, limit);
         status = plan_below(r, all_need);
         double found = (double)r->plan.cost.extra;
-        bool is_good = found - r->sieve.bound < found / GOOD_PART;
+        bool is_good = found - r->pruning.bound < found / GOOD_PART;
         is_good = is_good || (found < first && r->looks > LOOKS_FAR);
         is_last = is_good || limit >= first || found <= limit;
-        limit = lesser(limit + 7 * (limit - r->sieve.bound), first);
+        limit = lesser(limit + 7 * (limit - r->pruning.bound), first);
     }
-    dryi_one_sieve_finish(&r->sieve);
+    dryi_one_pruning_finish(&r->pruning);
     return status;
 }
 

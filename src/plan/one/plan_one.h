@@ -24,7 +24,7 @@
  * and takes less.
  *
  * Planning has four parts, a file each. plan_one_floor.c finds the floors, exactly.
- * plan_one_sieve.c finds what a byte is worth, and which items are worth looking at.
+ * plan_one_pruning.c finds what a byte is worth, and which items are worth looking at.
  * plan_one_table.c makes a table of lower bounds, and plan_one_search.c searches in exact
  * bytes, guided by the table. A chain of equal stages needs only plan_one_equal.c.
  */
@@ -64,7 +64,7 @@ struct dryi_one_plan {
 
 /*
  * Look for a plan for so much memory that takes less than *plan, which fits it, and less than
- * `limit`; if there is one, it replaces *plan. The table has a sieve. `width` says how many
+ * `limit`; if there is one, it replaces *plan. The table is pruned. `width` says how many
  * ways to come to a stage are kept, 1 at least.
  */
 enum dry_status dryi_one_search(const struct dryi_one_table *t, uint64_t memory,

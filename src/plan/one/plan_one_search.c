@@ -166,7 +166,7 @@ go_on_saving(struct search *s, size_t i, size_t row)
     const struct dryi_one *one = s->t->one;
     for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++) {
         const struct dryi_one_option *o = &one->options[k];
-        if (!dryi_one_sieve_option(s->t->sieve, i, k))
+        if (!dryi_one_pruning_option(s->t->pruning, i, k))
             continue;
         struct move move = {o->need + one->moved[row], o->held, o->extra, i + 1, o->row,
                             {.option = k, .last = i}};
@@ -192,8 +192,8 @@ go_on_repeating(struct search *s, size_t i, size_t row)
 {
     const struct dryi_one *one = s->t->one;
     struct way least = least_of(s, row);
-    struct dryi_one_walk walk = {
-        one, s->t->sieve, i, i, s->memory - least.held, {.moved = one->moved[row]}};
+    struct dryi_one_walk walk = {one, s->t->pruning,          i,
+                                 i,   s->memory - least.held, {.moved = one->moved[row]}};
     const struct dryi_one_range *range = &walk.range;
     while (dryi_one_walk_on(&walk)) {
         const struct dryi_one_stage *behind = &one->stages[walk.next];
@@ -270,8 +270,9 @@ search(struct search *s, struct dryi_one_plan *plan)
     const struct way *end = best_end(s);
     if (end)
         collect(s, end, plan);
-    bool is_all = end || is_next; /* that the limit lets through, if the sieve does too */
-    is_all = is_all && (double)plan->cost.extra <= s->t->sieve->limit;
+    bool is_all =
+        end || is_next; /* that the limit lets through, if the pruning does too */
+    is_all = is_all && (double)plan->cost.extra <= s->t->pruning->limit;
     plan->is_least = !s->is_thinned && is_all;
     return DRY_OK;
 }

@@ -141,7 +141,7 @@ apply_options(struct dryi_one_table *t, size_t i, size_t row)
 {
     for (size_t k = t->one->stages[i].option; k < dryi_one_option_end(t->one, i); k++) {
         const struct dryi_one_option *o = &t->one->options[k];
-        if (t->sieve && !dryi_one_sieve_option(t->sieve, i, k))
+        if (t->pruning && !dryi_one_pruning_option(t->pruning, i, k))
             continue;
         struct candidate c = {.row = o->row, .time = (double)o->extra};
         set_candidate(t, i, i + 1, o->held, o->need + t->one->moved[row], &c);
@@ -155,8 +155,8 @@ static void
 apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
 {
     const double *cells = cells_of(t, row);
-    struct dryi_one_walk walk = {t->one, t->sieve, i,
-                                 i,      t->top,   {.moved = t->one->moved[row]}};
+    struct dryi_one_walk walk = {t->one, t->pruning, i,
+                                 i,      t->top,     {.moved = t->one->moved[row]}};
     const struct dryi_one_range *range = &walk.range;
     while (dryi_one_walk_on(&walk)) {
         const struct dryi_one_stage *behind = &t->one->stages[walk.next];
@@ -222,7 +222,7 @@ dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
                     const struct dryi_one_grid *grid, struct dry_error *err)
 {
     *t = (struct dryi_one_table){.one = one,
-                                 .sieve = grid->sieve,
+                                 .pruning = grid->pruning,
                                  .slot = grid->slot,
                                  .inverse = 1 / (double)grid->slot,
                                  .price = grid->price};

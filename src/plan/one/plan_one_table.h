@@ -4,7 +4,7 @@
 
 /* Tables of lower bounds. How they are filled stands in plan_one_table.c. */
 
-#include "plan/one/plan_one_sieve.h"
+#include "plan/one/plan_one_pruning.h"
 
 /*
  * Lower bounds by stage and memory left, in columns of a slot each.
@@ -23,14 +23,14 @@
  * leaves nothing over.
  *
  * T1  Cells are whole numbers of at most 53 bits, or at least DRYI_ONE_NEVER: there no plan
- *     fits. With a sieve they are of the items that pass it.
+ *     fits. With pruning they are of the items that pass it.
  * T2  A row of V falls from left to right. Its last cell is there twice.
  * T3  lent[c] = min(V[c], V[c - 1] - price): what a candidate that leaves bytes over has to
  *     reckon with.
  */
 struct dryi_one_table {
     const struct dryi_one *one;
-    const struct dryi_one_sieve *sieve;
+    const struct dryi_one_pruning *pruning;
     uint64_t slot;
     double inverse; /* of slot */
     size_t columns, stride;
@@ -48,8 +48,8 @@ size_t dryi_one_columns(uint64_t memory, uint64_t slot);
 struct dryi_one_grid {
     uint64_t memory; /* the end of a column of the first stage, the last that matters */
     uint64_t slot;
-    double price;                       /* of a slot: a whole number */
-    const struct dryi_one_sieve *sieve; /* cells are of what passes it; NULL: all */
+    double price;                           /* of a slot: a whole number */
+    const struct dryi_one_pruning *pruning; /* cells are of what passes it; NULL: all */
 };
 
 /* Fill a table. MEMORY, or CANCELLED by one->watch: nothing is left. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The sieve says what is left to recompute, with a plan at hand: the relaxation of
- * plan_one_sieve.c for ranges of any length that run again for nothing inside.
+ * Pruning says what is left to recompute, with a plan at hand: the relaxation of
+ * plan_one_pruning.c for ranges of any length that run again for nothing inside.
  *
  * When the last stage runs, a plan holds what its saved stages and the outputs of its ranges
  * hold, and that stage's need. Give that a price and leave every other limit away. The least
@@ -30,7 +30,7 @@ struct line {
 };
 
 struct search {
-    struct dryi_nested_sieve *sieve;
+    struct dryi_nested_pruning *pruning;
     double *rests; /* the least from a stage on, memory at its price */
     double *held;  /* of a list that begins with a range to a stage, by that */
     double price;
@@ -49,7 +49,7 @@ get_held(const struct dryi_nested *chain, uint32_t s, const struct dryi_nested_o
 static struct line
 save(const struct search *r, uint32_t s)
 {
-    const struct dryi_nested *chain = r->sieve->chain;
+    const struct dryi_nested *chain = r->pruning->chain;
     struct line best = {NEVER, 0};
     for (uint32_t o = chain->stages[s].first; o < chain->stages[s + 1].first; o++) {
         double held = get_held(chain, s, &chain->options[o]);
@@ -60,12 +60,12 @@ save(const struct search *r, uint32_t s)
     return best;
 }
 
-/* Set sieve->to and the rests, and find the least of all, at one price. */
+/* Set pruning->to and the rests, and find the least of all, at one price. */
 static struct line
 relax(struct search *r)
 {
-    const struct dryi_nested *chain = r->sieve->chain;
-    double *to = r->sieve->to;
+    const struct dryi_nested *chain = r->pruning->chain;
+    double *to = r->pruning->to;
     struct line rest = {0, 0};
     uint32_t last = (uint32_t)chain->count - 1, end = last; /* the best range's end */
     for (uint32_t s = last + 1; s-- > 0;) {
@@ -89,12 +89,12 @@ relax(struct search *r)
     return rest;
 }
 
-/* Set sieve->from: the least to every stage, less the work before it. */
+/* Set pruning->from: the least to every stage, less the work before it. */
 static void
 set_ways(const struct search *r)
 {
-    const struct dryi_nested *chain = r->sieve->chain;
-    double *from = r->sieve->from, best = NEVER; /* of those a range may begin with */
+    const struct dryi_nested *chain = r->pruning->chain;
+    double *from = r->pruning->from, best = NEVER; /* of those a range may begin with */
     from[0] = 0;
     for (uint32_t s = 0; s + 1 < chain->count; s++) {
         const struct dryi_nested_stage *stage = &chain->stages[s];
@@ -111,7 +111,7 @@ set_ways(const struct search *r)
 static double
 get_slack(const struct search *r)
 {
-    const struct dryi_nested *chain = r->sieve->chain;
+    const struct dryi_nested *chain = r->pruning->chain;
     double held = (double)chain->room + (double)dryi_nested_get_all(chain);
     return ((double)chain->stages[chain->count].work + held * r->price) * MARGIN;
 }
@@ -120,10 +120,10 @@ get_slack(const struct search *r)
 static void
 find_price(struct search *r)
 {
-    struct dryi_nested_sieve *sieve = r->sieve;
-    double room = (double)sieve->chain->room, best = 0;
-    struct line more = {0, (double)dryi_nested_get_all(sieve->chain)},
-                less = {sieve->limit, room};
+    struct dryi_nested_pruning *pruning = r->pruning;
+    double room = (double)pruning->chain->room, best = 0;
+    struct line more = {0, (double)dryi_nested_get_all(pruning->chain)},
+                less = {pruning->limit, room};
     for (unsigned k = 0; k < PRICES; k++) {
         r->price = (less.time - more.time) / (more.held - less.held);
         if (!(r->price > 0 && r->price < PRICE_MAX))
@@ -131,8 +131,8 @@ find_price(struct search *r)
         struct line line = relax(r);
         double sum = line.time + line.held * r->price, slack = get_slack(r);
         double bound = sum - room * r->price - slack;
-        if (bound > sieve->bound) {
-            sieve->bound = bound;
+        if (bound > pruning->bound) {
+            pruning->bound = bound;
             best = r->price;
         }
         if (sum >= less.time + less.held * r->price - slack)
@@ -143,37 +143,37 @@ find_price(struct search *r)
 }
 
 bool
-dryi_nested_sieve_init(struct dryi_nested_sieve *sieve, const struct dryi_nested *chain,
-                       uint64_t limit_ns)
+dryi_nested_pruning_init(struct dryi_nested_pruning *pruning,
+                         const struct dryi_nested *chain, uint64_t limit_ns)
 {
     const struct dry_memory *m = &chain->memory;
-    *sieve = (struct dryi_nested_sieve){.chain = chain, .limit = (double)limit_ns};
-    sieve->from = dryi_memory_zalloc(m, chain->count, sizeof *sieve->from);
-    sieve->to = dryi_memory_zalloc(m, chain->count, sizeof *sieve->to);
-    struct search r = {.sieve = sieve};
+    *pruning = (struct dryi_nested_pruning){.chain = chain, .limit = (double)limit_ns};
+    pruning->from = dryi_memory_zalloc(m, chain->count, sizeof *pruning->from);
+    pruning->to = dryi_memory_zalloc(m, chain->count, sizeof *pruning->to);
+    struct search r = {.pruning = pruning};
     r.rests = dryi_memory_zalloc(m, chain->count, sizeof *r.rests);
     r.held = dryi_memory_zalloc(m, chain->count, sizeof *r.held);
-    bool is_fine = sieve->from && sieve->to && r.rests && r.held;
+    bool is_fine = pruning->from && pruning->to && r.rests && r.held;
     if (is_fine) {
         find_price(&r);
         relax(&r);
         set_ways(&r);
-        sieve->enough = sieve->limit + (double)chain->room * r.price + get_slack(&r);
+        pruning->enough = pruning->limit + (double)chain->room * r.price + get_slack(&r);
     }
     dryi_memory_free(m, r.held, chain->count, sizeof *r.held);
     dryi_memory_free(m, r.rests, chain->count, sizeof *r.rests);
     if (!is_fine)
-        dryi_nested_sieve_finish(sieve);
+        dryi_nested_pruning_finish(pruning);
     return is_fine;
 }
 
 void
-dryi_nested_sieve_finish(struct dryi_nested_sieve *sieve)
+dryi_nested_pruning_finish(struct dryi_nested_pruning *pruning)
 {
-    if (!sieve->chain)
+    if (!pruning->chain)
         return;
-    const struct dry_memory *m = &sieve->chain->memory;
-    dryi_memory_free(m, sieve->to, sieve->chain->count, sizeof *sieve->to);
-    dryi_memory_free(m, sieve->from, sieve->chain->count, sizeof *sieve->from);
-    *sieve = (struct dryi_nested_sieve){0};
+    const struct dry_memory *m = &pruning->chain->memory;
+    dryi_memory_free(m, pruning->to, pruning->chain->count, sizeof *pruning->to);
+    dryi_memory_free(m, pruning->from, pruning->chain->count, sizeof *pruning->from);
+    *pruning = (struct dryi_nested_pruning){0};
 }

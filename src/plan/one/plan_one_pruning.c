@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The sieve finds what a byte is worth, and which items can be part of a good plan, with one
+ * Pruning finds what a byte is worth, and which items can be part of a good plan, with one
  * limit in the place of all.
  *
  * When stage `at` runs backward, every plan holds what its items before it hold. The need of
@@ -59,7 +59,7 @@ push(struct queue *q, const double *values, size_t i)
 /* --- the chain --------------------------------------------------------------------------- */
 
 static void
-set_sums(struct dryi_one_sieve *s)
+set_sums(struct dryi_one_pruning *s)
 {
     const struct dryi_one *one = s->one;
     uint64_t work = 0, saved = 0;
@@ -84,7 +84,7 @@ has_offload(const struct dryi_one *one)
  * needs more.
  */
 static void
-set_reach(struct dryi_one_sieve *s)
+set_reach(struct dryi_one_pruning *s)
 {
     const struct dryi_one_stage *stages = s->one->stages;
     size_t end = s->one->count - !has_offload(s->one);
@@ -100,7 +100,7 @@ set_reach(struct dryi_one_sieve *s)
 }
 
 static void
-set_blocks(struct dryi_one_sieve *s)
+set_blocks(struct dryi_one_pruning *s)
 {
     for (size_t b = 0; b < s->one->count / DRYI_ONE_BLOCK; b++) {
         struct dryi_one_block *block = &s->blocks[b];
@@ -123,7 +123,7 @@ take_less(struct sum *best, double time, double held)
 
 /* The bytes that an option adds to the limited sum. */
 static double
-held_of(const struct dryi_one_sieve *s, size_t i, size_t k)
+held_of(const struct dryi_one_pruning *s, size_t i, size_t k)
 {
     const struct dryi_one_option *o = &s->one->options[k];
     if (i > s->at)
@@ -133,14 +133,14 @@ held_of(const struct dryi_one_sieve *s, size_t i, size_t k)
 
 /* The least that a range from i over `at` adds: what it has saved there. */
 static double
-covered(const struct dryi_one_sieve *s, size_t i)
+covered(const struct dryi_one_pruning *s, size_t i)
 {
     return s->saved[s->at + 1] - s->saved[i] + (double)s->one->stages[s->at].back;
 }
 
 /* Find the least of stage i's options, which is item[i] from now on. */
 static struct sum
-save(struct dryi_one_sieve *s, size_t i)
+save(struct dryi_one_pruning *s, size_t i)
 {
     struct sum best = {DRYI_ONE_NEVER, 0};
     for (size_t k = s->one->stages[i].option; k < dryi_one_option_end(s->one, i); k++) {
@@ -153,7 +153,7 @@ save(struct dryi_one_sieve *s, size_t i)
 
 /* Set the least from every stage to `at` on; nothing behind `at` costs anything. */
 static struct sum
-set_rests(struct dryi_one_sieve *s)
+set_rests(struct dryi_one_pruning *s)
 {
     struct queue q = {.at = s->queue};
     struct sum behind = {0, 0};
@@ -191,7 +191,7 @@ set_rests(struct dryi_one_sieve *s)
  * `at`.
  */
 static void
-set_ways(struct dryi_one_sieve *s)
+set_ways(struct dryi_one_pruning *s)
 {
     struct queue q = {.at = s->queue};
     s->from[0] = 0;
@@ -219,7 +219,7 @@ set_ways(struct dryi_one_sieve *s)
 }
 
 static void
-set_block_ends(struct dryi_one_sieve *s)
+set_block_ends(struct dryi_one_pruning *s)
 {
     for (size_t b = 0; b < s->one->count / DRYI_ONE_BLOCK; b++) {
         double least = DRYI_ONE_NEVER;
@@ -236,7 +236,7 @@ set_block_ends(struct dryi_one_sieve *s)
  * says most.
  */
 static double
-relax(struct dryi_one_sieve *s, struct sum *line)
+relax(struct dryi_one_pruning *s, struct sum *line)
 {
     double memory = (double)s->memory * s->price;
     *line = set_rests(s);
@@ -249,7 +249,7 @@ relax(struct dryi_one_sieve *s, struct sum *line)
 
 /* Look for the price between one line that holds too much and one that does not. */
 static void
-find_price(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
+find_price(struct dryi_one_pruning *s, const struct dryi_one_ends *ends)
 {
     struct sum more = {0, (double)ends->all_need},
                less = {(double)ends->floor_extra, (double)ends->floor_need};
@@ -291,7 +291,7 @@ find_peak(const struct dryi_one *one)
 }
 
 static void
-prepare(struct dryi_one_sieve *s)
+prepare(struct dryi_one_pruning *s)
 {
     struct sum line;
     relax(s, &line);
@@ -300,7 +300,7 @@ prepare(struct dryi_one_sieve *s)
 }
 
 void
-dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
+dryi_one_pruning_set(struct dryi_one_pruning *s, const struct dryi_one_ends *ends)
 {
     s->memory = ends->memory;
     set_reach(s);
@@ -320,12 +320,12 @@ dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
     prepare(s);
     double whole = (double)(uint64_t)s->bound; /* as all plans' times are */
     s->bound = s->bound > whole ? whole + 1 : whole;
-    dryi_one_sieve_limit(s, DRYI_ONE_NEVER);
+    dryi_one_pruning_limit(s, DRYI_ONE_NEVER);
 }
 
 /* Write the list of items of the least sum; all stages behind `at` are saved. */
 static size_t
-collect(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
+collect(struct dryi_one_pruning *s, struct dryi_one_choice *choices)
 {
     size_t count = 0, i = 0;
     for (; i < s->one->count; i = choices[count++].last + 1) {
@@ -338,7 +338,7 @@ collect(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
 
 /* Write the plan at a price; 0: it does not fit. */
 static size_t
-plan_at(struct dryi_one_sieve *s, double price, struct dryi_one_choice *choices)
+plan_at(struct dryi_one_pruning *s, double price, struct dryi_one_choice *choices)
 {
     struct sum line;
     s->price = price;
@@ -352,7 +352,7 @@ plan_at(struct dryi_one_sieve *s, double price, struct dryi_one_choice *choices)
  * such price.
  */
 size_t
-dryi_one_sieve_plan(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
+dryi_one_pruning_plan(struct dryi_one_pruning *s, struct dryi_one_choice *choices)
 {
     double price = s->price, more = PLAN_STEP, low = 0, high = 0;
     for (unsigned k = 0; k < PLAN_STEPS && high <= 0; k++) {
@@ -376,14 +376,14 @@ dryi_one_sieve_plan(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
 }
 
 void
-dryi_one_sieve_limit(struct dryi_one_sieve *s, double limit)
+dryi_one_pruning_limit(struct dryi_one_pruning *s, double limit)
 {
     s->limit = limit;
     s->enough = limit + (double)s->memory * s->price + s->slack;
 }
 
 bool
-dryi_one_sieve_option(const struct dryi_one_sieve *s, size_t i, size_t k)
+dryi_one_pruning_option(const struct dryi_one_pruning *s, size_t i, size_t k)
 {
     double time = (double)s->one->options[k].extra + held_of(s, i, k) * s->price;
     return s->from[i] + s->work[i] + time + s->rest[i + 1] < s->enough;
@@ -395,7 +395,7 @@ dryi_one_sieve_option(const struct dryi_one_sieve *s, size_t i, size_t k)
 static bool
 skip(struct dryi_one_walk *w)
 {
-    const struct dryi_one_sieve *s = w->sieve;
+    const struct dryi_one_pruning *s = w->pruning;
     size_t end = w->next + DRYI_ONE_BLOCK;
     if (w->next % DRYI_ONE_BLOCK != 0 || w->next == w->first || end > s->reach[w->first])
         return false;
@@ -418,7 +418,7 @@ skip(struct dryi_one_walk *w)
 bool
 dryi_one_walk_on(struct dryi_one_walk *w)
 {
-    const struct dryi_one_sieve *s = w->sieve;
+    const struct dryi_one_pruning *s = w->pruning;
     while (dryi_one_can_repeat(w->one, w->next, &w->range)) {
         if (s && skip(w)) {
             if (w->range.at_least > w->memory)
@@ -438,18 +438,18 @@ dryi_one_walk_on(struct dryi_one_walk *w)
 /* --- life -------------------------------------------------------------------------------- */
 
 enum dry_status
-dryi_one_sieve_init(struct dryi_one_sieve *s, const struct dryi_one *one,
-                    struct dry_error *err)
+dryi_one_pruning_init(struct dryi_one_pruning *s, const struct dryi_one *one,
+                      struct dry_error *err)
 {
     const struct dry_memory *m = &one->memory;
-    *s = (struct dryi_one_sieve){.one = one};
+    *s = (struct dryi_one_pruning){.one = one};
     s->sums = dryi_memory_zalloc(m, one->count + 1, DRYI_ONE_SUMS * sizeof *s->sums);
     s->reach = dryi_memory_zalloc(m, one->count, sizeof *s->reach);
     s->queue = dryi_memory_zalloc(m, one->count, sizeof *s->queue);
     s->blocks = dryi_memory_zalloc(m, one->count / DRYI_ONE_BLOCK + 1, sizeof *s->blocks);
     s->items = dryi_memory_zalloc(m, one->count, sizeof *s->items);
     if (!s->items || !s->sums || !s->reach || !s->queue || !s->blocks) {
-        dryi_one_sieve_finish(s);
+        dryi_one_pruning_finish(s);
         return dryi_fail_memory(err, "a plan's prices");
     }
     double **parts[DRYI_ONE_SUMS] = {&s->work, &s->saved, &s->from, &s->over,
@@ -462,7 +462,7 @@ dryi_one_sieve_init(struct dryi_one_sieve *s, const struct dryi_one *one,
 }
 
 void
-dryi_one_sieve_finish(struct dryi_one_sieve *s)
+dryi_one_pruning_finish(struct dryi_one_pruning *s)
 {
     if (!s->one)
         return;
@@ -473,5 +473,5 @@ dryi_one_sieve_finish(struct dryi_one_sieve *s)
     dryi_memory_free(m, s->queue, count, sizeof *s->queue);
     dryi_memory_free(m, s->reach, count, sizeof *s->reach);
     dryi_memory_free(m, s->sums, count + 1, DRYI_ONE_SUMS * sizeof *s->sums);
-    *s = (struct dryi_one_sieve){0};
+    *s = (struct dryi_one_pruning){0};
 }
