@@ -182,7 +182,7 @@ static enum dry_status
 plan_by_method(struct dryi_planning *p, struct dry_plan **plan)
 {
     enum dry_status status = methods[p->options.method].plan(p);
-    if (p->watch->is_cancelled)
+    if (p->progress->is_cancelled)
         return dryi_fail(p->err, DRY_ERR_CANCELLED, "cancelled by the progress callback");
     if (status != DRY_OK && status != DRY_ERR_NO_SPACE)
         return status;
@@ -198,10 +198,10 @@ dry_plan_create(const struct dry_chain *chain, const struct dry_plan_options *op
 {
     struct dryi_planning p;
     enum dry_status status = dryi_planning_init(&p, chain, options, err);
-    struct dryi_plan_watch watch = {.progress = p.options.progress,
-                                    .self = p.options.progress_self};
-    p.watch = &watch;
-    if (status == DRY_OK && watch.progress && watch.progress(watch.self, 0, 0) != 0)
+    struct dryi_plan_progress progress = {.tell = p.options.progress,
+                                          .self = p.options.progress_self};
+    p.progress = &progress;
+    if (status == DRY_OK && progress.tell && progress.tell(progress.self, 0, 0) != 0)
         status = dryi_fail(err, DRY_ERR_CANCELLED, "cancelled by the progress callback");
     if (status == DRY_OK)
         status = plan_by_method(&p, plan);

@@ -25,7 +25,7 @@ dryi_plan_try(struct dryi_plan_search *s, uint64_t number, struct dry_plan_cost 
 {
     struct dryi_planning *p = s->p;
     dryi_plan_clear(p);
-    if (!dryi_plan_go_on(p->watch, DRYI_WATCH_ROWS))
+    if (!dryi_plan_go_on(p->progress, DRYI_PROGRESS_ROWS))
         return DRY_ERR_CANCELLED;
     if (!s->make(p, number))
         return dryi_fail_memory(p->err, "a plan");

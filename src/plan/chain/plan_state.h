@@ -12,7 +12,7 @@
  *         p->floor = ...;                                    always, also when nothing fits
  *         if (nothing fits)
  *             return DRY_ERR_NO_SPACE;                       the caller writes the text
- *         if (!dryi_plan_go_on(p->watch, rows))              now and then
+ *         if (!dryi_plan_go_on(p->progress, rows))           now and then
  *             return DRY_ERR_CANCELLED;                      likewise
  *         if (!dryi_plan_push_save(p, 0, 3, 0) || ...)
  *             return dryi_fail_memory(p->err, "a plan");
@@ -36,7 +36,7 @@
 #include <drystone/plan.h>
 
 #include "plan/chain/chain_state.h"
-#include "plan/chain/plan_watch.h"
+#include "plan/chain/plan_progress.h"
 
 /* All stages that one judgement runs forward, each time counted, are no more. */
 #define DRYI_PLAN_RUNS_MAX (UINT64_C(1) << 26)
@@ -63,7 +63,7 @@ struct dryi_planning {
     struct dry_plan_options options;
     const struct dry_chain *chain;
     struct dry_error *err;
-    struct dryi_plan_watch *watch; /* NULL: nobody is told */
+    struct dryi_plan_progress *progress; /* NULL: nobody is told */
     const struct dry_stage *stages;
     const uint32_t *kinds; /* equal numbers: equal stages */
     uint32_t count;        /* of stages, at least 1 */

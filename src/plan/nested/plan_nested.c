@@ -357,7 +357,7 @@ look_at_one_level(struct nested *n)
         return DRY_OK;
     options.method = DRY_METHOD_ONE_LEVEL;
     enum dry_status status = dryi_planning_init(&p, n->p->chain, &options, NULL);
-    p.watch = n->p->watch;
+    p.progress = n->p->progress;
     if (status == DRY_OK)
         status = dryi_plan_one_level(&p);
     n->one_longest = get_longest(&p.list);

@@ -48,7 +48,7 @@ struct dryi_nested_option {
 
 struct dryi_nested {
     struct dry_memory memory;
-    struct dryi_plan_watch *watch; /* is told of rows */
+    struct dryi_plan_progress *progress; /* is told of rows */
     size_t count, option_count;
     struct dryi_nested_stage *stages;   /* one more than count */
     struct dryi_nested_option *options; /* of stage 0, of stage 1, ... */

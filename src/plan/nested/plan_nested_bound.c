@@ -111,8 +111,8 @@ search(struct bound *b)
     const struct dryi_nested *chain = b->table->chain;
     double room = (double)chain->room, low = 0, high = 0, best = 0, best_price = 0;
     b->price = (1 + (double)chain->stages[chain->count].work) / (1 + room);
-    for (unsigned i = 0; i < PRICES && dryi_plan_go_on(chain->watch, DRYI_WATCH_ROWS);
-         i++) {
+    for (unsigned i = 0;
+         i < PRICES && dryi_plan_go_on(chain->progress, DRYI_PROGRESS_ROWS); i++) {
         double held, time = relax(b, &held);
         if (time > best) {
             best = time;

@@ -84,8 +84,10 @@ put_stages(struct dryi_nested *n, const struct dryi_planning *p)
 bool
 dryi_nested_init(struct dryi_nested *n, const struct dryi_planning *p)
 {
-    *n = (struct dryi_nested){
-        .memory = p->memory, .watch = p->watch, .count = p->count, .part = find_part(p)};
+    *n = (struct dryi_nested){.memory = p->memory,
+                              .progress = p->progress,
+                              .count = p->count,
+                              .part = find_part(p)};
     n->room = p->room_bytes / n->part;
     n->option_count = p->count;
     for (uint32_t i = 0; i < p->count; i++)

@@ -104,7 +104,7 @@ dryi_nested_least_init(struct dryi_nested_least *l, const struct dryi_nested *ch
              t++)
             *find(l, s, t) = make_least(l, s, t);
         l->ends[s] = make_least(l, s, last);
-        if (!dryi_plan_go_on(chain->watch, window)) {
+        if (!dryi_plan_go_on(chain->progress, window)) {
             dryi_nested_least_finish(l);
             return DRY_ERR_CANCELLED;
         }

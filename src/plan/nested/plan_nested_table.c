@@ -393,7 +393,7 @@ static enum dry_status
 make_row(struct dryi_nested_table *table, uint32_t s, uint32_t t,
          struct dryi_nested_row *out)
 {
-    if (!dryi_plan_go_on(table->chain->watch, 1))
+    if (!dryi_plan_go_on(table->chain->progress, 1))
         return DRY_ERR_CANCELLED;
     struct dryi_nested_row row = gather(table, s, t);
     row.at = table->cell_count;

@@ -493,7 +493,7 @@ dryi_plan_one_level(struct dryi_planning *p)
     enum dry_status status = dryi_one_init(&r.one, p->chain, &p->memory, p->err);
     if (status != DRY_OK)
         return status;
-    r.one.watch = p->watch;
+    r.one.progress = p->progress;
     r.plan.choices = dryi_memory_zalloc(&p->memory, p->count, sizeof *r.plan.choices);
     status = r.plan.choices ? make_plan(&r) : dryi_fail_memory(p->err, "a plan");
     dryi_memory_free(&p->memory, r.plan.choices, p->count, sizeof *r.plan.choices);

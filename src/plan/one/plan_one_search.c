@@ -223,7 +223,7 @@ run(struct search *s)
             thin_out(s, row);
             go_on_saving(s, i, row);
             go_on_repeating(s, i, row);
-            if (!dryi_plan_go_on(one->watch, 1 + s->counts[row] / WAYS_OF_A_ROW))
+            if (!dryi_plan_go_on(one->progress, 1 + s->counts[row] / WAYS_OF_A_ROW))
                 return false;
         }
     }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "plan/chain/chain_state.h"
-#include "plan/chain/plan_watch.h"
+#include "plan/chain/plan_progress.h"
 
 struct dryi_one_option {
     uint64_t held; /* after the next stage's forward: saved without what is offloaded */
@@ -35,8 +35,8 @@ struct dryi_one_stage {
 
 struct dryi_one {
     struct dry_memory memory;
-    struct dryi_plan_watch *watch; /* is told of rows; NULL: nobody is */
-    struct dryi_one_stage *stages; /* one more, for its row */
+    struct dryi_plan_progress *progress; /* is told of rows; NULL: nobody is */
+    struct dryi_one_stage *stages;       /* one more, for its row */
     struct dryi_one_option *options;
     uint64_t *moved;  /* by row: bytes on their way to the host while the stage runs */
     uint64_t *floors; /* by row: the least memory that some plan from there on fits */

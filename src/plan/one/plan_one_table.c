@@ -211,7 +211,7 @@ fill(struct dryi_one_table *t)
     for (size_t i = one->count; i-- > 0;) {
         for (size_t row = one->stages[i].row; row < one->stages[i + 1].row; row++)
             fill_row(t, i, row);
-        if (!dryi_plan_go_on(one->watch, one->stages[i + 1].row - one->stages[i].row))
+        if (!dryi_plan_go_on(one->progress, one->stages[i + 1].row - one->stages[i].row))
             return false;
     }
     return true;

@@ -52,7 +52,7 @@ struct dryi_one_grid {
     const struct dryi_one_pruning *pruning; /* cells are of what passes it; NULL: all */
 };
 
-/* Fill a table. MEMORY, or CANCELLED by one->watch: nothing is left. */
+/* Fill a table. MEMORY, or CANCELLED by one->progress: nothing is left. */
 enum dry_status dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
                                     const struct dryi_one_grid *grid,
                                     struct dry_error *err);

@@ -278,5 +278,5 @@ main(void)
         cmocka_unit_test(a_curve_counts_plans_and_ends_within_one),
         cmocka_unit_test(graphs_can_be_ended_before_there_is_a_plan),
     };
-    return cmocka_run_group_tests_name("plan_watch", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("plan_progress", tests, NULL, NULL);
 }
