@@ -9,7 +9,7 @@
  * saved bytes. A line of JSON a measurement; the seconds of every run are those of the
  * process on its processor.
  *
- *     one, nested   dry_plan_create() by these methods, judged and with its bound
+ *     one, nested   dry_plan_create() by these methods, evaluated and with its bound
  *     equal         one, of a chain of equal stages and a loss
  *     table         one table of lower bounds of 500 slots, without a search
  *     full          the plain table over all ranges, O(stages^3 * slots): the yardstick. A

@@ -2,8 +2,8 @@
 
 /*
  * The way from a chain and a budget to a plan: the planner of the method is called, and what
- * it says is judged again. No planner is believed: a plan that does not fit by the judge's
- * bytes does not get out.
+ * it says is evaluated again. No planner is believed: a plan that does not fit by the bytes
+ * of the evaluation does not get out.
  */
 #include <drystone/plan.h>
 
@@ -152,7 +152,7 @@ summarize(const struct dryi_planning *p, const struct dry_plan_cost *cost)
     };
 }
 
-/* The planner's list becomes a plan, if the judge agrees. */
+/* The planner's list becomes a plan, if the evaluation agrees. */
 static enum dry_status
 hand_out(struct dryi_planning *p, struct dry_plan **plan)
 {

@@ -2,7 +2,7 @@
 
 /*
  * The curve of bytes and time: a plan for each of many budgets, without those that another is
- * better than. Every point is a plan of its own, judged, with tables that suit its budget: one
+ * better than. Every point is a plan of its own, evaluated, with tables that suit its budget: one
  * table for all budgets would have a few slots for the smallest ones.
  */
 #include <drystone/plan.h>

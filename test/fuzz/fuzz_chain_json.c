@@ -3,7 +3,7 @@
 /*
  * Any bytes as a chain. What is taken has the stages it claims, within their limit, and sums
  * that were checked; what is not taken says why. After a line feed, the rest is a plan for
- * it: what is read of that covers the chain, is judged without a fault, and is written as
+ * it: what is read of that covers the chain, is evaluated without a fault, and is written as
  * what is read again.
  */
 #include "support/fuzz.h"

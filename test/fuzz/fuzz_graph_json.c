@@ -2,7 +2,7 @@
 
 /*
  * Any bytes as a graph. What is taken is sealed: its order has all nodes once, each after what
- * it reads, and running them in that order is a plan that the judge takes.
+ * it reads, and running them in that order is a plan that the evaluation takes.
  */
 #include "support/fuzz.h"
 

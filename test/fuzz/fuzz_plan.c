@@ -2,7 +2,7 @@
 
 /*
  * Any bytes are a chain, up to the largest numbers there are, and the options of a planner. A
- * plan is what the judge says of its items and within the budget; between the bound and the
+ * plan is what the evaluation says of its items and within the budget; between the bound and the
  * floor everything is as summaries promise; what is refused says why.
  */
 #include "support/fuzz.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any bytes are a small chain and a list of items for it. Whatever the judge accepts is a plan
- * that the naive judge can carry out, tensor by tensor, and both say the same of it; what is
+ * Any bytes are a small chain and a list of items for it. What the evaluation accepts is a plan
+ * that the naive evaluation can carry out, tensor by tensor, and both say the same of it; what is
  * refused has a text and leaves the cost alone.
  */
 #include "support/fuzz.h"
@@ -98,7 +98,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&before, &cost, sizeof cost);
     enum dry_status status = dry_plan_judge(chain, items, count, NULL, &cost, &err);
     if (status == DRY_OK) {
-        struct dry_plan_cost naive = chains_judge(chain, items, count);
+        struct dry_plan_cost naive = chains_evaluate(chain, items, count);
         fuzz_require(naive.peak_bytes == cost.peak_bytes &&
                      naive.time_ns == cost.time_ns);
         fuzz_require(naive.peak_stage == cost.peak_stage &&

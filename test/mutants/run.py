@@ -1019,63 +1019,63 @@ MUTANTS = {
         "o.policy = DRY_PAGES_ANY;",
         "o.policy = DRY_PAGES_PREFER;",
         "test_pin", "pages_are_on_the_gpu_s_node_as_far_as_there_are"),
-    "judge_one_gradient": (
-        "plan_judge.c",
+    "evaluate_one_gradient": (
+        "plan_evaluate.c",
         "stage->gradient_bytes + below +",
         "stage->gradient_bytes + 0 * below +",
-        "test_plan_judge", "peaks_of_four_stages_are_those_by_hand"),
-    "judge_gradient_late": (
-        "plan_judge.c",
-        "j->gradients = last->gradient_bytes + j->grads;",
-        "j->gradients = last->gradient_bytes;",
-        "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
-    "judge_swapped_temporaries": (
-        "plan_judge.c",
+        "test_plan_evaluate", "peaks_of_four_stages_are_those_by_hand"),
+    "evaluate_gradient_late": (
+        "plan_evaluate.c",
+        "e->gradients = last->gradient_bytes + e->grads;",
+        "e->gradients = last->gradient_bytes;",
+        "test_plan_evaluate", "an_evaluation_with_single_tensors_says_the_same"),
+    "evaluate_swapped_temporaries": (
+        "plan_evaluate.c",
         "uint64_t tmp = dryi_stage_forward_tmp(stage, option);",
         "uint64_t tmp = dryi_stage_backward_tmp(stage, option);",
-        "test_plan_judge", "each_phase_counts_what_it_needs"),
-    "judge_output_kept": (
-        "plan_judge.c",
-        "    j->held -= last->output_bytes;\n",
+        "test_plan_evaluate", "each_phase_counts_what_it_needs"),
+    "evaluate_output_kept": (
+        "plan_evaluate.c",
+        "    e->held -= last->output_bytes;\n",
         "",
-        "test_plan_judge", "peaks_of_four_stages_are_those_by_hand"),
-    "judge_input_charged_twice": (
-        "plan_judge.c",
+        "test_plan_evaluate", "peaks_of_four_stages_are_those_by_hand"),
+    "evaluate_input_charged_twice": (
+        "plan_evaluate.c",
         "uint64_t input = 0;",
-        "uint64_t input = first ? j->stages[first - 1].output_bytes : 0;",
-        "test_plan_judge", "offloaded_bytes_are_away_between_the_passes"),
-    "judge_sends_the_last": (
-        "plan_judge.c",
-        "    j->leaving = 0; /*",
-        "    j->held -= j->leaving; /*",
-        "test_plan_judge", "offloaded_bytes_are_away_between_the_passes"),
-    "judge_sends_too_early": (
-        "plan_judge.c",
-        "    uint64_t needed = j->held + j->gradients + saved + tmp;\n"
-        "    let_leave(j, i);\n",
-        "    let_leave(j, i);\n"
-        "    uint64_t needed = j->held + j->gradients + saved + tmp;\n",
-        "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
-    "judge_no_way_back": (
-        "plan_judge.c",
-        "while (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)",
-        "if (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)",
-        "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
-    "judge_forward_of_the_stage": (
-        "plan_judge.c",
+        "uint64_t input = first ? e->stages[first - 1].output_bytes : 0;",
+        "test_plan_evaluate", "offloaded_bytes_are_away_between_the_passes"),
+    "evaluate_sends_the_last": (
+        "plan_evaluate.c",
+        "    e->leaving = 0; /*",
+        "    e->held -= e->leaving; /*",
+        "test_plan_evaluate", "offloaded_bytes_are_away_between_the_passes"),
+    "evaluate_sends_too_early": (
+        "plan_evaluate.c",
+        "    uint64_t needed = e->held + e->gradients + saved + tmp;\n"
+        "    let_leave(e, i);\n",
+        "    let_leave(e, i);\n"
+        "    uint64_t needed = e->held + e->gradients + saved + tmp;\n",
+        "test_plan_evaluate", "an_evaluation_with_single_tensors_says_the_same"),
+    "evaluate_no_way_back": (
+        "plan_evaluate.c",
+        "while (at != DRYI_NO_ITEM && e->links[at].prev == DRYI_NO_ITEM)",
+        "if (at != DRYI_NO_ITEM && e->links[at].prev == DRYI_NO_ITEM)",
+        "test_plan_evaluate", "an_evaluation_with_single_tensors_says_the_same"),
+    "evaluate_forward_of_the_stage": (
+        "plan_evaluate.c",
         "dryi_stage_forward_tmp(stage, option);",
         "stage->forward_tmp_bytes;",
-        "test_plan_judge", "an_option_s_forward_may_take_its_own"),
+        "test_plan_evaluate", "an_option_s_forward_may_take_its_own"),
     "items_fixed_run_twice": (
         "plan_items.c",
         "for (uint32_t i = item->first; !outer && i <= item->last; i++) {",
         "for (uint32_t i = item->first; !outer && i < item->last; i++) {",
-        "test_plan_judge", "items_that_are_no_plan_are_refused"),
+        "test_plan_evaluate", "items_that_are_no_plan_are_refused"),
     "items_inner_leaves_its_range": (
         "plan_items.c",
         "if (item->inner_count > end_of_open(c) - at - 1)",
         "if (item->inner_count > c->count - at - 1)",
-        "test_plan_judge", "items_that_are_no_plan_are_refused"),
+        "test_plan_evaluate", "items_that_are_no_plan_are_refused"),
     "items_merged_across_ranges": (
         "plan_items.c",
         "    if (list->count > list->level) {",
@@ -1132,10 +1132,10 @@ MUTANTS = {
         "uint64_t bound = forced + f.values - f.saved + 1;",
         "test_knapsack", "random_problems_are_solved_as_by_trying_all"),
     "graph_results_die_at_once": (
-        "graph_judge.c",
+        "graph_evaluate.c",
         "held += is_read ? 0 : node->bytes;",
         "held += 0 * (is_read ? 0 : node->bytes);",
-        "test_graph", "judge_agrees_with_the_naive_one"),
+        "test_graph", "evaluation_agrees_with_the_naive_one"),
     "graph_inputs_paid_twice": (
         "graph_bound.c",
         "        b->items[g->inputs[e]].bytes = 0; /* own_need() has them */\n",
@@ -1306,8 +1306,8 @@ PROGRAMS = {
     "test_tensor": ("test/unit/host/tensor/test_tensor.c", ["host/tensor/tensor*"]),
     "prop_plan_one": ("test/prop/prop_plan_one.c", ["plan/one/*"]),
     "prop_plan_nested": ("test/prop/prop_plan_nested.c", ["plan/nested/*"]),
-    "test_plan_judge": ("test/unit/plan/chain/test_plan_judge.c",
-                        ["plan/chain/plan_judge*", "plan/chain/plan_items*"]),
+    "test_plan_evaluate": ("test/unit/plan/chain/test_plan_evaluate.c",
+                           ["plan/chain/plan_evaluate*", "plan/chain/plan_items*"]),
     "test_plan_rules": ("test/unit/plan/rules/test_plan_rules.c",
                         ["plan/chain/plan_items*", "plan/rules/plan_r*"]),
     "test_estimate": ("test/unit/plan/estimate/test_estimate.c", ["plan/estimate/*"]),

@@ -28,12 +28,12 @@ make_options(uint64_t budget)
 }
 
 static void
-assert_naive_judge_agrees(const struct dry_chain *chain, const struct dry_plan *plan)
+assert_naive_evaluation_agrees(const struct dry_chain *chain, const struct dry_plan *plan)
 {
     size_t count;
     const struct dry_plan_item *items = dry_plan_get_items(plan, &count);
     const struct dry_plan_cost *said = &dry_plan_get_summary(plan)->cost;
-    struct dry_plan_cost cost = chains_judge(chain, items, count);
+    struct dry_plan_cost cost = chains_evaluate(chain, items, count);
     assert_int_equal(cost.peak_bytes, said->peak_bytes);
     assert_int_equal(cost.time_ns, said->time_ns);
 }
@@ -52,7 +52,7 @@ ask(const struct dry_chain *chain, const struct dry_plan_options *options)
     assert_true(a.peak <= options->budget_bytes);
     assert_true(a.bound <= a.time);
     assert_true(a.floor <= options->budget_bytes);
-    assert_naive_judge_agrees(chain, plan);
+    assert_naive_evaluation_agrees(chain, plan);
     dry_plan_destroy(plan);
     return a;
 }

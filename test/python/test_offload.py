@@ -13,7 +13,7 @@ from torch import nn
 
 import models
 from command_here import has_command
-from judge import judge
+from evaluate import evaluate
 from drystone import plan as dp
 from drystone.plan._live import LiveBytes
 from drystone.plan._offload import Link, cover, fit, wait_for
@@ -92,7 +92,7 @@ class Gradients(unittest.TestCase):
             self.assertTrue(torch.equal(loss, expected[0]))
             for a, b in zip(expected[1], grads):
                 self.assertTrue(torch.equal(a, b), (SEED, items))
-            verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+            verdict = dp.verify(chain, evaluate(chain, items, frame_bytes(chain)),
                                 dp.watch(run, example))
             self.assertGreater(verdict.error, -0.005, (SEED, items, str(verdict)))
 
@@ -121,8 +121,8 @@ class OnDevice(unittest.TestCase):
                         loss=models.mean_of_squares, **words)
 
     def test_every_stage_has_the_bytes_that_the_rules_say(self):
-        verdict = dp.verify(self.chain, judge(self.chain, self.all_away,
-                                              frame_bytes(self.chain)),
+        verdict = dp.verify(self.chain, evaluate(self.chain, self.all_away,
+                                                 frame_bytes(self.chain)),
                             dp.watch(self.new(self.all_away), self.example))
         for phase, stage, predicted, seen in verdict.rows:
             if phase == "forward" or stage > 0:
@@ -334,7 +334,7 @@ class OnCuda(unittest.TestCase):
             for _ in range(3):
                 self.assertTrue(all(map(torch.equal, expected,
                                         gradients(run, parameters, example)[1])))
-            verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+            verdict = dp.verify(chain, evaluate(chain, items, frame_bytes(chain)),
                                 dp.watch(run, example))
             self.assertTrue(-0.03 < verdict.error < 0.1, str(verdict))
 
@@ -378,7 +378,7 @@ class Command(unittest.TestCase):
         made = dp.plan(chain, (most + least) // 2)
         self.assertIn("offload", [item.get("id") for item in made["items"]])
         self.assertEqual(made["predicted"]["extra_ns"], 0)
-        again = judge(chain, made["items"], frame_bytes(chain))
+        again = evaluate(chain, made["items"], frame_bytes(chain))
         self.assertEqual([step[1:] for step in made["timeline"] if step[3] is not None],
                          [step[1:] for step in again["timeline"]])
         run = dp.apply(stages, made, chain=chain, loss=models.mean_of_squares)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 import architectures
 import models
 from command_here import has_command
-from judge import judge
+from evaluate import evaluate
 from drystone import plan as dp
 from drystone.plan._measure import Estimate, Runner
 from drystone.plan._operations import ASKING, BESIDE, STAGE_MAX, operations_of
@@ -192,7 +192,7 @@ class Command(unittest.TestCase):
             grads = gradients(run, parameters, x)[1]
             expected = expected or grads
             self.assertTrue(all(map(torch.equal, expected, grads)), made["items"])
-            again = judge_with(chain, made)
+            again = evaluate_with(chain, made)
             verdict = dp.verify(chain, made, dp.watch(run, x))
             self.assertTrue(-0.005 < verdict.error < 0.15, str(verdict))
             self.assertEqual(max(step[1] for step in again["timeline"]),
@@ -317,7 +317,7 @@ def give_times(chain, other):
             stage["operations"] = lines
 
 
-def judge_with(chain, made):
+def evaluate_with(chain, made):
     """The rules written down once more, with the options that the plan itself describes."""
     stages = []
     for stage in chain["stages"]:
@@ -325,7 +325,7 @@ def judge_with(chain, made):
     for item in made["items"]:
         for number in range(item["opt"][0], item["opt"][1] + 1) if "opt" in item else ():
             stages[number]["options"] = [option_of(chain["stages"][number], item)]
-    return judge(dict(chain, stages=stages), made["items"], frame_bytes(chain))
+    return evaluate(dict(chain, stages=stages), made["items"], frame_bytes(chain))
 
 
 def option_of(stage, item):
@@ -370,7 +370,7 @@ class Shared(unittest.TestCase):
                       [{"save": [0, 0]}, *({"ckpt": [i, i]} for i in range(1, count)),
                        {"save": [count, count]}]):
             run = dp.apply(stages, {"items": items}, loss=masked_loss)
-            verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+            verdict = dp.verify(chain, evaluate(chain, items, frame_bytes(chain)),
                                 dp.watch(run, example))
             self.assertTrue(-0.005 < verdict.error < wanted, str(verdict))
         return chain

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 import models
 from command_here import has_command
-from judge import judge
+from evaluate import evaluate
 from stepping import gradients
 from drystone import plan as dp
 from drystone.plan._live import LiveBytes, bytes_of
@@ -248,7 +248,7 @@ class Verify(unittest.TestCase):
                      if selective else models.random_plan(rng, len(stages) + 1))
             run = dp.apply(stages, {"items": items}, chain=chain, loss=models.mean_of_squares,
                            early_stop=rng.random() < 0.5)
-            verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+            verdict = dp.verify(chain, evaluate(chain, items, frame_bytes(chain)),
                                 dp.watch(run, example))
             errors.append(100 * verdict.error)
             self.assertTrue(-0.5 < errors[-1] < most, (SEED, items, str(verdict)))
@@ -281,7 +281,7 @@ class Verify(unittest.TestCase):
         chain = dp.measure(stages, example, loss=models.mean_of_squares, fake=True)
         items = [{"ckpt": [0, 2]}, {"save": [3, 7]}]
         run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
-        verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+        verdict = dp.verify(chain, evaluate(chain, items, frame_bytes(chain)),
                             dp.watch(run, example))
         rows = [(phase, stage) for phase, stage, _, _ in verdict.rows]
         self.assertEqual(rows, [("forward", i) for i in range(8)] +
@@ -434,7 +434,7 @@ class SelectiveWithin(SelectiveCase):
                                             {"save": [2, 2]}]}, {"save": [3, 3]}]
         run = dp.apply(self.stages, {"items": items}, chain=self.chain,
                        loss=models.mean_of_squares, early_stop=False)
-        verdict = dp.verify(self.chain, judge(self.chain, items, frame_bytes(self.chain)),
+        verdict = dp.verify(self.chain, evaluate(self.chain, items, frame_bytes(self.chain)),
                             dp.watch(run, self.example))
         self.assertEqual([(phase, stage) for phase, stage, _, _ in verdict.rows],
                          [("forward", i) for i in range(4)] +
@@ -458,7 +458,7 @@ class Command(unittest.TestCase):
         """The command's timeline, and one by the rules written down once more."""
         for method in ("none", "block", "every", "one-level", "nested"):
             made = dp.plan(self.chain, self.most, method=method)
-            again = judge(self.chain, made["items"], frame_bytes(self.chain))
+            again = evaluate(self.chain, made["items"], frame_bytes(self.chain))
             self.assertEqual([step[1:] for step in made["timeline"] if step[3] is not None],
                              [step[1:] for step in again["timeline"]], method)
 
@@ -485,7 +485,7 @@ class Command(unittest.TestCase):
         plain = dp.apply(stages, {"items": [{"save": [0, len(stages)]}]},
                          loss=models.mean_of_squares)
         for plan in chosen:
-            again = judge(chain, plan["items"], frame_bytes(chain))
+            again = evaluate(chain, plan["items"], frame_bytes(chain))
             self.assertEqual([step[1:] for step in plan["timeline"] if step[3] is not None],
                              [step[1:] for step in again["timeline"]])
             run = dp.apply(stages, plan, chain=chain, loss=models.mean_of_squares)

@@ -195,7 +195,7 @@ chains_random_plan(struct random *r, const struct dry_chain *chain,
     return count;
 }
 
-/* --- the naive judge ---------------------------------------------------------------------- */
+/* --- the naive evaluation ------------------------------------------------------------------ */
 
 enum op_kind { OP_KEEP, OP_PASS, OP_SEND, OP_DROP, OP_BACKWARD, OP_RUN };
 
@@ -413,8 +413,8 @@ do_op(struct tensors *t, const struct op *op)
 }
 
 struct dry_plan_cost
-chains_judge(const struct dry_chain *chain, const struct dry_plan_item *items,
-             size_t count)
+chains_evaluate(const struct dry_chain *chain, const struct dry_plan_item *items,
+                size_t count)
 {
     struct tensors t = {.chain = chain};
     const struct dry_chain_frame *frame = dry_chain_get_frame(chain);

@@ -4,7 +4,7 @@
 
 /*
  * Small chains and the truth about them, found without any of the planners' ideas. There
- * are a naive judge that keeps every tensor by itself, all one-level plans, and the
+ * are a naive evaluation that keeps every tensor by itself, all one-level plans, and the
  * shortest way through all states of memory.
  */
 
@@ -56,8 +56,8 @@ size_t chains_random_plan(struct random *r, const struct dry_chain *chain,
  * Compute the cost of a valid plan by a list of operations on tensors, each of them there
  * or not. Dies if an operation needs a tensor that is not there.
  */
-struct dry_plan_cost chains_judge(const struct dry_chain *chain,
-                                  const struct dry_plan_item *items, size_t count);
+struct dry_plan_cost chains_evaluate(const struct dry_chain *chain,
+                                     const struct dry_plan_item *items, size_t count);
 
 /* A plan that no plan of the class beats in both figures. */
 struct chains_point {

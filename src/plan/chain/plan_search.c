@@ -3,7 +3,7 @@
 /*
  * The search of rules with one number. The idea stands in plan_search.h.
  *
- * Cost: a plan made and judged for each number that is tried, and the best made once more.
+ * Cost: a plan made and evaluated for each number that is tried, and the best made once more.
  */
 #include "plan/chain/plan_search.h"
 

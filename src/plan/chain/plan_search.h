@@ -3,7 +3,7 @@
 #define DRYI_PLAN_SEARCH_H
 
 /*
- * The search of rules with one number to choose: every plan the number gives is judged, and
+ * The search of rules with one number to choose: every plan the number gives is evaluated, and
  * the best is remembered by its number.
  */
 
@@ -23,7 +23,7 @@ struct dryi_plan_search {
 };
 
 /*
- * Make and judge the plan of a number. The list stays for whoever wants to look at it, and
+ * Make and evaluate the plan of a number. The list stays for whoever wants to look at it, and
  * the floor of the planning is kept the least. Better is less time, then fewer bytes, or the
  * other way round; then the number tried first.
  */

@@ -20,7 +20,7 @@
  *         return DRY_OK;
  *     }
  *
- * The caller judges the items again: a plan that needs more than the budget never gets out,
+ * The caller evaluates the items again: a plan that needs more than the budget never gets out,
  * and is a broken invariant of the planner. The optimizer's step needs the same whatever the
  * plan, so planners need not look at it: the caller adds it to the floor.
  *
@@ -38,7 +38,7 @@
 #include "plan/chain/chain_state.h"
 #include "plan/chain/plan_progress.h"
 
-/* All stages that one judgement runs forward, each time counted, are no more. */
+/* All stages that one evaluation runs forward, each time counted, are no more. */
 #define DRYI_PLAN_RUNS_MAX (UINT64_C(1) << 26)
 #define DRYI_PLAN_SLOTS_MAX (1u << 20)
 #define DRYI_NO_ITEM UINT32_MAX
@@ -126,10 +126,10 @@ DRY_CHECK_RESULT bool dryi_plan_open_range(struct dryi_planning *p, uint32_t fir
                                            uint32_t last, uint32_t *item);
 void dryi_plan_close_range(struct dryi_planning *p, uint32_t item);
 void dryi_plan_clear(struct dryi_planning *p);
-/* Judge what p->list costs. */
+/* Evaluate what p->list costs. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_price(const struct dryi_planning *p,
                                                  struct dry_plan_cost *cost);
-/* Judge p->list, and tell the observer every step; NULL: nobody. */
+/* Evaluate p->list, and tell the observer every step; NULL: nobody. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_observe(
     const struct dryi_planning *p, const struct dry_plan_observer *observer,
     struct dry_plan_cost *cost);

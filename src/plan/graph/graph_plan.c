@@ -130,7 +130,7 @@ hash_of(const uint32_t *runs, size_t count)
     return hash;
 }
 
-/* The judge has the last word on what a sequence costs. */
+/* The evaluation has the last word on what a sequence costs. */
 static enum dry_status
 report(struct dryi_graph_search *s, struct dry_graph_plan *plan, struct dry_error *err)
 {

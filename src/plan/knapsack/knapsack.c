@@ -2,7 +2,7 @@
 
 /*
  * The frame of the knapsack: a problem is checked and made into clusters, solved, and its
- * answer judged by items. The ideas stand in knapsack_search.c, knapsack_cut.c and
+ * answer evaluated by items. The ideas stand in knapsack_search.c, knapsack_cut.c and
  * knapsack_table.c.
  */
 #include <drystone/knapsack.h>
@@ -203,9 +203,9 @@ init(struct dryi_keep *k, const struct dry_keep_problem *p, struct dry_error *er
 
 /* --- what is run again ---------------------------------------------------------------------- */
 
-/* Judge, by items, what the states of the clusters keep. */
+/* Evaluate, by items, what the states of the clusters keep. */
 static void
-judge(struct dryi_keep *k, struct dry_keep_result *result)
+evaluate(struct dryi_keep *k, struct dry_keep_result *result)
 {
     result->recompute_ns = dryi_keep_look(k);
     for (size_t i = 0; i < k->count; i++) {
@@ -247,7 +247,7 @@ dry_keep_judge(const struct dry_keep_problem *problem, const bool *is_kept,
         if (status == DRY_OK)
             status = take_choice(&k, is_kept, err);
         if (status == DRY_OK)
-            judge(&k, &found);
+            evaluate(&k, &found);
         finish(&k);
     }
     if (status == DRY_OK)
@@ -303,7 +303,7 @@ report(struct dryi_keep *k, bool *is_kept, struct dry_keep_result *result)
     drop_useless(k);
     *result = (struct dry_keep_result){
         .floor_bytes = k->always, .bound_ns = k->bound, .nodes = k->nodes};
-    judge(k, result);
+    evaluate(k, result);
     DRYI_ASSERT(result->recompute_ns == k->best_time);
     DRYI_ASSERT(result->kept_bytes <= k->budget && k->bound <= k->best_time);
     result->is_proved = result->bound_ns == result->recompute_ns;

@@ -2,11 +2,11 @@
 
 /*
  * The nested planner: Rotor (Beaumont et al., arXiv:1911.13214) with ranges of at most a
- * window's stages, options, and the judge's rules.
+ * window's stages, options, and the evaluation's rules.
  *
  * A grid of slots is a help, not the truth: what is kept of many small stages is rounded many
  * times. So sizes are rounded to the nearest slot, and what that leaves out has a price.
- * Plans are read from the table for more and less memory than there is, and judged in bytes;
+ * Plans are read from the table for more and less memory than there is, and evaluated in bytes;
  * the fastest that fits is taken.
  *
  * Beside it stands the plan of one level. Behind it stand the plan of sizes rounded up, and
@@ -15,7 +15,7 @@
  *
  * The window grows by doubling until the table says the same at the budget.
  *
- * Cost: that of the tables (plan_nested_table.c), and a walk and a judgement for each column
+ * Cost: that of the tables (plan_nested_table.c), and a walk and an evaluation for each column
  * that is looked at.
  */
 #include <string.h>

@@ -279,16 +279,16 @@ save_all(const struct dryi_one *one, struct dryi_one_plan *plan)
     for (size_t i = 0; i < one->count; i++)
         plan->choices[i] = (struct dryi_one_choice){one->stages[i].option, i};
     plan->count = one->count;
-    plan->cost = dryi_one_judge(one, plan->choices, plan->count);
+    plan->cost = dryi_one_evaluate(one, plan->choices, plan->count);
 }
 
-/* The judge says where the floor is, and what is there. */
+/* The evaluation says where the floor is, and what is there. */
 static enum dry_status
 set_floor(struct planner *r)
 {
     struct dryi_planning *p = r->p;
     r->plan.count = dryi_one_floor_plan(&r->one, r->plan.choices);
-    r->plan.cost = dryi_one_judge(&r->one, r->plan.choices, r->plan.count);
+    r->plan.cost = dryi_one_evaluate(&r->one, r->plan.choices, r->plan.count);
     DRYI_ASSERT(r->plan.cost.need == r->one.floors[0]);
     if (!push(p, &r->one, &r->plan))
         return dryi_fail_memory(p->err, "a plan");
@@ -414,7 +414,7 @@ take_first(struct planner *r)
     if (!first.choices)
         return dryi_fail_memory(r->p->err, "a plan");
     first.count = dryi_one_pruning_plan(&r->pruning, first.choices);
-    first.cost = dryi_one_judge(&r->one, first.choices, first.count);
+    first.cost = dryi_one_evaluate(&r->one, first.choices, first.count);
     struct dryi_one_plan worse = first;
     if (first.count > 0 && first.cost.extra < r->plan.cost.extra) {
         worse = r->plan;

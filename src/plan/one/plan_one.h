@@ -40,8 +40,9 @@ enum dry_status dryi_one_init(struct dryi_one *one, const struct dry_chain *chai
 void dryi_one_finish(struct dryi_one *one);
 
 /* The need and the time of a plan of these items, for the whole chain, in exact bytes. */
-struct dryi_one_cost dryi_one_judge(const struct dryi_one *one,
-                                    const struct dryi_one_choice *choices, size_t count);
+struct dryi_one_cost dryi_one_evaluate(const struct dryi_one *one,
+                                       const struct dryi_one_choice *choices,
+                                       size_t count);
 
 /* --- floors ------------------------------------------------------------------------------ */
 

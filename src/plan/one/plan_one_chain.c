@@ -2,7 +2,7 @@
 
 /*
  * The chain as one-level planning sees it: everything that does not depend on the plan is
- * summed here, once. The judge of plans, which is exact, stands here too.
+ * summed here, once. The evaluation of plans, which is exact, stands here too.
  *
  * Cost: stages and options; the floors come on top (plan_one_floor.c).
  */
@@ -137,8 +137,8 @@ dryi_one_finish(struct dryi_one *one)
 /* --- exact bytes ------------------------------------------------------------------------- */
 
 struct dryi_one_cost
-dryi_one_judge(const struct dryi_one *one, const struct dryi_one_choice *choices,
-               size_t count)
+dryi_one_evaluate(const struct dryi_one *one, const struct dryi_one_choice *choices,
+                  size_t count)
 {
     struct dryi_one_cost cost = {0};
     uint64_t held = 0;

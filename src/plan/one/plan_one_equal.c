@@ -97,7 +97,7 @@ write_plan(const struct dryi_one *one, const size_t *ends, size_t count, size_t 
         plan->choices[plan->count++] =
             (struct dryi_one_choice){.option = one->stages[i].option, .last = i};
     plan->choices[plan->count++] = (struct dryi_one_choice){.option = option, .last = i};
-    plan->cost = dryi_one_judge(one, plan->choices, plan->count);
+    plan->cost = dryi_one_evaluate(one, plan->choices, plan->count);
 }
 
 /* Find the best plan with this option of the last stage; `ends` has room for every stage. */

@@ -344,7 +344,7 @@ plan_at(struct dryi_one_pruning *s, double price, struct dryi_one_choice *choice
     s->price = price;
     relax(s, &line);
     size_t count = collect(s, choices);
-    return dryi_one_judge(s->one, choices, count).need <= s->memory ? count : 0;
+    return dryi_one_evaluate(s->one, choices, count).need <= s->memory ? count : 0;
 }
 
 /*

@@ -256,7 +256,7 @@ collect(const struct search *s, const struct way *end, struct dryi_one_plan *pla
     size_t i = plan->count;
     for (const struct way *w = end; w->from != SIZE_MAX; w = &s->ways[w->from])
         plan->choices[--i] = w->choice;
-    plan->cost = dryi_one_judge(s->t->one, plan->choices, plan->count);
+    plan->cost = dryi_one_evaluate(s->t->one, plan->choices, plan->count);
     DRYI_ASSERT(plan->cost.need <= s->memory && plan->cost.extra == end->extra);
 }
 

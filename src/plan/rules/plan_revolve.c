@@ -178,7 +178,7 @@ check_stages(const struct dryi_planning *p)
     return DRY_OK;
 }
 
-/* The fewest snapshots with which the judge sees an end. */
+/* The fewest snapshots with which the evaluation sees an end. */
 static uint32_t
 fewest_snapshots(uint32_t count)
 {

@@ -8,7 +8,7 @@
  * equal ranges, as many as are best, and ranges that end where their outputs pass a
  * threshold. Within a budget the number that takes the least time is best, without one that
  * with the fewest bytes. The paper chooses by a formula, about the square root of the stages.
- * Here every number is judged in bytes, the second run of a range included: with stages that
+ * Here every number is evaluated in bytes, the second run of a range included: with stages that
  * save many times their output far more ranges than the root are best.
  *
  * The last piece is always saved, not a range: its backward comes at once, so that a range
@@ -16,7 +16,7 @@
  * range they are in. The longer of unequal pieces come first, because the least is held
  * there.
  *
- * Cost: a plan made and judged for each number that is tried; in chains of more than
+ * Cost: a plan made and evaluated for each number that is tried; in chains of more than
  * DRYI_PLAN_TRY_ALL_MAX stages some are.
  */
 #include "base/fail.h"

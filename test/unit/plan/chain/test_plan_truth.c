@@ -134,7 +134,7 @@ no_plan_beats_the_optimum(void **state)
         struct dry_chain *chain = chains_make(&r, &form);
         for (unsigned i = 0; i < 5; i++) {
             size_t count = chains_random_plan(&r, chain, items, 64);
-            struct dry_plan_cost cost = chains_judge(chain, items, count);
+            struct dry_plan_cost cost = chains_evaluate(chain, items, count);
             assert_true(chains_optimum(chain, cost.peak_bytes) <= cost.time_ns);
         }
         size_t count = chains_one_level(chain, points);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * plan/graph: the judge against a naive one; the exact search against all sequences; known
+ * plan/graph: the evaluation against a naive one; the exact search against all sequences; known
  * optima of the unit linear graphs; the local search beside the exact one; floors, bounds,
  * what is refused, every failed allocation.
  */
@@ -94,7 +94,7 @@ make_instance(struct instance *in, struct random *r, uint32_t count)
     seal(in->graph);
 }
 
-/* --- the judge ------------------------------------------------------------------------------- */
+/* --- the evaluation --------------------------------------------------------------------------- */
 
 static bool
 reads(const struct instance *in, uint32_t node, uint32_t value)
@@ -175,7 +175,7 @@ make_runs(const struct instance *in, struct random *r, uint32_t *runs)
 }
 
 static void
-judge_agrees_with_the_naive_one(void **state)
+evaluation_agrees_with_the_naive_one(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 5000; seed++) {
@@ -206,8 +206,8 @@ judge_agrees_with_the_naive_one(void **state)
 }
 
 static void
-require_judge_refuses(const struct dry_graph *graph, const uint32_t *runs, size_t count,
-                      const char *text)
+require_evaluation_refuses(const struct dry_graph *graph, const uint32_t *runs,
+                           size_t count, const char *text)
 {
     struct dry_graph_cost cost;
     struct dry_error err;
@@ -217,7 +217,7 @@ require_judge_refuses(const struct dry_graph *graph, const uint32_t *runs, size_
 }
 
 static void
-judge_refuses_what_is_no_sequence(void **state)
+evaluation_refuses_what_is_no_sequence(void **state)
 {
     (void)state;
     struct dry_graph *graph = new_graph();
@@ -225,12 +225,12 @@ judge_refuses_what_is_no_sequence(void **state)
     add(graph, 1, 1);
     assert_int_equal(dry_graph_add(graph, &fixed, NULL), DRY_OK);
     connect_nodes(graph, 0, 1);
-    require_judge_refuses(graph, (uint32_t[]){0, 1}, 2, "not sealed");
+    require_evaluation_refuses(graph, (uint32_t[]){0, 1}, 2, "not sealed");
     seal(graph);
-    require_judge_refuses(graph, (uint32_t[]){1, 0}, 2, "before its input");
-    require_judge_refuses(graph, (uint32_t[]){0}, 1, "never runs");
-    require_judge_refuses(graph, (uint32_t[]){0, 1, 1}, 3, "must not run twice");
-    require_judge_refuses(graph, (uint32_t[]){0, 2}, 2, "of 2 nodes");
+    require_evaluation_refuses(graph, (uint32_t[]){1, 0}, 2, "before its input");
+    require_evaluation_refuses(graph, (uint32_t[]){0}, 1, "never runs");
+    require_evaluation_refuses(graph, (uint32_t[]){0, 1, 1}, 3, "must not run twice");
+    require_evaluation_refuses(graph, (uint32_t[]){0, 2}, 2, "of 2 nodes");
     dry_graph_destroy(graph);
 }
 
@@ -832,8 +832,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(judge_agrees_with_the_naive_one),
-        cmocka_unit_test(judge_refuses_what_is_no_sequence),
+        cmocka_unit_test(evaluation_agrees_with_the_naive_one),
+        cmocka_unit_test(evaluation_refuses_what_is_no_sequence),
         cmocka_unit_test(small_graphs_are_planned_as_by_trying_all),
         cmocka_unit_test(unit_linear_graphs_have_known_optima),
         cmocka_unit_test(more_room_never_takes_more_time),

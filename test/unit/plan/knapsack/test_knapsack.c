@@ -153,18 +153,18 @@ require_result(const struct dry_keep_problem *p, const bool *is_kept, uint64_t b
                const struct dry_keep_result *result)
 {
     uint32_t mask = mask_of(is_kept, p->item_count);
-    struct dry_keep_result judged;
+    struct dry_keep_result evaluated;
     assert_true(is_allowed(p, mask));
     assert_int_equal(result->recompute_ns, time_naive(p, mask));
     assert_int_equal(result->kept_bytes, bytes_of(p, mask));
     assert_true(result->kept_bytes <= budget && result->floor_bytes <= budget);
     assert_true(result->bound_ns <= result->recompute_ns);
-    assert_int_equal(dry_keep_judge(p, is_kept, NULL, &judged, NULL), DRY_OK);
-    assert_int_equal(judged.recompute_ns, result->recompute_ns);
-    assert_int_equal(judged.kept_bytes, result->kept_bytes);
-    assert_int_equal(judged.recomputed_bytes, result->recomputed_bytes);
-    assert_int_equal(judged.kept_count, result->kept_count);
-    assert_int_equal(judged.recomputed_count, result->recomputed_count);
+    assert_int_equal(dry_keep_judge(p, is_kept, NULL, &evaluated, NULL), DRY_OK);
+    assert_int_equal(evaluated.recompute_ns, result->recompute_ns);
+    assert_int_equal(evaluated.kept_bytes, result->kept_bytes);
+    assert_int_equal(evaluated.recomputed_bytes, result->recomputed_bytes);
+    assert_int_equal(evaluated.kept_count, result->kept_count);
+    assert_int_equal(evaluated.recomputed_count, result->recomputed_count);
 }
 
 static void
@@ -495,7 +495,7 @@ contradictions_are_refused(void **state)
 }
 
 static void
-judge_refuses_what_the_rules_forbid(void **state)
+evaluation_refuses_what_the_rules_forbid(void **state)
 {
     (void)state;
     struct dry_keep_item items[] = {{.bytes = 5, .rule = DRY_KEEP_ALWAYS},
@@ -595,7 +595,7 @@ main(void)
         cmocka_unit_test(large_problems_are_within_a_stated_gap),
         cmocka_unit_test(curves_are_convex_and_their_points_are_choices),
         cmocka_unit_test(contradictions_are_refused),
-        cmocka_unit_test(judge_refuses_what_the_rules_forbid),
+        cmocka_unit_test(evaluation_refuses_what_the_rules_forbid),
         cmocka_unit_test(nothing_to_keep_is_fine),
         cmocka_unit_test(failed_allocations_leave_nothing),
         cmocka_unit_test(failed_allocations_of_the_table_leave_nothing),

@@ -250,7 +250,7 @@ every_nth_stage_is_a_range_but_the_last_and_the_fixed(void **state)
 
 /* --- sqrt --------------------------------------------------------------------------------- */
 
-/* As in test_plan_judge.c: 24 blocks with the last output not kept. */
+/* As in test_plan_evaluate.c: 24 blocks with the last output not kept. */
 static struct dry_chain *
 uniform_chain(uint64_t boundary, uint64_t saved)
 {
@@ -411,7 +411,7 @@ fixed_stages_cut_ranges(void **state)
         struct random r;
         random_init(&r, seed);
         struct dry_chain *chain = chains_make(&r, &form);
-        /* The judge refuses plans that run a fixed stage twice. */
+        /* The evaluation refuses plans that run a fixed stage twice. */
         summary_by(chain, DRY_METHOD_SQRT, UINT64_MAX);
         summary_by(chain, DRY_METHOD_GREEDY, UINT64_MAX);
         dry_chain_destroy(chain);

@@ -26,7 +26,7 @@ def by_option(stage, name):
                 bwd=stage["bwd"] + option["recompute"], offload=option.get("offload", 0))
 
 
-class Judge:
+class Evaluation:
     def __init__(self, chain, items, frame):
         self.stages = expand(chain)
         self.items = items
@@ -106,6 +106,6 @@ class Judge:
         self.grown += stage["grads"]
 
 
-def judge(chain, items, frame):
+def evaluate(chain, items, frame):
     """{"items", "timeline"} as a plan has them."""
-    return {"items": items, "timeline": Judge(chain, items, frame).run()}
+    return {"items": items, "timeline": Evaluation(chain, items, frame).run()}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The judge of sequences. Backwards, a value is there exactly if a later run has asked for it
+ * The evaluation of sequences. Backwards, a value is there exactly if a later run has asked for it
  * and no run has made it yet. So one pass from the last run to the first, with a mark a
  * value, gives every need. A value that is asked for and never made is the only error there
  * can be.
@@ -115,9 +115,9 @@ dryi_runs_finish(const struct dry_memory *memory, struct dryi_runs *s)
     *s = (struct dryi_runs){0};
 }
 
-/* --- the public judge ------------------------------------------------------------------------- */
+/* --- the public evaluation ------------------------------------------------------------------- */
 
-struct judging {
+struct evaluation {
     const struct dry_graph *g;
     const uint32_t *nodes; /* the caller's, node numbers */
     uint32_t *runs;        /* ranks */
@@ -127,28 +127,28 @@ struct judging {
 };
 
 static enum dry_status
-check_runs(struct judging *j, struct dry_error *err)
+check_runs(struct evaluation *v, struct dry_error *err)
 {
-    const struct dry_graph *g = j->g;
-    for (size_t p = 0; p < j->count; p++) {
-        if (j->nodes[p] >= g->count)
+    const struct dry_graph *g = v->g;
+    for (size_t p = 0; p < v->count; p++) {
+        if (v->nodes[p] >= g->count)
             return dryi_fail(err, DRY_ERR_ARGUMENT, "run %zu is of node %u, of %zu nodes",
-                             p, j->nodes[p], g->count);
-        uint32_t rank = j->runs[p] = g->rank[j->nodes[p]];
+                             p, v->nodes[p], g->count);
+        uint32_t rank = v->runs[p] = g->rank[v->nodes[p]];
         for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++) {
-            if (!j->is_run[g->inputs[e]])
+            if (!v->is_run[g->inputs[e]])
                 return dryi_fail(err, DRY_ERR_ARGUMENT,
                                  "run %zu, of node %u, comes before its input, node %u",
-                                 p, j->nodes[p], g->order[g->inputs[e]]);
+                                 p, v->nodes[p], g->order[g->inputs[e]]);
         }
-        if (j->is_run[rank] && g->nodes[j->nodes[p]].is_fixed)
+        if (v->is_run[rank] && g->nodes[v->nodes[p]].is_fixed)
             return dryi_fail(err, DRY_ERR_ARGUMENT,
                              "run %zu is the second of node %u, which must not run twice",
-                             p, j->nodes[p]);
-        j->is_run[rank] = 1;
+                             p, v->nodes[p]);
+        v->is_run[rank] = 1;
     }
     for (uint32_t rank = 0; rank < g->count; rank++) {
-        if (!j->is_run[rank])
+        if (!v->is_run[rank])
             return dryi_fail(err, DRY_ERR_ARGUMENT, "node %u never runs", g->order[rank]);
     }
     return DRY_OK;
@@ -159,55 +159,55 @@ check_runs(struct judging *j, struct dry_error *err)
  * adds.
  */
 static void
-tell(struct judging *j, const struct dry_graph_observer *observer)
+tell(struct evaluation *v, const struct dry_graph_observer *observer)
 {
-    const struct dry_graph *g = j->g;
+    const struct dry_graph *g = v->g;
     struct dry_graph_step step = {0};
     uint64_t held = 0;
-    memset(j->is_run, 0, g->count);
-    for (size_t p = 0; p < j->count; p++) {
-        uint32_t rank = j->runs[p];
+    memset(v->is_run, 0, g->count);
+    for (size_t p = 0; p < v->count; p++) {
+        uint32_t rank = v->runs[p];
         const struct dry_graph_node *node = dryi_graph_at(g, rank);
-        held = j->look.needed[p] - node->tmp_bytes; /* and now all that ends here goes */
-        if (j->look.last_use[p] == p)
+        held = v->look.needed[p] - node->tmp_bytes; /* and now all that ends here goes */
+        if (v->look.last_use[p] == p)
             held -= node->bytes;
         for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++) {
             uint32_t input = g->inputs[e];
-            if (j->look.until[input] == p) /* the last of its present value */
+            if (v->look.until[input] == p) /* the last of its present value */
                 held -= dryi_graph_at(g, input)->bytes;
         }
-        step = (struct dry_graph_step){g->order[rank], j->is_run[rank], step.time_ns,
-                                       j->look.needed[p], held};
+        step = (struct dry_graph_step){g->order[rank], v->is_run[rank], step.time_ns,
+                                       v->look.needed[p], held};
         observer->step(observer->self, &step);
-        j->is_run[rank] = 1;
-        j->look.until[rank] = j->look.last_use[p];
+        v->is_run[rank] = 1;
+        v->look.until[rank] = v->look.last_use[p];
         step.time_ns += node->time_ns;
     }
 }
 
 static enum dry_status
-judge(struct judging *j, const struct dry_graph_observer *observer,
-      struct dry_graph_cost *cost, struct dry_error *err)
+evaluate(struct evaluation *v, const struct dry_graph_observer *observer,
+         struct dry_graph_cost *cost, struct dry_error *err)
 {
-    const struct dry_graph *g = j->g;
-    enum dry_status status = check_runs(j, err);
+    const struct dry_graph *g = v->g;
+    enum dry_status status = check_runs(v, err);
     if (status != DRY_OK)
         return status;
-    dryi_graph_look(g, j->runs, j->count, &j->look);
-    if (j->look.time > (uint64_t)INT64_MAX)
+    dryi_graph_look(g, v->runs, v->count, &v->look);
+    if (v->look.time > (uint64_t)INT64_MAX)
         return dryi_fail(err, DRY_ERR_LIMIT, "all runs take more than 63 bits");
     *cost = (struct dry_graph_cost){
-        .peak_bytes = j->look.peak,
-        .peak_run = j->look.peak_run,
-        .peak_node = j->count > 0 ? j->nodes[j->look.peak_run] : 0,
-        .time_ns = j->look.time,
+        .peak_bytes = v->look.peak,
+        .peak_run = v->look.peak_run,
+        .peak_node = v->count > 0 ? v->nodes[v->look.peak_run] : 0,
+        .time_ns = v->look.time,
         .base_ns = g->base_ns,
-        .extra_ns = j->look.time - g->base_ns,
-        .run_count = j->count,
-        .rerun_count = j->count - g->count,
+        .extra_ns = v->look.time - g->base_ns,
+        .run_count = v->count,
+        .rerun_count = v->count - g->count,
     };
     if (observer && observer->step)
-        tell(j, observer);
+        tell(v, observer);
     return DRY_OK;
 }
 
@@ -217,26 +217,26 @@ dry_graph_judge(const struct dry_graph *graph, const uint32_t *runs, size_t coun
                 struct dry_error *err)
 {
     const struct dry_memory *m = &graph->memory;
-    struct judging j = {.g = graph, .nodes = runs, .count = count};
+    struct evaluation v = {.g = graph, .nodes = runs, .count = count};
     if (!graph->is_sealed)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the graph is not sealed");
     if (count > UINT32_MAX - 1)
         return dryi_fail(err, DRY_ERR_LIMIT, "%zu runs", count);
-    j.runs = dryi_memory_zalloc(m, count + 1, sizeof *j.runs);
-    j.is_run = dryi_memory_zalloc(m, graph->count + 1, 1);
-    j.look.is_wanted = dryi_memory_zalloc(m, graph->count + 1, 1);
-    j.look.needed = dryi_memory_zalloc(m, count + 1, sizeof *j.look.needed);
-    j.look.last_use = dryi_memory_zalloc(m, count + 1, sizeof *j.look.last_use);
-    j.look.until = dryi_memory_zalloc(m, graph->count + 1, sizeof *j.look.until);
-    bool is_fine = j.runs && j.is_run && j.look.is_wanted && j.look.needed &&
-                   j.look.last_use && j.look.until;
-    enum dry_status status = is_fine ? judge(&j, observer, cost, err)
-                                     : dryi_fail_memory(err, "a sequence's judge");
-    dryi_memory_free(m, j.look.until, graph->count + 1, sizeof *j.look.until);
-    dryi_memory_free(m, j.look.last_use, count + 1, sizeof *j.look.last_use);
-    dryi_memory_free(m, j.look.needed, count + 1, sizeof *j.look.needed);
-    dryi_memory_free(m, j.look.is_wanted, graph->count + 1, 1);
-    dryi_memory_free(m, j.is_run, graph->count + 1, 1);
-    dryi_memory_free(m, j.runs, count + 1, sizeof *j.runs);
+    v.runs = dryi_memory_zalloc(m, count + 1, sizeof *v.runs);
+    v.is_run = dryi_memory_zalloc(m, graph->count + 1, 1);
+    v.look.is_wanted = dryi_memory_zalloc(m, graph->count + 1, 1);
+    v.look.needed = dryi_memory_zalloc(m, count + 1, sizeof *v.look.needed);
+    v.look.last_use = dryi_memory_zalloc(m, count + 1, sizeof *v.look.last_use);
+    v.look.until = dryi_memory_zalloc(m, graph->count + 1, sizeof *v.look.until);
+    bool is_fine = v.runs && v.is_run && v.look.is_wanted && v.look.needed &&
+                   v.look.last_use && v.look.until;
+    enum dry_status status = is_fine ? evaluate(&v, observer, cost, err)
+                                     : dryi_fail_memory(err, "a sequence's evaluation");
+    dryi_memory_free(m, v.look.until, graph->count + 1, sizeof *v.look.until);
+    dryi_memory_free(m, v.look.last_use, count + 1, sizeof *v.look.last_use);
+    dryi_memory_free(m, v.look.needed, count + 1, sizeof *v.look.needed);
+    dryi_memory_free(m, v.look.is_wanted, graph->count + 1, 1);
+    dryi_memory_free(m, v.is_run, graph->count + 1, 1);
+    dryi_memory_free(m, v.runs, count + 1, sizeof *v.runs);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * plan/judge: peaks worked out by hand, the naive judge on random plans, what the observer
+ * plan/chain: peaks worked out by hand, the naive evaluation on random plans, what the observer
  * sees, which items are refused.
  */
 #include "support/cmocka.h"
@@ -18,7 +18,7 @@
 #define CHECKPOINT DRY_PLAN_CHECKPOINT
 
 static struct dry_plan_cost
-judge(const struct dry_chain *chain, const struct dry_plan_item *items, size_t count)
+evaluate(const struct dry_chain *chain, const struct dry_plan_item *items, size_t count)
 {
     struct dry_plan_cost cost;
     struct dry_error err = {.text = ""};
@@ -33,7 +33,7 @@ static void
 require_cost(const struct dry_chain *chain, const struct dry_plan_item *items,
              size_t count, uint64_t peak, uint64_t time)
 {
-    struct dry_plan_cost cost = judge(chain, items, count);
+    struct dry_plan_cost cost = evaluate(chain, items, count);
     assert_int_equal(cost.peak_bytes, peak);
     assert_int_equal(cost.time_ns, time);
     assert_int_equal(cost.extra_ns, time - dry_chain_get_time(chain));
@@ -137,7 +137,7 @@ each_phase_counts_what_it_needs(void **state)
         frame.step_bytes = phase == 2 ? 500 : 0;
         assert_int_equal(dry_chain_create(&frame, NULL, &chain, NULL), DRY_OK);
         assert_int_equal(dry_chain_add(chain, &stage, 1, NULL), DRY_OK);
-        struct dry_plan_cost cost = judge(chain, all, 1);
+        struct dry_plan_cost cost = evaluate(chain, all, 1);
         static const uint64_t peaks[] = {1100 + 9 + 20 + 50, 1100 + 20 + 9 + 7 + 50 + 4,
                                          1000 + 4 + 500};
         static const enum dry_plan_phase phases[] = {DRY_PHASE_FORWARD,
@@ -176,7 +176,7 @@ offloaded_bytes_are_away_between_the_passes(void **state)
     assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
     assert_int_equal(dry_chain_add(chain, &stage, 4, NULL), DRY_OK);
     const struct dry_plan_item all[] = {{SAVE, 0, 3, 1, 0}};
-    struct dry_plan_cost cost = judge(chain, all, 1);
+    struct dry_plan_cost cost = evaluate(chain, all, 1);
     assert_int_equal(cost.held_bytes, 3 * 10 + 100);
     assert_int_equal(cost.peak_bytes, 2 * 10 + 100 + 100);
     assert_int_equal(cost.time_ns, 4);
@@ -259,7 +259,7 @@ cost_of_ranges(const struct dry_chain *chain, const uint32_t *sizes, size_t coun
                                           first + sizes[i] - 1, 0, 0};
         first += sizes[i];
     }
-    return judge(chain, items, count);
+    return evaluate(chain, items, count);
 }
 
 /* checkpoint_sequential(24 blocks, 5): four ranges of 4, and the last 8 blocks are saved. */
@@ -303,7 +303,7 @@ equal_ranges_need_the_closed_form(void **state)
     }
 }
 
-/* --- the naive judge ---------------------------------------------------------------------- */
+/* --- the naive evaluation ------------------------------------------------------------------ */
 
 static bool
 costs_are_equal(const struct dry_plan_cost *a, const struct dry_plan_cost *b)
@@ -315,7 +315,7 @@ costs_are_equal(const struct dry_plan_cost *a, const struct dry_plan_cost *b)
 }
 
 static void
-a_judge_with_single_tensors_says_the_same(void **state)
+an_evaluation_with_single_tensors_says_the_same(void **state)
 {
     (void)state;
     const struct chains_form form = {.stages_min = 1,
@@ -334,8 +334,8 @@ a_judge_with_single_tensors_says_the_same(void **state)
         random_init(&r, seed);
         struct dry_chain *chain = chains_make(&r, &form);
         size_t count = chains_random_plan(&r, chain, items, 512);
-        struct dry_plan_cost cost = judge(chain, items, count);
-        struct dry_plan_cost naive = chains_judge(chain, items, count);
+        struct dry_plan_cost cost = evaluate(chain, items, count);
+        struct dry_plan_cost naive = chains_evaluate(chain, items, count);
         if (!costs_are_equal(&cost, &naive)) {
             print_error("seed %llu\n", (unsigned long long)seed);
             fail();
@@ -542,7 +542,7 @@ no_memory_is_said(void **state)
     (void)state;
     const struct dry_stage stage = {.saved_bytes = 1};
     const struct dry_plan_item all[] = {{SAVE, 0, 3, 0, 0}};
-    for (size_t n = 0, judged = 0;; n++) {
+    for (size_t n = 0, evaluated = 0;; n++) {
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, n);
         struct dry_chain *chain = NULL;
@@ -552,7 +552,7 @@ no_memory_is_said(void **state)
             status = dry_chain_add(chain, &stage, 4, NULL);
         if (status == DRY_OK) {
             status = dry_plan_judge(chain, all, 1, NULL, &cost, NULL);
-            judged++;
+            evaluated++;
         }
         dry_chain_destroy(chain);
         failing_memory_finish(&fm);
@@ -560,7 +560,7 @@ no_memory_is_said(void **state)
         assert_int_equal(cost.peak_bytes, fm.failed ? 77 : 4);
         if (fm.failed)
             continue;
-        assert_true(judged > 2); /* there was something to refuse */
+        assert_true(evaluated > 2); /* there was something to refuse */
         break;
     }
 }
@@ -577,12 +577,12 @@ main(void)
         cmocka_unit_test(offloaded_bytes_are_away_between_the_passes),
         cmocka_unit_test(checkpoint_sequential_leaves_a_long_tail),
         cmocka_unit_test(equal_ranges_need_the_closed_form),
-        cmocka_unit_test(a_judge_with_single_tensors_says_the_same),
+        cmocka_unit_test(an_evaluation_with_single_tensors_says_the_same),
         cmocka_unit_test(the_steps_add_up_to_the_cost),
         cmocka_unit_test(items_that_are_no_plan_are_refused),
         cmocka_unit_test(plans_that_run_too_long_are_refused),
         cmocka_unit_test(times_beyond_63_bits_are_refused),
         cmocka_unit_test(no_memory_is_said),
     };
-    return cmocka_run_group_tests_name("plan_judge", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("plan_evaluate", tests, NULL, NULL);
 }
