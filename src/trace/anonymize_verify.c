@@ -190,10 +190,11 @@ same_text(struct job *j, enum dryi_text_role role, uint32_t old_id, uint32_t new
 /* --- unknown keys ---------------------------------------------------------------------------- */
 
 static bool
-same_piece(struct job *j, const struct dryi_piece *old, const struct dryi_piece *new)
+same_piece(struct job *j, const struct dryi_opcode_piece *old,
+           const struct dryi_opcode_piece *new)
 {
     struct span was = {old->text, old->text_length}, is = {new->text, new->text_length};
-    if (dryi_piece_is_public(old))
+    if (dryi_opcode_piece_is_public(old))
         return is_equal((struct span){old->bytes, old->length},
                         (struct span){new->bytes, new->length});
     if (old->kind != new->kind)
@@ -211,7 +212,7 @@ static bool
 same_extra(struct job *j, uint32_t old_id, uint32_t new_id)
 {
     struct dryi_opcode_run old = {0}, new = {0};
-    struct dryi_piece o, n;
+    struct dryi_opcode_piece o, n;
     size_t old_length, new_length;
     const char *old_bytes = dry_trace_string(j->old, old_id, &old_length);
     const char *new_bytes = dry_trace_string(j->new, new_id, &new_length);
@@ -473,10 +474,10 @@ compare_all(struct job *j, struct dry_error *err)
 
 /* Read to the end of the source: nothing may stand behind the pickle. */
 static enum dry_status
-read_result(struct dryi_search *s, const struct dry_source *written,
+read_result(struct dryi_anonymize_search *s, const struct dry_source *written,
             struct dry_trace **again, struct dry_error *err)
 {
-    struct dry_source source = dryi_search_source(s, written);
+    struct dry_source source = dryi_anonymize_search_source(s, written);
     struct dry_trace_options options;
     dry_trace_options_init(&options);
     options.memory = s->options->memory;
@@ -496,7 +497,8 @@ read_result(struct dryi_search *s, const struct dry_source *written,
 }
 
 static enum dry_status
-prove(struct dryi_search *s, const struct dry_trace *again, struct dry_error *err)
+prove(struct dryi_anonymize_search *s, const struct dry_trace *again,
+      struct dry_error *err)
 {
     struct job j = {
         .old = s->original,
@@ -509,7 +511,7 @@ prove(struct dryi_search *s, const struct dry_trace *again, struct dry_error *er
         .proof = s->proof,
         .time_base = dryi_anonymize_time_base(s->original, s->options),
     };
-    if (!dryi_search_strings(s, again))
+    if (!dryi_anonymize_search_strings(s, again))
         return dryi_fail_memory(err, "the proof");
     return compare_all(&j, err);
 }
@@ -525,10 +527,10 @@ dry_anonymize_verify(const struct dry_trace *original,
     if (status != DRY_OK)
         return status;
     struct dry_anonymize_proof found = {0};
-    struct dryi_search s;
+    struct dryi_anonymize_search s;
     struct dry_trace *again = NULL;
-    dryi_search_init(&s, original, &options, &found);
-    if (!dryi_search_gather(&s))
+    dryi_anonymize_search_init(&s, original, &options, &found);
+    if (!dryi_anonymize_search_gather(&s))
         status = s.is_bad ? dryi_fail(err, DRY_ERR_ARGUMENT,
                                       "unknown keys that are no run of opcodes")
                           : dryi_fail_memory(err, "the proof");
@@ -536,7 +538,7 @@ dry_anonymize_verify(const struct dry_trace *original,
         status = read_result(&s, written, &again, err);
     if (status == DRY_OK)
         status = prove(&s, again, err);
-    dryi_search_finish(&s);
+    dryi_anonymize_search_finish(&s);
     dry_trace_destroy(again);
     if (status != DRY_OK)
         return status;

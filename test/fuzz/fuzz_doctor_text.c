@@ -21,7 +21,7 @@ require(int condition)
 }
 
 static void
-require_inside(struct dryi_piece piece, const char *text, size_t size)
+require_inside(struct dryi_doctor_piece piece, const char *text, size_t size)
 {
     require(piece.length == 0 ||
             (piece.bytes >= text && piece.bytes + piece.length <= text + size));
@@ -31,15 +31,15 @@ static void
 check_pieces(const char *text, size_t size)
 {
     size_t at = 0, count = 0;
-    struct dryi_piece piece;
-    while (dryi_piece_next(text, size, &at, &piece)) {
+    struct dryi_doctor_piece piece;
+    while (dryi_doctor_piece_next(text, size, &at, &piece)) {
         uint64_t number = UNTOUCHED;
         require(piece.length > 0);
         require_inside(piece, text, size);
-        if (!dryi_piece_number(piece, &number))
+        if (!dryi_doctor_piece_number(piece, &number))
             require(number == UNTOUCHED);
         number = UNTOUCHED;
-        if (!dryi_piece_size(piece, &number))
+        if (!dryi_doctor_piece_size(piece, &number))
             require(number == UNTOUCHED);
         count++;
     }
@@ -67,7 +67,7 @@ check_files(const char *text, size_t size)
     else
         require(blocks.all && blocks.unmovable <= blocks.all &&
                 blocks.reclaimable <= blocks.all);
-    struct dryi_piece path = {text, 0};
+    struct dryi_doctor_piece path = {text, 0};
     if (dryi_text_mapped(text, size, "lib", &path)) {
         require_inside(path, text, size);
         require(path.length >= 4 && path.bytes[0] == '/');
@@ -90,7 +90,7 @@ check_files(const char *text, size_t size)
 static void
 check_boot(const char *text, size_t size)
 {
-    struct dryi_piece value = {text, 0};
+    struct dryi_doctor_piece value = {text, 0};
     uint64_t pages = UNTOUCHED;
     if (dryi_text_boot_option(text, size, "init_on_alloc", &value))
         require_inside(value, text, size);
@@ -101,9 +101,10 @@ check_boot(const char *text, size_t size)
 static void
 check_settings(const char *text, size_t size, char between, char inside)
 {
-    struct dryi_setting s;
+    struct dryi_doctor_setting s;
     size_t at = 0, last = 0, count = 0;
-    while (dryi_text_setting((struct dryi_piece){text, size}, between, inside, &at, &s)) {
+    while (dryi_text_setting((struct dryi_doctor_piece){text, size}, between, inside, &at,
+                             &s)) {
         require_inside(s.key, text, size);
         require_inside(s.value, text, size);
         require(at > last && at <= size);

@@ -36,19 +36,19 @@ dry_recommend_options_init(struct dry_recommend_options *options)
 
 /* DRY_OK: go on. DRY_END: no more runs, or nothing can be better. */
 static enum dry_status
-try_unless_done(struct dryi_search *s, const struct dryi_setting *setting)
+try_unless_done(struct dryi_recommend_search *s, const struct dryi_setting *setting)
 {
-    return dryi_search_is_done(s) ? DRY_END : dryi_search_try(s, setting);
+    return dryi_recommend_is_done(s) ? DRY_END : dryi_recommend_try(s, setting);
 }
 
 static enum dry_status
-try_expandable(struct dryi_search *s)
+try_expandable(struct dryi_recommend_search *s)
 {
     return try_unless_done(s, &(struct dryi_setting){.expandable = true});
 }
 
 static enum dry_status
-try_larges(struct dryi_search *s, const uint32_t *mib, size_t count)
+try_larges(struct dryi_recommend_search *s, const uint32_t *mib, size_t count)
 {
     enum dry_status status = DRY_OK;
     for (size_t i = 0; i < count && status == DRY_OK; i++)
@@ -57,7 +57,7 @@ try_larges(struct dryi_search *s, const uint32_t *mib, size_t count)
 }
 
 static enum dry_status
-try_splits(struct dryi_search *s, const uint32_t *mib, size_t count)
+try_splits(struct dryi_recommend_search *s, const uint32_t *mib, size_t count)
 {
     enum dry_status status = DRY_OK;
     for (size_t i = 0; i < count && status == DRY_OK; i++)
@@ -67,21 +67,21 @@ try_splits(struct dryi_search *s, const uint32_t *mib, size_t count)
 
 /* Its rounded bytes alone are too many: coarser rounding only makes them more. */
 static bool
-is_too_coarse(const struct dryi_search *s)
+is_too_coarse(const struct dryi_recommend_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     if (s->last == SIZE_MAX || summary->best == SIZE_MAX ||
         summary->goal == DRY_GOAL_STABLE)
         return false;
     const struct dry_candidate *c = &s->rec->tried[s->last].result;
-    uint64_t best = dryi_search_measure(summary, &s->rec->tried[summary->best].result);
+    uint64_t best = dryi_recommend_measure(summary, &s->rec->tried[summary->best].result);
     return dryi_add_saturating(c->run.allocated_peak_bytes, summary->min_gain_bytes) >
            best;
 }
 
 /* Try divisions from fine to coarse. */
 static enum dry_status
-try_roundups(struct dryi_search *s)
+try_roundups(struct dryi_recommend_search *s)
 {
     enum dry_status status = DRY_OK;
     for (uint8_t divisions = 16; divisions >= 2 && status == DRY_OK; divisions /= 2) {
@@ -96,7 +96,7 @@ try_roundups(struct dryi_search *s)
 
 /* Only where sizes vary, which is where rounding lets one block serve several. */
 static enum dry_status
-try_roundup_lists(struct dryi_search *s)
+try_roundup_lists(struct dryi_recommend_search *s)
 {
     static const struct {
         uint8_t divisions, variety_min;
@@ -113,7 +113,7 @@ try_roundup_lists(struct dryi_search *s)
 
 /* Does the full device show? Without that, collecting garbage only costs. */
 static bool
-needs_gc(const struct dryi_search *s)
+needs_gc(const struct dryi_recommend_search *s)
 {
     const struct dry_run *run = &s->rec->tried[DRYI_RECORDED].result.run;
     return s->rec->summary.capacity_bytes != UINT64_MAX &&
@@ -122,7 +122,7 @@ needs_gc(const struct dryi_search *s)
 
 /* It acts only under a memory fraction: the recorded one, or one of its own. */
 static struct dryi_setting
-gc_setting(const struct dryi_search *s, uint8_t percent)
+gc_setting(const struct dryi_recommend_search *s, uint8_t percent)
 {
     bool is_limited = dryi_replay_conf(s->replay)->per_process_memory_fraction < 1.0;
     return (struct dryi_setting){.gc_percent = percent,
@@ -130,7 +130,7 @@ gc_setting(const struct dryi_search *s, uint8_t percent)
 }
 
 static enum dry_status
-try_gc(struct dryi_search *s)
+try_gc(struct dryi_recommend_search *s)
 {
     struct dryi_setting setting = gc_setting(s, 80);
     return needs_gc(s) ? try_unless_done(s, &setting) : DRY_OK;
@@ -140,7 +140,7 @@ try_gc(struct dryi_search *s)
 
 /* Divisions, if there are none yet: 8 waste an eighth at most. */
 static enum dry_status
-add_roundup(struct dryi_search *s, struct dryi_setting setting)
+add_roundup(struct dryi_recommend_search *s, struct dryi_setting setting)
 {
     if (setting.has_roundup)
         return DRY_OK;
@@ -149,7 +149,7 @@ add_roundup(struct dryi_search *s, struct dryi_setting setting)
 }
 
 static enum dry_status
-add_large(struct dryi_search *s, struct dryi_setting setting)
+add_large(struct dryi_recommend_search *s, struct dryi_setting setting)
 {
     uint32_t had = setting.large_mib;
     setting.large_mib = had ? had * 2 : 64;
@@ -159,7 +159,7 @@ add_large(struct dryi_search *s, struct dryi_setting setting)
 }
 
 static enum dry_status
-add_split(struct dryi_search *s, struct dryi_setting setting, uint32_t mib)
+add_split(struct dryi_recommend_search *s, struct dryi_setting setting, uint32_t mib)
 {
     uint32_t had = setting.split_mib;
     if (setting.expandable || (had == 0 && mib == 0))
@@ -176,7 +176,7 @@ add_split(struct dryi_search *s, struct dryi_setting setting, uint32_t mib)
 }
 
 static enum dry_status
-add_expandable(struct dryi_search *s, struct dryi_setting setting)
+add_expandable(struct dryi_recommend_search *s, struct dryi_setting setting)
 {
     if (setting.expandable || setting.split_mib > 0)
         return DRY_OK;
@@ -185,7 +185,7 @@ add_expandable(struct dryi_search *s, struct dryi_setting setting)
 }
 
 static enum dry_status
-vary_gc(struct dryi_search *s, struct dryi_setting setting)
+vary_gc(struct dryi_recommend_search *s, struct dryi_setting setting)
 {
     static const uint8_t percents[] = {60, 90};
     enum dry_status status = DRY_OK;
@@ -197,7 +197,8 @@ vary_gc(struct dryi_search *s, struct dryi_setting setting)
 }
 
 static enum dry_status
-try_around(struct dryi_search *s, const struct dryi_setting *setting, uint32_t split_mib)
+try_around(struct dryi_recommend_search *s, const struct dryi_setting *setting,
+           uint32_t split_mib)
 {
     enum dry_status status = vary_gc(s, *setting);
     if (status == DRY_OK)
@@ -214,13 +215,14 @@ try_around(struct dryi_search *s, const struct dryi_setting *setting, uint32_t s
  * varied already.
  */
 static enum dry_status
-refine(struct dryi_search *s, uint32_t split_mib)
+refine(struct dryi_recommend_search *s, uint32_t split_mib)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     size_t around = SIZE_MAX;
     enum dry_status status = DRY_OK;
     for (unsigned round = 0; round < ROUNDS_MAX && status == DRY_OK; round++) {
-        if (summary->best == around || summary->best == SIZE_MAX || dryi_search_is_won(s))
+        if (summary->best == around || summary->best == SIZE_MAX ||
+            dryi_recommend_is_won(s))
             break;
         around = summary->best;
         const struct dryi_tried *best = &s->rec->tried[around];
@@ -235,7 +237,7 @@ refine(struct dryi_search *s, uint32_t split_mib)
 /* --- the order of things ------------------------------------------------------------------ */
 
 static enum dry_status
-try_families(struct dryi_search *s)
+try_families(struct dryi_recommend_search *s)
 {
     static const uint32_t larges[] = {64, 32, 128, 12};
     uint32_t splits[SPLIT_SIZES_MAX];
@@ -265,12 +267,12 @@ try_families(struct dryi_search *s)
  * left.
  */
 static enum dry_status
-find_recorded_need(struct dryi_search *s)
+find_recorded_need(struct dryi_recommend_search *s)
 {
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
     if (s->rec->summary.goal != DRY_GOAL_FIT || !recorded->run.oom)
         return DRY_OK;
-    return dryi_search_narrow(s, DRYI_RECORDED);
+    return dryi_recommend_narrow(s, DRYI_RECORDED);
 }
 
 /*
@@ -278,17 +280,17 @@ find_recorded_need(struct dryi_search *s)
  * if that found nothing better than what was recorded.
  */
 static enum dry_status
-try_by_release(struct dryi_search *s)
+try_by_release(struct dryi_recommend_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     unsigned newest = dryi_release_number(summary->releases.last);
-    enum dry_status status = dryi_search_try(s, &(struct dryi_setting){0});
+    enum dry_status status = dryi_recommend_try(s, &(struct dryi_setting){0});
     if (status == DRY_OK)
         status = try_families(s);
     bool is_helped = summary->best != SIZE_MAX && summary->best != DRYI_RECORDED &&
                      !s->rec->tried[summary->best].result.is_default;
     bool may_go_on = status == DRY_OK || status == DRY_END;
-    if (!may_go_on || is_helped || newest <= s->release || dryi_search_is_done(s) ||
+    if (!may_go_on || is_helped || newest <= s->release || dryi_recommend_is_done(s) ||
         summary->run_count >= summary->run_max)
         return status;
     s->release = newest;
@@ -296,17 +298,17 @@ try_by_release(struct dryi_search *s)
 }
 
 static enum dry_status
-search(struct dryi_search *s)
+search(struct dryi_recommend_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
-    enum dry_status status = dryi_search_try_recorded(s);
+    enum dry_status status = dryi_recommend_try_recorded(s);
     /* No run settles more than this sum does, if all of the program must fit; nor does
        one move the limit that a fraction set. */
     bool is_hopeless =
-        dryi_search_is_limited(s) || (s->options.past_event == DRY_EVENT_NONE &&
-                                      summary->floor_bytes > summary->capacity_bytes);
+        dryi_recommend_is_limited(s) || (s->options.past_event == DRY_EVENT_NONE &&
+                                         summary->floor_bytes > summary->capacity_bytes);
     if (status == DRY_OK && !is_hopeless)
-        s->rec->summary.evidence_gap = dryi_search_evidence_gap(s);
+        s->rec->summary.evidence_gap = dryi_recommend_evidence_gap(s);
     if (status == DRY_OK && !is_hopeless && !summary->evidence_gap)
         status = try_by_release(s);
     if (status == DRY_OK || status == DRY_END)
@@ -347,7 +349,7 @@ keep_recorded_conf(struct dry_recommendation *rec, const char *conf)
 
 /* The recorded options that stay, as long as they can be told apart and PyTorch takes them. */
 static void
-keep_options(struct dryi_search *s, const struct dry_replay_recorded *recorded)
+keep_options(struct dryi_recommend_search *s, const struct dry_replay_recorded *recorded)
 {
     struct dry_recommendation *rec = s->rec;
     struct dryi_torch_conf conf;
@@ -364,7 +366,8 @@ keep_options(struct dryi_search *s, const struct dry_replay_recorded *recorded)
 }
 
 static void
-describe_record(struct dryi_search *s, const struct dry_replay_recorded *recorded)
+describe_record(struct dryi_recommend_search *s,
+                const struct dry_replay_recorded *recorded)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_replay_check *check = dry_replay_get_check(s->replay);
@@ -386,7 +389,7 @@ describe_record(struct dryi_search *s, const struct dry_replay_recorded *recorde
 
 /* Continued from the rebuilt layout; this costs nothing, the self-check did it. */
 static enum dry_status
-note_as_recorded(struct dryi_search *s)
+note_as_recorded(struct dryi_recommend_search *s)
 {
     struct dry_run run;
     if (!dry_replay_get_check(s->replay)->possible)
@@ -399,7 +402,7 @@ note_as_recorded(struct dryi_search *s)
 
 /* Find what may have made the record. Settings came with 2.1: none older is asked for any. */
 static enum dry_status
-note_releases(struct dryi_search *s)
+note_releases(struct dryi_recommend_search *s)
 {
     struct dry_releases *releases = &s->rec->summary.releases;
     enum dry_status status = dryi_replay_find_rows(s->replay, releases, &s->rows, s->err);
@@ -415,7 +418,7 @@ note_releases(struct dryi_search *s)
 
 /* Take the room that was given, that an OOM shows, or the least that retries prove. */
 static void
-take_capacity(struct dryi_search *s, const struct dry_replay_recorded *recorded)
+take_capacity(struct dryi_recommend_search *s, const struct dry_replay_recorded *recorded)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     summary->capacity_bytes = s->options.capacity_bytes;
@@ -433,7 +436,7 @@ take_capacity(struct dryi_search *s, const struct dry_replay_recorded *recorded)
 }
 
 static enum dry_status
-run_search(struct dryi_search *s)
+run_search(struct dryi_recommend_search *s)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_replay_recorded *recorded = dry_replay_get_recorded(s->replay);
@@ -456,18 +459,18 @@ run_search(struct dryi_search *s)
     if (status == DRY_OK)
         status = search(s);
     if (status == DRY_OK)
-        status = dryi_search_prove(s);
+        status = dryi_recommend_prove(s);
     if (status != DRY_OK)
         return status;
-    return dryi_search_conclude(s) ? DRY_OK
-                                   : dryi_fail_memory(s->err, "a recommendation");
+    return dryi_recommend_conclude(s) ? DRY_OK
+                                      : dryi_fail_memory(s->err, "a recommendation");
 }
 
 static enum dry_status
 create(struct dry_recommendation *rec, struct dry_replay *replay,
        const struct dry_recommend_options *options, struct dry_error *err)
 {
-    struct dryi_search s = {
+    struct dryi_recommend_search s = {
         .rec = rec, .replay = replay, .options = *options, .err = err};
     s.demand = dryi_memory_zalloc(&rec->memory, 1, sizeof *s.demand);
     if (!s.demand)

@@ -36,7 +36,7 @@ struct dry_recommendation {
     char kept[DRYI_KEPT_BYTES];
 };
 
-struct dryi_search {
+struct dryi_recommend_search {
     struct dry_recommendation *rec;
     struct dry_replay *replay;
     const struct dryi_program *program;
@@ -60,70 +60,71 @@ struct dryi_search {
  */
 
 /* The recorded settings, which everything is held against. */
-enum dry_status dryi_search_try_recorded(struct dryi_search *search);
+enum dry_status dryi_recommend_try_recorded(struct dryi_recommend_search *search);
 /* A candidate, unless it may not be proposed or places as an earlier one does. */
-enum dry_status dryi_search_try(struct dryi_search *search,
-                                const struct dryi_setting *setting);
+enum dry_status dryi_recommend_try(struct dryi_recommend_search *search,
+                                   const struct dryi_setting *setting);
 /* Search the smallest device of something tried. */
-enum dry_status dryi_search_narrow(struct dryi_search *search, size_t index);
+enum dry_status dryi_recommend_narrow(struct dryi_recommend_search *search, size_t index);
 
 /*
  * Write the option string of something tried, for a device of `capacity`: a fraction that was
  * recorded needs a limit to be one of.
  */
-void dryi_search_write_conf(const struct dryi_search *search, size_t index,
-                            uint64_t capacity, char conf[DRYI_CONF_BYTES]);
+void dryi_recommend_write_conf(const struct dryi_recommend_search *search, size_t index,
+                               uint64_t capacity, char conf[DRYI_CONF_BYTES]);
 
 /* Can nothing be better than the best by enough? */
-bool dryi_search_is_won(const struct dryi_search *search);
+bool dryi_recommend_is_won(const struct dryi_recommend_search *search);
 /* Likewise, and nothing stands against the best, so that no other is worth knowing. */
-bool dryi_search_is_done(const struct dryi_search *search);
+bool dryi_recommend_is_done(const struct dryi_recommend_search *search);
 
 /* The figure that is to be low: smallest device or peak; UINT64_MAX: not known. */
-uint64_t dryi_search_measure(const struct dry_recommend_summary *summary,
-                             const struct dry_candidate *candidate);
+uint64_t dryi_recommend_measure(const struct dry_recommend_summary *summary,
+                                const struct dry_candidate *candidate);
 /*
  * The bytes that STABLE may reserve: the device's capacity, or else no more than the
  * recorded did.
  */
-uint64_t dryi_search_allowance(const struct dry_recommend_summary *summary,
-                               const struct dry_candidate *recorded);
+uint64_t dryi_recommend_allowance(const struct dry_recommend_summary *summary,
+                                  const struct dry_candidate *recorded);
 /* Fewer retries, or as many and noticeably less driver time. */
-bool dryi_search_is_steadier(const struct dry_candidate *a,
-                             const struct dry_candidate *b);
+bool dryi_recommend_is_steadier(const struct dry_candidate *a,
+                                const struct dry_candidate *b);
 
 /*
  * Does it spare half the retries or more on the device that retries proved, in as little
  * memory? A retry waits for all streams and asks the driver anew. A fraction is of a room
  * known to the byte, which retries do not tell.
  */
-bool dryi_search_spares_retries(const struct dry_recommend_summary *summary,
-                                const struct dry_candidate *recorded,
-                                const struct dry_candidate *candidate);
+bool dryi_recommend_spares_retries(const struct dry_recommend_summary *summary,
+                                   const struct dry_candidate *recorded,
+                                   const struct dry_candidate *candidate);
 
 /* Does it add retries on the device that retries proved? Then it is no help there. */
-bool dryi_search_adds_retries(const struct dry_recommend_summary *summary,
-                              const struct dry_candidate *recorded,
-                              const struct dry_candidate *candidate);
+bool dryi_recommend_adds_retries(const struct dry_recommend_summary *summary,
+                                 const struct dry_candidate *recorded,
+                                 const struct dry_candidate *candidate);
 
 /* Why nothing can be said about settings, or NULL. Requires that the recorded ones ran. */
-const char *dryi_search_evidence_gap(const struct dryi_search *search);
+const char *dryi_recommend_evidence_gap(const struct dryi_recommend_search *search);
 
 /* Did the device have room for the recorded OOM's request? Then a fraction forbade it. */
-bool dryi_search_is_limited(const struct dryi_search *search);
+bool dryi_recommend_is_limited(const struct dryi_recommend_search *search);
 
 /* Set gains and verdicts, of what was tried so far. */
-void dryi_search_judge_all(struct dryi_search *search);
+void dryi_recommend_judge_all(struct dryi_recommend_search *search);
 /* Does `a` come before `b` in the result? */
-bool dryi_search_is_before(const struct dry_recommend_summary *summary,
-                           const struct dry_candidate *a, const struct dry_candidate *b);
+bool dryi_recommend_is_before(const struct dry_recommend_summary *summary,
+                              const struct dry_candidate *a,
+                              const struct dry_candidate *b);
 /*
  * Run what is to be named by the rules of the other releases. What does not help by some is
  * named no longer, and the next becomes the best. OK or a failure.
  */
-enum dry_status dryi_search_prove(struct dryi_search *search);
+enum dry_status dryi_recommend_prove(struct dryi_recommend_search *search);
 
 /* Gains, verdicts, order, outcome. False: no memory. */
-bool dryi_search_conclude(struct dryi_search *search);
+bool dryi_recommend_conclude(struct dryi_recommend_search *search);
 
 #endif

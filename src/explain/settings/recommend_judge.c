@@ -28,15 +28,16 @@ join(char text[DRYI_CONF_BYTES], const char *kept, const char *own)
 }
 
 void
-dryi_search_write_conf(const struct dryi_search *s, size_t index, uint64_t capacity,
-                       char conf[DRYI_CONF_BYTES])
+dryi_recommend_write_conf(const struct dryi_recommend_search *s, size_t index,
+                          uint64_t capacity, char conf[DRYI_CONF_BYTES])
 {
     join(conf, capacity == UINT64_MAX ? s->kept_unlimited : s->rec->kept,
          s->rec->tried[index].own);
 }
 
 static enum dry_status
-run_on(struct dryi_search *s, size_t index, uint64_t capacity, struct dry_run *run)
+run_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity,
+       struct dry_run *run)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     if (summary->run_count >= summary->run_max)
@@ -45,7 +46,7 @@ run_on(struct dryi_search *s, size_t index, uint64_t capacity, struct dry_run *r
                                                    summary->run_count, summary->run_max))
         return dryi_fail(s->err, DRY_ERR_CANCELLED, "cancelled");
     char conf[DRYI_CONF_BYTES];
-    dryi_search_write_conf(s, index, capacity, conf);
+    dryi_recommend_write_conf(s, index, capacity, conf);
     struct dry_run_options o;
     dry_run_options_init(&o);
     o.conf = index == DRYI_RECORDED ? NULL : conf;
@@ -65,7 +66,7 @@ note_fit(struct dry_candidate *c, uint64_t capacity, const struct dry_run *run)
 
 /* Does it run on a device of `capacity`? The candidate remembers. */
 static enum dry_status
-try_on(struct dryi_search *s, size_t index, uint64_t capacity, bool *fits)
+try_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity, bool *fits)
 {
     struct dry_run run = {0};
     enum dry_status status = run_on(s, index, capacity, &run);
@@ -84,7 +85,7 @@ try_on(struct dryi_search *s, size_t index, uint64_t capacity, bool *fits)
 
 /* A device on which it runs: what it reserves without a limit, or more under a fraction. */
 static enum dry_status
-find_enough(struct dryi_search *s, size_t index)
+find_enough(struct dryi_recommend_search *s, size_t index)
 {
     struct dry_candidate *c = &s->rec->tried[index].result;
     struct dry_run run = c->run;
@@ -103,7 +104,7 @@ find_enough(struct dryi_search *s, size_t index)
 }
 
 enum dry_status
-dryi_search_narrow(struct dryi_search *s, size_t index)
+dryi_recommend_narrow(struct dryi_recommend_search *s, size_t index)
 {
     struct dry_candidate *c = &s->rec->tried[index].result;
     uint64_t step = s->rec->summary.capacity_step_bytes;
@@ -127,8 +128,8 @@ dryi_search_narrow(struct dryi_search *s, size_t index)
 /* --- better than the best? ---------------------------------------------------------------- */
 
 uint64_t
-dryi_search_measure(const struct dry_recommend_summary *summary,
-                    const struct dry_candidate *c)
+dryi_recommend_measure(const struct dry_recommend_summary *summary,
+                       const struct dry_candidate *c)
 {
     if (summary->goal != DRY_GOAL_FIT)
         return c->run.oom ? UINT64_MAX : c->run.reserved_peak_bytes;
@@ -136,7 +137,7 @@ dryi_search_measure(const struct dry_recommend_summary *summary,
 }
 
 bool
-dryi_search_is_steadier(const struct dry_candidate *a, const struct dry_candidate *b)
+dryi_recommend_is_steadier(const struct dry_candidate *a, const struct dry_candidate *b)
 {
     if (a->run.stats.num_alloc_retries != b->run.stats.num_alloc_retries)
         return a->run.stats.num_alloc_retries < b->run.stats.num_alloc_retries;
@@ -146,8 +147,8 @@ dryi_search_is_steadier(const struct dry_candidate *a, const struct dry_candidat
 }
 
 uint64_t
-dryi_search_allowance(const struct dry_recommend_summary *summary,
-                      const struct dry_candidate *recorded)
+dryi_recommend_allowance(const struct dry_recommend_summary *summary,
+                         const struct dry_candidate *recorded)
 {
     if (summary->capacity_bytes != UINT64_MAX)
         return summary->capacity_bytes;
@@ -155,9 +156,9 @@ dryi_search_allowance(const struct dry_recommend_summary *summary,
 }
 
 bool
-dryi_search_spares_retries(const struct dry_recommend_summary *summary,
-                           const struct dry_candidate *recorded,
-                           const struct dry_candidate *c)
+dryi_recommend_spares_retries(const struct dry_recommend_summary *summary,
+                              const struct dry_candidate *recorded,
+                              const struct dry_candidate *c)
 {
     int64_t before = recorded->run.stats.num_alloc_retries;
     return summary->goal == DRY_GOAL_FIT && summary->capacity_high_bytes > 0 &&
@@ -167,9 +168,9 @@ dryi_search_spares_retries(const struct dry_recommend_summary *summary,
 }
 
 bool
-dryi_search_adds_retries(const struct dry_recommend_summary *summary,
-                         const struct dry_candidate *recorded,
-                         const struct dry_candidate *c)
+dryi_recommend_adds_retries(const struct dry_recommend_summary *summary,
+                            const struct dry_candidate *recorded,
+                            const struct dry_candidate *c)
 {
     return summary->goal == DRY_GOAL_FIT && summary->capacity_high_bytes > 0 &&
            !recorded->run.oom && !c->is_recorded &&
@@ -181,7 +182,7 @@ dryi_search_adds_retries(const struct dry_recommend_summary *summary,
  * retry weighs more than any caveat.
  */
 static bool
-is_less_objectionable(const struct dryi_search *s, size_t index)
+is_less_objectionable(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dry_candidate *c = &s->rec->tried[index].result;
     const struct dry_candidate *best = &s->rec->tried[s->rec->summary.best].result;
@@ -193,7 +194,7 @@ is_less_objectionable(const struct dryi_search *s, size_t index)
 }
 
 static bool
-is_lower_peak(const struct dryi_search *s, size_t index)
+is_lower_peak(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     uint64_t peak = s->rec->tried[index].result.run.reserved_peak_bytes;
@@ -204,18 +205,18 @@ is_lower_peak(const struct dryi_search *s, size_t index)
 }
 
 static bool
-is_steadier(const struct dryi_search *s, size_t index)
+is_steadier(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dry_candidate *c = &s->rec->tried[index].result;
     const struct dry_candidate *best = &s->rec->tried[s->rec->summary.best].result;
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
-    if (c->run.reserved_peak_bytes > dryi_search_allowance(&s->rec->summary, recorded))
+    if (c->run.reserved_peak_bytes > dryi_recommend_allowance(&s->rec->summary, recorded))
         return false;
-    return dryi_search_is_steadier(c, best);
+    return dryi_recommend_is_steadier(c, best);
 }
 
 static bool
-recorded_fails(const struct dryi_search *s)
+recorded_fails(const struct dryi_recommend_search *s)
 {
     return s->rec->tried[DRYI_RECORDED].result.run.oom;
 }
@@ -225,7 +226,7 @@ recorded_fails(const struct dryi_search *s)
  * so that the smallest device is searched only of what wins.
  */
 static enum dry_status
-screen(struct dryi_search *s, size_t index, bool *wins)
+screen(struct dryi_recommend_search *s, size_t index, bool *wins)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_candidate *c = &s->rec->tried[index].result;
@@ -251,14 +252,14 @@ screen(struct dryi_search *s, size_t index, bool *wins)
 
 /* It has run on the device of the search, and fits. */
 static enum dry_status
-judge(struct dryi_search *s, size_t index)
+judge(struct dryi_recommend_search *s, size_t index)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
     const struct dry_candidate *c = &s->rec->tried[index].result;
     bool wins = true;
     enum dry_status status = DRY_OK;
-    if (dryi_search_adds_retries(summary, recorded, c))
+    if (dryi_recommend_adds_retries(summary, recorded, c))
         return DRY_OK;
     if (summary->best != SIZE_MAX) {
         if (summary->goal == DRY_GOAL_PEAK)
@@ -269,24 +270,24 @@ judge(struct dryi_search *s, size_t index)
             status = screen(s, index, &wins);
     }
     if (status == DRY_OK && !wins && summary->best == DRYI_RECORDED)
-        wins = dryi_search_spares_retries(summary, &s->rec->tried[DRYI_RECORDED].result,
-                                          &s->rec->tried[index].result);
+        wins = dryi_recommend_spares_retries(
+            summary, &s->rec->tried[DRYI_RECORDED].result, &s->rec->tried[index].result);
     if (status != DRY_OK || !wins)
         return status;
     summary->best = index;
-    return summary->goal == DRY_GOAL_FIT ? dryi_search_narrow(s, index) : DRY_OK;
+    return summary->goal == DRY_GOAL_FIT ? dryi_recommend_narrow(s, index) : DRY_OK;
 }
 
 bool
-dryi_search_is_done(const struct dryi_search *s)
+dryi_recommend_is_done(const struct dryi_recommend_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
-    return summary->best != SIZE_MAX && dryi_search_is_won(s) &&
+    return summary->best != SIZE_MAX && dryi_recommend_is_won(s) &&
            s->rec->tried[summary->best].result.caveats == 0;
 }
 
 bool
-dryi_search_is_won(const struct dryi_search *s)
+dryi_recommend_is_won(const struct dryi_recommend_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     if (summary->best == SIZE_MAX)
@@ -297,14 +298,14 @@ dryi_search_is_won(const struct dryi_search *s)
                best->run.driver_time_ns < TIME_NS_MIN;
     if (summary->capacity_high_bytes > 0 && best->run.stats.num_alloc_retries > 0)
         return false;
-    uint64_t measure = dryi_search_measure(summary, best);
+    uint64_t measure = dryi_recommend_measure(summary, best);
     return measure < dryi_add_saturating(summary->floor_bytes, summary->min_gain_bytes);
 }
 
 /* --- what may be tried -------------------------------------------------------------------- */
 
 static bool
-may_be_proposed(const struct dryi_search *s, const struct dryi_setting *setting)
+may_be_proposed(const struct dryi_recommend_search *s, const struct dryi_setting *setting)
 {
     uint32_t without = s->options.without;
     if ((setting->expandable && (without & DRY_WITHOUT_EXPANDABLE)) ||
@@ -319,7 +320,7 @@ may_be_proposed(const struct dryi_search *s, const struct dryi_setting *setting)
 
 /* One that places exactly as `conf` does was tried already. */
 static bool
-is_known(const struct dryi_search *s, const struct dryi_torch_conf *conf)
+is_known(const struct dryi_recommend_search *s, const struct dryi_torch_conf *conf)
 {
     for (size_t i = 0; i < s->rec->tried_count; i++) {
         if (dryi_setting_is_same_conf(&s->rec->tried[i].conf, conf))
@@ -340,7 +341,7 @@ is_default_conf(const struct dryi_torch_conf *conf)
 
 /* Make room for one more, zeroed. */
 static struct dryi_tried *
-add(struct dryi_search *s)
+add(struct dryi_recommend_search *s)
 {
     struct dry_recommendation *rec = s->rec;
     if (!dryi_memory_grow(&rec->memory, (void *)&rec->tried, &rec->tried_capacity,
@@ -354,7 +355,7 @@ add(struct dryi_search *s)
 
 /* Run the newest on the device of the search, then judge it; without runs it goes again. */
 static enum dry_status
-run_and_judge(struct dryi_search *s)
+run_and_judge(struct dryi_recommend_search *s)
 {
     struct dry_recommendation *rec = s->rec;
     size_t index = rec->tried_count - 1;
@@ -375,7 +376,7 @@ run_and_judge(struct dryi_search *s)
 }
 
 enum dry_status
-dryi_search_try(struct dryi_search *s, const struct dryi_setting *setting)
+dryi_recommend_try(struct dryi_recommend_search *s, const struct dryi_setting *setting)
 {
     struct dryi_tried t = {.setting = *setting, .has_setting = true};
     s->last = SIZE_MAX;
@@ -405,7 +406,7 @@ dryi_search_try(struct dryi_search *s, const struct dryi_setting *setting)
 
 /* May it stay? Not with what the user cannot have, nor with what must never be combined. */
 static bool
-may_be_kept(const struct dryi_search *s, const struct dryi_torch_conf *conf)
+may_be_kept(const struct dryi_recommend_search *s, const struct dryi_torch_conf *conf)
 {
     uint32_t without = s->options.without;
     bool splits_less = conf->max_split_size != UINT64_MAX;
@@ -417,7 +418,7 @@ may_be_kept(const struct dryi_search *s, const struct dryi_torch_conf *conf)
 }
 
 static void
-set_measures(struct dryi_search *s)
+set_measures(struct dryi_recommend_search *s)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_run *run = &s->rec->tried[DRYI_RECORDED].result.run;
@@ -432,7 +433,7 @@ set_measures(struct dryi_search *s)
 }
 
 enum dry_status
-dryi_search_try_recorded(struct dryi_search *s)
+dryi_recommend_try_recorded(struct dryi_recommend_search *s)
 {
     struct dryi_tried *t = add(s);
     if (!t)
@@ -456,6 +457,6 @@ dryi_search_try_recorded(struct dryi_search *s)
         return DRY_OK;
     if (c->is_allowed)
         s->rec->summary.best = DRYI_RECORDED;
-    return s->rec->summary.goal == DRY_GOAL_FIT ? dryi_search_narrow(s, DRYI_RECORDED)
+    return s->rec->summary.goal == DRY_GOAL_FIT ? dryi_recommend_narrow(s, DRYI_RECORDED)
                                                 : DRY_OK;
 }

@@ -30,7 +30,7 @@ asked_bytes(const struct dryi_program *p)
 
 /* Does the recorded OOM go away because the program begins on an empty device? */
 static bool
-is_oom_lost(const struct dryi_search *s)
+is_oom_lost(const struct dryi_recommend_search *s)
 {
     const struct dry_run *run = &s->rec->tried[DRYI_RECORDED].result.run;
     bool is_past = s->options.past_event != DRY_EVENT_NONE ? run->gets_past : !run->oom;
@@ -39,7 +39,7 @@ is_oom_lost(const struct dryi_search *s)
 }
 
 const char *
-dryi_search_evidence_gap(const struct dryi_search *s)
+dryi_recommend_evidence_gap(const struct dryi_recommend_search *s)
 {
     const struct dryi_program *p = s->program;
     if (p->device->event_count == 0)
@@ -48,7 +48,7 @@ dryi_search_evidence_gap(const struct dryi_search *s)
         return "the record contradicts itself";
     bool asks_little = asked_bytes(p) < s->rec->summary.min_gain_bytes;
     if (p->request_count < p->carried_count + REQUESTS_MIN ||
-        (asks_little && !dryi_search_is_won(s)))
+        (asks_little && !dryi_recommend_is_won(s)))
         return "the window asks for too little memory to tell settings apart";
     if (is_oom_lost(s))
         return "begun on an empty device the recorded settings do not run out: the cause "
@@ -57,7 +57,7 @@ dryi_search_evidence_gap(const struct dryi_search *s)
 }
 
 bool
-dryi_search_is_limited(const struct dryi_search *s)
+dryi_recommend_is_limited(const struct dryi_recommend_search *s)
 {
     const struct dryi_program *p = s->program;
     if (p->oom_count == 0 || p->inconsistency || s->options.capacity_bytes > 0)
@@ -73,7 +73,7 @@ dryi_search_is_limited(const struct dryi_search *s)
 /* --- other releases ----------------------------------------------------------------------- */
 
 struct prover {
-    struct dryi_search *search;
+    struct dryi_recommend_search *search;
     const struct dryi_torch_rules *all;
     size_t row_count;
     uint64_t recorded_peaks[ROWS_MAX]; /* by row; 0: not run yet, UINT64_MAX: it failed */
@@ -84,11 +84,11 @@ static enum dry_status
 run_by(const struct prover *f, size_t index, size_t row, uint64_t capacity,
        struct dry_run *run)
 {
-    const struct dryi_search *s = f->search;
+    const struct dryi_recommend_search *s = f->search;
     struct dry_run_options o;
     struct dry_error refusal;
     char conf[DRYI_CONF_BYTES];
-    dryi_search_write_conf(s, index, capacity, conf);
+    dryi_recommend_write_conf(s, index, capacity, conf);
     dry_run_options_init(&o);
     o.conf = index == DRYI_RECORDED ? NULL : conf;
     o.compat = f->all[row].release;
@@ -116,16 +116,16 @@ find_recorded_peak(struct prover *f, size_t row)
 }
 
 static bool
-spares(const struct dryi_search *s, size_t index)
+spares(const struct dryi_recommend_search *s, size_t index)
 {
-    return dryi_search_spares_retries(&s->rec->summary,
-                                      &s->rec->tried[DRYI_RECORDED].result,
-                                      &s->rec->tried[index].result);
+    return dryi_recommend_spares_retries(&s->rec->summary,
+                                         &s->rec->tried[DRYI_RECORDED].result,
+                                         &s->rec->tried[index].result);
 }
 
 /* The device on which a setting must run: the one there is, or less than was needed. */
 static uint64_t
-device_for(const struct dryi_search *s, size_t index)
+device_for(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
@@ -138,7 +138,7 @@ device_for(const struct dryi_search *s, size_t index)
 static enum dry_status
 helps_by(struct prover *f, size_t index, size_t row, bool *helps)
 {
-    const struct dryi_search *s = f->search;
+    const struct dryi_recommend_search *s = f->search;
     const struct dry_recommend_summary *summary = &s->rec->summary;
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
     struct dry_run run;
@@ -182,7 +182,7 @@ prove(struct prover *f, size_t index)
 
 /* Is it to be named, unless a release says otherwise? */
 static bool
-is_promising(const struct dryi_search *s, size_t index)
+is_promising(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dryi_tried *t = &s->rec->tried[index];
     bool gets_past = s->options.past_event != DRY_EVENT_NONE && t->result.run.gets_past;
@@ -192,14 +192,14 @@ is_promising(const struct dryi_search *s, size_t index)
 
 /* The first in the order of the result that is to be named and was not asked yet. */
 static size_t
-find_next(const struct dryi_search *s)
+find_next(const struct dryi_recommend_search *s)
 {
     size_t next = SIZE_MAX;
     for (size_t i = 0; i < s->rec->tried_count; i++) {
         if (is_promising(s, i) &&
             (next == SIZE_MAX ||
-             dryi_search_is_before(&s->rec->summary, &s->rec->tried[i].result,
-                                   &s->rec->tried[next].result)))
+             dryi_recommend_is_before(&s->rec->summary, &s->rec->tried[i].result,
+                                      &s->rec->tried[next].result)))
             next = i;
     }
     return next;
@@ -207,7 +207,7 @@ find_next(const struct dryi_search *s)
 
 /* The best was refuted: what was recorded takes its place, if it runs at all. */
 static void
-drop_best(struct dryi_search *s)
+drop_best(struct dryi_recommend_search *s)
 {
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
     s->rec->summary.best =
@@ -215,7 +215,7 @@ drop_best(struct dryi_search *s)
 }
 
 enum dry_status
-dryi_search_prove(struct dryi_search *s)
+dryi_recommend_prove(struct dryi_recommend_search *s)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
     struct prover f = {.search = s};
@@ -224,7 +224,7 @@ dryi_search_prove(struct dryi_search *s)
     f.all = dryi_torch_rules_all(&f.row_count);
     unsigned wanted = s->program->op_count > OPS_FOR_ALL ? 1 : PROVED_MAX;
     while (status == DRY_OK && proved < wanted) {
-        dryi_search_judge_all(s);
+        dryi_recommend_judge_all(s);
         size_t next = find_next(s);
         if (next == SIZE_MAX)
             break;

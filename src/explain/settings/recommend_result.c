@@ -106,7 +106,7 @@ is_searched(const struct dry_recommend_summary *summary,
     if (c->runs_on_bytes <=
         dryi_add_saturating(c->fails_on_bytes, summary->capacity_step_bytes))
         return true;
-    return c->runs_on_bytes < dryi_search_measure(summary, recorded) &&
+    return c->runs_on_bytes < dryi_recommend_measure(summary, recorded) &&
            (c->runs_on_bytes != summary->capacity_bytes || c->fails_on_bytes > 0);
 }
 
@@ -114,8 +114,8 @@ static void
 set_gain(const struct dry_recommend_summary *summary,
          const struct dry_candidate *recorded, struct dry_candidate *c)
 {
-    uint64_t before = dryi_search_measure(summary, recorded);
-    uint64_t after = dryi_search_measure(summary, c);
+    uint64_t before = dryi_recommend_measure(summary, recorded);
+    uint64_t after = dryi_recommend_measure(summary, c);
     c->has_gain =
         before != UINT64_MAX && after != UINT64_MAX && is_searched(summary, recorded, c);
     c->gain_bytes = c->has_gain ? difference(before, after) : 0;
@@ -126,11 +126,11 @@ judge_steadiness(const struct dry_recommend_summary *summary,
                  const struct dry_candidate *recorded, const struct dry_candidate *c)
 {
     uint64_t peak = c->run.reserved_peak_bytes;
-    uint64_t allowance = dryi_search_allowance(summary, recorded);
+    uint64_t allowance = dryi_recommend_allowance(summary, recorded);
     if (peak > dryi_add_saturating(allowance, summary->min_gain_bytes) ||
-        dryi_search_is_steadier(recorded, c))
+        dryi_recommend_is_steadier(recorded, c))
         return DRY_VERDICT_WORSE;
-    return peak <= allowance && dryi_search_is_steadier(c, recorded)
+    return peak <= allowance && dryi_recommend_is_steadier(c, recorded)
                ? DRY_VERDICT_GOOD
                : DRY_VERDICT_NO_GAIN;
 }
@@ -147,17 +147,17 @@ judge(const struct dry_recommend_summary *summary, const struct dry_candidate *r
         return DRY_VERDICT_GOOD;
     if (summary->goal == DRY_GOAL_STABLE)
         return judge_steadiness(summary, recorded, c);
-    if (dryi_search_adds_retries(summary, recorded, c))
+    if (dryi_recommend_adds_retries(summary, recorded, c))
         return DRY_VERDICT_NO_GAIN;
-    if (dryi_search_spares_retries(summary, recorded, c))
+    if (dryi_recommend_spares_retries(summary, recorded, c))
         return DRY_VERDICT_GOOD;
-    uint64_t before = dryi_search_measure(summary, recorded);
+    uint64_t before = dryi_recommend_measure(summary, recorded);
     if (summary->goal == DRY_GOAL_FIT &&
         c->fails_on_bytes >= dryi_add_saturating(before, summary->min_gain_bytes))
         return DRY_VERDICT_WORSE;
     if (!c->has_gain)
         return DRY_VERDICT_NO_GAIN;
-    uint64_t after = dryi_search_measure(summary, c), gain = summary->min_gain_bytes;
+    uint64_t after = dryi_recommend_measure(summary, c), gain = summary->min_gain_bytes;
     if (dryi_add_saturating(after, gain) <= before)
         return DRY_VERDICT_GOOD;
     return summary->goal == DRY_GOAL_PEAK && after >= dryi_add_saturating(before, gain)
@@ -169,8 +169,8 @@ judge(const struct dry_recommend_summary *summary, const struct dry_candidate *r
 
 /* Ties stay in the order of the search. */
 bool
-dryi_search_is_before(const struct dry_recommend_summary *summary,
-                      const struct dry_candidate *a, const struct dry_candidate *b)
+dryi_recommend_is_before(const struct dry_recommend_summary *summary,
+                         const struct dry_candidate *a, const struct dry_candidate *b)
 {
     if (a->verdict != b->verdict)
         return a->verdict < b->verdict;
@@ -179,8 +179,8 @@ dryi_search_is_before(const struct dry_recommend_summary *summary,
             return a->run.stats.num_alloc_retries < b->run.stats.num_alloc_retries;
         return a->run.driver_time_ns < b->run.driver_time_ns;
     }
-    uint64_t measure_a = dryi_search_measure(summary, a);
-    uint64_t measure_b = dryi_search_measure(summary, b);
+    uint64_t measure_a = dryi_recommend_measure(summary, a);
+    uint64_t measure_b = dryi_recommend_measure(summary, b);
     if (measure_a != measure_b)
         return measure_a < measure_b;
     return a->run.reserved_peak_bytes < b->run.reserved_peak_bytes &&
@@ -195,7 +195,7 @@ sort(struct dry_recommendation *rec)
         struct dry_candidate moved = rec->candidates[i];
         size_t to = i;
         for (; to > 0 &&
-               dryi_search_is_before(&rec->summary, &moved, &rec->candidates[to - 1]);
+               dryi_recommend_is_before(&rec->summary, &moved, &rec->candidates[to - 1]);
              to--)
             rec->candidates[to] = rec->candidates[to - 1];
         rec->candidates[to] = moved;
@@ -234,13 +234,13 @@ set_outcome(struct dry_recommendation *rec, bool is_limited)
             summary->best == DRYI_RECORDED ? DRY_OUTCOME_KEEP : DRY_OUTCOME_CHANGE;
     if (summary->best == SIZE_MAX || summary->capacity_bytes == UINT64_MAX)
         return;
-    uint64_t used = dryi_search_measure(summary, &rec->tried[summary->best].result);
+    uint64_t used = dryi_recommend_measure(summary, &rec->tried[summary->best].result);
     if (used < summary->capacity_bytes)
         summary->margin_bytes = summary->capacity_bytes - used;
 }
 
 void
-dryi_search_judge_all(struct dryi_search *s)
+dryi_recommend_judge_all(struct dryi_recommend_search *s)
 {
     struct dry_recommendation *rec = s->rec;
     const struct dry_candidate *recorded = &rec->tried[DRYI_RECORDED].result;
@@ -257,18 +257,18 @@ dryi_search_judge_all(struct dryi_search *s)
 }
 
 bool
-dryi_search_conclude(struct dryi_search *s)
+dryi_recommend_conclude(struct dryi_recommend_search *s)
 {
     struct dry_recommendation *rec = s->rec;
     rec->candidates =
         dryi_memory_zalloc(&rec->memory, rec->tried_count, sizeof *rec->candidates);
     if (!rec->candidates)
         return false;
-    bool is_limited = dryi_search_is_limited(s);
+    bool is_limited = dryi_recommend_is_limited(s);
     if (is_limited || rec->summary.evidence_gap)
         rec->summary.best = SIZE_MAX; /* there is no choice to make */
     rec->candidate_count = rec->tried_count;
-    dryi_search_judge_all(s);
+    dryi_recommend_judge_all(s);
     for (size_t i = 0; i < rec->tried_count; i++) {
         struct dryi_tried *t = &rec->tried[i];
         t->result.conf = t->result.is_recorded ? rec->recorded_conf : t->text;

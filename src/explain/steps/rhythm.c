@@ -373,11 +373,11 @@ measure_heights(const struct search *f)
         dryi_memory_zalloc(&f->s->memory, (size_t)f->s->count + 1, sizeof *heights);
     if (!heights)
         return NULL;
-    struct dryi_walk walk;
-    dryi_walk_begin(&walk, f->timeline);
+    struct dryi_timeline_walk walk;
+    dryi_timeline_walk_begin(&walk, f->timeline);
     for (uint32_t i = 0; i < f->s->count; i++) {
         while (walk.moment + 1 < f->view->allocations[i].begin)
-            dryi_walk_advance(&walk);
+            dryi_timeline_walk_advance(&walk);
         heights[i] = walk.height[DRY_CURVE_ACTIVE];
     }
     return heights;

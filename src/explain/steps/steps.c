@@ -361,13 +361,13 @@ compare_steps(struct dry_steps *s, const struct dryi_sequence *q, enum ending en
 static void
 measure_heights(struct dry_steps *s)
 {
-    struct dryi_walk walk;
-    dryi_walk_begin(&walk, s->timeline);
+    struct dryi_timeline_walk walk;
+    dryi_timeline_walk_begin(&walk, s->timeline);
     for (uint32_t i = 0; i < s->count; i++) {
         struct dry_step *step = &s->rows[i];
         step->peak = (struct dry_peak){.moment = step->begin};
         uint32_t last = i + 1 < s->count ? step->end : s->until - 1;
-        for (;; dryi_walk_advance(&walk)) {
+        for (;; dryi_timeline_walk_advance(&walk)) {
             uint64_t height = walk.height[DRY_CURVE_ACTIVE];
             if (walk.moment < step->end &&
                 (height > step->peak.bytes || walk.moment == step->begin))

@@ -24,7 +24,7 @@ dry_curve_name(enum dry_curve curve)
 /* --- walking ------------------------------------------------------------------------------ */
 
 static void
-add_allocation(struct dryi_walk *w, const struct dry_allocation *a)
+add_allocation(struct dryi_timeline_walk *w, const struct dry_allocation *a)
 {
     w->height[DRY_CURVE_ACTIVE] += a->size;
     w->height[DRY_CURVE_REQUESTED] += a->requested;
@@ -33,7 +33,8 @@ add_allocation(struct dryi_walk *w, const struct dry_allocation *a)
 }
 
 static void
-end_allocation(struct dryi_walk *w, const struct dry_allocation *a, uint32_t moment)
+end_allocation(struct dryi_timeline_walk *w, const struct dry_allocation *a,
+               uint32_t moment)
 {
     if (a->freed == moment)
         w->height[DRY_CURVE_ALLOCATED] -= a->size;
@@ -44,9 +45,9 @@ end_allocation(struct dryi_walk *w, const struct dry_allocation *a, uint32_t mom
 }
 
 void
-dryi_walk_begin(struct dryi_walk *w, const struct dry_timeline *t)
+dryi_timeline_walk_begin(struct dryi_timeline_walk *w, const struct dry_timeline *t)
 {
-    *w = (struct dryi_walk){.timeline = t};
+    *w = (struct dryi_timeline_walk){.timeline = t};
     for (uint32_t i = t->window_count; i < t->view.allocation_count; i++)
         add_allocation(w, &t->allocations[i]);
     for (uint32_t i = t->window_segment_count; i < t->view.segment_count; i++)
@@ -54,10 +55,12 @@ dryi_walk_begin(struct dryi_walk *w, const struct dry_timeline *t)
 }
 
 void
-dryi_walk_begin_at(struct dryi_walk *w, const struct dry_timeline *t, uint32_t moment)
+dryi_timeline_walk_begin_at(struct dryi_timeline_walk *w, const struct dry_timeline *t,
+                            uint32_t moment)
 {
     uint32_t bucket = moment / DRYI_BUCKET_MOMENTS;
-    *w = (struct dryi_walk){.timeline = t, .moment = bucket * DRYI_BUCKET_MOMENTS};
+    *w = (struct dryi_timeline_walk){.timeline = t,
+                                     .moment = bucket * DRYI_BUCKET_MOMENTS};
     for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
         w->height[c] = t->buckets[c][bucket].first;
     w->next_step = dryi_count_below(t->steps, t->step_count, sizeof *t->steps,
@@ -65,11 +68,11 @@ dryi_walk_begin_at(struct dryi_walk *w, const struct dry_timeline *t, uint32_t m
     w->next_lost = dryi_count_below(t->lost, t->lost_count, sizeof *t->lost,
                                     offsetof(struct dryi_lost, event), w->moment);
     while (w->moment < moment)
-        dryi_walk_advance(w);
+        dryi_timeline_walk_advance(w);
 }
 
 void
-dryi_walk_advance(struct dryi_walk *w)
+dryi_timeline_walk_advance(struct dryi_timeline_walk *w)
 {
     const struct dry_timeline *t = w->timeline;
     uint32_t event = w->moment++;
@@ -94,7 +97,7 @@ dryi_walk_advance(struct dryi_walk *w)
 /* --- the index ---------------------------------------------------------------------------- */
 
 static void
-note_height(struct dry_timeline *t, const struct dryi_walk *w)
+note_height(struct dry_timeline *t, const struct dryi_timeline_walk *w)
 {
     for (unsigned c = 0; c < DRY_CURVE_COUNT; c++) {
         struct dryi_bucket *b = &t->buckets[c][w->moment / DRYI_BUCKET_MOMENTS];
@@ -117,7 +120,7 @@ note_height(struct dry_timeline *t, const struct dryi_walk *w)
 static void
 sum_up_dump(struct dry_timeline *t)
 {
-    struct dryi_walk w = {.timeline = t};
+    struct dryi_timeline_walk w = {.timeline = t};
     for (uint32_t i = 0; i < t->view.allocation_count; i++)
         end_allocation(&w, &t->allocations[i], t->view.dump_moment);
     memcpy(t->dump_change, w.height, sizeof t->dump_change);
@@ -148,11 +151,11 @@ dryi_timeline_index_heights(struct dry_timeline *t, struct dry_error *err)
     if (!has_memory || !t->latest)
         return dryi_fail_memory(err, "the heights of a timeline");
     sum_up_dump(t);
-    struct dryi_walk walk;
-    dryi_walk_begin(&walk, t);
+    struct dryi_timeline_walk walk;
+    dryi_timeline_walk_begin(&walk, t);
     note_height(t, &walk);
     while (walk.moment < t->view.dump_moment) {
-        dryi_walk_advance(&walk);
+        dryi_timeline_walk_advance(&walk);
         note_height(t, &walk);
     }
     index_times(t);
@@ -162,10 +165,10 @@ dryi_timeline_index_heights(struct dry_timeline *t, struct dry_error *err)
 uint64_t
 dry_timeline_height(const struct dry_timeline *t, enum dry_curve curve, uint32_t moment)
 {
-    struct dryi_walk walk;
+    struct dryi_timeline_walk walk;
     if (moment > t->view.dump_moment || (unsigned)curve >= DRY_CURVE_COUNT)
         return 0;
-    dryi_walk_begin_at(&walk, t, moment);
+    dryi_timeline_walk_begin_at(&walk, t, moment);
     return walk.height[curve];
 }
 
@@ -271,7 +274,7 @@ note_height_at(struct dry_curve_column *column, uint64_t height, uint32_t moment
 }
 
 static void
-note_moment(const struct columns *columns, const struct dryi_walk *w)
+note_moment(const struct columns *columns, const struct dryi_timeline_walk *w)
 {
     for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
         if (columns->of[c])
@@ -296,17 +299,17 @@ note_buckets(const struct dryi_bucket *buckets, uint32_t first, uint32_t last,
 
 /* The walk to a moment that is not before its own. */
 static void
-go_to(struct dryi_walk *w, uint32_t moment)
+go_to(struct dryi_timeline_walk *w, uint32_t moment)
 {
     if (moment / DRYI_BUCKET_MOMENTS > w->moment / DRYI_BUCKET_MOMENTS)
-        dryi_walk_begin_at(w, w->timeline, moment);
+        dryi_timeline_walk_begin_at(w, w->timeline, moment);
     while (w->moment < moment)
-        dryi_walk_advance(w);
+        dryi_timeline_walk_advance(w);
 }
 
 /* The heights from begin to end; begin < end. The walk is left at the last of them. */
 static void
-fill_column(struct dryi_walk *w, const struct columns *columns)
+fill_column(struct dryi_timeline_walk *w, const struct columns *columns)
 {
     const struct dry_timeline *t = w->timeline;
     go_to(w, columns->begin);
@@ -319,9 +322,9 @@ fill_column(struct dryi_walk *w, const struct columns *columns)
             for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
                 if (columns->of[c])
                     note_buckets(t->buckets[c], first, last, columns->of[c]);
-            dryi_walk_begin_at(w, t, last * DRYI_BUCKET_MOMENTS);
+            dryi_timeline_walk_begin_at(w, t, last * DRYI_BUCKET_MOMENTS);
         } else {
-            dryi_walk_advance(w);
+            dryi_timeline_walk_advance(w);
         }
         note_moment(columns, w);
     }
@@ -329,7 +332,7 @@ fill_column(struct dryi_walk *w, const struct columns *columns)
 
 /* Nothing happened: the heights carry on. */
 static void
-fill_empty(struct dryi_walk *w, uint32_t before, const struct columns *columns)
+fill_empty(struct dryi_timeline_walk *w, uint32_t before, const struct columns *columns)
 {
     go_to(w, before);
     for (unsigned c = 0; c < DRY_CURVE_COUNT; c++) {
@@ -350,8 +353,8 @@ dry_timeline_curves(const struct dry_timeline *t, const struct dry_axis *axis,
     if (status != DRY_OK)
         return status;
     struct columns now = {.begin = axis->from};
-    struct dryi_walk walk;
-    dryi_walk_begin_at(&walk, t, now.begin);
+    struct dryi_timeline_walk walk;
+    dryi_timeline_walk_begin_at(&walk, t, now.begin);
     for (uint32_t i = 0; i < axis->column_count; i++) {
         uint32_t end = dryi_axis_moment(t, axis, i + 1);
         now.end = end < now.begin ? now.begin : end;

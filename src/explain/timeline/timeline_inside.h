@@ -94,7 +94,7 @@ DRY_CHECK_RESULT enum dry_status dryi_timeline_map(struct dry_timeline *timeline
 /* --- timeline_curve.c: heights ------------------------------------------------------------ */
 
 /* Heights moment by moment. */
-struct dryi_walk {
+struct dryi_timeline_walk {
     const struct dry_timeline *timeline;
     uint32_t moment;
     uint64_t height[DRY_CURVE_COUNT];
@@ -102,12 +102,13 @@ struct dryi_walk {
 };
 
 /* At moment 0, the heights summed up from the carried-over allocations. */
-void dryi_walk_begin(struct dryi_walk *walk, const struct dry_timeline *timeline);
+void dryi_timeline_walk_begin(struct dryi_timeline_walk *walk,
+                              const struct dry_timeline *timeline);
 /* At any moment, from the nearest bucket. */
-void dryi_walk_begin_at(struct dryi_walk *walk, const struct dry_timeline *timeline,
-                        uint32_t moment);
+void dryi_timeline_walk_begin_at(struct dryi_timeline_walk *walk,
+                                 const struct dry_timeline *timeline, uint32_t moment);
 /* One moment on. */
-void dryi_walk_advance(struct dryi_walk *walk);
+void dryi_timeline_walk_advance(struct dryi_timeline_walk *walk);
 
 DRY_CHECK_RESULT enum dry_status dryi_timeline_index_heights(
     struct dry_timeline *timeline, struct dry_error *err);

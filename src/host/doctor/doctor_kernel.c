@@ -94,18 +94,18 @@ read_build(const struct dry_doctor *d)
 {
     static const char option[] = "CONFIG_INIT_ON_ALLOC_DEFAULT_ON";
     struct dryi_fact_file release, config;
-    struct dryi_piece name;
+    struct dryi_doctor_piece name;
     char path[192];
     size_t at = 0;
     if (!dryi_facts_read(&d->facts, &release, "/proc/sys/kernel/osrelease") ||
-        !dryi_piece_next(release.text, release.length, &at, &name) || name.length > 128 ||
-        memchr(name.bytes, '/', name.length))
+        !dryi_doctor_piece_next(release.text, release.length, &at, &name) ||
+        name.length > 128 || memchr(name.bytes, '/', name.length))
         return ZEROING_NOT_KNOWN;
     snprintf(path, sizeof path, "/boot/config-%.*s", (int)name.length, name.bytes);
     if (!dryi_facts_read_lines(&d->facts, &config, path, option))
         return ZEROING_NOT_KNOWN;
-    bool is_on =
-        dryi_piece_find(config.text, config.length, "CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y");
+    bool is_on = dryi_doctor_piece_find(config.text, config.length,
+                                        "CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y");
     return is_on ? ZEROING_ON : ZEROING_OFF;
 }
 
@@ -113,11 +113,11 @@ static enum zeroing
 read_zeroing(const struct dry_doctor *d)
 {
     struct dryi_fact_file file;
-    struct dryi_piece value;
+    struct dryi_doctor_piece value;
     if (!dryi_facts_read(&d->facts, &file, "/proc/cmdline") ||
         !dryi_text_boot_option(file.text, file.length, "init_on_alloc", &value))
         return read_build(d);
-    bool is_off = dryi_piece_is(value, "0") || dryi_piece_is(value, "off");
+    bool is_off = dryi_doctor_piece_is(value, "0") || dryi_doctor_piece_is(value, "off");
     return is_off ? ZEROING_OFF : ZEROING_ON;
 }
 
@@ -165,7 +165,7 @@ check_gigantic(struct dry_doctor *d)
     if (!dryi_facts_read_lines(&d->facts, &file, "/proc/cpuinfo", "flags\t") ||
         file.length == 0)
         return;
-    bool has_them = dryi_piece_find(file.text, file.length, "pdpe1gb");
+    bool has_them = dryi_doctor_piece_find(file.text, file.length, "pdpe1gb");
     dryi_doctor_begin(d, &check_gib);
     dryi_doctor_is(d, "the processor has %s", has_them ? "them" : "none");
     if (!has_them && d->options.page_bytes == DRYI_GIB) {
@@ -201,10 +201,10 @@ check_translation(struct dry_doctor *d)
     if (!d->machine.has_nvidia_driver || !read_translation(d, &file))
         return;
     size_t at = 0;
-    struct dryi_piece type;
-    if (!dryi_piece_next(file.text, file.length, &at, &type))
+    struct dryi_doctor_piece type;
+    if (!dryi_doctor_piece_next(file.text, file.length, &at, &type))
         return;
-    bool is_direct = dryi_piece_is(type, "identity");
+    bool is_direct = dryi_doctor_piece_is(type, "identity");
     dryi_doctor_begin(d, &check_iommu);
     dryi_doctor_is(d, "%s", is_direct ? "as they are" : "translated");
     if (!is_direct) {

@@ -38,23 +38,23 @@ static const struct dryi_check check_tunables = {
 
 /* The next of the names in LD_PRELOAD: between colons and blanks. */
 static bool
-next_library(const char *text, size_t *at, struct dryi_piece *path)
+next_library(const char *text, size_t *at, struct dryi_doctor_piece *path)
 {
     *at += strspn(text + *at, ": ");
     size_t length = strcspn(text + *at, ": ");
-    *path = (struct dryi_piece){text + *at, length};
+    *path = (struct dryi_doctor_piece){text + *at, length};
     *at += length;
     return length > 0;
 }
 
 static bool
-names(struct dryi_piece path, const char *word)
+names(struct dryi_doctor_piece path, const char *word)
 {
     return memmem(path.bytes, path.length, word, strlen(word)) != NULL;
 }
 
 static enum malloc_kind
-kind_of(struct dryi_piece path)
+kind_of(struct dryi_doctor_piece path)
 {
     if (names(path, "libjemalloc"))
         return JEMALLOC;
@@ -65,7 +65,7 @@ kind_of(struct dryi_piece path)
 
 /* The first that is a malloc, or glibc's own. */
 static enum malloc_kind
-find_preloaded(const struct dry_doctor *d, struct dryi_piece *path)
+find_preloaded(const struct dry_doctor *d, struct dryi_doctor_piece *path)
 {
     const char *preload = dryi_doctor_variable(d, "LD_PRELOAD");
     size_t at = 0;
@@ -80,17 +80,17 @@ find_preloaded(const struct dry_doctor *d, struct dryi_piece *path)
  * not the libraries it was to load.
  */
 static enum malloc_kind
-find_malloc(const struct dry_doctor *d, struct dryi_piece *path)
+find_malloc(const struct dry_doctor *d, struct dryi_doctor_piece *path)
 {
     if (!d->process.knows_files)
         return find_preloaded(d, path);
-    *path = (struct dryi_piece){d->process.malloc, strlen(d->process.malloc)};
+    *path = (struct dryi_doctor_piece){d->process.malloc, strlen(d->process.malloc)};
     return kind_of(*path);
 }
 
 /* A negative errno for what cannot be opened. */
 static int
-open_library(const struct dry_doctor *d, struct dryi_piece path)
+open_library(const struct dry_doctor *d, struct dryi_doctor_piece path)
 {
     char full[LIBRARY_PATH_MAX];
     size_t root = strlen(d->facts.root);
@@ -103,7 +103,7 @@ open_library(const struct dry_doctor *d, struct dryi_piece path)
 }
 
 static bool
-can_be_opened(const struct dry_doctor *d, struct dryi_piece path)
+can_be_opened(const struct dry_doctor *d, struct dryi_doctor_piece path)
 {
     int file = open_library(d, path);
     if (file >= 0)
@@ -112,7 +112,7 @@ can_be_opened(const struct dry_doctor *d, struct dryi_piece path)
 }
 
 static int
-shown(struct dryi_piece word)
+shown(struct dryi_doctor_piece word)
 {
     return word.length > SHOWN_MAX ? SHOWN_MAX : (int)word.length;
 }
@@ -122,7 +122,7 @@ static void
 check_files(struct dry_doctor *d)
 {
     const char *preload = dryi_doctor_variable(d, "LD_PRELOAD");
-    struct dryi_piece path;
+    struct dryi_doctor_piece path;
     size_t at = 0;
     if (!preload || !d->is_here)
         return;
@@ -144,7 +144,8 @@ check_files(struct dry_doctor *d)
 /* --- jemalloc ----------------------------------------------------------------------------- */
 
 static bool
-read_version(const struct dry_doctor *d, struct dryi_piece path, struct dryi_jemalloc *j)
+read_version(const struct dry_doctor *d, struct dryi_doctor_piece path,
+             struct dryi_jemalloc *j)
 {
     const struct dryi_kernel *k = &d->kernel;
     char bytes[4096];
@@ -177,7 +178,7 @@ keep_freed(struct dry_doctor *d)
 }
 
 static void
-check_release(struct dry_doctor *d, struct dryi_piece path)
+check_release(struct dry_doctor *d, struct dryi_doctor_piece path)
 {
     struct dryi_jemalloc j;
     dryi_doctor_begin(d, &check_jemalloc);
@@ -273,10 +274,10 @@ static const char *const jemalloc_options[] = {
 };
 
 static bool
-is_option_of_jemalloc(struct dryi_piece key)
+is_option_of_jemalloc(struct dryi_doctor_piece key)
 {
     for (size_t i = 0; i < sizeof jemalloc_options / sizeof *jemalloc_options; i++)
-        if (dryi_piece_is(key, jemalloc_options[i]))
+        if (dryi_doctor_piece_is(key, jemalloc_options[i]))
             return true;
     return false;
 }
@@ -288,15 +289,15 @@ is_option_of_jemalloc(struct dryi_piece key)
 static bool
 judge_settings(struct dry_doctor *d, const char *text)
 {
-    struct dryi_setting s;
+    struct dryi_doctor_setting s;
     size_t at = 0;
     bool keeps = false;
     for (size_t i = 0;
-         i < 64 &&
-         dryi_text_setting((struct dryi_piece){text, strlen(text)}, ',', ':', &at, &s);
+         i < 64 && dryi_text_setting((struct dryi_doctor_piece){text, strlen(text)}, ',',
+                                     ':', &at, &s);
          i++) {
-        keeps = keeps ||
-                (dryi_piece_is(s.key, "dirty_decay_ms") && !dryi_piece_is(s.value, "0"));
+        keeps = keeps || (dryi_doctor_piece_is(s.key, "dirty_decay_ms") &&
+                          !dryi_doctor_piece_is(s.value, "0"));
         if (s.value.length == 0) {
             dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
             dryi_doctor_is(d, "%.*s has no value: all after it is skipped", shown(s.key),
@@ -338,7 +339,7 @@ check_options(struct dry_doctor *d, enum malloc_kind kind)
 /* --- glibc -------------------------------------------------------------------------------- */
 
 static bool
-is_tunable(struct dryi_piece key)
+is_tunable(struct dryi_doctor_piece key)
 {
     static const char *const known[] = {"arena_max",
                                         "arena_test",
@@ -358,7 +359,8 @@ is_tunable(struct dryi_piece key)
     if (key.length < n || memcmp(key.bytes, prefix, n) != 0)
         return true; /* glibc has more than malloc's */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (dryi_piece_is((struct dryi_piece){key.bytes + n, key.length - n}, known[i]))
+        if (dryi_doctor_piece_is(
+                (struct dryi_doctor_piece){key.bytes + n, key.length - n}, known[i]))
             return true;
     return false;
 }
@@ -380,15 +382,15 @@ static void
 check_glibc(struct dry_doctor *d)
 {
     const char *text = dryi_doctor_variable(d, "GLIBC_TUNABLES");
-    struct dryi_setting s;
+    struct dryi_doctor_setting s;
     size_t at = 0;
     if (!text)
         return;
     dryi_doctor_begin(d, &check_tunables);
     dryi_doctor_is(d, "%.*s", SHOWN_MAX, text);
     for (size_t i = 0;
-         i < 64 &&
-         dryi_text_setting((struct dryi_piece){text, strlen(text)}, ':', '=', &at, &s);
+         i < 64 && dryi_text_setting((struct dryi_doctor_piece){text, strlen(text)}, ':',
+                                     '=', &at, &s);
          i++) {
         if (s.value.length && is_tunable(s.key))
             continue;
@@ -403,7 +405,7 @@ check_glibc(struct dry_doctor *d)
 /* --- all of it ---------------------------------------------------------------------------- */
 
 static void
-check_kind(struct dry_doctor *d, enum malloc_kind kind, struct dryi_piece path)
+check_kind(struct dry_doctor *d, enum malloc_kind kind, struct dryi_doctor_piece path)
 {
     dryi_doctor_begin(d, &check_malloc);
     if (d->options.process && !d->process.knows_files) {
@@ -441,7 +443,7 @@ check_kind(struct dry_doctor *d, enum malloc_kind kind, struct dryi_piece path)
 void
 dryi_doctor_check_malloc(struct dry_doctor *d)
 {
-    struct dryi_piece path = {NULL, 0};
+    struct dryi_doctor_piece path = {NULL, 0};
     if (!dryi_doctor_knows_variables(d))
         return;
     enum malloc_kind kind = find_malloc(d, &path);

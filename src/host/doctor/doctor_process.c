@@ -111,7 +111,7 @@ static bool
 find_mapped(const struct dry_doctor *d, const char *name, char path[DRYI_MAPPED_MAX])
 {
     struct dryi_fact_file file;
-    struct dryi_piece found;
+    struct dryi_doctor_piece found;
     path[0] = '\0';
     if (!dryi_facts_read_lines(&d->facts, &file, "/proc/self/maps", name))
         return false;

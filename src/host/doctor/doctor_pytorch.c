@@ -51,19 +51,20 @@ static const struct {
 };
 
 static bool
-is_value(struct dryi_piece value, enum form form)
+is_value(struct dryi_doctor_piece value, enum form form)
 {
     uint64_t n;
     if (form == FORM_TRUTH)
-        return dryi_piece_is(value, "True") || dryi_piece_is(value, "False");
-    if (!dryi_piece_number(value, &n))
+        return dryi_doctor_piece_is(value, "True") ||
+               dryi_doctor_piece_is(value, "False");
+    if (!dryi_doctor_piece_number(value, &n))
         return false;
     return form == FORM_NUMBER || (dryi_is_power_of_two(n) && n <= THREADS_MAX);
 }
 
 /* PyTorch leaves blanks out. */
-static struct dryi_piece
-trim(struct dryi_piece piece)
+static struct dryi_doctor_piece
+trim(struct dryi_doctor_piece piece)
 {
     while (piece.length && piece.bytes[0] == ' ')
         piece.bytes++, piece.length--;
@@ -80,17 +81,17 @@ conf_of(const struct dry_doctor *d)
 }
 
 static int
-shown(struct dryi_piece word)
+shown(struct dryi_doctor_piece word)
 {
     return word.length > SHOWN_MAX ? SHOWN_MAX : (int)word.length;
 }
 
 /* Judge one option of the pinned cache. */
 static void
-judge_setting(struct dry_doctor *d, const struct dryi_setting *s)
+judge_setting(struct dry_doctor *d, const struct dryi_doctor_setting *s)
 {
     for (size_t i = 0; i < sizeof pinned_options / sizeof *pinned_options; i++) {
-        if (!dryi_piece_is(s->key, pinned_options[i].key))
+        if (!dryi_doctor_piece_is(s->key, pinned_options[i].key))
             continue;
         dryi_doctor_is(d, "%s:%.*s", pinned_options[i].key, shown(s->value),
                        s->value.bytes);
@@ -140,23 +141,24 @@ static void
 check_cache(struct dry_doctor *d)
 {
     const char *text = conf_of(d);
-    struct dryi_setting s;
+    struct dryi_doctor_setting s;
     size_t at = 0, count = 0;
     bool registers = false;
     if (!dryi_doctor_has_gpu_purpose(d))
         return;
     dryi_doctor_begin(d, &check_pinned);
-    for (size_t i = 0;
-         text && i < 64 &&
-         dryi_text_setting((struct dryi_piece){text, strlen(text)}, ',', ':', &at, &s);
+    for (size_t i = 0; text && i < 64 &&
+                       dryi_text_setting((struct dryi_doctor_piece){text, strlen(text)},
+                                         ',', ':', &at, &s);
          i++) {
-        s = (struct dryi_setting){trim(s.key), trim(s.value)};
+        s = (struct dryi_doctor_setting){trim(s.key), trim(s.value)};
         if (s.key.length < 7 || memcmp(s.key.bytes, "pinned_", 7) != 0)
             continue;
         judge_setting(d, &s);
         count++;
-        registers = registers || (dryi_piece_is(s.key, "pinned_use_cuda_host_register") &&
-                                  dryi_piece_is(s.value, "True"));
+        registers =
+            registers || (dryi_doctor_piece_is(s.key, "pinned_use_cuda_host_register") &&
+                          dryi_doctor_piece_is(s.value, "True"));
     }
     if (count == 0)
         dryi_doctor_is(d, "no option is set");
@@ -228,8 +230,8 @@ check_omp(struct dry_doctor *d)
         dryi_doctor_is(d, "OMP_NUM_THREADS is not set: as many as there are CPUs");
         if (d->view->allowed_cpu_count > cores)
             dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
-    } else if (!dryi_piece_number((struct dryi_piece){value, strcspn(value, ",")},
-                                  &threads)) {
+    } else if (!dryi_doctor_piece_number(
+                   (struct dryi_doctor_piece){value, strcspn(value, ",")}, &threads)) {
         dryi_doctor_is(d, "OMP_NUM_THREADS is no number");
         dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
     } else {

@@ -10,7 +10,7 @@
 #include "host/facts/fact_text.h"
 
 bool
-dryi_piece_is(struct dryi_piece word, const char *text)
+dryi_doctor_piece_is(struct dryi_doctor_piece word, const char *text)
 {
     return dryi_text_is(word.bytes, word.length, text);
 }
@@ -22,7 +22,8 @@ is_blank(char c)
 }
 
 bool
-dryi_piece_next(const char *text, size_t length, size_t *at, struct dryi_piece *word)
+dryi_doctor_piece_next(const char *text, size_t length, size_t *at,
+                       struct dryi_doctor_piece *word)
 {
     while (*at < length && is_blank(text[*at]))
         ++*at;
@@ -31,24 +32,24 @@ dryi_piece_next(const char *text, size_t length, size_t *at, struct dryi_piece *
     size_t begin = *at;
     while (*at < length && !is_blank(text[*at]))
         ++*at;
-    *word = (struct dryi_piece){text + begin, *at - begin};
+    *word = (struct dryi_doctor_piece){text + begin, *at - begin};
     return true;
 }
 
 bool
-dryi_piece_find(const char *text, size_t length, const char *wanted)
+dryi_doctor_piece_find(const char *text, size_t length, const char *wanted)
 {
     size_t at = 0;
-    struct dryi_piece word;
-    while (dryi_piece_next(text, length, &at, &word))
-        if (dryi_piece_is(word, wanted))
+    struct dryi_doctor_piece word;
+    while (dryi_doctor_piece_next(text, length, &at, &word))
+        if (dryi_doctor_piece_is(word, wanted))
             return true;
     return false;
 }
 
 /* The digits at the beginning of a word, which may be none; how many. */
 static size_t
-leading_number(struct dryi_piece word, uint64_t *number)
+leading_number(struct dryi_doctor_piece word, uint64_t *number)
 {
     uint64_t n = 0;
     size_t i = 0;
@@ -61,7 +62,7 @@ leading_number(struct dryi_piece word, uint64_t *number)
 }
 
 bool
-dryi_piece_number(struct dryi_piece word, uint64_t *number)
+dryi_doctor_piece_number(struct dryi_doctor_piece word, uint64_t *number)
 {
     uint64_t n;
     if (word.length == 0 || leading_number(word, &n) != word.length)
@@ -71,7 +72,7 @@ dryi_piece_number(struct dryi_piece word, uint64_t *number)
 }
 
 bool
-dryi_piece_size(struct dryi_piece word, uint64_t *bytes)
+dryi_doctor_piece_size(struct dryi_doctor_piece word, uint64_t *bytes)
 {
     static const char letters[] = "kmgt";
     uint64_t n;
@@ -90,7 +91,7 @@ dryi_piece_size(struct dryi_piece word, uint64_t *bytes)
 }
 
 bool
-dryi_text_chosen(const char *text, size_t length, struct dryi_piece *chosen)
+dryi_text_chosen(const char *text, size_t length, struct dryi_doctor_piece *chosen)
 {
     const char *begin = memchr(text, '[', length);
     if (!begin)
@@ -99,15 +100,15 @@ dryi_text_chosen(const char *text, size_t length, struct dryi_piece *chosen)
     const char *end = memchr(begin, ']', length - (size_t)(begin - text));
     if (!end || end == begin)
         return false;
-    *chosen = (struct dryi_piece){begin, (size_t)(end - begin)};
+    *chosen = (struct dryi_doctor_piece){begin, (size_t)(end - begin)};
     return true;
 }
 
 static bool
-read_limit(struct dryi_piece word, uint64_t *number)
+read_limit(struct dryi_doctor_piece word, uint64_t *number)
 {
-    if (!dryi_piece_is(word, "unlimited"))
-        return dryi_piece_number(word, number);
+    if (!dryi_doctor_piece_is(word, "unlimited"))
+        return dryi_doctor_piece_number(word, number);
     *number = UINT64_MAX;
     return true;
 }
@@ -120,12 +121,12 @@ dryi_text_limit(const char *text, size_t length, const char *name, uint64_t *sof
     const char *line;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
         size_t in = strlen(name);
-        struct dryi_piece first, second;
+        struct dryi_doctor_piece first, second;
         uint64_t s, h;
         if (!dryi_text_begins(line, n, name) || in == n || line[in] != ' ')
             continue;
-        if (!dryi_piece_next(line, n, &in, &first) ||
-            !dryi_piece_next(line, n, &in, &second) || !read_limit(first, &s) ||
+        if (!dryi_doctor_piece_next(line, n, &in, &first) ||
+            !dryi_doctor_piece_next(line, n, &in, &second) || !read_limit(first, &s) ||
             !read_limit(second, &h))
             return false;
         *soft = s;
@@ -140,16 +141,18 @@ static size_t
 buddy_counts(const char *line, size_t length, int32_t node)
 {
     size_t at = 0;
-    struct dryi_piece word;
+    struct dryi_doctor_piece word;
     uint64_t n;
-    if (!dryi_piece_next(line, length, &at, &word) || !dryi_piece_is(word, "Node") ||
-        !dryi_piece_next(line, length, &at, &word) || word.length < 2 ||
+    if (!dryi_doctor_piece_next(line, length, &at, &word) ||
+        !dryi_doctor_piece_is(word, "Node") ||
+        !dryi_doctor_piece_next(line, length, &at, &word) || word.length < 2 ||
         word.bytes[word.length - 1] != ',')
         return 0;
     word.length--;
-    if (!dryi_piece_number(word, &n) || n > INT32_MAX || (int32_t)n != node ||
-        !dryi_piece_next(line, length, &at, &word) || !dryi_piece_is(word, "zone") ||
-        !dryi_piece_next(line, length, &at, &word))
+    if (!dryi_doctor_piece_number(word, &n) || n > INT32_MAX || (int32_t)n != node ||
+        !dryi_doctor_piece_next(line, length, &at, &word) ||
+        !dryi_doctor_piece_is(word, "zone") ||
+        !dryi_doctor_piece_next(line, length, &at, &word))
         return 0;
     return at;
 }
@@ -164,11 +167,12 @@ dryi_text_buddies(const char *text, size_t length, int32_t node, unsigned order,
     bool has_any = false;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
         size_t in = buddy_counts(line, n, node);
-        struct dryi_piece word;
+        struct dryi_doctor_piece word;
         uint64_t count;
         /* The kernel has at most some 20 orders; more are not its own. */
-        for (unsigned i = 0; in && i < 32 && dryi_piece_next(line, n, &in, &word); i++) {
-            if (!dryi_piece_number(word, &count))
+        for (unsigned i = 0; in && i < 32 && dryi_doctor_piece_next(line, n, &in, &word);
+             i++) {
+            if (!dryi_doctor_piece_number(word, &count))
                 return false;
             uint64_t pages = count > UINT64_MAX >> i ? UINT64_MAX : count << i;
             sum = dryi_add_saturating(sum, pages);
@@ -188,21 +192,22 @@ dryi_text_buddies(const char *text, size_t length, int32_t node, unsigned order,
 
 /* A count to each kind that it is of; one row, or nothing of it. */
 static bool
-add_blocks(struct dryi_blocks *sum, const struct dryi_piece *kinds, size_t kind_count,
-           struct dryi_piece rest)
+add_blocks(struct dryi_blocks *sum, const struct dryi_doctor_piece *kinds,
+           size_t kind_count, struct dryi_doctor_piece rest)
 {
     struct dryi_blocks b = *sum;
-    struct dryi_piece word;
+    struct dryi_doctor_piece word;
     uint64_t count;
     size_t at = 0;
     for (size_t i = 0;
-         i < kind_count && dryi_piece_next(rest.bytes, rest.length, &at, &word); i++) {
-        if (!dryi_piece_number(word, &count))
+         i < kind_count && dryi_doctor_piece_next(rest.bytes, rest.length, &at, &word);
+         i++) {
+        if (!dryi_doctor_piece_number(word, &count))
             return false;
         b.all = dryi_add_saturating(b.all, count);
-        if (dryi_piece_is(kinds[i], "Unmovable"))
+        if (dryi_doctor_piece_is(kinds[i], "Unmovable"))
             b.unmovable = dryi_add_saturating(b.unmovable, count);
-        else if (dryi_piece_is(kinds[i], "Reclaimable"))
+        else if (dryi_doctor_piece_is(kinds[i], "Reclaimable"))
             b.reclaimable = dryi_add_saturating(b.reclaimable, count);
     }
     *sum = b;
@@ -214,7 +219,7 @@ dryi_text_blocks(const char *text, size_t length, int32_t node,
                  struct dryi_blocks *blocks)
 {
     static const char title[] = "Number of blocks type";
-    struct dryi_piece kinds[BLOCK_KINDS_MAX];
+    struct dryi_doctor_piece kinds[BLOCK_KINDS_MAX];
     struct dryi_blocks sum = {0};
     size_t at = 0, kind_count = 0, n;
     const char *line;
@@ -222,13 +227,13 @@ dryi_text_blocks(const char *text, size_t length, int32_t node,
         size_t in = sizeof title - 1;
         if (kind_count == 0 && dryi_text_begins(line, n, title)) {
             while (kind_count < BLOCK_KINDS_MAX &&
-                   dryi_piece_next(line, n, &in, &kinds[kind_count]))
+                   dryi_doctor_piece_next(line, n, &in, &kinds[kind_count]))
                 kind_count++;
         } else if (kind_count && dryi_text_begins(line, n, "Number of")) {
             break; /* another table, which kernels with page owners have */
         } else if (kind_count && (in = buddy_counts(line, n, node)) != 0 &&
                    !add_blocks(&sum, kinds, kind_count,
-                               (struct dryi_piece){line + in, n - in})) {
+                               (struct dryi_doctor_piece){line + in, n - in})) {
             return false;
         }
     }
@@ -240,7 +245,7 @@ dryi_text_blocks(const char *text, size_t length, int32_t node,
 
 /* "0x00000000fd000000" */
 static bool
-read_hexadecimal(struct dryi_piece word, uint64_t *number)
+read_hexadecimal(struct dryi_doctor_piece word, uint64_t *number)
 {
     return dryi_text_begins(word.bytes, word.length, "0x") &&
            dryi_fact_hexadecimal(word.bytes + 2, word.length - 2, number);
@@ -255,10 +260,10 @@ dryi_text_window(const char *text, size_t length, uint64_t *bytes)
     size_t at = 0, n;
     const char *line;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
-        struct dryi_piece word;
+        struct dryi_doctor_piece word;
         uint64_t parts[3]; /* the first and last address, the flags */
         size_t in = 0, count = 0;
-        while (count < 3 && dryi_piece_next(line, n, &in, &word) &&
+        while (count < 3 && dryi_doctor_piece_next(line, n, &in, &word) &&
                read_hexadecimal(word, &parts[count]))
             count++;
         if (count == 3 && (parts[2] & wanted) == wanted && parts[1] > parts[0] &&
@@ -272,27 +277,27 @@ dryi_text_window(const char *text, size_t length, uint64_t *bytes)
 
 /* "7f00-7f01 r-xp 00000000 fd:00 12   /usr/lib/liba.so": the path, blanks and all. */
 static bool
-mapped_path(const char *line, size_t length, struct dryi_piece *path)
+mapped_path(const char *line, size_t length, struct dryi_doctor_piece *path)
 {
-    struct dryi_piece word;
+    struct dryi_doctor_piece word;
     size_t at = 0;
     for (int i = 0; i < 5; i++)
-        if (!dryi_piece_next(line, length, &at, &word))
+        if (!dryi_doctor_piece_next(line, length, &at, &word))
             return false;
     while (at < length && is_blank(line[at]))
         at++;
-    *path = (struct dryi_piece){line + at, length - at};
+    *path = (struct dryi_doctor_piece){line + at, length - at};
     return at < length && line[at] == '/';
 }
 
 bool
 dryi_text_mapped(const char *text, size_t length, const char *name,
-                 struct dryi_piece *path)
+                 struct dryi_doctor_piece *path)
 {
     size_t at = 0, n;
     const char *line;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
-        struct dryi_piece whole;
+        struct dryi_doctor_piece whole;
         if (!mapped_path(line, n, &whole))
             continue;
         const char *slash = memrchr(whole.bytes, '/', whole.length);
@@ -307,7 +312,7 @@ dryi_text_mapped(const char *text, size_t length, const char *name,
 
 /* "rw,size=65536k,mode=755": what the size is; UINT64_MAX: none is given. */
 static uint64_t
-size_of_options(struct dryi_piece options)
+size_of_options(struct dryi_doctor_piece options)
 {
     uint64_t bytes = UINT64_MAX;
     for (size_t at = 0; at < options.length;) {
@@ -315,7 +320,7 @@ size_of_options(struct dryi_piece options)
         const char *comma = memchr(begin, ',', options.length - at);
         size_t n = comma ? (size_t)(comma - begin) : options.length - at;
         if (dryi_text_begins(begin, n, "size="))
-            dryi_piece_size((struct dryi_piece){begin + 5, n - 5}, &bytes);
+            dryi_doctor_piece_size((struct dryi_doctor_piece){begin + 5, n - 5}, &bytes);
         at += n + 1;
     }
     return bytes;
@@ -328,18 +333,19 @@ dryi_text_mount_size(const char *text, size_t length, const char *point, uint64_
     const char *line;
     bool is_found = false;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
-        struct dryi_piece word, options;
+        struct dryi_doctor_piece word, options;
         size_t in = 0;
         bool is_whole = true;
         for (int i = 0; i < 5 && is_whole; i++)
-            is_whole = dryi_piece_next(line, n, &in, &word);
-        if (!is_whole || !dryi_piece_is(word, point))
+            is_whole = dryi_doctor_piece_next(line, n, &in, &word);
+        if (!is_whole || !dryi_doctor_piece_is(word, point))
             continue;
-        while (is_whole && !dryi_piece_is(word, "-"))
-            is_whole = dryi_piece_next(line, n, &in, &word);
-        if (!is_whole || !dryi_piece_next(line, n, &in, &word) ||
-            !dryi_piece_is(word, "tmpfs") || !dryi_piece_next(line, n, &in, &word) ||
-            !dryi_piece_next(line, n, &in, &options))
+        while (is_whole && !dryi_doctor_piece_is(word, "-"))
+            is_whole = dryi_doctor_piece_next(line, n, &in, &word);
+        if (!is_whole || !dryi_doctor_piece_next(line, n, &in, &word) ||
+            !dryi_doctor_piece_is(word, "tmpfs") ||
+            !dryi_doctor_piece_next(line, n, &in, &word) ||
+            !dryi_doctor_piece_next(line, n, &in, &options))
             continue;
         *bytes = size_of_options(options);
         is_found = true;
@@ -349,13 +355,13 @@ dryi_text_mount_size(const char *text, size_t length, const char *point, uint64_
 
 /* "12.34": two numbers and a point at the beginning of a word. */
 static bool
-read_pair(struct dryi_piece word, uint64_t *major, uint64_t *minor)
+read_pair(struct dryi_doctor_piece word, uint64_t *major, uint64_t *minor)
 {
     uint64_t a, b;
     size_t n = leading_number(word, &a);
     if (n == 0 || n + 1 >= word.length || word.bytes[n] != '.')
         return false;
-    struct dryi_piece rest = {word.bytes + n + 1, word.length - n - 1};
+    struct dryi_doctor_piece rest = {word.bytes + n + 1, word.length - n - 1};
     if (leading_number(rest, &b) == 0)
         return false;
     *major = a;
@@ -367,7 +373,8 @@ bool
 dryi_text_release(const char *text, size_t length, uint32_t *major, uint32_t *minor)
 {
     uint64_t a, b;
-    if (!read_pair((struct dryi_piece){text, length}, &a, &b) || a > 1000 || b > 100000)
+    if (!read_pair((struct dryi_doctor_piece){text, length}, &a, &b) || a > 1000 ||
+        b > 100000)
         return false;
     *major = (uint32_t)a;
     *minor = (uint32_t)b;
@@ -379,11 +386,11 @@ dryi_text_driver(const char *text, size_t length, uint64_t *major, uint64_t *min
 {
     size_t at = 0, n, in = 0;
     const char *line;
-    struct dryi_piece word;
+    struct dryi_doctor_piece word;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
         if (!dryi_text_begins(line, n, "NVRM version:"))
             continue;
-        while (dryi_piece_next(line, n, &in, &word))
+        while (dryi_doctor_piece_next(line, n, &in, &word))
             if (read_pair(word, major, minor))
                 return true;
         return false;
@@ -393,31 +400,31 @@ dryi_text_driver(const char *text, size_t length, uint64_t *major, uint64_t *min
 
 /* The value of "NAME=VALUE", if the word is that. */
 static bool
-value_of(struct dryi_piece word, const char *name, struct dryi_piece *value)
+value_of(struct dryi_doctor_piece word, const char *name, struct dryi_doctor_piece *value)
 {
     size_t n = strlen(name);
     if (!dryi_text_begins(word.bytes, word.length, name) || word.length == n ||
         word.bytes[n] != '=')
         return false;
-    *value = (struct dryi_piece){word.bytes + n + 1, word.length - n - 1};
+    *value = (struct dryi_doctor_piece){word.bytes + n + 1, word.length - n - 1};
     return true;
 }
 
 bool
 dryi_text_boot_option(const char *text, size_t length, const char *name,
-                      struct dryi_piece *value)
+                      struct dryi_doctor_piece *value)
 {
     size_t at = 0;
-    struct dryi_piece word;
+    struct dryi_doctor_piece word;
     bool is_found = false;
-    while (dryi_piece_next(text, length, &at, &word))
+    while (dryi_doctor_piece_next(text, length, &at, &word))
         is_found = value_of(word, name, value) || is_found;
     return is_found;
 }
 
 /* "512" or "0:256,1:256" */
 static bool
-sum_boot_pages(struct dryi_piece value, uint64_t *pages)
+sum_boot_pages(struct dryi_doctor_piece value, uint64_t *pages)
 {
     uint64_t sum = 0, n;
     for (size_t at = 0; at < value.length;) {
@@ -426,7 +433,8 @@ sum_boot_pages(struct dryi_piece value, uint64_t *pages)
         size_t part = comma ? (size_t)(comma - begin) : value.length - at;
         const char *colon = memchr(begin, ':', part);
         size_t skip = colon ? (size_t)(colon - begin) + 1 : 0;
-        if (!dryi_piece_number((struct dryi_piece){begin + skip, part - skip}, &n))
+        if (!dryi_doctor_piece_number(
+                (struct dryi_doctor_piece){begin + skip, part - skip}, &n))
             return false;
         sum = dryi_add_saturating(sum, n);
         at += part + 1;
@@ -440,12 +448,12 @@ dryi_text_boot_pool(const char *text, size_t length, uint64_t page_bytes,
                     uint64_t default_bytes, uint64_t *pages)
 {
     size_t at = 0;
-    struct dryi_piece word, value;
+    struct dryi_doctor_piece word, value;
     uint64_t bytes = default_bytes;
     bool is_found = false;
-    while (dryi_piece_next(text, length, &at, &word)) {
+    while (dryi_doctor_piece_next(text, length, &at, &word)) {
         if (value_of(word, "hugepagesz", &value)) {
-            if (!dryi_piece_size(value, &bytes))
+            if (!dryi_doctor_piece_size(value, &bytes))
                 bytes = 0;
         } else if (value_of(word, "hugepages", &value) && bytes == page_bytes) {
             is_found = sum_boot_pages(value, pages) || is_found;
@@ -456,7 +464,7 @@ dryi_text_boot_pool(const char *text, size_t length, uint64_t page_bytes,
 
 /* The length of the part at `at`; it ends at `between` outside of brackets. */
 static size_t
-part_length(struct dryi_piece text, size_t at, char between)
+part_length(struct dryi_doctor_piece text, size_t at, char between)
 {
     size_t depth = 0, i = at;
     for (; i < text.length; i++) {
@@ -472,8 +480,8 @@ part_length(struct dryi_piece text, size_t at, char between)
 }
 
 bool
-dryi_text_setting(struct dryi_piece text, char between, char inside, size_t *at,
-                  struct dryi_setting *setting)
+dryi_text_setting(struct dryi_doctor_piece text, char between, char inside, size_t *at,
+                  struct dryi_doctor_setting *setting)
 {
     while (*at < text.length && text.bytes[*at] == between)
         ++*at;
@@ -484,7 +492,7 @@ dryi_text_setting(struct dryi_piece text, char between, char inside, size_t *at,
     const char *middle = memchr(part, inside, n);
     size_t key = middle ? (size_t)(middle - part) : n;
     size_t value = middle ? n - key - 1 : 0;
-    *setting = (struct dryi_setting){{part, key}, {part + n - value, value}};
+    *setting = (struct dryi_doctor_setting){{part, key}, {part + n - value, value}};
     *at += n;
     return true;
 }

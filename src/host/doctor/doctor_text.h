@@ -16,23 +16,23 @@
 #include <stdint.h>
 
 /* Bytes of a text; NULL: none. */
-struct dryi_piece {
+struct dryi_doctor_piece {
     const char *bytes;
     size_t length;
 };
-bool dryi_piece_is(struct dryi_piece word, const char *text);
+bool dryi_doctor_piece_is(struct dryi_doctor_piece word, const char *text);
 /* The next word from *at on, between blanks and line ends; *at goes behind it. */
-bool dryi_piece_next(const char *text, size_t length, size_t *at,
-                     struct dryi_piece *word);
+bool dryi_doctor_piece_next(const char *text, size_t length, size_t *at,
+                            struct dryi_doctor_piece *word);
 /* Is one of the words `wanted`? */
-bool dryi_piece_find(const char *text, size_t length, const char *wanted);
+bool dryi_doctor_piece_find(const char *text, size_t length, const char *wanted);
 /* Digits alone. */
-bool dryi_piece_number(struct dryi_piece word, uint64_t *number);
+bool dryi_doctor_piece_number(struct dryi_doctor_piece word, uint64_t *number);
 /* "512", "2M", "65536k", "1G": as the kernel takes sizes. */
-bool dryi_piece_size(struct dryi_piece word, uint64_t *bytes);
+bool dryi_doctor_piece_size(struct dryi_doctor_piece word, uint64_t *bytes);
 
 /* The word in brackets: "always [madvise] never". */
-bool dryi_text_chosen(const char *text, size_t length, struct dryi_piece *chosen);
+bool dryi_text_chosen(const char *text, size_t length, struct dryi_doctor_piece *chosen);
 
 /* /proc/self/limits: "Max open files   1024   4096   files"; UINT64_MAX: unlimited. */
 bool dryi_text_limit(const char *text, size_t length, const char *name, uint64_t *soft,
@@ -63,7 +63,7 @@ bool dryi_text_window(const char *text, size_t length, uint64_t *bytes);
 
 /* /proc/self/maps: the path of the first file whose own name begins with `name`. */
 bool dryi_text_mapped(const char *text, size_t length, const char *name,
-                      struct dryi_piece *path);
+                      struct dryi_doctor_piece *path);
 
 /* The size of the tmpfs last mounted at `point`, of mountinfo; UINT64_MAX: no size is given. */
 bool dryi_text_mount_size(const char *text, size_t length, const char *point,
@@ -76,7 +76,7 @@ bool dryi_text_driver(const char *text, size_t length, uint64_t *major, uint64_t
 
 /* "NAME=VALUE" among the words of the kernel's command line, the last one. */
 bool dryi_text_boot_option(const char *text, size_t length, const char *name,
-                           struct dryi_piece *value);
+                           struct dryi_doctor_piece *value);
 /*
  * How many pages of a size the command line asks for: "hugepagesz=2M hugepages=512" or
  * "hugepages=0:256,1:256"; without hugepagesz they are of the default size.
@@ -89,11 +89,11 @@ bool dryi_text_boot_pool(const char *text, size_t length, uint64_t page_bytes,
  * `inside` '=' of GLIBC_TUNABLES. A key without a value has one of length 0. Brackets hold
  * lists together: "roundup_power2_divisions:[256:1,512:2]".
  */
-struct dryi_setting {
-    struct dryi_piece key, value;
+struct dryi_doctor_setting {
+    struct dryi_doctor_piece key, value;
 };
-bool dryi_text_setting(struct dryi_piece text, char between, char inside, size_t *at,
-                       struct dryi_setting *setting);
+bool dryi_text_setting(struct dryi_doctor_piece text, char between, char inside,
+                       size_t *at, struct dryi_doctor_setting *setting);
 
 /*
  * jemalloc's own version in the bytes of its library, "5.3.0-0-g54eaed1d8b56": fed in pieces of

@@ -50,7 +50,7 @@ static bool
 read_choice(const struct dry_doctor *d, const char *path, char word[WORD_BYTES])
 {
     struct dryi_fact_file file;
-    struct dryi_piece chosen;
+    struct dryi_doctor_piece chosen;
     if (!dryi_facts_read(&d->facts, &file, "%s", path) ||
         !dryi_text_chosen(file.text, file.length, &chosen) || chosen.length >= WORD_BYTES)
         return false;

@@ -7,12 +7,12 @@
 #include "plan/graph/graph_state.h"
 
 enum dry_status
-dryi_graph_offer(struct dryi_graph_search *s, const struct dryi_runs *sequence,
+dryi_graph_offer(struct dryi_graph_search *s, const struct dryi_graph_runs *sequence,
                  uint64_t time, enum dry_graph_method method)
 {
     if (time >= s->best_ns)
         return DRY_OK;
-    if (!dryi_runs_copy(&s->memory, &s->best, sequence))
+    if (!dryi_graph_runs_copy(&s->memory, &s->best, sequence))
         return DRY_ERR_MEMORY;
     s->best_ns = time;
     s->method = method;

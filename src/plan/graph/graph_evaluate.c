@@ -77,8 +77,8 @@ dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
 /* --- sequences ------------------------------------------------------------------------------- */
 
 bool
-dryi_runs_insert(const struct dry_memory *memory, struct dryi_runs *s, size_t at,
-                 uint32_t run)
+dryi_graph_runs_insert(const struct dry_memory *memory, struct dryi_graph_runs *s,
+                       size_t at, uint32_t run)
 {
     if (!dryi_memory_grow(memory, &s->runs, &s->capacity, s->count + 1, sizeof *s->runs))
         return false;
@@ -89,15 +89,15 @@ dryi_runs_insert(const struct dry_memory *memory, struct dryi_runs *s, size_t at
 }
 
 void
-dryi_runs_remove(struct dryi_runs *s, size_t at)
+dryi_graph_runs_remove(struct dryi_graph_runs *s, size_t at)
 {
     s->count--;
     memmove(s->runs + at, s->runs + at + 1, (s->count - at) * sizeof *s->runs);
 }
 
 bool
-dryi_runs_copy(const struct dry_memory *memory, struct dryi_runs *to,
-               const struct dryi_runs *from)
+dryi_graph_runs_copy(const struct dry_memory *memory, struct dryi_graph_runs *to,
+                     const struct dryi_graph_runs *from)
 {
     if (!dryi_memory_grow(memory, &to->runs, &to->capacity, from->count,
                           sizeof *to->runs))
@@ -109,10 +109,10 @@ dryi_runs_copy(const struct dry_memory *memory, struct dryi_runs *to,
 }
 
 void
-dryi_runs_finish(const struct dry_memory *memory, struct dryi_runs *s)
+dryi_graph_runs_finish(const struct dry_memory *memory, struct dryi_graph_runs *s)
 {
     dryi_memory_free(memory, s->runs, s->capacity, sizeof *s->runs);
-    *s = (struct dryi_runs){0};
+    *s = (struct dryi_graph_runs){0};
 }
 
 /* --- the public evaluation ------------------------------------------------------------------- */

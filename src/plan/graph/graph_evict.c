@@ -33,7 +33,7 @@ struct cache {
     struct dryi_graph_search *s;
     uint32_t *waiting; /* a stack */
     size_t waiting_count;
-    struct dryi_runs *sequence;
+    struct dryi_graph_runs *sequence;
 };
 
 /* How much is lost with the value; the least worth goes. */
@@ -134,7 +134,7 @@ run(struct cache *c, uint32_t rank, bool *is_found)
                 c->sequence->count < DRYI_RUNS_PER_NODE * g->count;
     if (!*is_found)
         return DRY_OK;
-    if (!dryi_runs_insert(&c->memory, c->sequence, c->sequence->count, rank))
+    if (!dryi_graph_runs_insert(&c->memory, c->sequence, c->sequence->count, rank))
         return DRY_ERR_MEMORY;
     c->is_there[rank] = 1;
     c->held += node->bytes;
@@ -169,7 +169,7 @@ run_all(struct cache *c, bool *is_found)
 
 enum dry_status
 dryi_graph_evict(struct dryi_graph_search *s, unsigned variant,
-                 struct dryi_runs *sequence, bool *is_found)
+                 struct dryi_graph_runs *sequence, bool *is_found)
 {
     const struct dry_graph *g = s->graph;
     const struct dry_memory *m = &s->memory;

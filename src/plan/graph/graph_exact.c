@@ -242,7 +242,7 @@ search(struct exact *x)
 /* --- the answer --------------------------------------------------------------------------------- */
 
 static bool
-collect(const struct exact *x, uint32_t at, struct dryi_runs *sequence)
+collect(const struct exact *x, uint32_t at, struct dryi_graph_runs *sequence)
 {
     size_t count = 0;
     for (uint32_t i = at; i != NOBODY; i = x->states[i].parent)
@@ -262,7 +262,7 @@ static enum dry_status
 conclude(struct exact *x, uint32_t goal)
 {
     struct dryi_graph_search *s = x->s;
-    struct dryi_runs sequence = {0};
+    struct dryi_graph_runs sequence = {0};
     enum dry_status status = DRY_OK;
     if (!x->has_memory)
         return DRY_ERR_MEMORY;
@@ -276,7 +276,7 @@ conclude(struct exact *x, uint32_t goal)
         status = DRY_ERR_MEMORY;
     else
         status = dryi_graph_offer(s, &sequence, time, DRY_GRAPH_EXACT);
-    dryi_runs_finish(&s->memory, &sequence);
+    dryi_graph_runs_finish(&s->memory, &sequence);
     s->bound_ns = time;
     return status;
 }

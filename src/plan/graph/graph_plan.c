@@ -49,13 +49,13 @@ static enum dry_status
 try_order(struct dryi_graph_search *s, uint64_t *order_bytes)
 {
     const struct dry_graph *g = s->graph;
-    struct dryi_runs order = {0};
+    struct dryi_graph_runs order = {0};
     struct dryi_look look = {0};
     look.is_wanted = dryi_memory_zalloc(&s->memory, g->count, 1);
     look.needed = dryi_memory_zalloc(&s->memory, g->count, sizeof *look.needed);
     bool is_fine = look.is_wanted && look.needed;
     for (uint32_t rank = 0; rank < g->count && is_fine; rank++)
-        is_fine = dryi_runs_insert(&s->memory, &order, order.count, rank);
+        is_fine = dryi_graph_runs_insert(&s->memory, &order, order.count, rank);
     enum dry_status status = is_fine ? DRY_OK : DRY_ERR_MEMORY;
     if (is_fine) {
         dryi_graph_look(g, order.runs, order.count, &look);
@@ -63,7 +63,7 @@ try_order(struct dryi_graph_search *s, uint64_t *order_bytes)
         if (look.peak <= s->options.budget_bytes)
             status = dryi_graph_offer(s, &order, look.time, DRY_GRAPH_ORDER);
     }
-    dryi_runs_finish(&s->memory, &order);
+    dryi_graph_runs_finish(&s->memory, &order);
     dryi_memory_free(&s->memory, look.needed, g->count, sizeof *look.needed);
     dryi_memory_free(&s->memory, look.is_wanted, g->count, 1);
     return status;
@@ -190,7 +190,7 @@ dry_graph_plan_create(const struct dry_graph *graph,
         return dryi_fail_memory(err, "a graph's plan");
     made->memory = s.memory;
     status = make_plan(&s, made, err);
-    dryi_runs_finish(&s.memory, &s.best);
+    dryi_graph_runs_finish(&s.memory, &s.best);
     if (status == DRY_OK)
         *plan = made;
     else

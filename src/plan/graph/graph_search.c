@@ -40,7 +40,7 @@ struct improver {
     struct dry_memory memory;
     uint64_t budget, looks, looks_max, restart_looks;
     uint64_t random;
-    struct dryi_runs current, work;
+    struct dryi_graph_runs current, work;
     uint64_t current_ns;
     struct dryi_look look; /* at `work`; by run: room for `run_capacity` */
     size_t needed_capacity, last_use_capacity, over_capacity, at_capacity;
@@ -100,7 +100,7 @@ look(struct improver *im)
 static void
 index_runs(struct improver *im)
 {
-    const struct dryi_runs *w = &im->work;
+    const struct dryi_graph_runs *w = &im->work;
     memset(im->first, 0, (im->g->count + 1) * sizeof *im->first);
     im->over[0] = 0;
     for (size_t p = 0; p < w->count; p++) {
@@ -329,7 +329,8 @@ relieve(struct improver *im, bool *is_found)
         return DRY_OK;
     sort_members(im->best_members, im->best_count);
     for (size_t k = im->best_count; k-- > 0;) {
-        if (!dryi_runs_insert(&im->memory, &im->work, im->best_at, im->best_members[k]))
+        if (!dryi_graph_runs_insert(&im->memory, &im->work, im->best_at,
+                                    im->best_members[k]))
             return DRY_ERR_MEMORY;
     }
     return DRY_OK;
@@ -367,11 +368,11 @@ clean(struct improver *im)
         if (im->at[im->first[rank]] == p || im->looks >= im->looks_max ||
             !dryi_graph_go_on(im->s))
             continue;
-        dryi_runs_remove(&im->work, p);
+        dryi_graph_runs_remove(&im->work, p);
         dryi_graph_look(im->g, im->work.runs, im->work.count, &im->look);
         im->looks += 3 * im->work.count;
         if (im->look.peak > im->budget &&
-            !dryi_runs_insert(&im->memory, &im->work, p, rank))
+            !dryi_graph_runs_insert(&im->memory, &im->work, p, rank))
             status = DRY_ERR_MEMORY;
     }
     return status == DRY_OK ? look(im) : status;
@@ -392,7 +393,8 @@ accept(struct improver *im, uint64_t slack)
                              time - im->s->best_ns > slack))
         return status;
     im->current_ns = time;
-    return dryi_runs_copy(&im->memory, &im->current, &im->work) ? DRY_OK : DRY_ERR_MEMORY;
+    return dryi_graph_runs_copy(&im->memory, &im->current, &im->work) ? DRY_OK
+                                                                      : DRY_ERR_MEMORY;
 }
 
 static enum dry_status
@@ -407,7 +409,7 @@ start_from_order(struct improver *im, bool *is_found)
 {
     im->work.count = 0;
     for (uint32_t rank = 0; rank < im->g->count; rank++) {
-        if (!dryi_runs_insert(&im->memory, &im->work, im->work.count, rank))
+        if (!dryi_graph_runs_insert(&im->memory, &im->work, im->work.count, rank))
             return DRY_ERR_MEMORY;
     }
     return repair(im, is_found);
@@ -486,7 +488,7 @@ vary(struct improver *im, bool *is_found)
         return restart(im, is_found);
     uint64_t reruns = im->current.count - im->g->count;
     uint64_t most = 2 + reruns / (random_below(im, 4) ? 16 : 4);
-    if (!dryi_runs_copy(&im->memory, &im->work, &im->current))
+    if (!dryi_graph_runs_copy(&im->memory, &im->work, &im->current))
         return DRY_ERR_MEMORY;
     destroy(im, 1 + random_below(im, most));
     return repair(im, is_found);
@@ -542,8 +544,8 @@ finish(struct improver *im)
 {
     const struct dry_memory *m = &im->memory;
     size_t count = im->g->count;
-    dryi_runs_finish(m, &im->work);
-    dryi_runs_finish(m, &im->current);
+    dryi_graph_runs_finish(m, &im->work);
+    dryi_graph_runs_finish(m, &im->current);
     dryi_memory_free(m, im->at, im->at_capacity, sizeof *im->at);
     dryi_memory_free(m, im->over, im->over_capacity, sizeof *im->over);
     dryi_memory_free(m, im->look.last_use, im->last_use_capacity,

@@ -64,19 +64,19 @@ void dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t cou
  * A sequence that grows and shrinks; it is all zero to begin with, and memory is the
  * caller's.
  */
-struct dryi_runs {
+struct dryi_graph_runs {
     uint32_t *runs;
     size_t count, capacity;
 };
 
 #define DRYI_RUNS_PER_NODE 64u /* on average, at most: where planners give up */
 
-bool dryi_runs_insert(const struct dry_memory *memory, struct dryi_runs *s, size_t at,
-                      uint32_t run);
-void dryi_runs_remove(struct dryi_runs *s, size_t at);
-bool dryi_runs_copy(const struct dry_memory *memory, struct dryi_runs *to,
-                    const struct dryi_runs *from);
-void dryi_runs_finish(const struct dry_memory *memory, struct dryi_runs *s);
+bool dryi_graph_runs_insert(const struct dry_memory *memory, struct dryi_graph_runs *s,
+                            size_t at, uint32_t run);
+void dryi_graph_runs_remove(struct dryi_graph_runs *s, size_t at);
+bool dryi_graph_runs_copy(const struct dry_memory *memory, struct dryi_graph_runs *to,
+                          const struct dryi_graph_runs *from);
+void dryi_graph_runs_finish(const struct dry_memory *memory, struct dryi_graph_runs *s);
 
 /* --- planners ------------------------------------------------------------------------------ */
 
@@ -88,7 +88,7 @@ struct dryi_graph_search {
     const struct dry_graph *graph;
     struct dry_memory memory;
     struct dry_graph_options options;
-    struct dryi_runs best;
+    struct dryi_graph_runs best;
     uint64_t best_ns;  /* UINT64_MAX: there is none */
     uint64_t bound_ns; /* nothing takes less */
     uint64_t steps, states;
@@ -105,7 +105,7 @@ DRY_CHECK_RESULT bool dryi_graph_go_on(struct dryi_graph_search *s);
 
 /* Keep the sequence if it is better. The planners offer only those within the budget. */
 DRY_CHECK_RESULT enum dry_status dryi_graph_offer(struct dryi_graph_search *s,
-                                                  const struct dryi_runs *sequence,
+                                                  const struct dryi_graph_runs *sequence,
                                                   uint64_t time,
                                                   enum dry_graph_method method);
 
@@ -126,7 +126,7 @@ DRY_CHECK_RESULT enum dry_status dryi_graph_bound(struct dryi_graph_search *s);
 #define DRYI_EVICT_VARIANTS 3
 DRY_CHECK_RESULT enum dry_status dryi_graph_evict(struct dryi_graph_search *s,
                                                   unsigned variant,
-                                                  struct dryi_runs *sequence,
+                                                  struct dryi_graph_runs *sequence,
                                                   bool *is_found);
 
 /* Improve by greedy repair, eviction, then rounds of the local search. */

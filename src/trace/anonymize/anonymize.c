@@ -211,7 +211,7 @@ replace(struct job *j, enum dryi_text_role role, uint32_t string, size_t tail)
 /* Opcode, length in `length_bytes` bytes, and so many bytes of the text, moved up. */
 static void
 put_counted(struct job *j, enum dryi_opcode opcode, size_t length_bytes,
-            const struct dryi_piece *piece)
+            const struct dryi_opcode_piece *piece)
 {
     size_t begin = j->text_count, head_length = 1 + length_bytes;
     char head[9] = {0};
@@ -227,7 +227,7 @@ put_counted(struct job *j, enum dryi_opcode opcode, size_t length_bytes,
 }
 
 static void
-put_int(struct job *j, const struct dryi_piece *piece)
+put_int(struct job *j, const struct dryi_opcode_piece *piece)
 {
     uint32_t number = dryi_alias_int(&j->alias.key, piece->bits, piece->is_wide);
     char bytes[5] = {DRYI_OP_BININT};
@@ -237,7 +237,7 @@ put_int(struct job *j, const struct dryi_piece *piece)
 }
 
 static void
-put_float(struct job *j, const struct dryi_piece *piece)
+put_float(struct job *j, const struct dryi_opcode_piece *piece)
 {
     uint64_t bits = dryi_alias_float(&j->alias.key, piece->bits);
     char bytes[9] = {DRYI_OP_BINFLOAT};
@@ -247,9 +247,9 @@ put_float(struct job *j, const struct dryi_piece *piece)
 }
 
 static void
-put_piece(struct job *j, const struct dryi_piece *piece)
+put_piece(struct job *j, const struct dryi_opcode_piece *piece)
 {
-    if (dryi_piece_is_public(piece))
+    if (dryi_opcode_piece_is_public(piece))
         put(j, piece->bytes, piece->length);
     else if (piece->kind == DRYI_PIECE_INT)
         put_int(j, piece);
@@ -275,7 +275,7 @@ replace_extra(struct job *j, uint32_t extra)
     size_t length;
     const char *bytes = dry_trace_string(j->from, extra, &length);
     struct dryi_opcode_run run;
-    struct dryi_piece piece;
+    struct dryi_opcode_piece piece;
     dryi_opcode_run_init(&run, bytes, length);
     j->text_count = 0;
     while (j->status == DRY_OK && dryi_opcode_run_next(&run, &piece))

@@ -52,7 +52,7 @@ dryi_text_letter(enum dryi_text_role role)
 }
 
 bool
-dryi_piece_is_public(const struct dryi_piece *piece)
+dryi_opcode_piece_is_public(const struct dryi_opcode_piece *piece)
 {
     switch (piece->kind) {
     case DRYI_PIECE_MARK_UP:

@@ -29,7 +29,7 @@ bool dryi_text_is_public(const struct dry_anonymize_options *options,
 char dryi_text_letter(enum dryi_text_role role);
 
 /* True if a piece of unknown keys may stay. */
-bool dryi_piece_is_public(const struct dryi_piece *piece);
+bool dryi_opcode_piece_is_public(const struct dryi_opcode_piece *piece);
 
 /*
  * Find where the public part of the frame's file begins; DRYI_NO_TAIL if there is none.

@@ -19,11 +19,12 @@
 #define RAW_BYTES_MIN 8u
 
 void
-dryi_search_init(struct dryi_search *s, const struct dry_trace *original,
-                 const struct dry_anonymize_options *options,
-                 struct dry_anonymize_proof *proof)
+dryi_anonymize_search_init(struct dryi_anonymize_search *s,
+                           const struct dry_trace *original,
+                           const struct dry_anonymize_options *options,
+                           struct dry_anonymize_proof *proof)
 {
-    *s = (struct dryi_search){
+    *s = (struct dryi_anonymize_search){
         .original = original,
         .options = options,
         .proof = proof,
@@ -34,7 +35,7 @@ dryi_search_init(struct dryi_search *s, const struct dry_trace *original,
 }
 
 void
-dryi_search_finish(struct dryi_search *s)
+dryi_anonymize_search_finish(struct dryi_anonymize_search *s)
 {
     dryi_words_finish(&s->words);
     dryi_intern_finish(&s->seen);
@@ -63,7 +64,7 @@ dryi_proof_refute(struct dry_anonymize_proof *proof, const char *format, ...)
  * string that is kept.
  */
 static bool
-see(struct dryi_search *s, char part, const char *text, size_t length)
+see(struct dryi_anonymize_search *s, char part, const char *text, size_t length)
 {
     if (s->is_failed)
         return false;
@@ -80,7 +81,7 @@ see(struct dryi_search *s, char part, const char *text, size_t length)
 }
 
 static void
-hide(struct dryi_search *s, const char *text, size_t length)
+hide(struct dryi_anonymize_search *s, const char *text, size_t length)
 {
     s->is_failed = s->is_failed || !dryi_words_put_all(&s->words, text, length);
 }
@@ -94,7 +95,7 @@ count_one(struct dry_anonymize_count *count, bool is_public)
 
 /* Between two hidden parts stands what is kept; words may reach over separators there. */
 static void
-gather_path(struct dryi_search *s, const char *path, size_t length, size_t tail)
+gather_path(struct dryi_anonymize_search *s, const char *path, size_t length, size_t tail)
 {
     size_t at = 0, kept = 0;
     struct dryi_path_part part;
@@ -110,7 +111,7 @@ gather_path(struct dryi_search *s, const char *path, size_t length, size_t tail)
 }
 
 static void
-gather_settings(struct dryi_search *s, const char *text, size_t length)
+gather_settings(struct dryi_anonymize_search *s, const char *text, size_t length)
 {
     size_t kept = 0;
     for (size_t at = 0; at < length; at++) {
@@ -150,7 +151,8 @@ count_of(struct dry_anonymize_proof *proof, enum dryi_text_role role)
 }
 
 static void
-gather(struct dryi_search *s, enum dryi_text_role role, uint32_t string, size_t tail)
+gather(struct dryi_anonymize_search *s, enum dryi_text_role role, uint32_t string,
+       size_t tail)
 {
     size_t length;
     const char *text = dry_trace_string(s->original, string, &length);
@@ -174,9 +176,9 @@ gather(struct dryi_search *s, enum dryi_text_role role, uint32_t string, size_t 
 }
 
 static void
-gather_piece(struct dryi_search *s, const struct dryi_piece *piece)
+gather_piece(struct dryi_anonymize_search *s, const struct dryi_opcode_piece *piece)
 {
-    bool is_public = dryi_piece_is_public(piece);
+    bool is_public = dryi_opcode_piece_is_public(piece);
     bool is_text = piece->kind == DRYI_PIECE_STRING || piece->kind == DRYI_PIECE_BYTES;
     if (piece->kind == DRYI_PIECE_MARK_UP)
         return;
@@ -190,12 +192,12 @@ gather_piece(struct dryi_search *s, const struct dryi_piece *piece)
 }
 
 static void
-gather_extra(struct dryi_search *s, uint32_t extra)
+gather_extra(struct dryi_anonymize_search *s, uint32_t extra)
 {
     size_t length;
     const char *bytes = dry_trace_string(s->original, extra, &length);
     struct dryi_opcode_run run;
-    struct dryi_piece piece;
+    struct dryi_opcode_piece piece;
     dryi_opcode_run_init(&run, bytes, length);
     while (bytes && !s->is_failed && dryi_opcode_run_next(&run, &piece))
         gather_piece(s, &piece);
@@ -204,7 +206,7 @@ gather_extra(struct dryi_search *s, uint32_t extra)
 }
 
 static void
-gather_tables(struct dryi_search *s)
+gather_tables(struct dryi_anonymize_search *s)
 {
     const struct dry_trace_view *v = &s->original->view;
     for (uint32_t i = 0; i < v->frame_count && !s->is_failed; i++) {
@@ -224,7 +226,7 @@ gather_tables(struct dryi_search *s)
 }
 
 static void
-gather_rows(struct dryi_search *s)
+gather_rows(struct dryi_anonymize_search *s)
 {
     const struct dry_trace_view *v = &s->original->view;
     for (size_t i = 0; i < v->segment_count && !s->is_failed; i++)
@@ -243,7 +245,7 @@ gather_rows(struct dryi_search *s)
 
 /* Kept strings begin with a capital, the part they play. */
 static void
-excuse_all(struct dryi_search *s)
+excuse_all(struct dryi_anonymize_search *s)
 {
     const char *word;
     for (size_t i = 0; (word = dryi_public_word_at(i)); i++)
@@ -259,7 +261,7 @@ excuse_all(struct dryi_search *s)
 }
 
 bool
-dryi_search_gather(struct dryi_search *s)
+dryi_anonymize_search_gather(struct dryi_anonymize_search *s)
 {
     gather_tables(s);
     gather_rows(s);
@@ -271,7 +273,7 @@ dryi_search_gather(struct dryi_search *s)
 /* --- the search ---------------------------------------------------------------------------- */
 
 static uint64_t
-search(struct dryi_search *s, const void *text, size_t length, size_t least,
+search(struct dryi_anonymize_search *s, const void *text, size_t length, size_t least,
        const char *where)
 {
     uint32_t first;
@@ -285,14 +287,14 @@ search(struct dryi_search *s, const void *text, size_t length, size_t least,
 }
 
 static uint64_t
-search_bytes(struct dryi_search *s, const void *bytes, size_t count)
+search_bytes(struct dryi_anonymize_search *s, const void *bytes, size_t count)
 {
     return search(s, bytes, count, RAW_BYTES_MIN, "the bytes of the result");
 }
 
 /* The end of what was read before, and the beginning of this. */
 static void
-search_seam(struct dryi_search *s, const unsigned char *bytes, size_t count)
+search_seam(struct dryi_anonymize_search *s, const unsigned char *bytes, size_t count)
 {
     unsigned char seam[2 * sizeof s->tail];
     size_t head = count < sizeof s->tail ? count : sizeof s->tail;
@@ -314,7 +316,7 @@ static enum dry_status
 read_and_search(void *self, void *buffer, size_t capacity, size_t *got,
                 struct dry_error *err)
 {
-    struct dryi_search *s = self;
+    struct dryi_anonymize_search *s = self;
     enum dry_status status = s->source.read(s->source.self, buffer, capacity, got, err);
     if (status < DRY_OK || *got == 0)
         return status;
@@ -325,7 +327,8 @@ read_and_search(void *self, void *buffer, size_t capacity, size_t *got,
 }
 
 struct dry_source
-dryi_search_source(struct dryi_search *s, const struct dry_source *source)
+dryi_anonymize_search_source(struct dryi_anonymize_search *s,
+                             const struct dry_source *source)
 {
     s->source = *source;
     return (struct dry_source){.read = read_and_search, .self = s};
@@ -333,7 +336,7 @@ dryi_search_source(struct dryi_search *s, const struct dry_source *source)
 
 /* The length of an alias that begins here: a letter, '_' and enough digits, then no more. */
 static size_t
-count_alias(const struct dryi_search *s, const char *text, size_t length)
+count_alias(const struct dryi_anonymize_search *s, const char *text, size_t length)
 {
     size_t n = 2;
     if (length < n || !strchr("fdms", text[0]) || text[0] == '\0' || text[1] != '_')
@@ -346,7 +349,7 @@ count_alias(const struct dryi_search *s, const char *text, size_t length)
 
 /* A text without its aliases, whose digits may look like anything. */
 static void
-search_text(struct dryi_search *s, const char *text, size_t length)
+search_text(struct dryi_anonymize_search *s, const char *text, size_t length)
 {
     size_t begin = 0;
     for (size_t at = 0; at < length;) {
@@ -388,7 +391,8 @@ mark_extras(const struct dry_trace *again, uint8_t *is_extra)
 }
 
 bool
-dryi_search_strings(struct dryi_search *s, const struct dry_trace *again)
+dryi_anonymize_search_strings(struct dryi_anonymize_search *s,
+                              const struct dry_trace *again)
 {
     uint32_t count = again->view.string_count;
     uint8_t *is_extra = dryi_memory_zalloc(&s->memory, (size_t)count + 1, 1);

@@ -17,7 +17,7 @@
 #include "trace/anonymize/words.h"
 #include "trace/model/trace.h"
 
-struct dryi_search {
+struct dryi_anonymize_search {
     const struct dry_trace *original;
     const struct dry_anonymize_options *options;
     struct dry_anonymize_proof *proof;
@@ -35,20 +35,22 @@ struct dryi_search {
     uint64_t byte_count;
 };
 
-void dryi_search_init(struct dryi_search *s, const struct dry_trace *original,
-                      const struct dry_anonymize_options *options,
-                      struct dry_anonymize_proof *proof);
-void dryi_search_finish(struct dryi_search *s);
+void dryi_anonymize_search_init(struct dryi_anonymize_search *s,
+                                const struct dry_trace *original,
+                                const struct dry_anonymize_options *options,
+                                struct dry_anonymize_proof *proof);
+void dryi_anonymize_search_finish(struct dryi_anonymize_search *s);
 
 /* Gather and count everything. False: s->is_bad, or no memory. */
-bool dryi_search_gather(struct dryi_search *s);
+bool dryi_anonymize_search_gather(struct dryi_anonymize_search *s);
 
 /* A source that gives what `source` gives, and searches it. */
-struct dry_source dryi_search_source(struct dryi_search *s,
-                                     const struct dry_source *source);
+struct dry_source dryi_anonymize_search_source(struct dryi_anonymize_search *s,
+                                               const struct dry_source *source);
 
 /* Search all strings of the trace that was read. False: no memory. */
-bool dryi_search_strings(struct dryi_search *s, const struct dry_trace *again);
+bool dryi_anonymize_search_strings(struct dryi_anonymize_search *s,
+                                   const struct dry_trace *again);
 
 /* Say what speaks against the result; the first finding stays. */
 __attribute__((format(printf, 2, 3))) void dryi_proof_refute(

@@ -58,7 +58,7 @@ count_head(uint8_t opcode)
     }
 }
 
-static enum dryi_piece_kind
+static enum dryi_opcode_piece_kind
 kind_of(uint8_t opcode)
 {
     switch (opcode) {
@@ -92,7 +92,7 @@ load(const char *bytes, size_t count)
 
 /* LONG1 is in two's complement and at most nine bytes long, BININT has a sign. */
 static void
-take_int(struct dryi_piece *piece)
+take_int(struct dryi_opcode_piece *piece)
 {
     const char *digits = piece->text;
     size_t count = piece->text_length;
@@ -106,7 +106,7 @@ take_int(struct dryi_piece *piece)
 
 /* Take what belongs to the opcode; false if it is not all there. */
 static bool
-take_argument(struct dryi_opcode_run *run, struct dryi_piece *piece)
+take_argument(struct dryi_opcode_run *run, struct dryi_opcode_piece *piece)
 {
     size_t left = run->count - run->at - 1, head = count_head(piece->opcode), rest = 0;
     if (head > left)
@@ -132,7 +132,7 @@ take_argument(struct dryi_opcode_run *run, struct dryi_piece *piece)
 
 /* On the outermost level a value is put at an even height if it is a key. */
 static void
-push(struct dryi_opcode_run *run, const struct dryi_piece *piece)
+push(struct dryi_opcode_run *run, const struct dryi_opcode_piece *piece)
 {
     if (run->depth > 0)
         return;
@@ -143,7 +143,7 @@ push(struct dryi_opcode_run *run, const struct dryi_piece *piece)
 }
 
 static bool
-step(struct dryi_opcode_run *run, const struct dryi_piece *piece)
+step(struct dryi_opcode_run *run, const struct dryi_opcode_piece *piece)
 {
     switch (piece->opcode) {
     case DRYI_OP_MARK:
@@ -170,13 +170,13 @@ step(struct dryi_opcode_run *run, const struct dryi_piece *piece)
 }
 
 bool
-dryi_opcode_run_next(struct dryi_opcode_run *run, struct dryi_piece *piece)
+dryi_opcode_run_next(struct dryi_opcode_run *run, struct dryi_opcode_piece *piece)
 {
     if (run->is_bad)
         return false;
     if (run->at == run->count)
         return run->depth > 0 || run->height % 2 != 0 ? fail(run) : false;
-    *piece = (struct dryi_piece){.bytes = run->bytes + run->at};
+    *piece = (struct dryi_opcode_piece){.bytes = run->bytes + run->at};
     piece->opcode = (uint8_t)*piece->bytes;
     piece->kind = kind_of(piece->opcode);
     if (!take_argument(run, piece) || !step(run, piece))

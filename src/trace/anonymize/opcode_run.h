@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dryi_piece_kind {
+enum dryi_opcode_piece_kind {
     DRYI_PIECE_MARK_UP, /* containers, None, booleans: nothing in them can tell anything */
     DRYI_PIECE_STRING,
     DRYI_PIECE_BYTES,
@@ -21,8 +21,8 @@ enum dryi_piece_kind {
     DRYI_PIECE_FLOAT,
 };
 
-struct dryi_piece {
-    enum dryi_piece_kind kind;
+struct dryi_opcode_piece {
+    enum dryi_opcode_piece_kind kind;
     uint8_t opcode;
     const char *bytes; /* the whole piece */
     size_t length;
@@ -44,6 +44,6 @@ struct dryi_opcode_run {
 
 void dryi_opcode_run_init(struct dryi_opcode_run *run, const char *bytes, size_t count);
 /* False at the end, or where run->is_bad says that this is no such run. */
-bool dryi_opcode_run_next(struct dryi_opcode_run *run, struct dryi_piece *piece);
+bool dryi_opcode_run_next(struct dryi_opcode_run *run, struct dryi_opcode_piece *piece);
 
 #endif

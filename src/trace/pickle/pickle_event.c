@@ -16,7 +16,7 @@ static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE,
 
 /* A string, or anything else as an unknown value. */
 static enum dry_status
-take_text(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value,
+take_text(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value,
           uint32_t *string)
 {
     if (!dryi_value_is(value, DRYI_VALUE_STRING))
@@ -26,7 +26,7 @@ take_text(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t val
 }
 
 static enum dry_status
-take_action(struct dryi_walk *w, struct dryi_fields *f)
+take_action(struct dryi_pickle_walk *w, struct dryi_fields *f)
 {
     if (!dryi_value_is(f->action, DRYI_VALUE_STRING))
         return dryi_field_refuse(w, &f->owner, DRYI_KEY_ACTION, f->action, "a string");
@@ -42,7 +42,8 @@ take_action(struct dryi_walk *w, struct dryi_fields *f)
 }
 
 static enum dry_status
-take_rare_key(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value)
+take_rare_key(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t key,
+              uint64_t value)
 {
     switch ((int)dryi_value_key(key)) {
     case DRYI_KEY_FORWARD_FRAMES:
@@ -63,7 +64,7 @@ take_rare_key(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t
 }
 
 static enum dry_status
-take_key(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value)
+take_key(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value)
 {
     uint64_t bits;
     enum dry_status status = DRY_OK;
@@ -98,7 +99,7 @@ take_key(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t valu
 
 /* An `oom` says in its place how much the device had free. */
 static enum dry_status
-take_addr(struct dryi_walk *w, struct dryi_fields *f)
+take_addr(struct dryi_pickle_walk *w, struct dryi_fields *f)
 {
     bool is_oom = f->event.action == DRY_ACTION_OOM;
     uint64_t used = is_oom ? f->device_free : f->addr;
@@ -119,7 +120,7 @@ take_addr(struct dryi_walk *w, struct dryi_fields *f)
 
 /* Refuse an action of memory without an address, a size or a stream. */
 static enum dry_status
-check_present(struct dryi_walk *w, const struct dryi_fields *f)
+check_present(struct dryi_pickle_walk *w, const struct dryi_fields *f)
 {
     if (f->event.action > DRY_ACTION_SEGMENT_UNMAP)
         return DRY_OK;
@@ -134,7 +135,7 @@ check_present(struct dryi_walk *w, const struct dryi_fields *f)
 
 /* Neighbours mostly have the same note. */
 static enum dry_status
-take_note(struct dryi_walk *w, struct dryi_fields *f)
+take_note(struct dryi_pickle_walk *w, struct dryi_fields *f)
 {
     if (memcmp(&f->note, &empty_note, sizeof empty_note) == 0)
         return DRY_OK;
@@ -149,7 +150,7 @@ take_note(struct dryi_walk *w, struct dryi_fields *f)
 }
 
 void
-dryi_fields_begin(struct dryi_walk *w, struct dryi_fields *f)
+dryi_fields_begin(struct dryi_pickle_walk *w, struct dryi_fields *f)
 {
     *f = (struct dryi_fields){
         .event = {.stack = DRY_NONE, .note = DRY_NONE},
@@ -163,7 +164,7 @@ dryi_fields_begin(struct dryi_walk *w, struct dryi_fields *f)
 }
 
 enum dry_status
-dryi_fields_append(struct dryi_walk *w, struct dryi_fields *f, uint64_t *value)
+dryi_fields_append(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t *value)
 {
     enum dry_status status = take_note(w, f);
     if (status == DRY_OK)
@@ -178,7 +179,7 @@ dryi_fields_append(struct dryi_walk *w, struct dryi_fields *f, uint64_t *value)
 }
 
 static enum dry_status
-take_fields(struct dryi_walk *w, struct dryi_fields *f, uint64_t *value)
+take_fields(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t *value)
 {
     enum dry_status status = take_action(w, f);
     if (status == DRY_OK)
@@ -191,7 +192,7 @@ take_fields(struct dryi_walk *w, struct dryi_fields *f, uint64_t *value)
 }
 
 enum dry_status
-dryi_event_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_event_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                 uint64_t *value)
 {
     struct dryi_fields f;
@@ -203,7 +204,7 @@ dryi_event_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
 }
 
 static enum dry_status
-take_frame_key(struct dryi_walk *w, const struct dryi_owner *owner,
+take_frame_key(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                struct dry_frame *frame, uint64_t key, uint64_t value)
 {
     uint64_t bits;
@@ -220,7 +221,7 @@ take_frame_key(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_frame_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_frame_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                 uint64_t *value)
 {
     struct dry_frame frame = {.name = DRY_NONE, .file = DRY_NONE};

@@ -26,7 +26,7 @@
 #define TOTAL_BYTES_MIN DRYI_MIB
 
 static enum dry_status
-put(struct dryi_walk *w, const void *bytes, size_t count)
+put(struct dryi_pickle_walk *w, const void *bytes, size_t count)
 {
     if (count > EXTRA_BYTES_MAX || w->extra_count + count > EXTRA_BYTES_MAX)
         return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset,
@@ -41,7 +41,7 @@ put(struct dryi_walk *w, const void *bytes, size_t count)
 }
 
 static enum dry_status
-put_op(struct dryi_walk *w, enum dryi_opcode opcode)
+put_op(struct dryi_pickle_walk *w, enum dryi_opcode opcode)
 {
     uint8_t byte = (uint8_t)opcode;
     return put(w, &byte, 1);
@@ -49,7 +49,7 @@ put_op(struct dryi_walk *w, enum dryi_opcode opcode)
 
 /* Opcode, length in `length_bytes` bytes, bytes. */
 static enum dry_status
-put_counted(struct dryi_walk *w, enum dryi_opcode opcode, size_t length_bytes,
+put_counted(struct dryi_pickle_walk *w, enum dryi_opcode opcode, size_t length_bytes,
             const void *bytes, size_t length)
 {
     uint8_t head[9] = {(uint8_t)opcode};
@@ -60,7 +60,7 @@ put_counted(struct dryi_walk *w, enum dryi_opcode opcode, size_t length_bytes,
 }
 
 static enum dry_status
-put_string(struct dryi_walk *w, uint32_t id)
+put_string(struct dryi_pickle_walk *w, uint32_t id)
 {
     size_t length;
     const char *bytes = dryi_intern_get(&w->trace->strings, id, &length);
@@ -70,7 +70,7 @@ put_string(struct dryi_walk *w, uint32_t id)
 }
 
 static enum dry_status
-put_bytes(struct dryi_walk *w, uint32_t id, bool is_array)
+put_bytes(struct dryi_pickle_walk *w, uint32_t id, bool is_array)
 {
     size_t length;
     const char *bytes = dryi_intern_get(&w->trace->strings, id, &length);
@@ -83,7 +83,7 @@ put_bytes(struct dryi_walk *w, uint32_t id, bool is_array)
 
 /* The shortest of CPython's forms; LONG1 for what does not fit 32 bits with a sign. */
 static enum dry_status
-put_int(struct dryi_walk *w, uint64_t bits, bool is_negative)
+put_int(struct dryi_pickle_walk *w, uint64_t bits, bool is_negative)
 {
     uint8_t little[9];
     for (size_t i = 0; i < 8; i++)
@@ -110,7 +110,7 @@ put_int(struct dryi_walk *w, uint64_t bits, bool is_negative)
 }
 
 static enum dry_status
-put_float(struct dryi_walk *w, uint64_t bits)
+put_float(struct dryi_pickle_walk *w, uint64_t bits)
 {
     uint8_t piece[9] = {DRYI_OP_BINFLOAT};
     for (size_t i = 0; i < 8; i++)
@@ -119,7 +119,7 @@ put_float(struct dryi_walk *w, uint64_t bits)
 }
 
 static enum dry_status
-put_pair(struct dryi_walk *w, uint64_t payload)
+put_pair(struct dryi_pickle_walk *w, uint64_t payload)
 {
     enum dry_status status = put_int(w, payload >> DRYI_PAIR_BITS, false);
     if (status == DRY_OK)
@@ -128,7 +128,7 @@ put_pair(struct dryi_walk *w, uint64_t payload)
 }
 
 static enum dry_status
-put_key_string(struct dryi_walk *w, enum dryi_key key, uint32_t string)
+put_key_string(struct dryi_pickle_walk *w, enum dryi_key key, uint32_t string)
 {
     if (string == DRY_NONE)
         return DRY_OK;
@@ -137,7 +137,7 @@ put_key_string(struct dryi_walk *w, enum dryi_key key, uint32_t string)
 }
 
 static enum dry_status
-put_frame(struct dryi_walk *w, uint32_t id)
+put_frame(struct dryi_pickle_walk *w, uint32_t id)
 {
     struct dry_frame frame =
         *(const struct dry_frame *)dryi_intern_get(&w->trace->frames, id, NULL);
@@ -159,7 +159,7 @@ put_frame(struct dryi_walk *w, uint32_t id)
 }
 
 static enum dry_status
-put_stack(struct dryi_walk *w, uint32_t id)
+put_stack(struct dryi_pickle_walk *w, uint32_t id)
 {
     size_t length;
     const uint32_t *frames = dryi_intern_get(&w->trace->stacks, id, &length);
@@ -174,7 +174,7 @@ put_stack(struct dryi_walk *w, uint32_t id)
 }
 
 static enum dry_status
-put_extra(struct dryi_walk *w, uint32_t id)
+put_extra(struct dryi_pickle_walk *w, uint32_t id)
 {
     size_t length;
     const char *bytes = dryi_intern_get(&w->trace->strings, id, &length);
@@ -183,7 +183,7 @@ put_extra(struct dryi_walk *w, uint32_t id)
 
 /* Everything but containers. */
 static enum dry_status
-put_plain(struct dryi_walk *w, uint64_t value)
+put_plain(struct dryi_pickle_walk *w, uint64_t value)
 {
     uint64_t payload = dryi_value_payload(value);
     uint32_t id = (uint32_t)payload;
@@ -226,7 +226,7 @@ is_container(uint64_t value)
 }
 
 static enum dry_status
-begin_container(struct dryi_walk *w, uint64_t value, size_t count)
+begin_container(struct dryi_pickle_walk *w, uint64_t value, size_t count)
 {
     if (dryi_value_is(value, DRYI_VALUE_TUPLE))
         return put_op(w, count ? DRYI_OP_MARK : DRYI_OP_EMPTY_TUPLE);
@@ -237,7 +237,7 @@ begin_container(struct dryi_walk *w, uint64_t value, size_t count)
 }
 
 static enum dry_status
-end_container(struct dryi_walk *w, uint64_t value, size_t count)
+end_container(struct dryi_pickle_walk *w, uint64_t value, size_t count)
 {
     if (count == 0)
         return DRY_OK;
@@ -248,7 +248,7 @@ end_container(struct dryi_walk *w, uint64_t value, size_t count)
 }
 
 static enum dry_status
-keep(struct dryi_walk *w, size_t first, uint32_t *id)
+keep(struct dryi_pickle_walk *w, size_t first, uint32_t *id)
 {
     size_t count = w->extra_count - first;
     w->extra_total += count;
@@ -263,7 +263,7 @@ keep(struct dryi_walk *w, size_t first, uint32_t *id)
 
 /* A container becomes its opcodes, so that no number of them stays open. */
 static enum dry_status
-settle(struct dryi_walk *w, uint64_t value, size_t first)
+settle(struct dryi_pickle_walk *w, uint64_t value, size_t first)
 {
     if (dryi_object_release(w, value))
         return DRY_OK;
@@ -275,7 +275,7 @@ settle(struct dryi_walk *w, uint64_t value, size_t first)
 }
 
 static enum dry_status
-begin_level(struct dryi_walk *w, uint64_t container, size_t *level_count)
+begin_level(struct dryi_pickle_walk *w, uint64_t container, size_t *level_count)
 {
     DRYI_ASSERT(*level_count <= w->depth_max);
     if (!dryi_memory_grow(&w->memory, &w->levels, &w->level_capacity, *level_count + 1,
@@ -288,7 +288,7 @@ begin_level(struct dryi_walk *w, uint64_t container, size_t *level_count)
 
 /* A container is written out; what held it, if another did, is on its way out as well. */
 static enum dry_status
-end_level(struct dryi_walk *w, size_t *level_count, size_t count)
+end_level(struct dryi_pickle_walk *w, size_t *level_count, size_t count)
 {
     struct dryi_level level = w->levels[--*level_count];
     enum dry_status status = end_container(w, level.container, count);
@@ -301,7 +301,7 @@ end_level(struct dryi_walk *w, size_t *level_count, size_t count)
 
 /* The next item of the innermost level, or its end. */
 static enum dry_status
-put_step(struct dryi_walk *w, size_t *level_count)
+put_step(struct dryi_pickle_walk *w, size_t *level_count)
 {
     struct dryi_level *level = &w->levels[*level_count - 1];
     const uint64_t *items;
@@ -324,7 +324,7 @@ put_step(struct dryi_walk *w, size_t *level_count)
 }
 
 static enum dry_status
-put_value(struct dryi_walk *w, uint64_t value)
+put_value(struct dryi_pickle_walk *w, uint64_t value)
 {
     if (!is_container(value))
         return put_plain(w, value);
@@ -336,13 +336,13 @@ put_value(struct dryi_walk *w, uint64_t value)
 }
 
 void
-dryi_extra_begin(struct dryi_walk *w)
+dryi_extra_begin(struct dryi_pickle_walk *w)
 {
     w->extra_count = 0;
 }
 
 enum dry_status
-dryi_extra_add(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t key,
+dryi_extra_add(struct dryi_pickle_walk *w, const struct dryi_owner *owner, uint64_t key,
                uint64_t value)
 {
     if (owner->unknown != DRY_NONE && dryi_value_is(key, DRYI_VALUE_STRING) &&
@@ -354,7 +354,7 @@ dryi_extra_add(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t key
 }
 
 enum dry_status
-dryi_extra_end(struct dryi_walk *w, uint32_t *extra)
+dryi_extra_end(struct dryi_pickle_walk *w, uint32_t *extra)
 {
     *extra = DRY_NONE;
     return w->extra_count ? keep(w, 0, extra) : DRY_OK;

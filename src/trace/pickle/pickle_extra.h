@@ -11,9 +11,9 @@
 
 #include "trace/pickle/pickle_field.h"
 
-void dryi_extra_begin(struct dryi_walk *w);
-enum dry_status dryi_extra_add(struct dryi_walk *w, const struct dryi_owner *owner,
+void dryi_extra_begin(struct dryi_pickle_walk *w);
+enum dry_status dryi_extra_add(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                                uint64_t key, uint64_t value);
-enum dry_status dryi_extra_end(struct dryi_walk *w, uint32_t *extra);
+enum dry_status dryi_extra_end(struct dryi_pickle_walk *w, uint32_t *extra);
 
 #endif

@@ -26,8 +26,8 @@ write_owner(char *text, size_t size, const struct dryi_owner *owner)
 }
 
 enum dry_status
-dryi_field_refuse(struct dryi_walk *w, const struct dryi_owner *owner, enum dryi_key key,
-                  uint64_t value, const char *expected)
+dryi_field_refuse(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
+                  enum dryi_key key, uint64_t value, const char *expected)
 {
     char who[48];
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
@@ -37,7 +37,7 @@ dryi_field_refuse(struct dryi_walk *w, const struct dryi_owner *owner, enum dryi
 }
 
 enum dry_status
-dryi_field_refuse_item(struct dryi_walk *w, const struct dryi_owner *owner,
+dryi_field_refuse_item(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                        enum dryi_key key, uint64_t item, enum dryi_value_kind expected)
 {
     char who[48];
@@ -48,7 +48,8 @@ dryi_field_refuse_item(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_field_miss(struct dryi_walk *w, const struct dryi_owner *owner, enum dryi_key key)
+dryi_field_miss(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
+                enum dryi_key key)
 {
     char who[48];
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset, "%s: no `%s`",
@@ -56,7 +57,7 @@ dryi_field_miss(struct dryi_walk *w, const struct dryi_owner *owner, enum dryi_k
 }
 
 bool
-dryi_field_int(const struct dryi_walk *w, uint64_t value, uint64_t *bits)
+dryi_field_int(const struct dryi_pickle_walk *w, uint64_t value, uint64_t *bits)
 {
     enum dryi_value_kind kind = dryi_value_kind(value);
     if (kind == DRYI_VALUE_INT)
@@ -69,7 +70,7 @@ dryi_field_int(const struct dryi_walk *w, uint64_t value, uint64_t *bits)
 }
 
 enum dry_status
-dryi_field_take_int(struct dryi_walk *w, const struct dryi_owner *owner,
+dryi_field_take_int(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                     enum dryi_key key, uint64_t value, uint64_t *bits)
 {
     if (dryi_field_int(w, value, bits))
@@ -78,7 +79,7 @@ dryi_field_take_int(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_field_take_bool(struct dryi_walk *w, const struct dryi_owner *owner,
+dryi_field_take_bool(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                      enum dryi_key key, uint64_t value, bool *flag)
 {
     if (!dryi_value_is(value, DRYI_VALUE_BOOL))
@@ -88,7 +89,7 @@ dryi_field_take_bool(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_field_take_pool(struct dryi_walk *w, const struct dryi_owner *owner,
+dryi_field_take_pool(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                      enum dryi_key key, uint64_t value, struct dry_lane *lane)
 {
     static const uint64_t pair_mask = (UINT64_C(1) << DRYI_PAIR_BITS) - 1;
@@ -114,7 +115,8 @@ dryi_field_take_pool(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_field_take_lane(struct dryi_walk *w, const struct dry_lane *lane, uint32_t *id)
+dryi_field_take_lane(struct dryi_pickle_walk *w, const struct dry_lane *lane,
+                     uint32_t *id)
 {
     if (w->lane_id == DRY_NONE || memcmp(lane, &w->lane, sizeof *lane) != 0) {
         w->lane = *lane;
@@ -127,7 +129,7 @@ dryi_field_take_lane(struct dryi_walk *w, const struct dry_lane *lane, uint32_t 
 }
 
 static enum dry_status
-put_stack(struct dryi_walk *w, const struct dryi_owner *owner, enum dryi_key key,
+put_stack(struct dryi_pickle_walk *w, const struct dryi_owner *owner, enum dryi_key key,
           const struct dryi_object *list, uint32_t *stack)
 {
     *stack = DRY_NONE;
@@ -150,7 +152,7 @@ put_stack(struct dryi_walk *w, const struct dryi_owner *owner, enum dryi_key key
 }
 
 enum dry_status
-dryi_field_take_stack(struct dryi_walk *w, const struct dryi_owner *owner,
+dryi_field_take_stack(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                       enum dryi_key key, uint64_t value, uint32_t *stack)
 {
     uint64_t settled = dryi_object_settled(w, value);
@@ -172,7 +174,7 @@ dryi_field_take_stack(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_field_take_rows(struct dryi_walk *w, const struct dryi_owner *owner,
+dryi_field_take_rows(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                      enum dryi_key key, uint64_t value, enum dryi_value_kind kind,
                      struct dryi_rows *rows)
 {

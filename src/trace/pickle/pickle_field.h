@@ -23,34 +23,38 @@ struct dryi_rows {
 };
 
 /* "event 12: `size` is a string, expected an integer". */
-enum dry_status dryi_field_refuse(struct dryi_walk *w, const struct dryi_owner *owner,
-                                  enum dryi_key key, uint64_t value,
-                                  const char *expected);
+enum dry_status dryi_field_refuse(struct dryi_pickle_walk *w,
+                                  const struct dryi_owner *owner, enum dryi_key key,
+                                  uint64_t value, const char *expected);
 /* "event 12: `frames` holds an integer, expected only frames". */
-enum dry_status dryi_field_refuse_item(struct dryi_walk *w,
+enum dry_status dryi_field_refuse_item(struct dryi_pickle_walk *w,
                                        const struct dryi_owner *owner, enum dryi_key key,
                                        uint64_t item, enum dryi_value_kind expected);
 /* "event 12: no `size`". */
-enum dry_status dryi_field_miss(struct dryi_walk *w, const struct dryi_owner *owner,
-                                enum dryi_key key);
+enum dry_status dryi_field_miss(struct dryi_pickle_walk *w,
+                                const struct dryi_owner *owner, enum dryi_key key);
 /* Get an integer as 64 bits in two's complement; false if the value is none. */
-bool dryi_field_int(const struct dryi_walk *w, uint64_t value, uint64_t *bits);
-enum dry_status dryi_field_take_int(struct dryi_walk *w, const struct dryi_owner *owner,
-                                    enum dryi_key key, uint64_t value, uint64_t *bits);
-enum dry_status dryi_field_take_bool(struct dryi_walk *w, const struct dryi_owner *owner,
-                                     enum dryi_key key, uint64_t value, bool *flag);
+bool dryi_field_int(const struct dryi_pickle_walk *w, uint64_t value, uint64_t *bits);
+enum dry_status dryi_field_take_int(struct dryi_pickle_walk *w,
+                                    const struct dryi_owner *owner, enum dryi_key key,
+                                    uint64_t value, uint64_t *bits);
+enum dry_status dryi_field_take_bool(struct dryi_pickle_walk *w,
+                                     const struct dryi_owner *owner, enum dryi_key key,
+                                     uint64_t value, bool *flag);
 /* Take a pool id: two integers in a tuple or list. */
-enum dry_status dryi_field_take_pool(struct dryi_walk *w, const struct dryi_owner *owner,
-                                     enum dryi_key key, uint64_t value,
-                                     struct dry_lane *lane);
-enum dry_status dryi_field_take_lane(struct dryi_walk *w, const struct dry_lane *lane,
-                                     uint32_t *id);
+enum dry_status dryi_field_take_pool(struct dryi_pickle_walk *w,
+                                     const struct dryi_owner *owner, enum dryi_key key,
+                                     uint64_t value, struct dry_lane *lane);
+enum dry_status dryi_field_take_lane(struct dryi_pickle_walk *w,
+                                     const struct dry_lane *lane, uint32_t *id);
 /* Take a list of frames as a stack; the list becomes the stack. */
-enum dry_status dryi_field_take_stack(struct dryi_walk *w, const struct dryi_owner *owner,
-                                      enum dryi_key key, uint64_t value, uint32_t *stack);
+enum dry_status dryi_field_take_stack(struct dryi_pickle_walk *w,
+                                      const struct dryi_owner *owner, enum dryi_key key,
+                                      uint64_t value, uint32_t *stack);
 /* Take a list of rows as a range; the list is used up. */
-enum dry_status dryi_field_take_rows(struct dryi_walk *w, const struct dryi_owner *owner,
-                                     enum dryi_key key, uint64_t value,
-                                     enum dryi_value_kind kind, struct dryi_rows *rows);
+enum dry_status dryi_field_take_rows(struct dryi_pickle_walk *w,
+                                     const struct dryi_owner *owner, enum dryi_key key,
+                                     uint64_t value, enum dryi_value_kind kind,
+                                     struct dryi_rows *rows);
 
 #endif

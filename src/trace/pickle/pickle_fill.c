@@ -18,7 +18,7 @@
 #include "trace/pickle/pickle_record.h"
 
 static enum dry_status
-check_open(struct dryi_walk *w, const struct dryi_object *object, const char *what)
+check_open(struct dryi_pickle_walk *w, const struct dryi_object *object, const char *what)
 {
     if (!object->is_sealed)
         return DRY_OK;
@@ -30,7 +30,7 @@ check_open(struct dryi_walk *w, const struct dryi_object *object, const char *wh
 
 /* A dict's containers are its own while it turns into a record, or again are not. */
 static void
-seal_items(struct dryi_walk *w, uint64_t dict, bool sealed)
+seal_items(struct dryi_pickle_walk *w, uint64_t dict, bool sealed)
 {
     const struct dryi_object *object = dryi_object_get(w, dict);
     for (size_t i = 0; i < object->count; i++) {
@@ -45,7 +45,7 @@ seal_items(struct dryi_walk *w, uint64_t dict, bool sealed)
 
 /* A dict that was filled key by key is known when something takes it. */
 static enum dry_status
-take_late(struct dryi_walk *w, uint64_t dict, uint64_t *role)
+take_late(struct dryi_pickle_walk *w, uint64_t dict, uint64_t *role)
 {
     const struct dryi_object *object = dryi_object_get(w, dict);
     *role = DRYI_VALUE_NONE;
@@ -60,7 +60,7 @@ take_late(struct dryi_walk *w, uint64_t dict, uint64_t *role)
 
 /* The value as a container may hold it; objects in it are sealed. */
 static enum dry_status
-adopt(struct dryi_walk *w, uint64_t parent, uint64_t *value)
+adopt(struct dryi_pickle_walk *w, uint64_t parent, uint64_t *value)
 {
     if (!dryi_value_is_object(*value))
         return DRY_OK;
@@ -96,7 +96,7 @@ adopt(struct dryi_walk *w, uint64_t parent, uint64_t *value)
 
 /* A row joins the rows before it in its list. */
 static enum dry_status
-push_row(struct dryi_walk *w, struct dryi_object *list, uint64_t value)
+push_row(struct dryi_pickle_walk *w, struct dryi_object *list, uint64_t value)
 {
     enum dryi_value_kind kind = dryi_value_kind(value);
     size_t row = (size_t)dryi_value_payload(value);
@@ -117,7 +117,7 @@ push_row(struct dryi_walk *w, struct dryi_object *list, uint64_t value)
 }
 
 static enum dry_status
-push_item(struct dryi_walk *w, uint64_t parent, uint64_t item)
+push_item(struct dryi_pickle_walk *w, uint64_t parent, uint64_t item)
 {
     enum dry_status status = adopt(w, parent, &item);
     if (status != DRY_OK)
@@ -151,7 +151,7 @@ count_plain(const uint64_t *values, size_t count)
 }
 
 static enum dry_status
-append_plain(struct dryi_walk *w, struct dryi_object *list, const uint64_t *values,
+append_plain(struct dryi_pickle_walk *w, struct dryi_object *list, const uint64_t *values,
              size_t count)
 {
     if (!dryi_memory_grow(&w->memory, &list->items, &list->capacity, list->count + count,
@@ -177,7 +177,7 @@ append_rows(struct dryi_object *list, const uint64_t *values, size_t count)
 }
 
 enum dry_status
-dryi_object_append(struct dryi_walk *w, uint64_t list, const uint64_t *values,
+dryi_object_append(struct dryi_pickle_walk *w, uint64_t list, const uint64_t *values,
                    size_t count)
 {
     if (!dryi_value_is(list, DRYI_VALUE_LIST))
@@ -199,7 +199,7 @@ dryi_object_append(struct dryi_walk *w, uint64_t list, const uint64_t *values,
 }
 
 enum dry_status
-dryi_object_fill(struct dryi_walk *w, uint64_t *dict, const uint64_t *pairs,
+dryi_object_fill(struct dryi_pickle_walk *w, uint64_t *dict, const uint64_t *pairs,
                  size_t pair_count)
 {
     if (!dryi_value_is(*dict, DRYI_VALUE_DICT))
@@ -234,7 +234,7 @@ fits_pair(uint64_t value)
 }
 
 enum dry_status
-dryi_object_make_tuple(struct dryi_walk *w, const uint64_t *values, size_t count,
+dryi_object_make_tuple(struct dryi_pickle_walk *w, const uint64_t *values, size_t count,
                        uint64_t *tuple)
 {
     if (count == 2 && fits_pair(values[0]) && fits_pair(values[1])) {

@@ -10,13 +10,13 @@
 #include "trace/pickle/pickle_walk.h"
 
 /* Append values to a list; FORMAT if it is none, or sealed. */
-enum dry_status dryi_object_append(struct dryi_walk *w, uint64_t list,
+enum dry_status dryi_object_append(struct dryi_pickle_walk *w, uint64_t list,
                                    const uint64_t *values, size_t count);
 /* Fill a dict; *dict becomes what it turns out to be. `pairs` is two words a pair. */
-enum dry_status dryi_object_fill(struct dryi_walk *w, uint64_t *dict,
+enum dry_status dryi_object_fill(struct dryi_pickle_walk *w, uint64_t *dict,
                                  const uint64_t *pairs, size_t pair_count);
 /* Make a tuple; one of two small integers becomes a pair and needs no object. */
-enum dry_status dryi_object_make_tuple(struct dryi_walk *w, const uint64_t *values,
+enum dry_status dryi_object_make_tuple(struct dryi_pickle_walk *w, const uint64_t *values,
                                        size_t count, uint64_t *tuple);
 
 #endif

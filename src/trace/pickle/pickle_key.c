@@ -64,7 +64,7 @@ dryi_key_text(enum dryi_key key)
 }
 
 enum dry_status
-dryi_keys_init(struct dryi_walk *w)
+dryi_keys_init(struct dryi_pickle_walk *w)
 {
     struct dryi_intern *strings = &w->trace->strings;
     for (unsigned i = 0; i < DRYI_TEXT_COUNT + DRY_ACTION_OTHER; i++) {

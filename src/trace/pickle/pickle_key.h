@@ -11,7 +11,7 @@
 
 #include "trace/pickle/pickle_value.h"
 
-struct dryi_walk;
+struct dryi_pickle_walk;
 
 /* The keys we know are the first strings of a trace from a pickle, in this order. */
 enum dryi_key {
@@ -67,7 +67,7 @@ enum dryi_key {
 };
 
 /* Put the known strings into the empty table of strings. */
-enum dry_status dryi_keys_init(struct dryi_walk *w);
+enum dry_status dryi_keys_init(struct dryi_pickle_walk *w);
 
 /* The key's text. */
 const char *dryi_key_text(enum dryi_key key);

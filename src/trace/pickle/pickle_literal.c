@@ -16,7 +16,7 @@
 #define LONG_BYTES_MAX 9u
 
 enum dry_status
-dryi_literal_fail_truncated(struct dryi_walk *w, const char *what)
+dryi_literal_fail_truncated(struct dryi_pickle_walk *w, const char *what)
 {
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->in->window_offset + w->in->end,
                         "the file ends inside %s at byte %llu", what,
@@ -24,7 +24,7 @@ dryi_literal_fail_truncated(struct dryi_walk *w, const char *what)
 }
 
 static enum dry_status
-fail_long(struct dryi_walk *w, uint64_t length)
+fail_long(struct dryi_pickle_walk *w, uint64_t length)
 {
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                         "an integer of %llu bytes, expected at most 64 bits",
@@ -33,7 +33,7 @@ fail_long(struct dryi_walk *w, uint64_t length)
 
 /* Two's complement of up to 64 bits and a sign; eight bytes may be read from `bytes`. */
 static enum dry_status
-push_long(struct dryi_walk *w, const unsigned char *bytes, size_t length)
+push_long(struct dryi_pickle_walk *w, const unsigned char *bytes, size_t length)
 {
     if (length == 0)
         return dryi_stack_push_int(w, 0);
@@ -54,7 +54,7 @@ push_long(struct dryi_walk *w, const unsigned char *bytes, size_t length)
  * keeps such bytes, escaped. Its raw bytes lead to the escaped string from then on.
  */
 static enum dry_status
-escape_string(struct dryi_walk *w, uint32_t raw, const unsigned char *bytes,
+escape_string(struct dryi_pickle_walk *w, uint32_t raw, const unsigned char *bytes,
               size_t length, uint32_t *id)
 {
     size_t room = length * DRYI_UTF8_ESCAPE_BYTES;
@@ -70,7 +70,7 @@ escape_string(struct dryi_walk *w, uint32_t raw, const unsigned char *bytes,
 }
 
 enum dry_status
-dryi_literal_intern(struct dryi_walk *w, const unsigned char *bytes, size_t length,
+dryi_literal_intern(struct dryi_pickle_walk *w, const unsigned char *bytes, size_t length,
                     enum dryi_value_kind kind, uint32_t *id)
 {
     struct dryi_intern *strings = &w->trace->strings;
@@ -95,7 +95,8 @@ dryi_literal_intern(struct dryi_walk *w, const unsigned char *bytes, size_t leng
 
 /* `length` bytes follow the header, which is consumed. */
 enum dry_status
-dryi_literal_read_string(struct dryi_walk *w, uint64_t length, enum dryi_value_kind kind)
+dryi_literal_read_string(struct dryi_pickle_walk *w, uint64_t length,
+                         enum dryi_value_kind kind)
 {
     struct dryi_input *in = w->in;
     if (length > w->string_bytes_max)
@@ -116,7 +117,7 @@ dryi_literal_read_string(struct dryi_walk *w, uint64_t length, enum dryi_value_k
 
 /* Near the end of the file the bytes are copied to where eight may be read. */
 static enum dry_status
-read_last_long(struct dryi_walk *w, size_t length)
+read_last_long(struct dryi_pickle_walk *w, size_t length)
 {
     struct dryi_input *in = w->in;
     unsigned char bytes[LONG_BYTES_MAX] = {0};
@@ -131,7 +132,7 @@ read_last_long(struct dryi_walk *w, size_t length)
 }
 
 enum dry_status
-dryi_literal_read_long(struct dryi_walk *w, uint64_t length)
+dryi_literal_read_long(struct dryi_pickle_walk *w, uint64_t length)
 {
     struct dryi_input *in = w->in;
     if (length > LONG_BYTES_MAX)
@@ -144,7 +145,7 @@ dryi_literal_read_long(struct dryi_walk *w, uint64_t length)
 }
 
 enum dry_status
-dryi_literal_read_float(struct dryi_walk *w, const unsigned char *argument)
+dryi_literal_read_float(struct dryi_pickle_walk *w, const unsigned char *argument)
 {
     uint64_t bits = 0;
     for (size_t i = 0; i < 8; i++)

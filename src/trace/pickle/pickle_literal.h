@@ -37,22 +37,22 @@ dryi_literal_small(const unsigned char *p, size_t *length)
 }
 
 /* "the file ends inside WHAT at byte 12". */
-enum dry_status dryi_literal_fail_truncated(struct dryi_walk *w, const char *what);
+enum dry_status dryi_literal_fail_truncated(struct dryi_pickle_walk *w, const char *what);
 
 /* Intern a string or bytes; *id is what `kind` of value has as its payload. */
-enum dry_status dryi_literal_intern(struct dryi_walk *w, const unsigned char *bytes,
-                                    size_t length, enum dryi_value_kind kind,
-                                    uint32_t *id);
+enum dry_status dryi_literal_intern(struct dryi_pickle_walk *w,
+                                    const unsigned char *bytes, size_t length,
+                                    enum dryi_value_kind kind, uint32_t *id);
 
 /* Push the next `length` bytes as a string, or as bytes; LIMIT beyond string_bytes_max. */
-enum dry_status dryi_literal_read_string(struct dryi_walk *w, uint64_t length,
+enum dry_status dryi_literal_read_string(struct dryi_pickle_walk *w, uint64_t length,
                                          enum dryi_value_kind kind);
 
 /* Push the next `length` bytes as an integer in two's complement; FORMAT beyond 64 bits. */
-enum dry_status dryi_literal_read_long(struct dryi_walk *w, uint64_t length);
+enum dry_status dryi_literal_read_long(struct dryi_pickle_walk *w, uint64_t length);
 
 /* Push the eight bytes of `argument`, the most significant first, as a double. */
-enum dry_status dryi_literal_read_float(struct dryi_walk *w,
+enum dry_status dryi_literal_read_float(struct dryi_pickle_walk *w,
                                         const unsigned char *argument);
 
 #endif

@@ -19,7 +19,7 @@
 #define KEPT_ITEM_COUNT_MAX 4096u
 
 void
-dryi_object_keep_wide(struct dryi_walk *w, uint64_t value)
+dryi_object_keep_wide(struct dryi_pickle_walk *w, uint64_t value)
 {
     enum dryi_value_kind kind = dryi_value_kind(value);
     size_t end = (size_t)dryi_value_payload(value) + 1;
@@ -28,7 +28,7 @@ dryi_object_keep_wide(struct dryi_walk *w, uint64_t value)
 }
 
 static enum dry_status
-take_free(struct dryi_walk *w, uint32_t *index)
+take_free(struct dryi_pickle_walk *w, uint32_t *index)
 {
     if (w->first_free != DRY_NONE) {
         *index = w->first_free;
@@ -48,7 +48,7 @@ take_free(struct dryi_walk *w, uint32_t *index)
 }
 
 enum dry_status
-dryi_object_new(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t *value)
+dryi_object_new(struct dryi_pickle_walk *w, enum dryi_value_kind kind, uint64_t *value)
 {
     uint32_t index = 0;
     enum dry_status status = take_free(w, &index);
@@ -67,13 +67,13 @@ dryi_object_new(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t *value)
 }
 
 bool
-dryi_object_has_room(const struct dryi_walk *w, uint32_t count)
+dryi_object_has_room(const struct dryi_pickle_walk *w, uint32_t count)
 {
     return w->object_count <= OBJECT_COUNT_MAX - count;
 }
 
 static void
-recycle(struct dryi_walk *w, uint64_t value)
+recycle(struct dryi_pickle_walk *w, uint64_t value)
 {
     struct dryi_object *object = dryi_object_get(w, value);
     if (object->capacity > KEPT_ITEM_COUNT_MAX) {
@@ -88,7 +88,7 @@ recycle(struct dryi_walk *w, uint64_t value)
 }
 
 enum dry_status
-dryi_memo_entry(struct dryi_walk *w, uint64_t value, uint32_t *entry)
+dryi_memo_entry(struct dryi_pickle_walk *w, uint64_t value, uint32_t *entry)
 {
     if (dryi_value_is_row(value)) /* used once, never fetched (W4) */
         value = (uint64_t)dryi_value_kind(value);
@@ -108,7 +108,7 @@ dryi_memo_entry(struct dryi_walk *w, uint64_t value, uint32_t *entry)
 }
 
 enum dry_status
-dryi_object_become(struct dryi_walk *w, uint64_t value, uint64_t what)
+dryi_object_become(struct dryi_pickle_walk *w, uint64_t value, uint64_t what)
 {
     struct dryi_object *object = dryi_object_get(w, value);
     enum dry_status status = DRY_OK;
@@ -123,7 +123,7 @@ dryi_object_become(struct dryi_walk *w, uint64_t value, uint64_t what)
 }
 
 void
-dryi_object_note_memo(struct dryi_walk *w, uint64_t value, uint32_t index)
+dryi_object_note_memo(struct dryi_pickle_walk *w, uint64_t value, uint32_t index)
 {
     if (!dryi_value_is_object(value))
         return;
@@ -135,13 +135,13 @@ dryi_object_note_memo(struct dryi_walk *w, uint64_t value, uint32_t index)
 }
 
 void
-dryi_object_share(struct dryi_walk *w, uint64_t value)
+dryi_object_share(struct dryi_pickle_walk *w, uint64_t value)
 {
     dryi_object_get(w, value)->is_shared = true;
 }
 
 bool
-dryi_object_release(struct dryi_walk *w, uint64_t value)
+dryi_object_release(struct dryi_pickle_walk *w, uint64_t value)
 {
     const struct dryi_object *object = dryi_object_get(w, value);
     bool is_free = object->memo == DRY_NONE && !object->is_shared && !object->is_sealed;
@@ -151,14 +151,14 @@ dryi_object_release(struct dryi_walk *w, uint64_t value)
 }
 
 void
-dryi_object_unseal(struct dryi_walk *w, uint64_t value)
+dryi_object_unseal(struct dryi_pickle_walk *w, uint64_t value)
 {
     struct dryi_object *object = dryi_object_get(w, value);
     object->is_sealed = object->is_shared;
 }
 
 uint64_t
-dryi_object_settled(const struct dryi_walk *w, uint64_t value)
+dryi_object_settled(const struct dryi_pickle_walk *w, uint64_t value)
 {
     if (dryi_value_is_object(value) && dryi_object_get(w, value)->settled)
         return dryi_object_get(w, value)->settled;
@@ -166,7 +166,7 @@ dryi_object_settled(const struct dryi_walk *w, uint64_t value)
 }
 
 bool
-dryi_object_is_empty_list(const struct dryi_walk *w, uint64_t value)
+dryi_object_is_empty_list(const struct dryi_pickle_walk *w, uint64_t value)
 {
     size_t count = 1;
     if (dryi_value_is(value, DRYI_VALUE_LIST))
@@ -177,8 +177,8 @@ dryi_object_is_empty_list(const struct dryi_walk *w, uint64_t value)
 }
 
 bool
-dryi_object_items(const struct dryi_walk *w, uint64_t value, enum dryi_value_kind kind,
-                  const uint64_t **items, size_t *count)
+dryi_object_items(const struct dryi_pickle_walk *w, uint64_t value,
+                  enum dryi_value_kind kind, const uint64_t **items, size_t *count)
 {
     if (!dryi_value_is(value, kind))
         return false;

@@ -73,7 +73,7 @@ count_argument_bytes(uint8_t opcode)
 }
 
 static enum dry_status
-do_setitems(struct dryi_walk *w)
+do_setitems(struct dryi_pickle_walk *w)
 {
     size_t first = 0, count = 0;
     enum dry_status status = dryi_stack_pop_items(w, "SETITEMS", &first, &count);
@@ -89,7 +89,7 @@ do_setitems(struct dryi_walk *w)
 }
 
 static enum dry_status
-do_setitem(struct dryi_walk *w)
+do_setitem(struct dryi_pickle_walk *w)
 {
     if (w->value_count - w->floor < 3)
         return dryi_stack_fail_underflow(w, "SETITEM");
@@ -99,7 +99,7 @@ do_setitem(struct dryi_walk *w)
 }
 
 static enum dry_status
-do_appends(struct dryi_walk *w)
+do_appends(struct dryi_pickle_walk *w)
 {
     size_t first = 0, count = 0;
     enum dry_status status = dryi_stack_pop_items(w, "APPENDS", &first, &count);
@@ -110,7 +110,7 @@ do_appends(struct dryi_walk *w)
 }
 
 static enum dry_status
-do_append(struct dryi_walk *w)
+do_append(struct dryi_pickle_walk *w)
 {
     if (w->value_count - w->floor < 2)
         return dryi_stack_fail_underflow(w, "APPEND");
@@ -119,7 +119,7 @@ do_append(struct dryi_walk *w)
 }
 
 static enum dry_status
-push_new(struct dryi_walk *w, enum dryi_value_kind kind)
+push_new(struct dryi_pickle_walk *w, enum dryi_value_kind kind)
 {
     uint64_t value;
     enum dry_status status = dryi_object_new(w, kind, &value);
@@ -127,7 +127,7 @@ push_new(struct dryi_walk *w, enum dryi_value_kind kind)
 }
 
 static enum dry_status
-make_tuple(struct dryi_walk *w, size_t first, size_t count)
+make_tuple(struct dryi_pickle_walk *w, size_t first, size_t count)
 {
     uint64_t tuple;
     enum dry_status status = dryi_object_make_tuple(w, w->values + first, count, &tuple);
@@ -136,7 +136,7 @@ make_tuple(struct dryi_walk *w, size_t first, size_t count)
 }
 
 static enum dry_status
-do_short_tuple(struct dryi_walk *w, const char *opcode, size_t count)
+do_short_tuple(struct dryi_pickle_walk *w, const char *opcode, size_t count)
 {
     if (w->value_count - w->floor < count)
         return dryi_stack_fail_underflow(w, opcode);
@@ -145,7 +145,7 @@ do_short_tuple(struct dryi_walk *w, const char *opcode, size_t count)
 
 /* TUPLE, LIST and DICT take everything above the mark. */
 static enum dry_status
-do_from_mark(struct dryi_walk *w, uint8_t opcode)
+do_from_mark(struct dryi_pickle_walk *w, uint8_t opcode)
 {
     size_t first = 0, count = 0;
     enum dry_status status =
@@ -171,7 +171,7 @@ do_from_mark(struct dryi_walk *w, uint8_t opcode)
 }
 
 static enum dry_status
-do_pop(struct dryi_walk *w)
+do_pop(struct dryi_pickle_walk *w)
 {
     size_t first = 0, count = 0;
     if (w->value_count == w->floor)
@@ -182,7 +182,7 @@ do_pop(struct dryi_walk *w)
 
 /* The memo is filled in order: an index beyond its end would let a file claim memory. */
 static enum dry_status
-do_put(struct dryi_walk *w, size_t index)
+do_put(struct dryi_pickle_walk *w, size_t index)
 {
     if (w->value_count == w->floor)
         return dryi_stack_fail_underflow(w, "MEMOIZE or BINPUT");
@@ -206,7 +206,7 @@ do_put(struct dryi_walk *w, size_t index)
 }
 
 static enum dry_status
-fail_get(struct dryi_walk *w, size_t index)
+fail_get(struct dryi_pickle_walk *w, size_t index)
 {
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                         "memo %zu is fetched, only %zu were put", index, w->memo_count);
@@ -214,7 +214,7 @@ fail_get(struct dryi_walk *w, size_t index)
 
 /* Fetch what is not simply copied. */
 static enum dry_status
-get_special(struct dryi_walk *w, uint32_t entry)
+get_special(struct dryi_pickle_walk *w, uint32_t entry)
 {
     uint64_t value = entry;
     if (dryi_value_is(value, DRYI_VALUE_FAR))
@@ -229,7 +229,7 @@ get_special(struct dryi_walk *w, uint32_t entry)
 
 /* A fetch that is not one of a run: the last in the window, or one that needs a look. */
 static enum dry_status
-get_one(struct dryi_walk *w)
+get_one(struct dryi_pickle_walk *w)
 {
     struct dryi_input *in = w->in;
     const unsigned char *p = in->window + in->at;
@@ -251,7 +251,7 @@ get_one(struct dryi_walk *w)
  * and p does not wait.
  */
 static enum dry_status
-do_gets(struct dryi_walk *w)
+do_gets(struct dryi_pickle_walk *w)
 {
     struct dryi_input *in = w->in;
     const unsigned char *begin = in->window + in->at, *p = begin;
@@ -290,7 +290,7 @@ do_gets(struct dryi_walk *w)
 }
 
 static enum dry_status
-do_mark(struct dryi_walk *w)
+do_mark(struct dryi_pickle_walk *w)
 {
     const unsigned char *next = w->in->window + w->in->at + 1;
     bool taken = false;
@@ -304,7 +304,7 @@ do_mark(struct dryi_walk *w)
 }
 
 static enum dry_status
-do_dict(struct dryi_walk *w)
+do_dict(struct dryi_pickle_walk *w)
 {
     bool taken = false;
     enum dry_status status = dryi_straight_take(w, &taken);
@@ -315,7 +315,7 @@ do_dict(struct dryi_walk *w)
 }
 
 static enum dry_status
-do_proto(struct dryi_walk *w, unsigned protocol)
+do_proto(struct dryi_pickle_walk *w, unsigned protocol)
 {
     if (w->op_offset != 0)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
@@ -343,7 +343,7 @@ copy_line(char *to, size_t size, const unsigned char *bytes, size_t count, size_
 
 /* The two strings on the stack that STACK_GLOBAL would import. */
 static void
-copy_top_string(const struct dryi_walk *w, size_t from_top, char *to, size_t size)
+copy_top_string(const struct dryi_pickle_walk *w, size_t from_top, char *to, size_t size)
 {
     to[0] = 0;
     if (w->value_count - w->floor < from_top)
@@ -356,7 +356,7 @@ copy_top_string(const struct dryi_walk *w, size_t from_top, char *to, size_t siz
 }
 
 static enum dry_status
-refuse_global(struct dryi_walk *w, uint8_t opcode)
+refuse_global(struct dryi_pickle_walk *w, uint8_t opcode)
 {
     struct dryi_input *in = w->in;
     char module[48], name[48];
@@ -381,7 +381,7 @@ refuse_global(struct dryi_walk *w, uint8_t opcode)
 }
 
 static enum dry_status
-refuse(struct dryi_walk *w, uint8_t opcode)
+refuse(struct dryi_pickle_walk *w, uint8_t opcode)
 {
     const char *name = dryi_opcode_name(opcode);
     switch (opcode) {
@@ -413,7 +413,7 @@ refuse(struct dryi_walk *w, uint8_t opcode)
 
 /* Opcodes that are rare in a snapshot, or in no snapshot we have seen but harmless. */
 static enum dry_status
-do_rare(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
+do_rare(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argument)
 {
     switch (opcode) {
     case DRYI_OP_STOP:
@@ -472,7 +472,7 @@ do_rare(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
  * constant: where the next one begins is then known before this one has been looked up.
  */
 static enum dry_status
-do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
+do_opcode(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argument)
 {
     size_t *at = &w->in->at;
     switch (opcode) {
@@ -525,7 +525,7 @@ do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
 
 /* Bring the next opcode and its argument into the window. */
 static enum dry_status
-fill_opcode(struct dryi_walk *w)
+fill_opcode(struct dryi_pickle_walk *w)
 {
     struct dryi_input *in = w->in;
     enum dry_status status = dryi_input_fill(in, 1 + ARGUMENT_BYTES_MAX, w->err);
@@ -543,7 +543,7 @@ fill_opcode(struct dryi_walk *w)
 }
 
 static enum dry_status
-walk(struct dryi_walk *w)
+walk(struct dryi_pickle_walk *w)
 {
     struct dryi_input *in = w->in;
     enum dry_status status = DRY_OK;
@@ -561,7 +561,7 @@ walk(struct dryi_walk *w)
 }
 
 static enum dry_status
-finish_walk(struct dryi_walk *w)
+finish_walk(struct dryi_pickle_walk *w)
 {
     if (w->mark_count)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
@@ -573,7 +573,7 @@ finish_walk(struct dryi_walk *w)
 }
 
 static void
-free_walk(struct dryi_walk *w)
+free_walk(struct dryi_pickle_walk *w)
 {
     const struct dry_memory *m = &w->memory;
     for (size_t i = 0; i < w->object_count; i++)
@@ -597,7 +597,7 @@ enum dry_status
 dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
                  struct dry_trace_builder *builder, struct dry_error *err)
 {
-    struct dryi_walk w = {
+    struct dryi_pickle_walk w = {
         .in = in,
         .builder = builder,
         .trace = builder->trace,

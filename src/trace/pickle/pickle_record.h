@@ -11,25 +11,25 @@
 
 #include "trace/pickle/pickle_field.h"
 
-enum dry_status dryi_event_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_event_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                 size_t pair_count, uint64_t *value);
-enum dry_status dryi_frame_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_frame_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                 size_t pair_count, uint64_t *value);
-enum dry_status dryi_block_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_block_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                 size_t pair_count, uint64_t *value);
-enum dry_status dryi_history_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_history_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                   size_t pair_count, uint64_t *value);
-enum dry_status dryi_segment_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                   size_t pair_count, uint64_t *value);
-enum dry_status dryi_annotation_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_annotation_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                      size_t pair_count, uint64_t *value);
 
 /* Take the dict as the record that its keys say it is; NONE if they say nothing we know. */
-enum dry_status dryi_roles_take(struct dryi_walk *w, const uint64_t *pairs,
+enum dry_status dryi_roles_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                 size_t pair_count, uint64_t *value);
 
 /* Take the value that the pickle ends with as the whole trace. */
-enum dry_status dryi_top_take(struct dryi_walk *w, uint64_t value);
+enum dry_status dryi_top_take(struct dryi_pickle_walk *w, uint64_t value);
 
 /*
  * An event between its keys and its row. Two readers set its fields in the order of the
@@ -48,9 +48,9 @@ struct dryi_fields {
 #define DRYI_NO_WORD UINT64_MAX
 
 /* Begin an event without any key. */
-void dryi_fields_begin(struct dryi_walk *w, struct dryi_fields *f);
+void dryi_fields_begin(struct dryi_pickle_walk *w, struct dryi_fields *f);
 /* Append the event whose fields are all set but its note's and lane's ids; *value is it. */
-enum dry_status dryi_fields_append(struct dryi_walk *w, struct dryi_fields *f,
+enum dry_status dryi_fields_append(struct dryi_pickle_walk *w, struct dryi_fields *f,
                                    uint64_t *value);
 
 #endif

@@ -23,7 +23,7 @@ has_all(uint64_t keys, uint64_t wanted)
 }
 
 enum dry_status
-dryi_roles_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_roles_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                 uint64_t *value)
 {
     uint64_t keys = 0;

@@ -23,15 +23,15 @@
 
 /* `p` has `count` bytes. A run ends with APPENDS, so none is the begin of a longer one. */
 static bool
-is_run(const struct dryi_runs *r, const struct dryi_run *run, const unsigned char *p,
-       size_t count)
+is_run(const struct dryi_pickle_runs *r, const struct dryi_pickle_run *run,
+       const unsigned char *p, size_t count)
 {
     return run->era == r->era && run->length <= count &&
            memcmp(p, r->bytes + run->from, run->length) == 0;
 }
 
-static struct dryi_run *
-find_set(const struct dryi_runs *r, const unsigned char *p)
+static struct dryi_pickle_run *
+find_set(const struct dryi_pickle_runs *r, const unsigned char *p)
 {
     uint64_t words[HEAD_BYTES / sizeof(uint64_t)];
     memcpy(words, p, sizeof words);
@@ -39,13 +39,13 @@ find_set(const struct dryi_runs *r, const unsigned char *p)
     return r->runs + hash % SET_COUNT * SET_RUNS;
 }
 
-static struct dryi_run *
-find_run(struct dryi_runs *r, const unsigned char *p, size_t count)
+static struct dryi_pickle_run *
+find_run(struct dryi_pickle_runs *r, const unsigned char *p, size_t count)
 {
     if (r->last && r->last->next != DRY_NONE &&
         is_run(r, &r->runs[r->last->next], p, count))
         return &r->runs[r->last->next];
-    struct dryi_run *set = find_set(r, p);
+    struct dryi_pickle_run *set = find_set(r, p);
     for (size_t i = 0; i < SET_RUNS; i++)
         if (is_run(r, &set[i], p, count))
             return &set[i];
@@ -53,7 +53,7 @@ find_run(struct dryi_runs *r, const unsigned char *p, size_t count)
 }
 
 static void
-note_run(struct dryi_runs *r, struct dryi_run *run)
+note_run(struct dryi_pickle_runs *r, struct dryi_pickle_run *run)
 {
     if (r->last)
         r->last->next = (uint32_t)(run - r->runs);
@@ -61,7 +61,7 @@ note_run(struct dryi_runs *r, struct dryi_run *run)
 }
 
 void
-dryi_run_forget(struct dryi_walk *w)
+dryi_run_forget(struct dryi_pickle_walk *w)
 {
     w->runs.era++;
     w->runs.byte_count = 0;
@@ -70,20 +70,21 @@ dryi_run_forget(struct dryi_walk *w)
 
 /* Sets are filled in turns: a run that comes often comes back soon. */
 static enum dry_status
-keep_run(struct dryi_walk *w, const unsigned char *p, size_t length, uint32_t stack)
+keep_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t length,
+         uint32_t stack)
 {
-    struct dryi_runs *r = &w->runs;
+    struct dryi_pickle_runs *r = &w->runs;
     if (r->byte_count + length > RUN_BYTES_KEPT)
         dryi_run_forget(w);
     if (!dryi_memory_grow(&w->memory, &r->bytes, &r->byte_capacity,
                           r->byte_count + length, 1))
         return dryi_fail_memory(w->err, "the stacks");
-    struct dryi_run *run = find_set(r, p) + r->turn++ % SET_RUNS;
-    *run = (struct dryi_run){.from = (uint32_t)r->byte_count,
-                             .length = (uint32_t)length,
-                             .stack = stack,
-                             .next = DRY_NONE,
-                             .era = r->era};
+    struct dryi_pickle_run *run = find_set(r, p) + r->turn++ % SET_RUNS;
+    *run = (struct dryi_pickle_run){.from = (uint32_t)r->byte_count,
+                                    .length = (uint32_t)length,
+                                    .stack = stack,
+                                    .next = DRY_NONE,
+                                    .era = r->era};
     memcpy(r->bytes + r->byte_count, p, length);
     r->byte_count += length;
     note_run(r, run);
@@ -94,7 +95,8 @@ keep_run(struct dryi_walk *w, const unsigned char *p, size_t length, uint32_t st
 
 /* Read the frames of the run at `p` into w->frame_ids; 0: it is no whole run of frames. */
 static size_t
-read_run(struct dryi_walk *w, const unsigned char *p, size_t count, size_t *frame_count)
+read_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
+         size_t *frame_count)
 {
     const unsigned char *at = p,
                         *end =
@@ -114,9 +116,9 @@ read_run(struct dryi_walk *w, const unsigned char *p, size_t count, size_t *fram
 }
 
 static enum dry_status
-prepare(struct dryi_walk *w)
+prepare(struct dryi_pickle_walk *w)
 {
-    struct dryi_runs *r = &w->runs;
+    struct dryi_pickle_runs *r = &w->runs;
     if (!r->runs) {
         r->runs = dryi_memory_zalloc(&w->memory, RUN_COUNT, sizeof *r->runs);
         if (!r->runs)
@@ -130,8 +132,8 @@ prepare(struct dryi_walk *w)
 }
 
 static enum dry_status
-learn_run(struct dryi_walk *w, const unsigned char *p, size_t count, uint32_t *stack,
-          size_t *length)
+learn_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
+          uint32_t *stack, size_t *length)
 {
     enum dry_status status = prepare(w);
     size_t frame_count = 0;
@@ -151,7 +153,7 @@ learn_run(struct dryi_walk *w, const unsigned char *p, size_t count, uint32_t *s
 
 /* True if what is at `p` ends the list: its dict goes on with a key, or ends. */
 static bool
-is_list_done(const struct dryi_walk *w, const unsigned char *p)
+is_list_done(const struct dryi_pickle_walk *w, const unsigned char *p)
 {
     if (*p == DRYI_OP_SETITEMS || *p == DRYI_OP_SHORT_BINUNICODE ||
         *p == DRYI_OP_BINUNICODE)
@@ -163,7 +165,7 @@ is_list_done(const struct dryi_walk *w, const unsigned char *p)
 }
 
 static bool
-is_new_list(const struct dryi_walk *w, uint64_t value)
+is_new_list(const struct dryi_pickle_walk *w, uint64_t value)
 {
     if (!dryi_value_is(value, DRYI_VALUE_LIST))
         return false;
@@ -173,10 +175,10 @@ is_new_list(const struct dryi_walk *w, uint64_t value)
 }
 
 enum dry_status
-dryi_run_read(struct dryi_walk *w, const unsigned char *p, size_t count, uint32_t *stack,
-              size_t *length)
+dryi_run_read(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
+              uint32_t *stack, size_t *length)
 {
-    struct dryi_run *run = w->runs.runs ? find_run(&w->runs, p, count) : NULL;
+    struct dryi_pickle_run *run = w->runs.runs ? find_run(&w->runs, p, count) : NULL;
     if (!run)
         return learn_run(w, p, count, stack, length);
     note_run(&w->runs, run);
@@ -186,7 +188,7 @@ dryi_run_read(struct dryi_walk *w, const unsigned char *p, size_t count, uint32_
 }
 
 enum dry_status
-dryi_run_take(struct dryi_walk *w, bool *taken)
+dryi_run_take(struct dryi_pickle_walk *w, bool *taken)
 {
     struct dryi_input *in = w->in;
     *taken = false;
@@ -216,7 +218,7 @@ dryi_run_take(struct dryi_walk *w, bool *taken)
 }
 
 void
-dryi_run_finish(struct dryi_walk *w)
+dryi_run_finish(struct dryi_pickle_walk *w)
 {
     dryi_memory_free(&w->memory, w->runs.runs, w->runs.runs ? RUN_COUNT : 0,
                      sizeof *w->runs.runs);

@@ -30,15 +30,15 @@
  * *length counts its bytes. *length 0: there is no whole run. Requires DRYI_RUN_LOOK_BYTES
  * more to stand behind them.
  */
-enum dry_status dryi_run_read(struct dryi_walk *w, const unsigned char *p, size_t count,
-                              uint32_t *stack, size_t *length);
+enum dry_status dryi_run_read(struct dryi_pickle_walk *w, const unsigned char *p,
+                              size_t count, uint32_t *stack, size_t *length);
 /*
  * If the list on top of the stack is new, and whole from the MARK at in->at on, make it a
  * stack, and step behind its APPENDS. *taken false: the bytes are to be walked one by one.
  */
-enum dry_status dryi_run_take(struct dryi_walk *w, bool *taken);
+enum dry_status dryi_run_take(struct dryi_pickle_walk *w, bool *taken);
 /* Forget all runs: a number of the memo stands for something else now (R1). */
-void dryi_run_forget(struct dryi_walk *w);
-void dryi_run_finish(struct dryi_walk *w);
+void dryi_run_forget(struct dryi_pickle_walk *w);
+void dryi_run_finish(struct dryi_pickle_walk *w);
 
 #endif

@@ -18,7 +18,7 @@
 #define NO_SIZE UINT64_MAX
 
 static enum dry_status
-take_state(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
+take_state(struct dryi_pickle_walk *w, const struct dryi_owner *owner, uint64_t value,
            enum dry_block_state *state)
 {
     uint64_t id = dryi_value_payload(value);
@@ -42,8 +42,8 @@ take_state(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
 
 /* The newest use; the records are done with it. */
 static enum dry_status
-take_block_history(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
-                   struct dryi_history *newest)
+take_block_history(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
+                   uint64_t value, struct dryi_pickle_history *newest)
 {
     struct dryi_rows rows;
     enum dry_status status = dryi_field_take_rows(w, owner, DRYI_KEY_HISTORY, value,
@@ -57,9 +57,9 @@ take_block_history(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t
 }
 
 static enum dry_status
-take_block_key(struct dryi_walk *w, const struct dryi_owner *owner,
-               struct dry_trace_block *block, struct dryi_history *newest, uint64_t key,
-               uint64_t value)
+take_block_key(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
+               struct dry_trace_block *block, struct dryi_pickle_history *newest,
+               uint64_t key, uint64_t value)
 {
     enum dryi_key known = dryi_value_key(key);
     switch ((int)known) {
@@ -83,7 +83,7 @@ take_block_key(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_block_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_block_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                 uint64_t *value)
 {
     size_t row = w->trace->view.block_count;
@@ -94,7 +94,7 @@ dryi_block_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
         .stack = DRY_NONE,
         .forward_stack = DRY_NONE,
     };
-    struct dryi_history newest = {.stack = DRY_NONE};
+    struct dryi_pickle_history newest = {.stack = DRY_NONE};
     enum dry_status status = DRY_OK;
     dryi_extra_begin(w);
     for (size_t i = 0; status == DRY_OK && i < pair_count; i++)
@@ -115,12 +115,12 @@ dryi_block_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
 }
 
 enum dry_status
-dryi_history_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_history_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                   uint64_t *value)
 {
     size_t row = w->history_count;
     struct dryi_owner owner = {"history", row, DRY_UNKNOWN_BLOCK_KEY};
-    struct dryi_history history = {.stack = DRY_NONE};
+    struct dryi_pickle_history history = {.stack = DRY_NONE};
     enum dry_status status = DRY_OK;
     for (size_t i = 0; status == DRY_OK && i < pair_count; i++) {
         enum dryi_key key = dryi_value_key(pairs[2 * i]);
@@ -154,7 +154,7 @@ struct fields {
 };
 
 static enum dry_status
-take_device(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
+take_device(struct dryi_pickle_walk *w, const struct dryi_owner *owner, uint64_t value,
             int32_t *device)
 {
     uint64_t bits;
@@ -172,7 +172,7 @@ take_device(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
 
 /* A third kind of segment would be a key we cannot hold: it is kept and written last. */
 static enum dry_status
-take_type(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
+take_type(struct dryi_pickle_walk *w, struct fields *f, uint64_t key, uint64_t value)
 {
     f->has_type = true;
     f->row.is_large = value == dryi_value(DRYI_VALUE_STRING, DRYI_TEXT_LARGE);
@@ -182,7 +182,8 @@ take_type(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
 }
 
 static enum dry_status
-take_rare_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
+take_rare_segment_key(struct dryi_pickle_walk *w, struct fields *f, uint64_t key,
+                      uint64_t value)
 {
     enum dryi_key known = dryi_value_key(key);
     switch ((int)known) {
@@ -207,7 +208,8 @@ take_rare_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint6
 }
 
 static enum dry_status
-take_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
+take_segment_key(struct dryi_pickle_walk *w, struct fields *f, uint64_t key,
+                 uint64_t value)
 {
     enum dryi_key known = dryi_value_key(key);
     switch ((int)known) {
@@ -234,7 +236,7 @@ take_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t v
 }
 
 static enum dry_status
-check_present(struct dryi_walk *w, const struct fields *f)
+check_present(struct dryi_pickle_walk *w, const struct fields *f)
 {
     if (!f->has_device)
         return dryi_field_miss(w, &f->owner, DRYI_KEY_DEVICE);
@@ -246,7 +248,7 @@ check_present(struct dryi_walk *w, const struct fields *f)
 }
 
 static void
-place_blocks(struct dryi_walk *w, const struct fields *f)
+place_blocks(struct dryi_pickle_walk *w, const struct fields *f)
 {
     uint64_t address = f->row.address;
     struct dry_trace_block *blocks = w->trace->blocks;
@@ -259,7 +261,7 @@ place_blocks(struct dryi_walk *w, const struct fields *f)
 }
 
 enum dry_status
-dryi_segment_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                   uint64_t *value)
 {
     size_t row = w->trace->view.segment_count;
@@ -292,7 +294,7 @@ dryi_segment_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
 }
 
 static enum dry_status
-take_annotation_key(struct dryi_walk *w, const struct dryi_owner *owner,
+take_annotation_key(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                     struct dry_trace_annotation *row, uint64_t key, uint64_t value)
 {
     uint64_t bits;
@@ -314,7 +316,7 @@ take_annotation_key(struct dryi_walk *w, const struct dryi_owner *owner,
 }
 
 enum dry_status
-dryi_annotation_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
+dryi_annotation_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                      uint64_t *value)
 {
     size_t count = w->trace->view.annotation_count;

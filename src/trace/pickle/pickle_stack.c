@@ -7,21 +7,21 @@
 #define MARK_COUNT_MIN 16u
 
 enum dry_status
-dryi_stack_fail_underflow(struct dryi_walk *w, const char *opcode)
+dryi_stack_fail_underflow(struct dryi_pickle_walk *w, const char *opcode)
 {
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                         "opcode %s finds too few values on the stack", opcode);
 }
 
 bool
-dryi_stack_grow(struct dryi_walk *w)
+dryi_stack_grow(struct dryi_pickle_walk *w)
 {
     return dryi_memory_grow(&w->memory, &w->values, &w->value_capacity,
                             w->value_count + 1, sizeof *w->values);
 }
 
 enum dry_status
-dryi_stack_push_wide(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t bits)
+dryi_stack_push_wide(struct dryi_pickle_walk *w, enum dryi_value_kind kind, uint64_t bits)
 {
     if (!dryi_memory_grow(&w->memory, &w->wides, &w->wide_capacity, w->wide_count + 1,
                           sizeof *w->wides))
@@ -31,13 +31,13 @@ dryi_stack_push_wide(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t bi
 }
 
 bool
-dryi_stack_has_room(const struct dryi_walk *w, size_t count)
+dryi_stack_has_room(const struct dryi_pickle_walk *w, size_t count)
 {
     return w->mark_count + count <= w->depth_max + MARK_COUNT_MIN;
 }
 
 enum dry_status
-dryi_stack_push_mark(struct dryi_walk *w)
+dryi_stack_push_mark(struct dryi_pickle_walk *w)
 {
     if (!dryi_stack_has_room(w, 1))
         return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset, "%zu open marks",
@@ -51,7 +51,8 @@ dryi_stack_push_mark(struct dryi_walk *w)
 }
 
 enum dry_status
-dryi_stack_pop_mark(struct dryi_walk *w, const char *opcode, size_t *first, size_t *count)
+dryi_stack_pop_mark(struct dryi_pickle_walk *w, const char *opcode, size_t *first,
+                    size_t *count)
 {
     if (w->mark_count == 0)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
@@ -63,7 +64,7 @@ dryi_stack_pop_mark(struct dryi_walk *w, const char *opcode, size_t *first, size
 }
 
 enum dry_status
-dryi_stack_pop_items(struct dryi_walk *w, const char *opcode, size_t *first,
+dryi_stack_pop_items(struct dryi_pickle_walk *w, const char *opcode, size_t *first,
                      size_t *count)
 {
     enum dry_status status = dryi_stack_pop_mark(w, opcode, first, count);
@@ -73,7 +74,7 @@ dryi_stack_pop_items(struct dryi_walk *w, const char *opcode, size_t *first,
 }
 
 void
-dryi_stack_drop_wides(struct dryi_walk *w, size_t count)
+dryi_stack_drop_wides(struct dryi_pickle_walk *w, size_t count)
 {
     if (count < w->wides_kept)
         count = w->wides_kept;

@@ -13,13 +13,13 @@
 #include "trace/pickle/pickle_walk.h"
 
 /* "opcode SETITEM finds too few values on the stack". */
-enum dry_status dryi_stack_fail_underflow(struct dryi_walk *w, const char *opcode);
+enum dry_status dryi_stack_fail_underflow(struct dryi_pickle_walk *w, const char *opcode);
 
 /* Make room for a value; false if there is no memory. */
-bool dryi_stack_grow(struct dryi_walk *w);
+bool dryi_stack_grow(struct dryi_pickle_walk *w);
 
 static inline enum dry_status
-dryi_stack_push(struct dryi_walk *w, uint64_t value)
+dryi_stack_push(struct dryi_pickle_walk *w, uint64_t value)
 {
     if (w->value_count == w->value_capacity && !dryi_stack_grow(w))
         return dryi_fail_memory(w->err, "the stack");
@@ -28,11 +28,11 @@ dryi_stack_push(struct dryi_walk *w, uint64_t value)
 }
 
 /* Push a number that is no payload: 64 bits of an integer or a double, by its kind. */
-enum dry_status dryi_stack_push_wide(struct dryi_walk *w, enum dryi_value_kind kind,
-                                     uint64_t bits);
+enum dry_status dryi_stack_push_wide(struct dryi_pickle_walk *w,
+                                     enum dryi_value_kind kind, uint64_t bits);
 
 static inline enum dry_status
-dryi_stack_push_int(struct dryi_walk *w, int64_t number)
+dryi_stack_push_int(struct dryi_pickle_walk *w, int64_t number)
 {
     uint64_t value = dryi_value(DRYI_VALUE_INT, (uint64_t)number);
     if ((int64_t)value >> DRYI_VALUE_KIND_BITS == number)
@@ -41,20 +41,20 @@ dryi_stack_push_int(struct dryi_walk *w, int64_t number)
 }
 
 /* Push a mark; LIMIT beyond those that nesting needs. */
-enum dry_status dryi_stack_push_mark(struct dryi_walk *w);
+enum dry_status dryi_stack_push_mark(struct dryi_pickle_walk *w);
 
 /* True if so many more marks may be pushed. */
-bool dryi_stack_has_room(const struct dryi_walk *w, size_t count);
+bool dryi_stack_has_room(const struct dryi_pickle_walk *w, size_t count);
 
 /* Take off the innermost mark; its values are values[*first..*first + *count). */
-enum dry_status dryi_stack_pop_mark(struct dryi_walk *w, const char *opcode,
+enum dry_status dryi_stack_pop_mark(struct dryi_pickle_walk *w, const char *opcode,
                                     size_t *first, size_t *count);
 
 /* The same, with a value under the mark that takes what stands above it. */
-enum dry_status dryi_stack_pop_items(struct dryi_walk *w, const char *opcode,
+enum dry_status dryi_stack_pop_items(struct dryi_pickle_walk *w, const char *opcode,
                                      size_t *first, size_t *count);
 
 /* Give back the numbers above the first `count` that only the dict now done needed. */
-void dryi_stack_drop_wides(struct dryi_walk *w, size_t count);
+void dryi_stack_drop_wides(struct dryi_pickle_walk *w, size_t count);
 
 #endif

@@ -44,7 +44,7 @@ struct straight {
 
 /* Step over the opcode that puts `value` in the memo, if there is one and in order. */
 static inline const unsigned char *
-take_put(const struct dryi_walk *w, struct straight *s, const unsigned char *p,
+take_put(const struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
          uint64_t value)
 {
     size_t index = w->memo_count + s->put_count, length;
@@ -62,8 +62,8 @@ take_put(const struct dryi_walk *w, struct straight *s, const unsigned char *p,
 
 /* Fetch an entry of this kind; *id is its payload. */
 static inline const unsigned char *
-take_get(const struct dryi_walk *w, const unsigned char *p, enum dryi_value_kind kind,
-         uint32_t *id)
+take_get(const struct dryi_pickle_walk *w, const unsigned char *p,
+         enum dryi_value_kind kind, uint32_t *id)
 {
     size_t index, length;
     if (*p == DRYI_OP_BINGET) {
@@ -92,7 +92,7 @@ take_number(const unsigned char *p, uint64_t *bits)
 
 /* Neighbours mostly have the same text, which is then not interned again. */
 static bool
-is_last_text(const struct dryi_walk *w, const unsigned char *bytes, size_t length)
+is_last_text(const struct dryi_pickle_walk *w, const unsigned char *bytes, size_t length)
 {
     size_t known;
     if (w->text_id == DRY_NONE)
@@ -103,7 +103,7 @@ is_last_text(const struct dryi_walk *w, const unsigned char *bytes, size_t lengt
 
 /* A text that is written here. */
 static const unsigned char *
-take_literal(struct dryi_walk *w, struct straight *s, const unsigned char *p,
+take_literal(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
              uint32_t *text)
 {
     size_t length = p[1];
@@ -119,7 +119,8 @@ take_literal(struct dryi_walk *w, struct straight *s, const unsigned char *p,
 }
 
 static inline const unsigned char *
-take_text(struct dryi_walk *w, struct straight *s, const unsigned char *p, uint32_t *text)
+take_text(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
+          uint32_t *text)
 {
     if (*p == DRYI_OP_SHORT_BINUNICODE)
         return take_literal(w, s, p, text);
@@ -128,7 +129,7 @@ take_text(struct dryi_walk *w, struct straight *s, const unsigned char *p, uint3
 
 /* A new list: empty, or of frames that were all written before. */
 static const unsigned char *
-take_list(struct dryi_walk *w, struct straight *s, const unsigned char *p,
+take_list(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
           uint32_t *stack)
 {
     size_t length = 0;
@@ -146,7 +147,8 @@ take_list(struct dryi_walk *w, struct straight *s, const unsigned char *p,
 /* --- the event ---------------------------------------------------------------------------- */
 
 static inline const unsigned char *
-take_value(struct dryi_walk *w, struct straight *s, const unsigned char *p, uint32_t key)
+take_value(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
+           uint32_t key)
 {
     struct dryi_fields *f = &s->fields;
     switch (key) {
@@ -175,7 +177,7 @@ take_value(struct dryi_walk *w, struct straight *s, const unsigned char *p, uint
 
 /* Read all pairs up to SETITEMS, and see that they make a plain event. */
 static const unsigned char *
-take_pairs(struct dryi_walk *w, struct straight *s, const unsigned char *p)
+take_pairs(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p)
 {
     const unsigned char *last = s->end - PAIR_BYTES_MAX;
     while (*p != DRYI_OP_SETITEMS) {
@@ -194,7 +196,7 @@ take_pairs(struct dryi_walk *w, struct straight *s, const unsigned char *p)
 }
 
 static enum dry_status
-fill_memo(struct dryi_walk *w, struct straight *s)
+fill_memo(struct dryi_pickle_walk *w, struct straight *s)
 {
     uint32_t *stack = &s->fields.event.stack;
     if (s->has_empty_stack)
@@ -215,7 +217,7 @@ fill_memo(struct dryi_walk *w, struct straight *s)
 }
 
 static enum dry_status
-push_event(struct dryi_walk *w, struct straight *s)
+push_event(struct dryi_pickle_walk *w, struct straight *s)
 {
     struct dryi_fields *f = &s->fields;
     f->event.action = (enum dry_action)(s->action - DRYI_TEXT_COUNT);
@@ -229,14 +231,14 @@ push_event(struct dryi_walk *w, struct straight *s)
 
 /* True if the walk, too, would find room for all that an event has open. */
 static bool
-has_room(const struct dryi_walk *w)
+has_room(const struct dryi_pickle_walk *w)
 {
     return dryi_object_has_room(w, 2) && dryi_stack_has_room(w, 2) &&
            w->memo_count < DRY_NONE - 1 - KEY_COUNT;
 }
 
 enum dry_status
-dryi_straight_take(struct dryi_walk *w, bool *taken)
+dryi_straight_take(struct dryi_pickle_walk *w, bool *taken)
 {
     struct dryi_input *in = w->in;
     struct straight s;

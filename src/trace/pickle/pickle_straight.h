@@ -23,6 +23,6 @@
  * If the EMPTY_DICT at in->at begins a plain event that lies whole in the window, append the
  * event, push it, and step behind its SETITEMS. *taken false: it is to be walked.
  */
-enum dry_status dryi_straight_take(struct dryi_walk *w, bool *taken);
+enum dry_status dryi_straight_take(struct dryi_pickle_walk *w, bool *taken);
 
 #endif

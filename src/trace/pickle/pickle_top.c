@@ -29,7 +29,8 @@ static const struct dryi_owner old_setting = {"allocator_settings", DRYI_NO_ROW,
                                               DRY_NONE};
 
 static enum dry_status
-take_device_events(struct dryi_walk *w, enum dryi_key key, uint64_t value, int32_t device)
+take_device_events(struct dryi_pickle_walk *w, enum dryi_key key, uint64_t value,
+                   int32_t device)
 {
     struct dryi_rows rows;
     enum dry_status status =
@@ -44,7 +45,7 @@ take_device_events(struct dryi_walk *w, enum dryi_key key, uint64_t value, int32
 
 /* A list of lists; a list of events is that of device 0. */
 static enum dry_status
-take_traces(struct dryi_walk *w, enum dryi_key key, uint64_t value)
+take_traces(struct dryi_pickle_walk *w, enum dryi_key key, uint64_t value)
 {
     const uint64_t *items;
     size_t count;
@@ -63,7 +64,7 @@ take_traces(struct dryi_walk *w, enum dryi_key key, uint64_t value)
 
 /* One list of events, or a list that holds it. */
 static enum dry_status
-take_host_traces(struct dryi_walk *w, uint64_t value)
+take_host_traces(struct dryi_pickle_walk *w, uint64_t value)
 {
     const uint64_t *items;
     size_t count;
@@ -74,7 +75,7 @@ take_host_traces(struct dryi_walk *w, uint64_t value)
 }
 
 static enum dry_status
-take_segments(struct dryi_walk *w, enum dryi_key key, uint64_t value, bool is_host)
+take_segments(struct dryi_pickle_walk *w, enum dryi_key key, uint64_t value, bool is_host)
 {
     struct dryi_rows rows;
     enum dry_status status =
@@ -94,7 +95,7 @@ take_segments(struct dryi_walk *w, enum dryi_key key, uint64_t value, bool is_ho
 }
 
 static enum dry_status
-take_annotations(struct dryi_walk *w, uint64_t value)
+take_annotations(struct dryi_pickle_walk *w, uint64_t value)
 {
     struct dryi_rows rows;
     enum dry_status status = dryi_field_take_rows(
@@ -106,7 +107,7 @@ take_annotations(struct dryi_walk *w, uint64_t value)
 
 /* The power of two whose decimal digits these are, below 2^16; -1 for all else. */
 static int
-power_of_two(const struct dryi_walk *w, uint64_t key)
+power_of_two(const struct dryi_pickle_walk *w, uint64_t key)
 {
     size_t length;
     if (!dryi_value_is(key, DRYI_VALUE_STRING))
@@ -126,7 +127,8 @@ power_of_two(const struct dryi_walk *w, uint64_t key)
 
 /* {"1": v, "2": v, ..., "32768": v}, complete and with nothing else; false if it differs. */
 static bool
-take_roundup(const struct dryi_walk *w, uint64_t value, struct dry_trace_settings *to)
+take_roundup(const struct dryi_pickle_walk *w, uint64_t value,
+             struct dry_trace_settings *to)
 {
     const uint64_t *items;
     size_t count;
@@ -149,7 +151,7 @@ take_roundup(const struct dryi_walk *w, uint64_t value, struct dry_trace_setting
 
 /* False: not of the type we can hold, so it is kept as it is. */
 static bool
-take_setting(const struct dryi_walk *w, uint64_t key, uint64_t value,
+take_setting(const struct dryi_pickle_walk *w, uint64_t key, uint64_t value,
              struct dry_trace_settings *to)
 {
     uint64_t bits;
@@ -181,7 +183,7 @@ take_setting(const struct dryi_walk *w, uint64_t key, uint64_t value,
 
 /* Kept, but nothing new: what does not decide where memory goes, and what our pool writes. */
 static bool
-is_old_setting(const struct dryi_walk *w, uint64_t key)
+is_old_setting(const struct dryi_pickle_walk *w, uint64_t key)
 {
     static const char *const names[] = {
         "pinned_num_register_threads",
@@ -207,7 +209,7 @@ is_old_setting(const struct dryi_walk *w, uint64_t key)
 }
 
 static enum dry_status
-take_settings(struct dryi_walk *w, uint64_t value)
+take_settings(struct dryi_pickle_walk *w, uint64_t value)
 {
     struct dry_trace_settings settings = {
         .known = true,
@@ -237,7 +239,7 @@ take_settings(struct dryi_walk *w, uint64_t value)
 
 /* DRY_END: not one of the keys that are known here. */
 static enum dry_status
-take_key(struct dryi_walk *w, uint64_t key, uint64_t value)
+take_key(struct dryi_pickle_walk *w, uint64_t key, uint64_t value)
 {
     enum dryi_key known = dryi_value_key(key);
     switch ((int)known) {
@@ -268,7 +270,7 @@ is_known(enum dryi_key key)
 
 /* Each once; `traces` and `device_traces` are one. */
 static enum dry_status
-check_keys(struct dryi_walk *w, const uint64_t *items, size_t count)
+check_keys(struct dryi_pickle_walk *w, const uint64_t *items, size_t count)
 {
     uint64_t seen = 0;
     for (size_t i = 0; i < count; i += 2) {
@@ -287,7 +289,7 @@ check_keys(struct dryi_walk *w, const uint64_t *items, size_t count)
 
 /* Settings have unknown keys of their own: those of the snapshot wait for a second look. */
 static enum dry_status
-take_pairs(struct dryi_walk *w, const uint64_t *items, size_t count)
+take_pairs(struct dryi_pickle_walk *w, const uint64_t *items, size_t count)
 {
     enum dry_status status = check_keys(w, items, count);
     for (size_t i = 0; status >= DRY_OK && i < count; i += 2)
@@ -304,7 +306,7 @@ take_pairs(struct dryi_walk *w, const uint64_t *items, size_t count)
 }
 
 static enum dry_status
-refuse_top(struct dryi_walk *w, uint64_t value)
+refuse_top(struct dryi_pickle_walk *w, uint64_t value)
 {
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                         "the file holds %s%s, expected a memory snapshot: a dict with "
@@ -325,8 +327,8 @@ is_snapshot(const uint64_t *items, size_t count)
 }
 
 static enum dry_status
-check_row_count(struct dryi_walk *w, const char *noun, size_t covered, size_t count,
-                const char *place)
+check_row_count(struct dryi_pickle_walk *w, const char *noun, size_t covered,
+                size_t count, const char *place)
 {
     if (covered == count)
         return DRY_OK;
@@ -336,7 +338,7 @@ check_row_count(struct dryi_walk *w, const char *noun, size_t covered, size_t co
 }
 
 static enum dry_status
-check_rows(struct dryi_walk *w)
+check_rows(struct dryi_pickle_walk *w)
 {
     const struct dryi_covered *c = &w->covered;
     const struct dry_trace_view *v = &w->trace->view;
@@ -354,7 +356,7 @@ check_rows(struct dryi_walk *w)
 }
 
 enum dry_status
-dryi_top_take(struct dryi_walk *w, uint64_t value)
+dryi_top_take(struct dryi_pickle_walk *w, uint64_t value)
 {
     const uint64_t *items;
     size_t count = 0;

@@ -40,7 +40,7 @@ struct dryi_object {
 };
 
 /* Blocks of 2023 hold a list of these instead of frames. */
-struct dryi_history {
+struct dryi_pickle_history {
     uint64_t real_size; /* as requested */
     uint32_t stack;
 };
@@ -58,15 +58,15 @@ struct dryi_mark {
 };
 
 /* A list of frames, by the bytes that fetch them: pickle_run.h. */
-struct dryi_run {
-    uint32_t from, length; /* in dryi_runs.bytes; the APPENDS included */
+struct dryi_pickle_run {
+    uint32_t from, length; /* in dryi_pickle_runs.bytes; the APPENDS included */
     uint32_t stack;
     uint32_t next; /* the run that came behind it, DRY_NONE if none did */
     uint32_t era;  /* it holds only in this one */
 };
 
-struct dryi_runs {
-    struct dryi_run *runs, *last;
+struct dryi_pickle_runs {
+    struct dryi_pickle_run *runs, *last;
     unsigned char *bytes;
     size_t byte_count, byte_capacity;
     uint32_t era, turn;
@@ -77,7 +77,7 @@ struct dryi_covered {
     size_t events, segments, blocks, annotations;
 };
 
-struct dryi_walk {
+struct dryi_pickle_walk {
     struct dryi_input *in;
     struct dry_trace_builder *builder;
     struct dry_trace *trace;
@@ -109,11 +109,11 @@ struct dryi_walk {
     size_t wide_count, wide_capacity;
     size_t wides_kept; /* those below are in the memo or an object */
 
-    struct dryi_history *histories;
+    struct dryi_pickle_history *histories;
     size_t history_count, history_capacity;
     uint32_t *frame_ids; /* of the stack at work */
     size_t frame_id_capacity;
-    struct dryi_runs runs;
+    struct dryi_pickle_runs runs;
 
     char *extra; /* the unknown keys of the dict at work, as opcodes */
     size_t extra_count, extra_capacity;

@@ -110,9 +110,9 @@ mapped_files_are_found_by_name(void **state)
         "7f02-7f03 r-xp 00000000 fd:00 13        /opt/a b/libtorch_cpu.so\n"
         "7f03-7f04 rw-p 00000000 00:00 0         [libjemalloc]\n"
         "libtcmalloc\n";
-    struct dryi_piece path = {NULL, 7};
+    struct dryi_doctor_piece path = {NULL, 7};
     assert_true(dryi_text_mapped(TEXT(text), "libtorch", &path));
-    assert_true(dryi_piece_is(path, "/opt/a b/libtorch_cpu.so"));
+    assert_true(dryi_doctor_piece_is(path, "/opt/a b/libtorch_cpu.so"));
     path.length = 7;
     assert_false(dryi_text_mapped(TEXT(text), "libjemalloc", &path));
     assert_false(dryi_text_mapped(TEXT(text), "libtcmalloc", &path));
@@ -164,7 +164,7 @@ command_lines_ask_for_pools(void **state)
         "quiet hugepages=7 hugepagesz=1G hugepages=0:2,1:3 "
         "hugepagesz=2M hugepages=512 init_on_alloc=1 init_on_alloc=0";
     uint64_t pages = 0;
-    struct dryi_piece value;
+    struct dryi_doctor_piece value;
     assert_true(dryi_text_boot_pool(TEXT(text), DRYI_GIB, 2 * DRYI_MIB, &pages));
     assert_int_equal(pages, 5);
     assert_true(dryi_text_boot_pool(TEXT(text), 2 * DRYI_MIB, 2 * DRYI_MIB, &pages));
@@ -174,7 +174,7 @@ command_lines_ask_for_pools(void **state)
     assert_false(dryi_text_boot_pool(TEXT("hugepages=x"), DRYI_MIB, DRYI_MIB, &pages));
     assert_false(dryi_text_boot_pool(TEXT("hugepages=9"), DRYI_GIB, DRYI_MIB, &pages));
     assert_true(dryi_text_boot_option(TEXT(text), "init_on_alloc", &value));
-    assert_true(dryi_piece_is(value, "0"));
+    assert_true(dryi_doctor_piece_is(value, "0"));
     assert_false(dryi_text_boot_option(TEXT(text), "init", &value));
 }
 
@@ -185,12 +185,12 @@ settings_are_split(void **state)
     static const char text[] = ",a:1,b,list:[1:2,3:4],,c:";
     static const char *const wanted[][2] = {
         {"a", "1"}, {"b", ""}, {"list", "[1:2,3:4]"}, {"c", ""}};
-    struct dryi_setting s;
+    struct dryi_doctor_setting s;
     size_t at = 0, count = 0;
-    while (dryi_text_setting((struct dryi_piece){TEXT(text)}, ',', ':', &at, &s)) {
+    while (dryi_text_setting((struct dryi_doctor_piece){TEXT(text)}, ',', ':', &at, &s)) {
         assert_true(count < 4);
-        assert_true(dryi_piece_is(s.key, wanted[count][0]));
-        assert_true(dryi_piece_is(s.value, wanted[count][1]));
+        assert_true(dryi_doctor_piece_is(s.key, wanted[count][0]));
+        assert_true(dryi_doctor_piece_is(s.value, wanted[count][1]));
         count++;
     }
     assert_int_equal(count, 4);

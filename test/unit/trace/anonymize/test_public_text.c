@@ -140,7 +140,7 @@ static bool
 is_run(const char *bytes, size_t count)
 {
     struct dryi_opcode_run run;
-    struct dryi_piece piece;
+    struct dryi_opcode_piece piece;
     size_t length = 0;
     dryi_opcode_run_init(&run, bytes, count);
     while (dryi_opcode_run_next(&run, &piece))
@@ -191,7 +191,7 @@ integers_of_runs_have_their_signs(void **state)
         "J\xff\xff\xff\xffK\xff\x8a\2\0\x80\x8a\2\xff\0M\xff\xff\x8a\0";
     static const int64_t values[] = {-1, 255, -32768, 255, 65535, 0};
     struct dryi_opcode_run run;
-    struct dryi_piece piece;
+    struct dryi_opcode_piece piece;
     dryi_opcode_run_init(&run, bytes, sizeof bytes - 1);
     for (size_t i = 0; i < 6; i++) {
         assert_true(dryi_opcode_run_next(&run, &piece));
