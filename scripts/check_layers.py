@@ -3,7 +3,8 @@
 
 A module is a folder of src/, or a wing of one (place/torch). It includes what its line in
 src/layers names, by "module/file.h". tool/ and python/ see the public headers, the system's and
-their own. <drystone/drystone.h> is all of the public ones.
+their own. <drystone/drystone.h> is all of the public ones. No two files of src/ define a struct,
+enum or union of one name.
 """
 import pathlib
 import re
@@ -15,6 +16,7 @@ root = pathlib.Path(sys.argv[1])
 src = root / "src"
 allowed = rulers.layers(root)
 bad = 0
+TAG = re.compile(r"\b(?:struct|enum|union)\s+(dryi_\w+)\s*\{")
 
 
 def includes(path):
@@ -41,6 +43,13 @@ for path in sorted(src.rglob("*.[ch]")):
             complain(path, number, f'"{name}" is not a path below src/')
         elif target != module and target not in allowed[module]:
             complain(path, number, f"{module} must not include {target}")
+
+homes = {}
+for path in rulers.c_files(src):
+    for tag in TAG.findall(rulers.code_of(path.read_text())):
+        home = homes.setdefault(tag, path)
+        if home != path:
+            complain(path, 1, f"{tag} is defined in {home}, too")
 
 for app in ("tool", "python"):
     for path in sorted((root / app).rglob("*.[ch]")):
