@@ -652,5 +652,5 @@ main(void)
         cmocka_unit_test(nothing_hides_behind_what_may_not_be_had),
         cmocka_unit_test(what_never_will_be_over_costs_nothing),
     };
-    return cmocka_run_group_tests_name("before_oom", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("paged_oom", tests, NULL, NULL);
 }
