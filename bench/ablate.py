@@ -5,7 +5,7 @@ src/base/ablate.h names the mechanisms. For each a release without it is built (
 replays every trace of `bench/run pool`, with the plan and without. Figures are ratios to the peak
 of what the program had asked for and not given back, as there; calls, their modelled time and
 pages that moved are sums. The steady state of programs of equal steps stands beside them. Then
-come the programs of test/prop/attack.c, which mean ill: bytes taken for each that is alive, and
+come the programs of test/prop/place_adversary.c, which mean ill: bytes taken for each that is alive, and
 calls for each request. Last come times in turns with the whole allocator, as ratios to its own: of
 pairs, streams and threads by bench_pool, and by bench_recorded of steps that the layout has a place
 for. The word "memory" leaves them out.
@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLACES = ("paged", pool.WITHOUT_PLAN)
 TURNS = 3
 WHOLE = "nothing"
-ATTACKS = "test/unit/test_attack"
+ADVERSARIES = "test/unit/test_place_adversary"
 TIMES = ("pairs", "steps", "streams", "threads")
 
 
@@ -41,7 +41,7 @@ def build(folder, names):
     subprocess.run(["meson", "setup", folder, ROOT, "--buildtype=release", option],
                    check=True, stdout=subprocess.DEVNULL)
     programs = ("bench_pool", "bench_recorded", "make_workload")
-    subprocess.run(["ninja", "-C", folder, "tool/drystone", ATTACKS,
+    subprocess.run(["ninja", "-C", folder, "tool/drystone", ADVERSARIES,
                     *(f"bench/{program}" for program in programs)], check=True,
                    stdout=subprocess.DEVNULL)
 
@@ -85,8 +85,8 @@ def measure(tool, traces):
     return table
 
 
-def attack(program):
-    """{attack: (bytes taken / alive, calls a request)} of paged: what the test prints first of each."""
+def oppose(program):
+    """{adversary: (bytes taken / alive, calls a request)} of paged: what the test prints first of each."""
     result = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                             check=False)
     table = {}
@@ -155,7 +155,7 @@ def print_place(place, tables):
         print(line)
 
 
-def print_attacks(tables):
+def print_adversaries(tables):
     for column, (what, form) in enumerate((("taken / alive", ".2f"), ("calls each", ".2f"))):
         whole = tables[WHOLE]
         print(f"\n{what:14}" + "".join(f"{name:>15}" for name in whole))
@@ -188,6 +188,6 @@ def run(short, has_times, names):
                   for title in wanted}
         for place in PLACES:
             print_place(place, tables)
-        print_attacks({title: attack(folder / title / ATTACKS) for title in wanted})
+        print_adversaries({title: oppose(folder / title / ADVERSARIES) for title in wanted})
         if has_times:
             print_times(folder, list(wanted)[1:], traces, short)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "prop/attack.h"
+#include "prop/place_adversary.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #define PAGE (2 * DRYI_MIB)
 #define STREAMS 16
 
-/* What an attack has alive: by id, with the free ids in a stack. */
+/* What an adversary has alive: by id, with the free ids in a stack. */
 struct owned {
     uint64_t addr, size; /* size 0: not there */
 };
 
 struct run {
-    const struct attack_target *target;
+    const struct adversary_target *target;
     struct owned *owned;
     uint32_t *free_ids;
     uint32_t id_count, free_count, requests, left;
@@ -26,7 +26,7 @@ struct run {
 
 #define NO_ID UINT32_MAX
 
-/* NO_ID: there was no room, or the attack has made all its requests. */
+/* NO_ID: there was no room, or the adversary has made all its requests. */
 static uint32_t
 take(struct run *run, uint64_t size, uint64_t stream)
 {
@@ -65,7 +65,7 @@ drop_all(struct run *run)
         drop(run, id);
 }
 
-/* ---- the attacks ---- */
+/* ---- the adversaries ---- */
 
 /* Does [addr, addr + size) hold a unit whose number is `residue` modulo `step`? */
 static bool
@@ -87,7 +87,7 @@ count_holding(const struct run *run, uint64_t unit, uint64_t step, uint64_t resi
 
 /* Robson, JACM 1971: in round i only what holds a unit of one residue modulo 2^i stays. */
 static void
-attack_robson(struct run *run)
+adversary_robson(struct run *run)
 {
     uint64_t unit = run->live_max / (run->requests / 2 + 1);
     unit = unit < GRAIN ? GRAIN : dryi_round_up(unit, GRAIN);
@@ -110,7 +110,7 @@ attack_robson(struct run *run)
 
 /* A hole of s is made, and refilled with a grain less: the grain stays, and s grows. */
 static void
-attack_best_fit(struct run *run)
+adversary_best_fit(struct run *run)
 {
     uint64_t size = 300 * DRYI_KIB;
     while (run->left > 2) {
@@ -126,7 +126,7 @@ attack_best_fit(struct run *run)
 }
 
 static void
-attack_first_fit(struct run *run)
+adversary_first_fit(struct run *run)
 {
     uint64_t size = 260 * DRYI_KIB;
     while (run->left > 1) {
@@ -142,7 +142,7 @@ attack_first_fit(struct run *run)
 
 /* A buffer that is copied to a larger one at each step, beside small ones that stay. */
 static void
-attack_size_plus_one(struct run *run)
+adversary_size_plus_one(struct run *run)
 {
     uint64_t size = PAGE;
     uint32_t last = NO_ID;
@@ -162,7 +162,7 @@ attack_size_plus_one(struct run *run)
 }
 
 static void
-attack_survivors(struct run *run)
+adversary_survivors(struct run *run)
 {
     static const uint64_t sizes[] = {16 * DRYI_KIB, 300 * DRYI_KIB};
     for (uint32_t round = 0; run->left > 0; round++) {
@@ -189,7 +189,7 @@ attack_survivors(struct run *run)
 
 /* Free blocks of (1024 + 0 .. 30) grains lie between walls; asked for are 31 more. */
 static void
-attack_no_fit(struct run *run)
+adversary_no_fit(struct run *run)
 {
     uint32_t holes = run->requests / 4;
     for (uint32_t i = 0; i < holes; i++) {
@@ -208,7 +208,7 @@ attack_no_fit(struct run *run)
 }
 
 static void
-attack_sawtooth(struct run *run)
+adversary_sawtooth(struct run *run)
 {
     struct random random;
     random_init(&random, run->live_max);
@@ -225,9 +225,9 @@ attack_sawtooth(struct run *run)
 }
 
 static void
-attack_record_storm(struct run *run)
+adversary_record_storm(struct run *run)
 {
-    const struct attack_target *t = run->target;
+    const struct adversary_target *t = run->target;
     struct random random;
     random_init(&random, run->live_max);
     while (run->left > 0) {
@@ -246,7 +246,7 @@ attack_record_storm(struct run *run)
 }
 
 static void
-attack_streams(struct run *run)
+adversary_streams(struct run *run)
 {
     struct random random;
     random_init(&random, run->live_max);
@@ -265,30 +265,34 @@ attack_streams(struct run *run)
     }
 }
 
-static void (*const attacks[ATTACK_COUNT])(struct run *run) = {
-    [ATTACK_ROBSON] = attack_robson,       [ATTACK_BEST_FIT] = attack_best_fit,
-    [ATTACK_FIRST_FIT] = attack_first_fit, [ATTACK_SIZE_PLUS_ONE] = attack_size_plus_one,
-    [ATTACK_SURVIVORS] = attack_survivors, [ATTACK_NO_FIT] = attack_no_fit,
-    [ATTACK_SAWTOOTH] = attack_sawtooth,   [ATTACK_RECORD_STORM] = attack_record_storm,
-    [ATTACK_STREAMS] = attack_streams,
+static void (*const adversaries[ADVERSARY_COUNT])(struct run *run) = {
+    [ADVERSARY_ROBSON] = adversary_robson,
+    [ADVERSARY_BEST_FIT] = adversary_best_fit,
+    [ADVERSARY_FIRST_FIT] = adversary_first_fit,
+    [ADVERSARY_SIZE_PLUS_ONE] = adversary_size_plus_one,
+    [ADVERSARY_SURVIVORS] = adversary_survivors,
+    [ADVERSARY_NO_FIT] = adversary_no_fit,
+    [ADVERSARY_SAWTOOTH] = adversary_sawtooth,
+    [ADVERSARY_RECORD_STORM] = adversary_record_storm,
+    [ADVERSARY_STREAMS] = adversary_streams,
 };
 
 const char *
-attack_name(enum attack attack)
+adversary_name(enum adversary adversary)
 {
-    static const char *const names[ATTACK_COUNT] = {
-        [ATTACK_ROBSON] = "robson",       [ATTACK_BEST_FIT] = "best fit",
-        [ATTACK_FIRST_FIT] = "first fit", [ATTACK_SIZE_PLUS_ONE] = "size plus one",
-        [ATTACK_SURVIVORS] = "survivors", [ATTACK_NO_FIT] = "no fit",
-        [ATTACK_SAWTOOTH] = "sawtooth",   [ATTACK_RECORD_STORM] = "record storm",
-        [ATTACK_STREAMS] = "streams",
+    static const char *const names[ADVERSARY_COUNT] = {
+        [ADVERSARY_ROBSON] = "robson",       [ADVERSARY_BEST_FIT] = "best fit",
+        [ADVERSARY_FIRST_FIT] = "first fit", [ADVERSARY_SIZE_PLUS_ONE] = "size plus one",
+        [ADVERSARY_SURVIVORS] = "survivors", [ADVERSARY_NO_FIT] = "no fit",
+        [ADVERSARY_SAWTOOTH] = "sawtooth",   [ADVERSARY_RECORD_STORM] = "record storm",
+        [ADVERSARY_STREAMS] = "streams",
     };
-    return names[attack];
+    return names[adversary];
 }
 
 void
-attack_run(enum attack attack, uint64_t live_bytes, uint32_t requests,
-           const struct attack_target *target)
+adversary_run(enum adversary adversary, uint64_t live_bytes, uint32_t requests,
+              const struct adversary_target *target)
 {
     struct run run = {.target = target,
                       .owned = calloc(requests, sizeof *run.owned),
@@ -298,7 +302,7 @@ attack_run(enum attack attack, uint64_t live_bytes, uint32_t requests,
                       .live_max = live_bytes};
     if (!run.owned || !run.free_ids)
         abort();
-    attacks[attack](&run);
+    adversaries[adversary](&run);
     drop_all(&run);
     free(run.owned);
     free(run.free_ids);

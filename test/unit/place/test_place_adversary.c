@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of prop/attack.h on every place: nothing breaks, nothing is lost, and what
- * a request makes the device do is bounded.
+ * The programs of prop/place_adversary.h on every place: nothing breaks, nothing is lost, and
+ * what a request makes the device do is bounded.
  */
 #include "support/cmocka.h"
 
@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "place/paged/paged.h"
 #include "place/torch/torch.h"
-#include "prop/attack.h"
+#include "prop/place_adversary.h"
 #include "support/failing_memory.h"
 
 #define LIVE_BYTES (256 * DRYI_MIB)
@@ -134,7 +134,7 @@ open_paged(struct arena *a)
 
 /* On an endless device nothing is refused; at the end everything can be given back. */
 static void
-attack_place(enum attack attack, void (*open)(struct arena *a), struct arena *a)
+oppose_place(enum adversary adversary, void (*open)(struct arena *a), struct arena *a)
 {
     *a = (struct arena){0};
     struct dry_sim_options options;
@@ -143,12 +143,12 @@ attack_place(enum attack attack, void (*open)(struct arena *a), struct arena *a)
     assert_int_equal(dry_sim_create(&options, &a->sim, NULL), DRY_OK);
     a->memory_of_place = failing_memory_init(&a->memory, SIZE_MAX);
     open(a);
-    struct attack_target target = {.alloc = arena_alloc,
-                                   .free = arena_free,
-                                   .record_stream = arena_record_stream,
-                                   .complete_stream = arena_complete_stream,
-                                   .self = a};
-    attack_run(attack, LIVE_BYTES, REQUESTS, &target);
+    struct adversary_target target = {.alloc = arena_alloc,
+                                      .free = arena_free,
+                                      .record_stream = arena_record_stream,
+                                      .complete_stream = arena_complete_stream,
+                                      .self = a};
+    adversary_run(adversary, LIVE_BYTES, REQUESTS, &target);
     look(a);
     assert_true(a->requests > REQUESTS / 4);
     assert_int_equal(a->refused, 0);
@@ -177,9 +177,9 @@ struct toll {
 };
 
 static struct toll
-pay(enum attack attack, void (*open)(struct arena *a))
+pay(enum adversary adversary, void (*open)(struct arena *a))
 {
-    attack_place(attack, open, &arena);
+    oppose_place(adversary, open, &arena);
     struct dry_sim_account account;
     dry_sim_get_account(arena.sim, &account);
     uint64_t calls = 0;
@@ -188,17 +188,17 @@ pay(enum attack attack, void (*open)(struct arena *a))
     struct toll toll = {(double)calls / arena.requests,
                         (double)account.peak_bytes / (double)arena.live_peak};
     print_message("%-14s %5u requests, %.2f driver calls each, taken / alive %.3f\n",
-                  attack_name(attack), arena.requests, toll.calls, toll.taken);
+                  adversary_name(adversary), arena.requests, toll.calls, toll.taken);
     close_place(&arena);
     return toll;
 }
 
 static void
-torch_survives_every_attack(void **state)
+torch_survives_every_adversary(void **state)
 {
     (void)state;
-    for (int attack = 0; attack < ATTACK_COUNT; attack++)
-        pay((enum attack)attack, open_torch);
+    for (int adversary = 0; adversary < ADVERSARY_COUNT; adversary++)
+        pay((enum adversary)adversary, open_torch);
 }
 
 /*
@@ -206,20 +206,20 @@ torch_survives_every_attack(void **state)
  * move would be 1 + log2(sizes) / 2, about 6 here; pages that move stay far below it.
  */
 static void
-paged_bounds_what_attacks_cost(void **state)
+paged_bounds_what_adversaries_cost(void **state)
 {
     (void)state;
-    static const struct toll bounds[ATTACK_COUNT] = {
-        [ATTACK_ROBSON] = {1.0, 3.0},     [ATTACK_BEST_FIT] = {0.5, 1.1},
-        [ATTACK_FIRST_FIT] = {0.5, 1.25}, [ATTACK_SIZE_PLUS_ONE] = {0.5, 1.2},
-        [ATTACK_SURVIVORS] = {0.5, 1.2},  [ATTACK_NO_FIT] = {0.5, 1.2},
-        [ATTACK_SAWTOOTH] = {0.5, 1.05},  [ATTACK_RECORD_STORM] = {2 * 16, 5.0},
-        [ATTACK_STREAMS] = {40.0, 4.0},
+    static const struct toll bounds[ADVERSARY_COUNT] = {
+        [ADVERSARY_ROBSON] = {1.0, 3.0},     [ADVERSARY_BEST_FIT] = {0.5, 1.1},
+        [ADVERSARY_FIRST_FIT] = {0.5, 1.25}, [ADVERSARY_SIZE_PLUS_ONE] = {0.5, 1.2},
+        [ADVERSARY_SURVIVORS] = {0.5, 1.2},  [ADVERSARY_NO_FIT] = {0.5, 1.2},
+        [ADVERSARY_SAWTOOTH] = {0.5, 1.05},  [ADVERSARY_RECORD_STORM] = {2 * 16, 5.0},
+        [ADVERSARY_STREAMS] = {40.0, 4.0},
     };
-    for (int attack = 0; attack < ATTACK_COUNT; attack++) {
-        struct toll toll = pay((enum attack)attack, open_paged);
-        assert_true(toll.calls <= bounds[attack].calls);
-        assert_true(toll.taken <= bounds[attack].taken);
+    for (int adversary = 0; adversary < ADVERSARY_COUNT; adversary++) {
+        struct toll toll = pay((enum adversary)adversary, open_paged);
+        assert_true(toll.calls <= bounds[adversary].calls);
+        assert_true(toll.taken <= bounds[adversary].taken);
     }
 }
 
@@ -227,8 +227,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paged_bounds_what_attacks_cost),
-        cmocka_unit_test(torch_survives_every_attack),
+        cmocka_unit_test(paged_bounds_what_adversaries_cost),
+        cmocka_unit_test(torch_survives_every_adversary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
