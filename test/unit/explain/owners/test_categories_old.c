@@ -8,7 +8,7 @@
 
 #include <drystone/drystone.h>
 
-#include "support/story.h"
+#include "support/record_builder.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define BASE (UINT64_C(1) << 32)
@@ -19,21 +19,21 @@
 enum window { EMPTY, INFERENCE, TRAINING, CUT_IN_BACKWARD };
 
 static void
-run(struct story *s, const char *const *names, size_t count)
+run(struct record_builder *s, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        story_stack(s, names[i]);
-        story_event(s, DRY_ACTION_ALLOC, BASE + i * MIB, MIB);
+        record_builder_stack(s, names[i]);
+        record_builder_event(s, DRY_ACTION_ALLOC, BASE + i * MIB, MIB);
         if (i > 0) {
-            story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + (i - 1) * MIB, MIB);
-            story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + (i - 1) * MIB, MIB);
+            record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE + (i - 1) * MIB, MIB);
+            record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE + (i - 1) * MIB, MIB);
         }
     }
     s->stack = DRY_NONE;
 }
 
 static void
-run_window(struct story *s, enum window window)
+run_window(struct record_builder *s, enum window window)
 {
     static const char *const inference[] = {"embed", "mix", "norm", "mix", "norm"};
     static const char *const training[] = {"embed", "mix", "autograd::Engine::run",
@@ -50,19 +50,19 @@ run_window(struct story *s, enum window window)
 static struct dry_category_guess
 judge(enum window window, const char *name, uint64_t pool)
 {
-    struct story s;
+    struct record_builder s;
     struct dry_steps *steps;
     struct dry_categories *categories;
-    story_begin(&s);
-    story_device(&s, 0);
+    record_builder_begin(&s);
+    record_builder_device(&s, 0);
     run_window(&s, window);
-    story_segment(&s,
-                  &(struct story_segment){
-                      .address = OLD, .size = 40 * MIB, .pool = pool, .is_large = true});
+    record_builder_segment(
+        &s, &(struct record_builder_segment){
+                .address = OLD, .size = 40 * MIB, .pool = pool, .is_large = true});
     if (name)
-        story_stack(&s, name);
-    story_block(&s, 40 * MIB, 40 * MIB, DRY_BLOCK_ACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+        record_builder_stack(&s, name);
+    record_builder_block(&s, 40 * MIB, 40 * MIB, DRY_BLOCK_ACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(dry_steps_create(s.timeline, NULL, &steps, NULL), DRY_OK);
     assert_int_equal(dry_categories_create(s.timeline, steps, NULL, &categories, NULL),
                      DRY_OK);
@@ -70,7 +70,7 @@ judge(enum window window, const char *name, uint64_t pool)
     struct dry_category_guess g = dry_categories_get(categories)[v->allocation_count - 1];
     dry_categories_destroy(categories);
     dry_steps_destroy(steps);
-    story_end(&s);
+    record_builder_end(&s);
     return g;
 }
 

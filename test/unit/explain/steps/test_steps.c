@@ -13,16 +13,16 @@
 
 #include <drystone/drystone.h>
 
+#include "support/allocation_builder.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
 #include "support/random.h"
-#include "support/tale.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LAYERS 4u
 
 static struct dry_steps *
-steps_of(const struct tale *s)
+steps_of(const struct allocation_builder *s)
 {
     struct dry_steps *steps;
     struct dry_error err;
@@ -70,55 +70,59 @@ struct training {
 };
 
 static uint32_t
-take(struct tale *s, const struct training *t, const char *code, uint64_t size)
+take(struct allocation_builder *s, const struct training *t, const char *code,
+     uint64_t size)
 {
-    return tale_alloc(s, t->has_stacks ? code : NULL, size);
+    return allocation_builder_alloc(s, t->has_stacks ? code : NULL, size);
 }
 
 static void
-make_noise(struct tale *s, struct training *t)
+make_noise(struct allocation_builder *s, struct training *t)
 {
     char code[64];
     for (uint64_t n = t->has_noise ? random_below(&t->random, 3) : 0; n > 0; n--) {
         snprintf(code, sizeof code, "other.py:%d thread",
                  (int)random_below(&t->random, 40));
-        tale_free(s, tale_alloc(s, t->has_stacks ? code : NULL,
-                                512 * (1 + random_below(&t->random, 100))));
+        allocation_builder_free(
+            s, allocation_builder_alloc(s, t->has_stacks ? code : NULL,
+                                        512 * (1 + random_below(&t->random, 100))));
     }
 }
 
 /* A batch, layers forward, layers backward, an update whose state is made once. */
 static void
-train(struct tale *s, struct training *t)
+train(struct allocation_builder *s, struct training *t)
 {
     uint32_t kept[LAYERS], grads[LAYERS];
     uint32_t batch = take(s, t, "data.py:5 load < train.py:10 main", t->scale * MIB);
     for (unsigned i = 0; i < LAYERS; i++) {
         kept[i] = take(s, t, "model.py:31 layer < train.py:12 main", t->scale * 8 * MIB);
-        tale_free(s, take(s, t, "model.py:32 layer < train.py:12 main", MIB));
+        allocation_builder_free(s,
+                                take(s, t, "model.py:32 layer < train.py:12 main", MIB));
         make_noise(s, t);
     }
     uint32_t loss = take(s, t, "model.py:40 loss < train.py:12 main", 512);
     for (unsigned i = LAYERS; i-- > 0;) {
         grads[i] = take(s, t, "model.py:50 grad < train.py:14 main", 2 * MIB);
-        tale_free(s, kept[i]);
+        allocation_builder_free(s, kept[i]);
     }
     for (unsigned i = 0; i < LAYERS; i++) {
         if (!t->has_optimizer)
             t->optimizer[i] = take(s, t, "adam.py:8 make < train.py:15 main", 4 * MIB);
-        tale_free(s, take(s, t, "adam.py:9 update < train.py:15 main", 2 * MIB));
-        tale_free(s, grads[i]);
+        allocation_builder_free(
+            s, take(s, t, "adam.py:9 update < train.py:15 main", 2 * MIB));
+        allocation_builder_free(s, grads[i]);
     }
     t->has_optimizer = true;
-    tale_free(s, loss);
-    tale_free(s, batch);
+    allocation_builder_free(s, loss);
+    allocation_builder_free(s, batch);
 }
 
 static struct training
-begin_training(struct tale *s, bool has_stacks)
+begin_training(struct allocation_builder *s, bool has_stacks)
 {
     struct training t = {.scale = 1, .has_stacks = has_stacks};
-    tale_begin(s);
+    allocation_builder_begin(s);
     random_init(&t.random, 7);
     for (unsigned i = 0; i < LAYERS; i++)
         take(s, &t, "model.py:3 build < train.py:2 main", 2 * MIB);
@@ -145,11 +149,11 @@ training_without_marks_is_told_by_its_rhythm(void **state)
 {
     (void)state;
     for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
-        struct tale s;
+        struct allocation_builder s;
         struct training t = begin_training(&s, has_stacks);
         for (int i = 0; i < 6; i++)
             train(&s, &t);
-        tale_end(&s);
+        allocation_builder_end(&s);
         struct dry_steps *steps = steps_of(&s);
         check_steps(steps, s.timeline);
         const struct dry_step *rows = expect_steps(steps, DRY_STEPS_PERIODICITY, 1, 6);
@@ -170,7 +174,7 @@ training_without_marks_is_told_by_its_rhythm(void **state)
         assert_string_equal(dry_steps_get_marker(steps, NULL), "");
         assert_string_equal(dry_steps_get_reason(steps), "");
         dry_steps_destroy(steps);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 
@@ -179,58 +183,60 @@ static void
 varying_training_is_told_by_its_stacks(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     t.has_noise = true;
     for (int i = 0; i < 10; i++) {
         t.scale = 1 + random_below(&t.random, 5);
         train(&s, &t);
         for (int k = 0; i == 5 && k < 60; k++)
-            tale_free(&s, tale_alloc(&s, "valid.py:7 valid < train.py:20 main", MIB));
+            allocation_builder_free(
+                &s,
+                allocation_builder_alloc(&s, "valid.py:7 valid < train.py:20 main", MIB));
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     expect_steps(steps, DRY_STEPS_PERIODICITY, 1, 10);
     assert_int_equal(dry_steps_growth_per_step(steps), 0);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
 window_that_begins_and_ends_anywhere_has_partial_steps(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 5; i++)
         train(&s, &t);
     take(&s, &t, "data.py:5 load < train.py:10 main", MIB);
     for (unsigned i = 0; i < 3; i++)
         take(&s, &t, "model.py:31 layer < train.py:12 main", 8 * MIB);
-    tale_oom(&s, 8 * MIB);
-    tale_end(&s);
+    allocation_builder_oom(&s, 8 * MIB);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     const struct dry_step *rows = expect_steps(steps, DRY_STEPS_PERIODICITY, 1, 5);
     assert_int_equal(rows[5].alloc_count, 4);
     assert_true(rows[5].is_partial);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
 step_with_an_oom_is_partial(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 5; i++) {
         train(&s, &t);
         if (i == 2)
-            tale_oom(&s, 8 * MIB);
+            allocation_builder_oom(&s, 8 * MIB);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     uint32_t count;
     const struct dry_step *rows = dry_steps_get(steps, &count);
@@ -238,7 +244,7 @@ step_with_an_oom_is_partial(void **state)
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(rows[i].is_partial, i == 0 || i == 3);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* Layers run forward only: they are nine of ten allocations, and still no steps. */
@@ -246,27 +252,31 @@ static void
 outer_loop_is_preferred(void **state)
 {
     (void)state;
-    struct tale s;
-    tale_begin(&s);
+    struct allocation_builder s;
+    allocation_builder_begin(&s);
     for (int step = 0; step < 5; step++) {
-        uint32_t x = tale_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
+        uint32_t x =
+            allocation_builder_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
         for (int layer = 0; layer < 8; layer++) {
-            uint32_t y = tale_alloc(&s, "net.py:1 norm < serve.py:9 main", MIB);
-            uint32_t z = tale_alloc(&s, "net.py:2 mix < serve.py:9 main", MIB);
-            tale_free(&s, y);
-            tale_free(&s, x);
+            uint32_t y =
+                allocation_builder_alloc(&s, "net.py:1 norm < serve.py:9 main", MIB);
+            uint32_t z =
+                allocation_builder_alloc(&s, "net.py:2 mix < serve.py:9 main", MIB);
+            allocation_builder_free(&s, y);
+            allocation_builder_free(&s, x);
             x = z;
         }
-        uint32_t y = tale_alloc(&s, "serve.py:4 head < serve.py:9 main", 2 * MIB);
-        tale_free(&s, x);
-        tale_free(&s, y);
+        uint32_t y =
+            allocation_builder_alloc(&s, "serve.py:4 head < serve.py:9 main", 2 * MIB);
+        allocation_builder_free(&s, x);
+        allocation_builder_free(&s, y);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     expect_steps(steps, DRY_STEPS_PERIODICITY, 0, 5);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 #define CALL " < /x/torch/nn/modules/module.py:1779 _call_impl < serve.py:9 main"
@@ -275,20 +285,24 @@ static void
 layers_of_one_call_are_no_steps(void **state)
 {
     (void)state;
-    struct tale s;
-    tale_begin(&s);
-    tale_alloc(&s, "serve.py:3 tokens < serve.py:8 main", MIB);
+    struct allocation_builder s;
+    allocation_builder_begin(&s);
+    allocation_builder_alloc(&s, "serve.py:3 tokens < serve.py:8 main", MIB);
     for (int layer = 0; layer < 24; layer++) {
-        tale_free(&s, tale_alloc(&s, "net.py:1 norm < net.py:9 forward" CALL, MIB));
-        tale_free(&s, tale_alloc(&s, "net.py:2 mix < net.py:9 forward" CALL, MIB));
-        tale_free(&s, tale_alloc(&s, "net.py:3 mlp < net.py:9 forward" CALL, MIB));
+        allocation_builder_free(
+            &s,
+            allocation_builder_alloc(&s, "net.py:1 norm < net.py:9 forward" CALL, MIB));
+        allocation_builder_free(&s, allocation_builder_alloc(
+                                        &s, "net.py:2 mix < net.py:9 forward" CALL, MIB));
+        allocation_builder_free(&s, allocation_builder_alloc(
+                                        &s, "net.py:3 mlp < net.py:9 forward" CALL, MIB));
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     expect_steps(steps, DRY_STEPS_NONE, 1, 0);
     assert_non_null(strstr(dry_steps_get_reason(steps), "layers"));
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 #define MODEL " < /x/torch/nn/modules/module.py:1779 _call_impl < serve.py:9 main"
@@ -309,23 +323,23 @@ steps_of_inference_are_told_from_layers(void **state)
     };
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         const char *rest = v == 2 ? "net.py:7 mix" MODEL : "net.py:9 forward" MODEL;
-        struct tale s;
-        tale_begin(&s);
+        struct allocation_builder s;
+        allocation_builder_begin(&s);
         for (int i = 0; i < 12; i++) {
-            uint32_t x = tale_alloc(&s, variants[v].first, MIB);
-            uint32_t y = tale_alloc(&s, rest, 2 * MIB);
-            tale_free(&s, tale_alloc(&s, rest, MIB));
+            uint32_t x = allocation_builder_alloc(&s, variants[v].first, MIB);
+            uint32_t y = allocation_builder_alloc(&s, rest, 2 * MIB);
+            allocation_builder_free(&s, allocation_builder_alloc(&s, rest, MIB));
             if (!variants[v].is_kept) {
-                tale_free(&s, x);
-                tale_free(&s, y);
+                allocation_builder_free(&s, x);
+                allocation_builder_free(&s, y);
             }
         }
-        tale_end(&s);
+        allocation_builder_end(&s);
         struct dry_steps *steps = steps_of(&s);
         check_steps(steps, s.timeline);
         assert_int_equal(dry_steps_get_source(steps), variants[v].source);
         dry_steps_destroy(steps);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 
@@ -334,22 +348,24 @@ static void
 parameters_of_one_update_are_no_steps(void **state)
 {
     (void)state;
-    struct tale s;
-    tale_begin(&s);
+    struct allocation_builder s;
+    allocation_builder_begin(&s);
     for (int layer = 0; layer < 6; layer++)
-        tale_alloc(&s, "net.py:1 forward < main.py:1 main", MIB);
-    tale_annotate(&s, "Optimizer.step#AdamW.step", "START");
+        allocation_builder_alloc(&s, "net.py:1 forward < main.py:1 main", MIB);
+    allocation_builder_annotate(&s, "Optimizer.step#AdamW.step", "START");
     for (int p = 0; p < 60; p++) {
-        tale_free(&s, tale_alloc(&s, "opt.py:4 root < main.py:2 main", MIB));
-        tale_free(&s, tale_alloc(&s, "opt.py:5 scale < main.py:2 main", MIB));
+        allocation_builder_free(
+            &s, allocation_builder_alloc(&s, "opt.py:4 root < main.py:2 main", MIB));
+        allocation_builder_free(
+            &s, allocation_builder_alloc(&s, "opt.py:5 scale < main.py:2 main", MIB));
     }
-    tale_annotate(&s, "Optimizer.step#AdamW.step", "END");
-    tale_end(&s);
+    allocation_builder_annotate(&s, "Optimizer.step#AdamW.step", "END");
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     expect_steps(steps, DRY_STEPS_NONE, 1, 0);
     assert_non_null(strstr(dry_steps_get_reason(steps), "optimizer"));
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* A line that logs now and then keeps time too, but is no loop. */
@@ -357,50 +373,51 @@ static void
 logging_every_fourth_step_makes_no_steps_of_its_own(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 24; i++) {
         for (int k = 0; k < 12; k++) {
             char code[40];
             snprintf(code, sizeof code, "model.py:%d part < train.py:12 main", 100 + k);
-            tale_free(&s, tale_alloc(&s, code, MIB));
+            allocation_builder_free(&s, allocation_builder_alloc(&s, code, MIB));
         }
         train(&s, &t);
         if (i % 4 == 3)
-            tale_free(&s, tale_alloc(&s, "log.py:9 log < train.py:30 main", MIB));
+            allocation_builder_free(
+                &s, allocation_builder_alloc(&s, "log.py:9 log < train.py:30 main", MIB));
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     expect_steps(steps, DRY_STEPS_PERIODICITY, 1, 24);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* --- no loops ----------------------------------------------------------------------------- */
 
 static void
-expect_none(struct tale *s)
+expect_none(struct allocation_builder *s)
 {
-    tale_end(s);
+    allocation_builder_end(s);
     struct dry_steps *steps = steps_of(s);
     check_steps(steps, s->timeline);
     expect_steps(steps, DRY_STEPS_NONE, 1, 0);
     assert_true(strlen(dry_steps_get_reason(steps)) > 0);
     assert_true(dry_steps_get_confidence(steps) == 0.0);
     dry_steps_destroy(steps);
-    tale_finish(s);
+    allocation_builder_finish(s);
 }
 
 static void
 fewer_than_three_steps_are_none(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     train(&s, &t);
     train(&s, &t);
     expect_none(&s);
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     expect_none(&s);
 }
 
@@ -408,10 +425,10 @@ static void
 equal_allocations_are_no_loop(void **state)
 {
     (void)state;
-    struct tale s;
-    tale_begin(&s);
+    struct allocation_builder s;
+    allocation_builder_begin(&s);
     for (int i = 0; i < 3000; i++)
-        tale_alloc(&s, "a.py:1 f", MIB);
+        allocation_builder_alloc(&s, "a.py:1 f", MIB);
     expect_none(&s);
 }
 
@@ -420,15 +437,15 @@ random_allocations_are_no_loop(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 40; seed++) {
-        struct tale s;
+        struct allocation_builder s;
         struct random r;
         random_init(&r, seed);
-        tale_begin(&s);
+        allocation_builder_begin(&s);
         uint64_t kinds = 3 + seed * seed;
         for (int i = 0; i < 2000; i++) {
             char code[40];
             snprintf(code, sizeof code, "a.py:%d f", (int)random_below(&r, kinds));
-            tale_free(&s, tale_alloc(&s, code, 512));
+            allocation_builder_free(&s, allocation_builder_alloc(&s, code, 512));
         }
         expect_none(&s);
     }
@@ -438,37 +455,37 @@ static void
 a_million_different_stacks_take_no_long_time(void **state)
 {
     (void)state;
-    struct tale s;
-    tale_begin(&s);
+    struct allocation_builder s;
+    allocation_builder_begin(&s);
     for (int i = 0; i < 1000000; i++) {
         char code[40];
         snprintf(code, sizeof code, "a.py:%d f", i / 3);
-        tale_alloc(&s, code, 512);
+        allocation_builder_alloc(&s, code, 512);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
 time_that_goes_back_does_no_harm(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     s.time_us = INT64_MAX;
     s.tick_us = -1000000;
     for (int i = 0; i < 4; i++) {
-        tale_annotate(&s, "step 3", i % 2 ? "END" : "START");
+        allocation_builder_annotate(&s, "step 3", i % 2 ? "END" : "START");
         train(&s, &t);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* --- marks -------------------------------------------------------------------------------- */
@@ -477,16 +494,16 @@ static void
 profiler_steps_are_taken_as_they_are(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 3; i++) {
         char name[40];
         snprintf(name, sizeof name, "ProfilerStep#%d", i + 9);
-        tale_annotate(&s, name, "START");
+        allocation_builder_annotate(&s, name, "START");
         train(&s, &t);
-        tale_annotate(&s, name, "END");
+        allocation_builder_annotate(&s, name, "END");
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     const struct dry_step *rows = expect_steps(steps, DRY_STEPS_ANNOTATIONS, 1, 3);
@@ -495,7 +512,7 @@ profiler_steps_are_taken_as_they_are(void **state)
     assert_int_equal(rows[0].begin_us, 40);
     assert_non_null(strstr(dry_steps_get_marker(steps, NULL), "ProfilerStep#"));
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* An inner count that begins anew, and scopes that come oftener, mark no steps. */
@@ -503,27 +520,27 @@ static void
 outer_marks_win(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 3; i++) {
         char name[40];
         snprintf(name, sizeof name, "iteration_%d", i);
-        tale_annotate(&s, name, "START");
+        allocation_builder_annotate(&s, name, "START");
         for (int k = 0; k < 2; k++) {
             snprintf(name, sizeof name, "micro_batch_%d", k);
-            tale_annotate(&s, name, "START");
+            allocation_builder_annotate(&s, name, "START");
             train(&s, &t);
-            tale_annotate(&s, name, "END");
-            tale_annotate(&s, "Optimizer.step#SGD.step", "END");
+            allocation_builder_annotate(&s, name, "END");
+            allocation_builder_annotate(&s, "Optimizer.step#SGD.step", "END");
         }
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     expect_steps(steps, DRY_STEPS_ANNOTATIONS, 1, 3);
     assert_non_null(strstr(dry_steps_get_marker(steps, NULL), "iteration_"));
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* However often another one came before: the scopes that cover most are the steps. */
@@ -531,39 +548,40 @@ static void
 late_marks_win_if_they_cover_more(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 70; i++) {
-        tale_annotate(&s, "warm-up step", "START");
-        tale_free(&s, tale_alloc(&s, "setup.py:3 warm_up", 512));
-        tale_annotate(&s, "warm-up step", "END");
+        allocation_builder_annotate(&s, "warm-up step", "START");
+        allocation_builder_free(&s,
+                                allocation_builder_alloc(&s, "setup.py:3 warm_up", 512));
+        allocation_builder_annotate(&s, "warm-up step", "END");
     }
     for (int i = 0; i < 12; i++) {
-        tale_annotate(&s, "train step", "START");
+        allocation_builder_annotate(&s, "train step", "START");
         train(&s, &t);
-        tale_annotate(&s, "train step", "END");
+        allocation_builder_annotate(&s, "train step", "END");
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     assert_int_equal(dry_steps_get_source(steps), DRY_STEPS_ANNOTATIONS);
     assert_string_equal(dry_steps_get_marker(steps, NULL), "train step");
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
 optimizer_steps_end_steps(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 3; i++) {
         train(&s, &t);
-        tale_annotate(&s, "Optimizer.step#AdamW.step", "START");
-        tale_annotate(&s, "Optimizer.step#AdamW.step", "END");
+        allocation_builder_annotate(&s, "Optimizer.step#AdamW.step", "START");
+        allocation_builder_annotate(&s, "Optimizer.step#AdamW.step", "END");
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     check_steps(steps, s.timeline);
     uint32_t count;
@@ -573,7 +591,7 @@ optimizer_steps_end_steps(void **state)
     assert_int_equal(rows[0].alloc_count, 26);
     assert_int_equal(rows[2].alloc_count, 18);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
@@ -582,7 +600,7 @@ metadata_that_counts_marks_steps(void **state)
     (void)state;
     static const char *const forms[] = {"step %d", "iteration=%d", "%d", "{'step': %d}"};
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        struct tale s;
+        struct allocation_builder s;
         struct training t = begin_training(&s, true);
         for (int i = 0; i < 3; i++) {
             char text[40];
@@ -594,15 +612,15 @@ metadata_that_counts_marks_steps(void **state)
                 snprintf(text, sizeof text, "%d", i);
             else
                 snprintf(text, sizeof text, "{'step': %d}", i);
-            tale_set_metadata(&s, text);
+            allocation_builder_set_metadata(&s, text);
             train(&s, &t);
         }
-        tale_end(&s);
+        allocation_builder_end(&s);
         struct dry_steps *steps = steps_of(&s);
         check_steps(steps, s.timeline);
         expect_steps(steps, DRY_STEPS_METADATA, 1, 3);
         dry_steps_destroy(steps);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 
@@ -610,17 +628,17 @@ static void
 metadata_that_begins_anew_counts_no_steps(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 6; i++) {
-        tale_set_metadata(&s, i % 2 ? "step 1" : "step 0");
+        allocation_builder_set_metadata(&s, i % 2 ? "step 1" : "step 0");
         train(&s, &t);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct dry_steps *steps = steps_of(&s);
     expect_steps(steps, DRY_STEPS_PERIODICITY, 1, 6);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* --- growth ------------------------------------------------------------------------------- */
@@ -628,7 +646,7 @@ metadata_that_begins_anew_counts_no_steps(void **state)
 enum hoard { HOARD_LEAK, HOARD_CACHE, HOARD_WINDOW, HOARD_NOW_AND_THEN };
 
 static struct dry_steps *
-train_and_hoard(struct tale *s, enum hoard hoard, bool has_stacks)
+train_and_hoard(struct allocation_builder *s, enum hoard hoard, bool has_stacks)
 {
     struct training t = begin_training(s, has_stacks);
     uint32_t held[40];
@@ -638,9 +656,9 @@ train_and_hoard(struct tale *s, enum hoard hoard, bool has_stacks)
             continue;
         held[i] = take(s, &t, "log.py:3 keep < train.py:16 main", 3 * MIB + 512);
         if (hoard == HOARD_WINDOW && i >= 5)
-            tale_free(s, held[i - 5]);
+            allocation_builder_free(s, held[i - 5]);
     }
-    tale_end(s);
+    allocation_builder_end(s);
     return steps_of(s);
 }
 
@@ -649,7 +667,7 @@ leak_is_found_to_the_byte(void **state)
 {
     (void)state;
     for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
-        struct tale s;
+        struct allocation_builder s;
         struct dry_steps *steps = train_and_hoard(&s, HOARD_LEAK, has_stacks);
         size_t count;
         const struct dry_growth *g = dry_steps_get_growth(steps, &count);
@@ -662,7 +680,7 @@ leak_is_found_to_the_byte(void **state)
         assert_true(g->confidence > 0.99);
         assert_int_equal(dry_steps_growth_per_step(steps), 3 * MIB + 512);
         dry_steps_destroy(steps);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 
@@ -672,14 +690,14 @@ cache_that_fills_up_is_no_leak(void **state)
     (void)state;
     static const enum hoard none[] = {HOARD_CACHE, HOARD_WINDOW};
     for (size_t i = 0; i < 2; i++) {
-        struct tale s;
+        struct allocation_builder s;
         struct dry_steps *steps = train_and_hoard(&s, none[i], true);
         size_t count;
         dry_steps_get_growth(steps, &count);
         assert_int_equal(count, 0);
         assert_int_equal(dry_steps_growth_per_step(steps), 0);
         dry_steps_destroy(steps);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 
@@ -687,7 +705,7 @@ static void
 leak_now_and_then_is_a_suspect_by_its_mean(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct dry_steps *steps = train_and_hoard(&s, HOARD_NOW_AND_THEN, true);
     size_t count;
     const struct dry_growth *g = dry_steps_get_growth(steps, &count);
@@ -696,7 +714,7 @@ leak_now_and_then_is_a_suspect_by_its_mean(void **state)
     assert_true(g->bytes_per_step > MIB / 2 && g->bytes_per_step < MIB);
     assert_true(g->confidence < 0.5);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* --- options, memory, recordings ---------------------------------------------------------- */
@@ -705,14 +723,14 @@ static void
 window_can_be_cut(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct training t = begin_training(&s, true);
     for (int i = 0; i < 5; i++)
         train(&s, &t);
     uint32_t until = s.event_count;
     for (int i = 0; i < 100; i++)
-        tale_alloc(&s, "a.py:1 f", MIB);
-    tale_end(&s);
+        allocation_builder_alloc(&s, "a.py:1 f", MIB);
+    allocation_builder_end(&s);
     struct dry_steps_options options;
     struct dry_steps *steps;
     struct dry_error err;
@@ -731,7 +749,7 @@ window_can_be_cut(void **state)
     options.until = 1;
     assert_int_equal(dry_steps_create(s.timeline, &options, &steps, &err), DRY_OK);
     dry_steps_destroy(steps);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
@@ -739,19 +757,19 @@ without_memory_nothing_is_lost(void **state)
 {
     (void)state;
     for (int variant = 0; variant < 4; variant++) {
-        struct tale s;
+        struct allocation_builder s;
         struct training t = begin_training(&s, variant != 1);
         for (int i = 0; i < 8; i++) {
             if (variant == 2)
-                tale_annotate(&s, "Optimizer.step#AdamW.step", "START");
+                allocation_builder_annotate(&s, "Optimizer.step#AdamW.step", "START");
             if (variant == 2)
-                tale_annotate(&s, "Optimizer.step#AdamW.step", "END");
+                allocation_builder_annotate(&s, "Optimizer.step#AdamW.step", "END");
             if (variant == 3)
-                tale_set_metadata(&s, i < 4 ? "step 1" : "step 2");
+                allocation_builder_set_metadata(&s, i < 4 ? "step 1" : "step 2");
             train(&s, &t);
             take(&s, &t, "log.py:3 keep < train.py:16 main", 3 * MIB);
         }
-        tale_end(&s);
+        allocation_builder_end(&s);
         size_t n = 0;
         for (;; n++) {
             struct failing_memory fm;
@@ -770,7 +788,7 @@ without_memory_nothing_is_lost(void **state)
             assert_null(steps);
         }
         assert_true(n > 5);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 
@@ -792,7 +810,7 @@ recordings_of_single_steps_have_none(void **state)
             continue;
         struct bytes_source from;
         struct dry_source source = bytes_source_init(&from, bytes, count);
-        struct tale s = {0};
+        struct allocation_builder s = {0};
         struct dry_error err;
         assert_int_equal(dry_trace_read(&source, NULL, &s.trace, &err), DRY_OK);
         assert_int_equal(dry_replay_create(s.trace, NULL, &s.replay, &err), DRY_OK);
@@ -801,7 +819,7 @@ recordings_of_single_steps_have_none(void **state)
         check_steps(steps, s.timeline);
         assert_int_equal(dry_steps_get_source(steps), DRY_STEPS_NONE);
         dry_steps_destroy(steps);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
         free(bytes);
         met++;
     }

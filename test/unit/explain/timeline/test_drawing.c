@@ -10,27 +10,27 @@
 
 #include "prop/timeline_model.h"
 #include "support/failing_memory.h"
-#include "support/story.h"
+#include "support/record_builder.h"
 
 #define BASE UINT64_C(0x7f0000000000)
 
 static const struct dry_axis no_axis = {.to = 0};
 
 static void
-allocate(struct story *s, uint64_t place, uint64_t size)
+allocate(struct record_builder *s, uint64_t place, uint64_t size)
 {
-    story_event(s, DRY_ACTION_ALLOC, BASE + place * 65536, size);
+    record_builder_event(s, DRY_ACTION_ALLOC, BASE + place * 65536, size);
 }
 
 static void
-give_back(struct story *s, uint64_t place)
+give_back(struct record_builder *s, uint64_t place)
 {
-    story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + place * 65536, 512);
+    record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE + place * 65536, 512);
 }
 
 /* Checked against the model; `axis` of no length: a column for each moment. */
 static struct dry_drawing *
-draw(struct story *s, struct dry_axis axis, enum dry_stacking stacking,
+draw(struct record_builder *s, struct dry_axis axis, enum dry_stacking stacking,
      uint64_t min_bytes)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(s->timeline);
@@ -66,23 +66,23 @@ expect_runs(const struct dry_drawing *d, const struct dry_drawing_run *runs, siz
 
 /* Three are born, the first goes, the others slide down; below lies what was carried over. */
 static void
-tell_a_slide(struct story *s)
+build_a_slide(struct record_builder *s)
 {
-    story_begin(s);
+    record_builder_begin(s);
     allocate(s, 0, 1024);
     allocate(s, 1, 2048);
     allocate(s, 2, 4096);
     give_back(s, 0);
     give_back(s, 9); /* a carried-over allocation of 512 bytes: number 3 */
-    story_timeline(s);
+    record_builder_timeline(s);
 }
 
 static void
 the_oldest_lie_at_the_bottom(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_slide(&s);
+    struct record_builder s;
+    build_a_slide(&s);
     struct dry_drawing *d = draw(&s, no_axis, DRY_STACKING_BIRTH, 0);
     static const struct dry_drawing_run runs[] = {
         {3, 0, 5, 0}, {0, 1, 4, 512},  {1, 2, 4, 1536}, {1, 4, 5, 512},
@@ -96,15 +96,15 @@ the_oldest_lie_at_the_bottom(void **state)
         assert_int_equal(d->columns[i].small_count, 0);
     }
     dry_drawing_destroy(d);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 the_longest_lives_lie_at_the_bottom_on_demand(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_slide(&s);
+    struct record_builder s;
+    build_a_slide(&s);
     struct dry_drawing *d = draw(&s, no_axis, DRY_STACKING_LONG_LIVED, 0);
     static const struct dry_drawing_run runs[] = {
         {3, 0, 5, 0},    {1, 2, 5, 512}, {1, 5, 7, 0},    {2, 3, 5, 2560},
@@ -112,15 +112,15 @@ the_longest_lives_lie_at_the_bottom_on_demand(void **state)
     };
     expect_runs(d, runs, sizeof runs / sizeof *runs);
     dry_drawing_destroy(d);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 small_ones_are_summed_up(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_slide(&s);
+    struct record_builder s;
+    build_a_slide(&s);
     struct dry_drawing *d = draw(&s, no_axis, DRY_STACKING_BIRTH, 2048);
     static const struct dry_drawing_run runs[] = {{1, 2, 7, 0}, {2, 3, 7, 2048}};
     expect_runs(d, runs, 2);
@@ -135,7 +135,7 @@ small_ones_are_summed_up(void **state)
     assert_int_equal(d->run_count, 0);
     assert_int_equal(d->columns[3].small_count, 4);
     dry_drawing_destroy(d);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* One moment of a thousand is the peak: in any number of columns, one is that high. */
@@ -143,13 +143,13 @@ static void
 the_peak_is_always_drawn(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 500; i++) {
         allocate(&s, i, i == 311 ? 40960 : 1024);
         give_back(&s, i);
     }
-    const struct dry_timeline_view *v = story_timeline(&s);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     for (uint32_t count = 1; count < 1500; count += 37) {
         struct dry_axis axis = {.to = v->dump_moment + 1, .column_count = count};
         struct dry_drawing *d = draw(&s, axis, DRY_STACKING_BIRTH, 2048);
@@ -158,7 +158,7 @@ the_peak_is_always_drawn(void **state)
         assert_int_equal(d->columns[d->runs[0].column].active_bytes, 40960);
         dry_drawing_destroy(d);
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* By time, with a long pause: empty columns show what was alive before them. */
@@ -166,13 +166,13 @@ static void
 a_pause_shows_what_lives_through_it(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     allocate(&s, 0, 1024);
     allocate(&s, 1, 2048);
     give_back(&s, 0);
-    story_at(&s, 100000, DRY_ACTION_ALLOC, BASE + 2 * 65536, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    record_builder_at(&s, 100000, DRY_ACTION_ALLOC, BASE + 2 * 65536, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     struct dry_axis axis = {
         .to = v->dump_moment + 1, .column_count = 10, .is_time = true};
     struct dry_drawing *d = draw(&s, axis, DRY_STACKING_BIRTH, 0);
@@ -180,30 +180,30 @@ a_pause_shows_what_lives_through_it(void **state)
         {0, 0, 1, 0}, {1, 0, 1, 1024}, {1, 1, 10, 0}, {2, 9, 10, 2048}};
     expect_runs(d, runs, 4);
     dry_drawing_destroy(d);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 a_part_shows_what_was_born_before_it(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_slide(&s);
+    struct record_builder s;
+    build_a_slide(&s);
     struct dry_axis axis = {.from = 4, .to = 6, .column_count = 2};
     struct dry_drawing *d = draw(&s, axis, DRY_STACKING_BIRTH, 0);
     static const struct dry_drawing_run runs[] = {
         {3, 0, 1, 0}, {1, 0, 1, 512}, {1, 1, 2, 0}, {2, 0, 1, 2560}, {2, 1, 2, 2048}};
     expect_runs(d, runs, 5);
     dry_drawing_destroy(d);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 a_drawing_stays_within_its_runs(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_slide(&s);
+    struct record_builder s;
+    build_a_slide(&s);
     struct dry_axis axis = {.to = 7, .column_count = 7};
     static const struct {
         size_t run_max, run_count;
@@ -221,36 +221,36 @@ a_drawing_stays_within_its_runs(void **state)
         assert_int_equal(d->min_bytes, cases[i].min_bytes);
         dry_drawing_destroy(d);
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 nothing_is_drawn_of_nothing(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_OOM, 0, 512);
-    story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_OOM, 0, 512);
+    record_builder_timeline(&s);
     struct dry_drawing *d = draw(&s, no_axis, DRY_STACKING_BIRTH, 0);
     assert_int_equal(d->column_count, 3);
     assert_int_equal(d->run_count, 0);
     assert_int_equal(d->columns[2].active_bytes, 0);
     dry_drawing_destroy(d);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 without_memory_there_is_no_drawing(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 60; i++)
         allocate(&s, i, 1024);
     for (uint64_t i = 0; i < 60; i++)
         give_back(&s, i * 7 % 60);
-    story_timeline(&s);
+    record_builder_timeline(&s);
     struct dry_axis axis = {.to = 122, .column_count = 122};
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
@@ -277,7 +277,7 @@ without_memory_there_is_no_drawing(void **state)
         if (is_done)
             break;
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 int

@@ -15,7 +15,7 @@
 #include "prop/timeline_model.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
-#include "support/story.h"
+#include "support/record_builder.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
@@ -26,7 +26,7 @@
 
 /* At the dump; checked against the model, too. */
 static struct dry_state *
-state_at(struct story *s, uint32_t moment)
+state_at(struct record_builder *s, uint32_t moment)
 {
     struct timeline_model model;
     struct dry_state *state = NULL;
@@ -41,9 +41,9 @@ state_at(struct story *s, uint32_t moment)
 }
 
 static struct dry_state *
-state_at_dump(struct story *s)
+state_at_dump(struct record_builder *s)
 {
-    const struct dry_timeline_view *v = story_timeline(s);
+    const struct dry_timeline_view *v = record_builder_timeline(s);
     return state_at(s, v->dump_moment);
 }
 
@@ -53,15 +53,15 @@ static void
 nothing_has_an_empty_state(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_OOM, 0, 512);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_OOM, 0, 512);
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->reserved, 0);
     assert_int_equal(at->segment_count + at->block_count + at->pool_count, 0);
     assert_int_equal(at->pinner_count, 0);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /*
@@ -73,24 +73,25 @@ static void
 sums_are_those_of_the_blocks(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s, &(struct story_segment){.address = BASE, .size = 2 * MIB});
-    story_block(&s, 1024, 1000, ACTIVE);
-    story_block(&s, 512, 100, PENDING);
-    story_block(&s, 512, 0, INACTIVE);
-    story_block(&s, 1024, 600, ACTIVE);
-    story_block(&s, 2 * MIB - 3 * KIB, 0, INACTIVE);
-    story_segment(&s, &(struct story_segment){.address = BASE + 40 * MIB,
-                                              .size = 20 * MIB,
-                                              .is_large = true});
-    story_block(&s, 20 * MIB, 0, INACTIVE);
-    story_segment(&s, &(struct story_segment){.address = BASE + 80 * MIB,
-                                              .size = 30 * MIB,
-                                              .is_large = true,
-                                              .stream = 5});
-    story_block(&s, 12 * MIB, 12 * MIB, ACTIVE);
-    story_block(&s, 18 * MIB, 0, INACTIVE);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(
+        &s, &(struct record_builder_segment){.address = BASE, .size = 2 * MIB});
+    record_builder_block(&s, 1024, 1000, ACTIVE);
+    record_builder_block(&s, 512, 100, PENDING);
+    record_builder_block(&s, 512, 0, INACTIVE);
+    record_builder_block(&s, 1024, 600, ACTIVE);
+    record_builder_block(&s, 2 * MIB - 3 * KIB, 0, INACTIVE);
+    record_builder_segment(
+        &s, &(struct record_builder_segment){
+                .address = BASE + 40 * MIB, .size = 20 * MIB, .is_large = true});
+    record_builder_block(&s, 20 * MIB, 0, INACTIVE);
+    record_builder_segment(
+        &s,
+        &(struct record_builder_segment){
+            .address = BASE + 80 * MIB, .size = 30 * MIB, .is_large = true, .stream = 5});
+    record_builder_block(&s, 12 * MIB, 12 * MIB, ACTIVE);
+    record_builder_block(&s, 18 * MIB, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
     uint64_t hole = 2 * MIB - 3 * KIB;
     assert_int_equal(at->reserved, 52 * MIB);
@@ -121,25 +122,26 @@ sums_are_those_of_the_blocks(void **state)
     assert_int_equal(at->segments[0].block_count, 5);
     assert_int_equal(at->segments[2].first_block, 6);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 a_state_is_that_of_its_moment(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 1000);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 1024, 512);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1000);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 1000);
-    story_segment(&s, &(struct story_segment){.address = BASE, .size = 2 * MIB});
-    story_block(&s, 1024, 0, INACTIVE);
-    story_block(&s, 512, 512, ACTIVE);
-    story_block(&s, 2 * MIB - 1536, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 1000);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 1024, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1000);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 1000);
+    record_builder_segment(
+        &s, &(struct record_builder_segment){.address = BASE, .size = 2 * MIB});
+    record_builder_block(&s, 1024, 0, INACTIVE);
+    record_builder_block(&s, 512, 512, ACTIVE);
+    record_builder_block(&s, 2 * MIB - 1536, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     static const struct {
         uint64_t allocated, pending, releasable, stranded;
         size_t blocks;
@@ -160,7 +162,7 @@ a_state_is_that_of_its_moment(void **state)
         assert_int_equal(at->block_count, expected[m].blocks);
         dry_state_destroy(at);
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* Whole free pages of 20 MiB go back; parts of pages do not. */
@@ -168,23 +170,26 @@ static void
 pages_of_expandable_segments_go_back_one_by_one(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s, &(struct story_segment){.address = BASE,
-                                              .size = 100 * MIB,
-                                              .is_large = true,
-                                              .is_expandable = true});
-    story_block(&s, 4 * MIB, 4 * MIB, ACTIVE);
-    story_block(&s, 2 * MIB, 2 * MIB, ACTIVE);   /* in the same page as a free part */
-    story_block(&s, 38 * MIB, 0, INACTIVE);      /* 6..44: page 1 is whole */
-    story_block(&s, 16 * MIB, 16 * MIB, ACTIVE); /* 44..60: to the end of page 2 */
-    story_block(&s, 40 * MIB, 0, INACTIVE);      /* 60..100: pages 3 and 4 */
-    story_segment(&s, &(struct story_segment){.address = BASE + 200 * MIB,
-                                              .size = 6 * MIB,
-                                              .is_expandable = true});
-    story_block(&s, 2 * MIB, 0, INACTIVE); /* a page of the small pool is 2 MiB */
-    story_block(&s, 512, 512, ACTIVE);
-    story_block(&s, 4 * MIB - 512, 0, INACTIVE);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(&s, &(struct record_builder_segment){.address = BASE,
+                                                                .size = 100 * MIB,
+                                                                .is_large = true,
+                                                                .is_expandable = true});
+    record_builder_block(&s, 4 * MIB, 4 * MIB, ACTIVE);
+    record_builder_block(&s, 2 * MIB, 2 * MIB,
+                         ACTIVE);                    /* in the same page as a free part */
+    record_builder_block(&s, 38 * MIB, 0, INACTIVE); /* 6..44: page 1 is whole */
+    record_builder_block(&s, 16 * MIB, 16 * MIB,
+                         ACTIVE);                    /* 44..60: to the end of page 2 */
+    record_builder_block(&s, 40 * MIB, 0, INACTIVE); /* 60..100: pages 3 and 4 */
+    record_builder_segment(
+        &s, &(struct record_builder_segment){
+                .address = BASE + 200 * MIB, .size = 6 * MIB, .is_expandable = true});
+    record_builder_block(&s, 2 * MIB, 0,
+                         INACTIVE); /* a page of the small pool is 2 MiB */
+    record_builder_block(&s, 512, 512, ACTIVE);
+    record_builder_block(&s, 4 * MIB - 512, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->page_bytes, 20 * MIB);
     assert_int_equal(at->segments[0].releasable, 60 * MIB);
@@ -200,31 +205,31 @@ pages_of_expandable_segments_go_back_one_by_one(void **state)
     assert_int_equal(large->used_count, 3); /* also the one with no free neighbour */
     assert_int_equal(large->used, 22 * MIB);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 blocks_that_share_no_page_pin_nothing(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s, &(struct story_segment){.address = BASE,
-                                              .size = 80 * MIB,
-                                              .is_large = true,
-                                              .is_expandable = true});
-    story_block(&s, 20 * MIB, 20 * MIB, ACTIVE); /* a whole page: pins nothing */
-    story_block(&s, 20 * MIB, 0, INACTIVE);
-    story_block(&s, 20 * MIB, 20 * MIB, ACTIVE);
-    story_block(&s, 12 * MIB, 12 * MIB, ACTIVE);
-    story_block(&s, 8 * MIB, 0, INACTIVE);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(&s, &(struct record_builder_segment){.address = BASE,
+                                                                .size = 80 * MIB,
+                                                                .is_large = true,
+                                                                .is_expandable = true});
+    record_builder_block(&s, 20 * MIB, 20 * MIB, ACTIVE); /* a whole page: pins nothing */
+    record_builder_block(&s, 20 * MIB, 0, INACTIVE);
+    record_builder_block(&s, 20 * MIB, 20 * MIB, ACTIVE);
+    record_builder_block(&s, 12 * MIB, 12 * MIB, ACTIVE);
+    record_builder_block(&s, 8 * MIB, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->pinner_count, 1);
     assert_int_equal(at->pinners[0].pinned, 8 * MIB);
     assert_int_equal(at->pinners[0].used, 12 * MIB);
     assert_int_equal(at->pinners[0].used_count, 1);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* A run that ends inside a page: what is known of the page is all there is. */
@@ -232,19 +237,19 @@ static void
 the_end_of_a_run_is_the_end_of_its_page(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s, &(struct story_segment){.address = BASE,
-                                              .size = 30 * MIB,
-                                              .is_large = true,
-                                              .is_expandable = true});
-    story_block(&s, 20 * MIB, 20 * MIB, ACTIVE);
-    story_block(&s, 10 * MIB, 0, INACTIVE);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(&s, &(struct record_builder_segment){.address = BASE,
+                                                                .size = 30 * MIB,
+                                                                .is_large = true,
+                                                                .is_expandable = true});
+    record_builder_block(&s, 20 * MIB, 20 * MIB, ACTIVE);
+    record_builder_block(&s, 10 * MIB, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->releasable, 10 * MIB);
     assert_int_equal(at->pinner_count, 0);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* They touch, but neither can use what is free in the other. */
@@ -252,53 +257,54 @@ static void
 runs_of_other_streams_pools_and_sizes_stay_apart(void **state)
 {
     (void)state;
-    struct story s;
+    struct record_builder s;
     static const struct {
         uint64_t stream, pool;
         bool is_large, is_expandable;
     } runs[] = {{0, 0, 1, 1}, {1, 0, 1, 1}, {1, 2, 1, 1},
                 {1, 2, 0, 1}, {1, 2, 0, 0}, {1, 2, 0, 0}};
-    story_begin(&s);
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 6; i++) {
-        story_segment(&s,
-                      &(struct story_segment){.address = BASE + i * 20 * MIB,
-                                              .size = 20 * MIB,
-                                              .stream = runs[i].stream,
-                                              .pool = runs[i].pool,
-                                              .is_large = runs[i].is_large,
-                                              .is_expandable = runs[i].is_expandable});
-        story_block(&s, 20 * MIB, 0, INACTIVE);
+        record_builder_segment(
+            &s, &(struct record_builder_segment){.address = BASE + i * 20 * MIB,
+                                                 .size = 20 * MIB,
+                                                 .stream = runs[i].stream,
+                                                 .pool = runs[i].pool,
+                                                 .is_large = runs[i].is_large,
+                                                 .is_expandable = runs[i].is_expandable});
+        record_builder_block(&s, 20 * MIB, 0, INACTIVE);
     }
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->segment_count, 6);
     assert_int_equal(at->block_count, 6);
     assert_int_equal(at->pool_count, 4);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 private_pools_give_nothing_back(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s,
-                  &(struct story_segment){
-                      .address = BASE, .size = 20 * MIB, .is_large = true, .pool = 1});
-    story_block(&s, 20 * MIB, 0, INACTIVE);
-    story_segment(&s, &(struct story_segment){.address = BASE + 40 * MIB,
-                                              .size = 20 * MIB,
-                                              .is_large = true,
-                                              .pool = 1});
-    story_block(&s, 8 * MIB, 8 * MIB, ACTIVE);
-    story_block(&s, 12 * MIB, 0, INACTIVE);
-    story_segment(&s, &(struct story_segment){.address = BASE + 80 * MIB,
-                                              .size = 20 * MIB,
-                                              .is_large = true,
-                                              .is_expandable = true,
-                                              .pool = 2});
-    story_block(&s, 20 * MIB, 0, INACTIVE);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(
+        &s, &(struct record_builder_segment){
+                .address = BASE, .size = 20 * MIB, .is_large = true, .pool = 1});
+    record_builder_block(&s, 20 * MIB, 0, INACTIVE);
+    record_builder_segment(
+        &s,
+        &(struct record_builder_segment){
+            .address = BASE + 40 * MIB, .size = 20 * MIB, .is_large = true, .pool = 1});
+    record_builder_block(&s, 8 * MIB, 8 * MIB, ACTIVE);
+    record_builder_block(&s, 12 * MIB, 0, INACTIVE);
+    record_builder_segment(&s,
+                           &(struct record_builder_segment){.address = BASE + 80 * MIB,
+                                                            .size = 20 * MIB,
+                                                            .is_large = true,
+                                                            .is_expandable = true,
+                                                            .pool = 2});
+    record_builder_block(&s, 20 * MIB, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->releasable, 0);
     assert_int_equal(at->stranded, 52 * MIB);
@@ -310,7 +316,7 @@ private_pools_give_nothing_back(void **state)
     assert_int_equal(at->pinners[0].segment, 1);
     assert_int_equal(at->pinners[0].pinned, 12 * MIB);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* Equal yields: the more pinned first; then the lower address. */
@@ -318,18 +324,20 @@ static void
 pinners_come_by_what_a_byte_frees(void **state)
 {
     (void)state;
-    struct story s;
+    struct record_builder s;
     static const struct {
         uint64_t size, used;
     } segments[] = {{20, 10}, {40, 4}, {20, 2}, {40, 20}, {20, 2}};
     static const size_t order[] = {1, 2, 4, 3, 0};
-    story_begin(&s);
+    record_builder_begin(&s);
     for (size_t i = 0; i < 5; i++) {
-        story_segment(&s, &(struct story_segment){.address = BASE + i * 100 * MIB,
-                                                  .size = segments[i].size * MIB,
-                                                  .is_large = true});
-        story_block(&s, segments[i].used * MIB, 0, i % 2 ? PENDING : ACTIVE);
-        story_block(&s, (segments[i].size - segments[i].used) * MIB, 0, INACTIVE);
+        record_builder_segment(
+            &s, &(struct record_builder_segment){.address = BASE + i * 100 * MIB,
+                                                 .size = segments[i].size * MIB,
+                                                 .is_large = true});
+        record_builder_block(&s, segments[i].used * MIB, 0, i % 2 ? PENDING : ACTIVE);
+        record_builder_block(&s, (segments[i].size - segments[i].used) * MIB, 0,
+                             INACTIVE);
     }
     struct dry_state *at = state_at_dump(&s);
     assert_int_equal(at->pinner_count, 5);
@@ -339,7 +347,7 @@ pinners_come_by_what_a_byte_frees(void **state)
         assert_int_equal(at->pinners[i].used_count, 1);
     }
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- contradictions ----------------------------------------------------------------------- */
@@ -349,15 +357,15 @@ static void
 blocks_that_overlap_are_bent_to_fit(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 4 * MIB, 4 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 5 * MIB, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 7 * MIB, 14 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 30 * MIB, 3 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE - 2 * MIB, 4 * MIB);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 4 * MIB, 4 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 5 * MIB, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 7 * MIB, 14 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 30 * MIB, 3 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE - 2 * MIB, 4 * MIB);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     struct dry_state *at = state_at(&s, v->event_count);
     assert_int_equal(at->reserved, 20 * MIB);
     assert_int_equal(at->overlap_count, 2);
@@ -371,7 +379,7 @@ blocks_that_overlap_are_bent_to_fit(void **state)
     assert_int_equal(at->blocks[2].size, 12 * MIB);
     assert_int_equal(at->blocks[2].requested, 12 * MIB);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* At the very end of all addresses, sums would begin anew. */
@@ -379,37 +387,37 @@ static void
 a_block_beyond_all_addresses_is_cut(void **state)
 {
     (void)state;
-    struct story s;
+    struct record_builder s;
     uint64_t last = UINT64_MAX - 2 * MIB + 1;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, last - 512, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, last + MIB, 2 * MIB);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, last - 512, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, last + MIB, 2 * MIB);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     struct dry_state *at = state_at(&s, v->event_count);
     assert_int_equal(at->overlap_count, 1);
     assert_int_equal(at->block_count, 2);
     assert_int_equal(at->blocks[1].address, last + MIB);
     assert_int_equal(at->blocks[1].size, MIB - 512);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 what_lies_in_no_segment_is_counted_apart(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 4 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 4 * MIB, 100);
-    story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 4 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 4 * MIB, 100);
+    record_builder_timeline(&s);
     struct dry_state *at = state_at(&s, 2);
     assert_int_equal(at->reserved, 0);
     assert_int_equal(at->active, 0);
     assert_int_equal(at->unplaced_count, 2);
     assert_int_equal(at->unplaced_bytes, 4 * MIB + 512);
     dry_state_destroy(at);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- memory ------------------------------------------------------------------------------- */
@@ -418,14 +426,14 @@ static void
 without_memory_there_is_no_state(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 40; i++) {
-        story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 40 * MIB, 20 * MIB);
+        record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 40 * MIB, 20 * MIB);
         s.stream = i;
-        story_event(&s, DRY_ACTION_ALLOC, BASE + i * 40 * MIB, 2 * MIB);
+        record_builder_event(&s, DRY_ACTION_ALLOC, BASE + i * 40 * MIB, 2 * MIB);
     }
-    story_timeline(&s);
+    record_builder_timeline(&s);
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, SIZE_MAX);
@@ -449,7 +457,7 @@ without_memory_there_is_no_state(void **state)
         if (is_done)
             break;
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- real recordings ---------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include "prop/timeline_model.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
-#include "support/story.h"
+#include "support/record_builder.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
@@ -27,7 +27,8 @@
 #define PENDING DRY_BLOCK_PENDING_FREE
 #define DEVICE_MAX (UINT64_C(1) << 47)
 
-static const struct story_segment small_segment = {.address = BASE, .size = 2 * MIB};
+static const struct record_builder_segment small_segment = {.address = BASE,
+                                                            .size = 2 * MIB};
 
 static void
 expect_life(const struct dry_allocation *a, uint32_t begin, uint32_t freed, uint32_t end)
@@ -48,7 +49,8 @@ expect_piece(const struct dry_timeline_segment *s, uint64_t offset, uint64_t siz
 }
 
 static void
-expect_heights(const struct story *s, enum dry_curve curve, const uint64_t *heights)
+expect_heights(const struct record_builder *s, enum dry_curve curve,
+               const uint64_t *heights)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(s->timeline);
     for (uint32_t m = 0; m <= v->dump_moment; m++) {
@@ -61,7 +63,7 @@ expect_heights(const struct story *s, enum dry_curve curve, const uint64_t *heig
 
 /* Whatever else a test looks at: everything adds up. */
 static void
-end_checked(struct story *s)
+end_checked(struct record_builder *s)
 {
     struct timeline_model model;
     timeline_model_init(&model, s->timeline);
@@ -71,7 +73,7 @@ end_checked(struct story *s)
     if (problem)
         fail_msg("%s", problem);
     timeline_model_finish(&model);
-    story_end(s);
+    record_builder_end(s);
 }
 
 static void
@@ -90,15 +92,15 @@ static void
 an_alloc_is_paired_with_its_free(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 1000);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1000);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 1000);
-    story_segment(&s, &small_segment);
-    story_block(&s, 2 * MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 1000);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1000);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 1000);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 2 * MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->event_count, 4);
     assert_int_equal(v->dump_moment, 5);
     assert_int_equal(v->allocation_count, 1);
@@ -130,14 +132,14 @@ static void
 a_free_of_something_older_makes_a_carried_over_allocation(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    uint32_t stack = story_stack(&s, "gives_back");
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 600);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 600);
-    story_segment(&s, &small_segment);
-    story_block(&s, 2 * MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    uint32_t stack = record_builder_stack(&s, "gives_back");
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 600);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 600);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 2 * MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->allocation_count, 1);
     assert_int_equal(v->carried_over_count, 1);
     const struct dry_allocation *a = &v->allocations[0];
@@ -157,16 +159,16 @@ static void
 blocks_at_the_end_that_nobody_allocated_are_carried_over(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 4096, 512);
-    uint32_t stack = story_stack(&s, "made_it");
-    story_segment(&s, &small_segment);
-    story_block(&s, 2048, 1900, ACTIVE);
-    story_block(&s, 2048, 2048, PENDING);
-    story_block(&s, 512, 512, ACTIVE);
-    story_block(&s, 2 * MIB - 4608, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 4096, 512);
+    uint32_t stack = record_builder_stack(&s, "made_it");
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 2048, 1900, ACTIVE);
+    record_builder_block(&s, 2048, 2048, PENDING);
+    record_builder_block(&s, 512, 512, ACTIVE);
+    record_builder_block(&s, 2 * MIB - 4608, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->allocation_count, 3);
     assert_int_equal(v->carried_over_count, 2);
     const struct dry_allocation *a = &v->allocations[1], *b = &v->allocations[2];
@@ -185,12 +187,12 @@ static void
 a_block_that_says_no_request_asked_for_its_size(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s, &small_segment);
-    story_block(&s, 2048, 0, ACTIVE);
-    story_block(&s, 2 * MIB - 2048, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 2048, 0, ACTIVE);
+    record_builder_block(&s, 2 * MIB - 2048, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->event_count, 0);
     assert_int_equal(v->allocations[0].requested, 2048);
     assert_int_equal(dry_timeline_height(s.timeline, DRY_CURVE_REQUESTED, 0), 2048);
@@ -203,10 +205,10 @@ static void
 a_carried_over_allocation_may_be_pending_all_the_time(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     expect_life(&v->allocations[0], 0, 0, 1);
     static const uint64_t allocated[] = {0, 0, 0}, active[] = {512, 0, 0};
     expect_heights(&s, DRY_CURVE_ALLOCATED, allocated);
@@ -219,22 +221,22 @@ static void
 a_pending_free_keeps_its_bytes(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_stack(&s, "gives_back");
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + 2 * MIB, 512);
-    uint32_t stack = story_stack(&s, "made_it");
-    story_segment(&s, &small_segment);
-    story_block(&s, 512, 512, PENDING);
-    story_block(&s, 2 * MIB - 512, 0, INACTIVE);
-    story_segment(&s,
-                  &(struct story_segment){.address = BASE + 2 * MIB, .size = 2 * MIB});
-    story_block(&s, 512, 500, PENDING);
-    story_block(&s, 2 * MIB - 512, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_stack(&s, "gives_back");
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + 2 * MIB, 512);
+    uint32_t stack = record_builder_stack(&s, "made_it");
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 512, 512, PENDING);
+    record_builder_block(&s, 2 * MIB - 512, 0, INACTIVE);
+    record_builder_segment(
+        &s, &(struct record_builder_segment){.address = BASE + 2 * MIB, .size = 2 * MIB});
+    record_builder_block(&s, 512, 500, PENDING);
+    record_builder_block(&s, 2 * MIB - 512, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     expect_life(&v->allocations[0], 2, 3, NEVER);
     expect_life(&v->allocations[1], 0, 4, NEVER);
     assert_int_equal(v->allocations[1].stack, stack);
@@ -252,14 +254,14 @@ static void
 a_free_asked_for_after_the_last_event_is_of_the_dump(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_segment(&s, &small_segment);
-    story_block(&s, 512, 512, PENDING);
-    story_block(&s, 2 * MIB - 512, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 512, 512, PENDING);
+    record_builder_block(&s, 2 * MIB - 512, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     expect_life(&v->allocations[0], 2, v->dump_moment, NEVER);
     static const uint64_t allocated[] = {0, 0, 512, 0}, active[] = {0, 0, 512, 512};
     expect_heights(&s, DRY_CURVE_ALLOCATED, allocated);
@@ -271,15 +273,16 @@ static void
 an_address_handed_out_twice_was_freed_between(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 1024);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1024);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 2048);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + MIB, 512); /* carried over */
-    story_event(&s, DRY_ACTION_ALLOC, BASE + MIB, 4096);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 1024);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 1024);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 2048);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + MIB,
+                         512); /* carried over */
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + MIB, 4096);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->lost_frees, 3);
     assert_int_equal(v->allocation_count, 5);
     const struct dry_allocation *a = v->allocations;
@@ -305,15 +308,15 @@ static void
 what_the_segments_no_longer_hold_was_freed(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 512, 1024);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + 512, 1024);
-    story_segment(&s, &small_segment);
-    story_block(&s, 2 * MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 512, 1024);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + 512, 1024);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 2 * MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->inferred_frees, 2);
     expect_life(&v->allocations[0], 2, v->dump_moment, v->dump_moment);
     expect_life(&v->allocations[1], 3, 4, v->dump_moment);
@@ -328,10 +331,10 @@ static void
 without_segments_nothing_is_inferred(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->inferred_frees, 0);
     expect_life(&v->allocations[0], 1, NEVER, NEVER);
     end_checked(&s);
@@ -341,12 +344,12 @@ static void
 a_free_may_complete_without_being_asked_for(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 1024); /* another one */
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 1024); /* another one */
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     expect_life(&v->allocations[0], 1, 2, 2);
     expect_life(&v->allocations[1], 3, NEVER, NEVER);
     assert_int_equal(v->lost_frees, 0);
@@ -360,13 +363,13 @@ static void
 a_second_request_to_free_changes_nothing(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     expect_life(&v->allocations[0], 1, 2, 4);
     static const uint64_t allocated[] = {0, 512, 0, 0, 0, 0};
     expect_heights(&s, DRY_CURVE_ALLOCATED, allocated);
@@ -377,10 +380,10 @@ static void
 a_request_for_nothing_has_a_block(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 0);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 0);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->allocations[0].requested, 0);
     assert_int_equal(v->allocations[0].size, 512);
     assert_int_equal(v->allocations[0].flags, DRY_ALLOCATION_SIZE_GUESSED);
@@ -392,13 +395,13 @@ static void
 a_block_without_bytes_is_none(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_segment(&s, &small_segment);
-    story_block(&s, MIB, 0, INACTIVE);
-    story_block(&s, 0, 0, ACTIVE);
-    story_block(&s, MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, MIB, 0, INACTIVE);
+    record_builder_block(&s, 0, 0, ACTIVE);
+    record_builder_block(&s, MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->allocation_count, 0);
     end_checked(&s);
 }
@@ -407,20 +410,20 @@ static void
 the_first_oom_is_found(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(&s, DRY_ACTION_OOM, 100, 2 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 512, 512);
-    story_event(&s, DRY_ACTION_OOM, 100, 4 * MIB);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(&s, DRY_ACTION_OOM, 100, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 512, 512);
+    record_builder_event(&s, DRY_ACTION_OOM, 100, 4 * MIB);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->oom_count, 2);
     assert_int_equal(v->oom_event, 1);
     assert_int_equal(v->event_allocation[1], DRY_NONE);
     end_checked(&s);
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    v = story_timeline(&s);
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    v = record_builder_timeline(&s);
     assert_int_equal(v->oom_count, 0);
     assert_int_equal(v->oom_event, DRY_NONE);
     end_checked(&s);
@@ -431,20 +434,21 @@ static void
 a_block_may_be_larger_than_its_request(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 10 * MIB - 512);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 10 * MIB - 512, 10 * MIB - 512 * KIB);
-    story_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + 10 * MIB - 512,
-                10 * MIB - 512 * KIB);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 10 * MIB - 512,
-                10 * MIB - 512 * KIB);
-    story_segment(
-        &s, &(struct story_segment){.address = BASE, .size = 20 * MIB, .is_large = true});
-    story_block(&s, 10 * MIB - 512, 10 * MIB - 512, ACTIVE);
-    story_block(&s, 10 * MIB + 512, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 10 * MIB - 512);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 10 * MIB - 512,
+                         10 * MIB - 512 * KIB);
+    record_builder_event(&s, DRY_ACTION_FREE_REQUESTED, BASE + 10 * MIB - 512,
+                         10 * MIB - 512 * KIB);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 10 * MIB - 512,
+                         10 * MIB - 512 * KIB);
+    record_builder_segment(&s, &(struct record_builder_segment){
+                                   .address = BASE, .size = 20 * MIB, .is_large = true});
+    record_builder_block(&s, 10 * MIB - 512, 10 * MIB - 512, ACTIVE);
+    record_builder_block(&s, 10 * MIB + 512, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->allocations[1].requested, 10 * MIB - 512 * KIB);
     assert_int_equal(v->allocations[1].size, 10 * MIB + 512);
     expect_no_damage(v);
@@ -453,20 +457,20 @@ a_block_may_be_larger_than_its_request(void **state)
 
 /* --- segments ----------------------------------------------------------------------------- */
 
-static const struct story_segment pages = {
+static const struct record_builder_segment pages = {
     .address = BASE, .size = 60 * MIB, .is_large = true, .is_expandable = true};
 
 static void
 pages_join_and_are_cut(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE, 40 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 40 * MIB, 60 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_UNMAP, BASE + 20 * MIB, 60 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_MAP, BASE, 40 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 40 * MIB, 60 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_UNMAP, BASE + 20 * MIB, 60 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_conflicts, 0);
     assert_int_equal(v->segment_count, 5);
     expect_piece(&v->segments[0], 0, 40 * MIB, 1, 3);
@@ -494,16 +498,16 @@ static void
 what_is_given_back_was_there_before(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_FREE, BASE + 200 * MIB, 2 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_UNMAP, BASE, 60 * MIB);
-    story_segment(&s, &(struct story_segment){.address = BASE + 300 * MIB,
-                                              .size = 20 * MIB,
-                                              .is_large = true});
-    story_block(&s, 20 * MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_FREE, BASE + 200 * MIB, 2 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_UNMAP, BASE, 60 * MIB);
+    record_builder_segment(
+        &s, &(struct record_builder_segment){
+                .address = BASE + 300 * MIB, .size = 20 * MIB, .is_large = true});
+    record_builder_block(&s, 20 * MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_conflicts, 0);
     assert_int_equal(v->segment_count, 5);
     expect_piece(&v->segments[0], 20 * MIB, 20 * MIB, 2, 3);
@@ -523,16 +527,16 @@ static void
 the_final_segments_say_what_a_piece_is(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     s.stream = 7;
-    story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 2 * MIB);
-    struct story_segment segment = pages;
+    record_builder_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 2 * MIB);
+    struct record_builder_segment segment = pages;
     segment.stream = 7;
     segment.pool = 3;
-    story_segment(&s, &segment);
-    story_block(&s, 60 * MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    record_builder_segment(&s, &segment);
+    record_builder_block(&s, 60 * MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_count, 3);
     const struct dry_lane *lanes = dry_trace_get_view(s.trace)->lanes;
     for (uint32_t i = 0; i < 3; i++) {
@@ -552,16 +556,16 @@ static void
 a_lane_without_a_pool_is_that_of_the_default_pool(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     s.hides_pools = 1;
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
     s.stream = 1;
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 40 * MIB, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 40 * MIB, 20 * MIB);
     s.hides_pools = 0;
     s.stream = 0;
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 80 * MIB, 20 * MIB);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 80 * MIB, 20 * MIB);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(dry_trace_get_view(s.trace)->lane_count, 3);
     assert_int_equal(v->segments[2].lane, v->segments[0].lane);
     assert_int_not_equal(v->segments[1].lane, v->segments[0].lane);
@@ -577,16 +581,16 @@ static void
 ranges_that_are_mapped_twice_are_conflicts(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 10 * MIB, 20 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 10 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, UINT64_MAX - MIB,
-                2 * MIB); /* no such end */
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, DEVICE_MAX + 512);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 90 * MIB, 0); /* nothing */
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 10 * MIB, 20 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 10 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, UINT64_MAX - MIB,
+                         2 * MIB); /* no such end */
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, DEVICE_MAX + 512);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 90 * MIB, 0); /* nothing */
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_conflicts, 4);
     static const uint64_t reserved[] = {0,        20 * MIB, 30 * MIB, 30 * MIB,
                                         30 * MIB, 30 * MIB, 30 * MIB, 30 * MIB};
@@ -599,16 +603,16 @@ static void
 what_the_file_no_longer_lists_ends_with_the_dump(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE, 100 * MIB);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 200 * MIB, 20 * MIB);
-    struct story_segment part = pages;
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_MAP, BASE, 100 * MIB);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 200 * MIB, 20 * MIB);
+    struct record_builder_segment part = pages;
     part.address = BASE + 20 * MIB;
     part.size = 40 * MIB;
-    story_segment(&s, &part);
-    story_block(&s, 40 * MIB, 0, INACTIVE);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    record_builder_segment(&s, &part);
+    record_builder_block(&s, 40 * MIB, 0, INACTIVE);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_conflicts, 2);
     static const uint64_t reserved[] = {0, 100 * MIB, 120 * MIB, 40 * MIB};
     expect_heights(&s, DRY_CURVE_RESERVED, reserved);
@@ -625,17 +629,17 @@ static void
 final_segments_that_overlap_count_once(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 3; i++) {
-        story_segment(&s, &(struct story_segment){.address = BASE + i * 10 * MIB,
-                                                  .size = 20 * MIB,
-                                                  .is_large = true});
-        story_block(&s, 20 * MIB, 0, INACTIVE);
+        record_builder_segment(
+            &s, &(struct record_builder_segment){
+                    .address = BASE + i * 10 * MIB, .size = 20 * MIB, .is_large = true});
+        record_builder_block(&s, 20 * MIB, 0, INACTIVE);
     }
-    story_segment(&s,
-                  &(struct story_segment){.address = UINT64_MAX - MIB, .size = 20 * MIB});
-    const struct dry_timeline_view *v = story_timeline(&s);
+    record_builder_segment(&s, &(struct record_builder_segment){
+                                   .address = UINT64_MAX - MIB, .size = 20 * MIB});
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_conflicts, 3);
     assert_int_equal(dry_timeline_height(s.timeline, DRY_CURVE_RESERVED, 0), 40 * MIB);
     end_checked(&s);
@@ -647,58 +651,58 @@ many_segments_that_overlap_take_no_longer_than_others(void **state)
 {
     (void)state;
     enum { COUNT = 100000 };
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < COUNT; i++)
-        story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 4 * MIB, 2 * MIB);
+        record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 4 * MIB, 2 * MIB);
     for (uint64_t i = 0; i < COUNT; i++)
-        story_segment(&s,
-                      &(struct story_segment){.address = BASE, .size = COUNT * 4 * MIB});
-    const struct dry_timeline_view *v = story_timeline(&s);
+        record_builder_segment(&s, &(struct record_builder_segment){
+                                       .address = BASE, .size = COUNT * 4 * MIB});
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(v->segment_conflicts, COUNT - 1);
     assert_int_equal(v->segment_count, 2 * COUNT);
     assert_int_equal(dry_timeline_height(s.timeline, DRY_CURVE_RESERVED, 0),
                      COUNT * 2 * MIB);
     assert_int_equal(dry_timeline_height(s.timeline, DRY_CURVE_RESERVED, v->dump_moment),
                      COUNT * 4 * MIB);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- sizes that no device has ------------------------------------------------------------- */
 
 static void
-expect_limit(struct story *s)
+expect_limit(struct record_builder *s)
 {
     struct dry_timeline *timeline = NULL;
     struct dry_error err = {.text = ""};
-    story_trace(s);
+    record_builder_trace(s);
     assert_int_equal(dry_replay_create(s->trace, NULL, &s->replay, NULL), DRY_OK);
     assert_int_equal(dry_timeline_create(s->replay, NULL, &timeline, &err),
                      DRY_ERR_LIMIT);
     assert_int_equal(err.status, DRY_ERR_LIMIT);
     assert_non_null(strstr(err.text, "larger than any device"));
     assert_null(timeline);
-    story_end(s);
+    record_builder_end(s);
 }
 
 static void
 an_allocation_larger_than_any_device_is_refused(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, DEVICE_MAX + 1);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, DEVICE_MAX + 1);
     expect_limit(&s);
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, UINT64_MAX);
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE, UINT64_MAX);
     expect_limit(&s);
-    story_begin(&s);
-    story_segment(&s, &small_segment);
-    story_block(&s, DEVICE_MAX + 512, 512, ACTIVE);
+    record_builder_begin(&s);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, DEVICE_MAX + 512, 512, ACTIVE);
     expect_limit(&s);
-    story_begin(&s);
-    story_segment(&s, &small_segment);
-    story_block(&s, 512, DEVICE_MAX + 512, ACTIVE);
+    record_builder_begin(&s);
+    record_builder_segment(&s, &small_segment);
+    record_builder_block(&s, 512, DEVICE_MAX + 512, ACTIVE);
     expect_limit(&s);
 }
 
@@ -707,17 +711,18 @@ static void
 allocations_that_overflow_together_are_refused(void **state)
 {
     (void)state;
-    enum { SEGMENTS = 2 * ((1 << 17) / STORY_BLOCKS_MAX) };
+    enum { SEGMENTS = 2 * ((1 << 17) / RECORD_BUILDER_BLOCKS_MAX) };
     for (int is_request = 0; is_request < 2; is_request++) {
-        struct story s;
-        story_begin(&s);
+        struct record_builder s;
+        record_builder_begin(&s);
         for (uint64_t i = 0; i < SEGMENTS; i++) {
-            story_segment(&s, &(struct story_segment){.address = BASE + i * 512 * 64,
-                                                      .size = 512 * 64});
-            for (uint64_t k = 0; k < STORY_BLOCKS_MAX; k++)
-                story_block_at(&s, BASE + (i * 64 + k) * 512,
-                               is_request ? 512 : DEVICE_MAX,
-                               is_request ? DEVICE_MAX : 512, ACTIVE);
+            record_builder_segment(
+                &s, &(struct record_builder_segment){.address = BASE + i * 512 * 64,
+                                                     .size = 512 * 64});
+            for (uint64_t k = 0; k < RECORD_BUILDER_BLOCKS_MAX; k++)
+                record_builder_block_at(&s, BASE + (i * 64 + k) * 512,
+                                        is_request ? 512 : DEVICE_MAX,
+                                        is_request ? DEVICE_MAX : 512, ACTIVE);
         }
         expect_limit(&s);
     }
@@ -764,14 +769,15 @@ static void
 a_walk_visits_who_is_alive_and_can_be_ended(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 5; i++)
-        story_event(&s, DRY_ACTION_ALLOC, BASE + i * 512, 512);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 512, 512);
-    story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 9 * 512, 512); /* number 5 */
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_timeline(&s);
+        record_builder_event(&s, DRY_ACTION_ALLOC, BASE + i * 512, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 512, 512);
+    record_builder_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 9 * 512,
+                         512); /* number 5 */
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_timeline(&s);
     struct walk w = {.count = 0};
     assert_int_equal(dry_timeline_visit_alive(s.timeline, 6, note_number, &w), DRY_OK);
     static const uint32_t alive[] = {0, 2, 3, 4, 5};
@@ -793,10 +799,10 @@ static void
 heights_beyond_the_dump_are_nothing(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     assert_int_equal(dry_timeline_height(s.timeline, DRY_CURVE_ACTIVE, v->dump_moment),
                      512);
     assert_int_equal(
@@ -814,11 +820,11 @@ times_are_found(void **state)
 {
     (void)state;
     static const int64_t times[] = {100, 100, 300, 200, 300, 400, 390};
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        story_at(&s, times[i], DRY_ACTION_ALLOC, BASE + i * 512, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+        record_builder_at(&s, times[i], DRY_ACTION_ALLOC, BASE + i * 512, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     static const struct {
         int64_t time;
         uint32_t moment;
@@ -845,11 +851,11 @@ static void
 times_are_found_beyond_a_bucket(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (int64_t i = 0; i < 1000; i++)
-        story_at(&s, i * 10, DRY_ACTION_ALLOC, BASE + (uint64_t)i * 512, 512);
-    story_timeline(&s);
+        record_builder_at(&s, i * 10, DRY_ACTION_ALLOC, BASE + (uint64_t)i * 512, 512);
+    record_builder_timeline(&s);
     static const int64_t events[] = {0, 1, 255, 256, 257, 511, 512, 513, 767, 768, 999};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         assert_int_equal(dry_timeline_find_time(s.timeline, events[i] * 10), events[i]);
@@ -857,7 +863,7 @@ times_are_found_beyond_a_bucket(void **state)
                          events[i]);
     }
     assert_int_equal(dry_timeline_find_time(s.timeline, 9991), 1001);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
@@ -865,11 +871,11 @@ an_axis_of_all_times_there_are_is_divided(void **state)
 {
     (void)state;
     static const int64_t times[] = {INT64_MIN, INT64_MIN, -1, 0, INT64_MAX};
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (size_t i = 0; i < 5; i++)
-        story_at(&s, times[i], DRY_ACTION_ALLOC, BASE + i * 512, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+        record_builder_at(&s, times[i], DRY_ACTION_ALLOC, BASE + i * 512, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     struct dry_axis axis = {
         .from = 0, .to = v->dump_moment + 1, .column_count = 4, .is_time = true};
     struct dry_curve_column columns[4];
@@ -890,7 +896,8 @@ an_axis_of_all_times_there_are_is_divided(void **state)
 }
 
 static void
-refuse_axis(const struct story *s, const struct dry_axis *axis, const char *words)
+refuse_axis(const struct record_builder *s, const struct dry_axis *axis,
+            const char *words)
 {
     struct dry_curve_column column = {.min = 4711};
     struct dry_drawing *drawing = NULL;
@@ -911,10 +918,10 @@ static void
 an_axis_beyond_the_dump_is_refused(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     uint32_t all = v->dump_moment + 1;
     refuse_axis(&s, &(struct dry_axis){.to = all}, "0 columns");
     refuse_axis(&s, &(struct dry_axis){.to = all, .column_count = 65537},
@@ -944,12 +951,12 @@ static void
 more_columns_than_moments_are_fine(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (uint64_t i = 0; i < 600; i++)
-        story_event(&s, i % 3 < 2 ? DRY_ACTION_ALLOC : DRY_ACTION_FREE_COMPLETED,
-                    BASE + i / 3 * 1024 + i % 3 % 2 * 512, 512);
-    const struct dry_timeline_view *v = story_timeline(&s);
+        record_builder_event(&s, i % 3 < 2 ? DRY_ACTION_ALLOC : DRY_ACTION_FREE_COMPLETED,
+                             BASE + i / 3 * 1024 + i % 3 % 2 * 512, 512);
+    const struct dry_timeline_view *v = record_builder_timeline(&s);
     struct timeline_model model;
     timeline_model_init(&model, s.timeline);
     static const uint32_t counts[] = {1, 2, 3, 7, 255, 256, 257, 601, 602, 603, 5000};
@@ -971,22 +978,22 @@ devices_have_timelines_of_their_own(void **state)
 {
     (void)state;
     for (int32_t device = 0; device < 2; device++) {
-        struct story s;
-        story_begin(&s);
-        story_device(&s, 0);
-        story_event(&s, DRY_ACTION_ALLOC, BASE, 512);
-        story_segment(&s, &small_segment);
-        story_block(&s, 512, 512, ACTIVE);
-        story_block(&s, 2 * MIB - 512, 0, INACTIVE);
-        story_device(&s, 1);
-        story_event(&s, DRY_ACTION_ALLOC, BASE, 1024);
-        story_event(&s, DRY_ACTION_ALLOC, BASE + 1024, 1024);
-        story_segment(&s, &small_segment); /* the same addresses */
-        story_block(&s, 1024, 1024, ACTIVE);
-        story_block(&s, 1024, 1024, ACTIVE);
-        story_block(&s, 2 * MIB - 2048, 0, INACTIVE);
+        struct record_builder s;
+        record_builder_begin(&s);
+        record_builder_device(&s, 0);
+        record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 512);
+        record_builder_segment(&s, &small_segment);
+        record_builder_block(&s, 512, 512, ACTIVE);
+        record_builder_block(&s, 2 * MIB - 512, 0, INACTIVE);
+        record_builder_device(&s, 1);
+        record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 1024);
+        record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 1024, 1024);
+        record_builder_segment(&s, &small_segment); /* the same addresses */
+        record_builder_block(&s, 1024, 1024, ACTIVE);
+        record_builder_block(&s, 1024, 1024, ACTIVE);
+        record_builder_block(&s, 2 * MIB - 2048, 0, INACTIVE);
         s.device = device;
-        const struct dry_timeline_view *v = story_timeline(&s);
+        const struct dry_timeline_view *v = record_builder_timeline(&s);
         assert_int_equal(v->device, device);
         assert_int_equal(v->event_count, device + 1);
         assert_int_equal(v->first_event, device);
@@ -1003,31 +1010,32 @@ devices_have_timelines_of_their_own(void **state)
 /* --- memory ------------------------------------------------------------------------------- */
 
 static void
-tell_everything(struct story *s)
+build_everything(struct record_builder *s)
 {
-    story_begin(s);
+    record_builder_begin(s);
     for (uint64_t i = 0; i < 40; i++) {
-        story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 4 * MIB, 2 * MIB);
-        story_event(s, DRY_ACTION_ALLOC, BASE + i * 4 * MIB, 512);
+        record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 4 * MIB, 2 * MIB);
+        record_builder_event(s, DRY_ACTION_ALLOC, BASE + i * 4 * MIB, 512);
         if (i % 3 == 0)
-            story_event(s, DRY_ACTION_ALLOC, BASE + i * 4 * MIB, 512); /* lost */
-        story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + i * 4 * MIB + MIB, 512);
-        story_event(s, DRY_ACTION_SEGMENT_UNMAP, BASE + (1000 + i) * 4 * MIB, 2 * MIB);
+            record_builder_event(s, DRY_ACTION_ALLOC, BASE + i * 4 * MIB, 512); /* lost */
+        record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE + i * 4 * MIB + MIB, 512);
+        record_builder_event(s, DRY_ACTION_SEGMENT_UNMAP, BASE + (1000 + i) * 4 * MIB,
+                             2 * MIB);
     }
     for (uint64_t i = 20; i < 60; i++) {
-        story_segment(
-            s, &(struct story_segment){.address = BASE + i * 4 * MIB, .size = 2 * MIB});
-        story_block(s, 512, 512, ACTIVE);
-        story_block(s, 2 * MIB - 512, 0, INACTIVE);
+        record_builder_segment(s, &(struct record_builder_segment){
+                                      .address = BASE + i * 4 * MIB, .size = 2 * MIB});
+        record_builder_block(s, 512, 512, ACTIVE);
+        record_builder_block(s, 2 * MIB - 512, 0, INACTIVE);
     }
 }
 
 static void
-make_without_memory(void (*tell)(struct story *s))
+make_without_memory(void (*build)(struct record_builder *s))
 {
-    struct story s;
-    tell(&s);
-    story_trace(&s);
+    struct record_builder s;
+    build(&s);
+    record_builder_trace(&s);
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, SIZE_MAX);
@@ -1053,37 +1061,37 @@ make_without_memory(void (*tell)(struct story *s))
         if (is_done)
             break;
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* One whose check is possible, so that sizes are asked of a replay. */
 static void
-tell_soundly(struct story *s)
+build_soundly(struct record_builder *s)
 {
-    story_begin(s);
-    story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
-    story_event(s, DRY_ACTION_ALLOC, BASE, 512);
-    story_event(s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
-    story_event(s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
-    story_segment(s, &small_segment);
-    story_block(s, 2 * MIB, 0, INACTIVE);
+    record_builder_begin(s);
+    record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
+    record_builder_event(s, DRY_ACTION_ALLOC, BASE, 512);
+    record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE, 512);
+    record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE, 512);
+    record_builder_segment(s, &small_segment);
+    record_builder_block(s, 2 * MIB, 0, INACTIVE);
 }
 
 static void
 without_memory_there_is_no_timeline(void **state)
 {
     (void)state;
-    make_without_memory(tell_everything);
-    make_without_memory(tell_soundly);
+    make_without_memory(build_everything);
+    make_without_memory(build_soundly);
 }
 
 static void
 options_of_another_size_are_refused(void **state)
 {
     (void)state;
-    struct story s;
-    tell_soundly(&s);
-    story_timeline(&s);
+    struct record_builder s;
+    build_soundly(&s);
+    record_builder_timeline(&s);
     struct dry_timeline_options options = {.struct_size = 3};
     struct dry_timeline *timeline = NULL;
     assert_int_equal(dry_timeline_create(s.replay, &options, &timeline, NULL),
@@ -1092,7 +1100,7 @@ options_of_another_size_are_refused(void **state)
     dry_timeline_destroy(NULL);
     dry_state_destroy(NULL);
     dry_drawing_destroy(NULL);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- real recordings ---------------------------------------------------------------------- */

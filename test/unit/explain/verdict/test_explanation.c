@@ -16,7 +16,7 @@
 #include "cases/cases.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
-#include "support/story.h"
+#include "support/record_builder.h"
 
 #define DEVICES_MAX 8
 
@@ -238,27 +238,29 @@ nothing_is_replayed_if_told_so(void **state)
 
 /* Steps that keep 20 MiB each, beside 600 MiB of which only the frees are recorded. */
 static void
-tell_a_leak_beside_carried_over_blocks(struct story *s)
+build_a_leak_beside_carried_over_blocks(struct record_builder *s)
 {
     const uint64_t carried = BASE + 3000 * MIB, kept = BASE + 1000 * MIB;
-    story_begin(s);
-    story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE, 100 * MIB);
-    story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + 200 * MIB, 100 * MIB);
-    story_event(s, DRY_ACTION_SEGMENT_ALLOC, kept, 240 * MIB);
-    story_event(s, DRY_ACTION_SEGMENT_ALLOC, carried, 600 * MIB);
+    record_builder_begin(s);
+    record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE, 100 * MIB);
+    record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + 200 * MIB, 100 * MIB);
+    record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, kept, 240 * MIB);
+    record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, carried, 600 * MIB);
     for (unsigned i = 0; i < 12; i++) {
         const char *const code[] = {"forward", "backward"};
         for (unsigned k = 0; k < 2; k++) {
-            story_stack(s, code[k]);
-            story_event(s, DRY_ACTION_ALLOC, BASE + k * 200 * MIB, 100 * MIB);
-            story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + k * 200 * MIB, 100 * MIB);
-            story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + k * 200 * MIB, 100 * MIB);
+            record_builder_stack(s, code[k]);
+            record_builder_event(s, DRY_ACTION_ALLOC, BASE + k * 200 * MIB, 100 * MIB);
+            record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE + k * 200 * MIB,
+                                 100 * MIB);
+            record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE + k * 200 * MIB,
+                                 100 * MIB);
         }
-        story_stack(s, "append");
-        story_event(s, DRY_ACTION_ALLOC, kept + i * 20 * MIB, 20 * MIB);
+        record_builder_stack(s, "append");
+        record_builder_event(s, DRY_ACTION_ALLOC, kept + i * 20 * MIB, 20 * MIB);
     }
-    story_event(s, DRY_ACTION_FREE_REQUESTED, carried, 600 * MIB);
-    story_event(s, DRY_ACTION_FREE_COMPLETED, carried, 600 * MIB);
+    record_builder_event(s, DRY_ACTION_FREE_REQUESTED, carried, 600 * MIB);
+    record_builder_event(s, DRY_ACTION_FREE_COMPLETED, carried, 600 * MIB);
 }
 
 /* What takes the place of "nothing is wrong" drops nothing else that was found. */
@@ -266,9 +268,9 @@ static void
 a_leak_leaves_the_other_findings(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_leak_beside_carried_over_blocks(&s);
-    story_timeline(&s);
+    struct record_builder s;
+    build_a_leak_beside_carried_over_blocks(&s);
+    record_builder_timeline(&s);
     struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
     struct dry_explain_options options;
     struct dry_explanation *e;
@@ -281,7 +283,7 @@ a_leak_leaves_the_other_findings(void **state)
     assert_true(has_finding(v, DRY_CAUSE_OVERFLOW));
     assert_false(has_finding(v, DRY_CAUSE_NONE));
     dry_explanation_destroy(e);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- two failures in one record ----------------------------------------------------------- */
@@ -293,38 +295,40 @@ a_leak_leaves_the_other_findings(void **state)
  * 30 MiB do not fit is a matter of pieces; that 500 MiB do not is none.
  */
 static void
-tell_pieces(struct story *s)
+build_pieces(struct record_builder *s)
 {
-    story_begin(s);
+    record_builder_begin(s);
     for (unsigned i = 0; i < 2; i++) {
-        story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
-        story_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        record_builder_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
     }
     for (unsigned i = 0; i < 2; i++) {
-        story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + i * 100 * MIB, 40 * MIB);
-        story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + i * 100 * MIB, 40 * MIB);
-        story_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 24 * MIB);
+        record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE + i * 100 * MIB,
+                             40 * MIB);
+        record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE + i * 100 * MIB,
+                             40 * MIB);
+        record_builder_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 24 * MIB);
     }
 }
 
 /* The two requests that fail, at the events 10 and 11, and the segments. */
 static void
-tell_failures(struct story *s, uint64_t first, uint64_t second)
+build_failures(struct record_builder *s, uint64_t first, uint64_t second)
 {
-    story_event(s, DRY_ACTION_OOM, 20 * MIB, first);
-    story_event(s, DRY_ACTION_OOM, 20 * MIB, second);
+    record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, first);
+    record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, second);
     for (unsigned i = 0; i < 2; i++) {
-        story_segment(s, &(struct story_segment){.address = BASE + i * 100 * MIB,
-                                                 .size = 40 * MIB,
-                                                 .is_large = true});
-        story_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
-        story_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
+        record_builder_segment(
+            s, &(struct record_builder_segment){
+                   .address = BASE + i * 100 * MIB, .size = 40 * MIB, .is_large = true});
+        record_builder_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
+        record_builder_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
     }
-    story_timeline(s);
+    record_builder_timeline(s);
 }
 
 static struct dry_explanation *
-explain_story(const struct story *s, uint32_t moment)
+explain_record(const struct record_builder *s, uint32_t moment)
 {
     struct dry_explain_device device = {.replay = s->replay, .timeline = s->timeline};
     struct dry_explain_options options;
@@ -352,10 +356,10 @@ static void
 a_setting_helps_if_it_gets_past_the_failure(void **state)
 {
     (void)state;
-    struct story s;
-    tell_pieces(&s);
-    tell_failures(&s, 30 * MIB, TOO_MUCH);
-    struct dry_explanation *e = explain_story(&s, DRY_MOMENT_AUTO);
+    struct record_builder s;
+    build_pieces(&s);
+    build_failures(&s, 30 * MIB, TOO_MUCH);
+    struct dry_explanation *e = explain_record(&s, DRY_MOMENT_AUTO);
     const struct dry_explanation_view *v = dry_explanation_get_view(e);
     assert_int_equal(v->event, 10);
     assert_int_equal(v->findings[0].cause, DRY_CAUSE_FRAGMENTATION);
@@ -363,7 +367,7 @@ a_setting_helps_if_it_gets_past_the_failure(void **state)
     assert_true(setting && setting->removes_oom && setting->oom_event == 11);
     assert_null(find_change(v, DRY_CHANGE_NO_SETTING));
     dry_explanation_destroy(e);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* By the number of its event; what failed before it may fail again. */
@@ -371,10 +375,10 @@ static void
 every_failure_can_be_explained(void **state)
 {
     (void)state;
-    struct story s;
-    tell_pieces(&s);
-    tell_failures(&s, TOO_MUCH, 30 * MIB);
-    struct dry_explanation *e = explain_story(&s, 11);
+    struct record_builder s;
+    build_pieces(&s);
+    build_failures(&s, TOO_MUCH, 30 * MIB);
+    struct dry_explanation *e = explain_record(&s, 11);
     const struct dry_explanation_view *v = dry_explanation_get_view(e);
     assert_int_equal(v->moment_kind, DRY_MOMENT_AT_OOM);
     assert_int_equal(v->event, 11);
@@ -385,34 +389,34 @@ every_failure_can_be_explained(void **state)
     const struct dry_change *setting = find_change(v, DRY_CHANGE_SETTING);
     assert_true(setting && setting->removes_oom && setting->oom_event == 10);
     dry_explanation_destroy(e);
-    e = explain_story(&s, DRY_MOMENT_AUTO);
+    e = explain_record(&s, DRY_MOMENT_AUTO);
     v = dry_explanation_get_view(e);
     assert_int_equal(v->event, 10);
     assert_int_equal(v->oom_number, 1);
     assert_int_equal(v->next_oom_event, 11);
     assert_int_equal(v->findings[0].cause, DRY_CAUSE_CAPACITY);
     dry_explanation_destroy(e);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* --- a history that begins with the failure ----------------------------------------------- */
 
 /* Of 40 MiB that were there before, 30 are in use; `early` events come before the OOM. */
 static void
-tell_a_late_start(struct story *s, bool early)
+build_a_late_start(struct record_builder *s, bool early)
 {
-    story_begin(s);
+    record_builder_begin(s);
     if (early) {
-        story_event(s, DRY_ACTION_ALLOC, BASE + 30 * MIB, 10 * MIB);
-        story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + 30 * MIB, 10 * MIB);
-        story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + 30 * MIB, 10 * MIB);
+        record_builder_event(s, DRY_ACTION_ALLOC, BASE + 30 * MIB, 10 * MIB);
+        record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE + 30 * MIB, 10 * MIB);
+        record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE + 30 * MIB, 10 * MIB);
     }
-    story_event(s, DRY_ACTION_OOM, 20 * MIB, 200 * MIB);
-    story_segment(
-        s, &(struct story_segment){.address = BASE, .size = 40 * MIB, .is_large = true});
-    story_block(s, 30 * MIB, 30 * MIB, DRY_BLOCK_ACTIVE);
-    story_block(s, 10 * MIB, 0, DRY_BLOCK_INACTIVE);
-    story_timeline(s);
+    record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, 200 * MIB);
+    record_builder_segment(s, &(struct record_builder_segment){
+                                  .address = BASE, .size = 40 * MIB, .is_large = true});
+    record_builder_block(s, 30 * MIB, 30 * MIB, DRY_BLOCK_ACTIVE);
+    record_builder_block(s, 10 * MIB, 0, DRY_BLOCK_INACTIVE);
+    record_builder_timeline(s);
 }
 
 /* Begun late, or a ring overwritten up to it: the sums are there all the same. */
@@ -421,9 +425,9 @@ a_failure_that_comes_first_is_explained(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        struct story s;
-        tell_a_late_start(&s, i == 2);
-        struct dry_explanation *e = explain_story(&s, i == 1 ? 0 : DRY_MOMENT_AUTO);
+        struct record_builder s;
+        build_a_late_start(&s, i == 2);
+        struct dry_explanation *e = explain_record(&s, i == 1 ? 0 : DRY_MOMENT_AUTO);
         const struct dry_explanation_view *v = dry_explanation_get_view(e);
         assert_int_equal(v->moment_kind, DRY_MOMENT_AT_OOM);
         assert_int_equal(v->moment, i == 2 ? 3 : 0);
@@ -432,7 +436,7 @@ a_failure_that_comes_first_is_explained(void **state)
         assert_int_equal(v->short_bytes, 170 * MIB);
         assert_int_equal(v->step, DRY_NONE);
         dry_explanation_destroy(e);
-        story_end(&s);
+        record_builder_end(&s);
     }
 }
 
@@ -443,21 +447,21 @@ static void
 a_stack_without_frames_is_none(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_stack(&s, "load");
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 40 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 40 * MIB);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_stack(&s, "load");
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 40 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 40 * MIB);
     s.stack = dry_trace_add_stack(s.builder, NULL, 0);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 100 * MIB, 24 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE + 100 * MIB, 24 * MIB);
-    story_timeline(&s);
-    struct dry_explanation *e = explain_story(&s, DRY_MOMENT_AUTO);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 100 * MIB, 24 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE + 100 * MIB, 24 * MIB);
+    record_builder_timeline(&s);
+    struct dry_explanation *e = explain_record(&s, DRY_MOMENT_AUTO);
     const struct dry_explanation_view *v = dry_explanation_get_view(e);
     assert_int_equal(v->state->active, 64 * MIB);
     assert_int_equal(v->covered_bytes, 40 * MIB);
     dry_explanation_destroy(e);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* It agrees with the rules that made it, and nothing is known by that. */
@@ -465,17 +469,18 @@ static void
 a_simulations_record_is_not_called_exact(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
     for (unsigned i = 0; i < 2; i++) {
-        story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
-        story_event(&s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
-        story_segment(&s, &(struct story_segment){.address = BASE + i * 100 * MIB,
-                                                  .size = 40 * MIB,
-                                                  .is_large = true});
-        story_block(&s, 40 * MIB, 40 * MIB, DRY_BLOCK_ACTIVE);
+        record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB,
+                             40 * MIB);
+        record_builder_event(&s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        record_builder_segment(
+            &s, &(struct record_builder_segment){
+                    .address = BASE + i * 100 * MIB, .size = 40 * MIB, .is_large = true});
+        record_builder_block(&s, 40 * MIB, 40 * MIB, DRY_BLOCK_ACTIVE);
     }
-    story_timeline(&s);
+    record_builder_timeline(&s);
     struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
     struct dry_explain_options options;
     dry_explain_options_init(&options);
@@ -493,18 +498,18 @@ a_simulations_record_is_not_called_exact(void **state)
         assert_int_equal(v->carried_over_bytes, before * 40 * MIB);
         dry_explanation_destroy(e);
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void
 releases_are_looked_for_unless_skipped(void **state)
 {
     (void)state;
-    struct story s;
-    story_begin(&s);
-    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 40 * MIB);
-    story_event(&s, DRY_ACTION_ALLOC, BASE, 40 * MIB);
-    story_timeline(&s);
+    struct record_builder s;
+    record_builder_begin(&s);
+    record_builder_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 40 * MIB);
+    record_builder_event(&s, DRY_ACTION_ALLOC, BASE, 40 * MIB);
+    record_builder_timeline(&s);
     struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
     struct dry_explain_options options;
     dry_explain_options_init(&options);
@@ -520,7 +525,7 @@ releases_are_looked_for_unless_skipped(void **state)
         assert_int_equal(v->findings[0].cause, DRY_CAUSE_NONE);
         dry_explanation_destroy(e);
     }
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 /* Both ways in which frees come too late, each with the sum that shows it. */
@@ -581,8 +586,8 @@ static void
 a_stated_size_is_taken_or_refused(void **state)
 {
     (void)state;
-    struct story s;
-    tell_a_late_start(&s, false); /* 40 MiB are reserved, 20 MiB are free */
+    struct record_builder s;
+    build_a_late_start(&s, false); /* 40 MiB are reserved, 20 MiB are free */
     struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
     struct dry_explain_options options;
     dry_explain_options_init(&options);
@@ -608,7 +613,7 @@ a_stated_size_is_taken_or_refused(void **state)
     assert_int_equal(dry_explanation_create(&options, &e, &err), DRY_OK);
     assert_true(has_finding(dry_explanation_get_view(e), DRY_CAUSE_OTHER_MEMORY));
     dry_explanation_destroy(e);
-    story_end(&s);
+    record_builder_end(&s);
 }
 
 static void

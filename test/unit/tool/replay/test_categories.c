@@ -13,8 +13,8 @@
 #include <drystone/drystone.h>
 
 #include "replay/demo_step.h"
+#include "support/allocation_builder.h"
 #include "support/failing_memory.h"
-#include "support/tale.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -193,7 +193,7 @@ enum naming { NAMED, PYTHON_ONLY, HOOKED, NAMELESS };
 
 /* Stacks as they are recorded whole, of Python alone, with frames of a dry run's hook, or none. */
 static uint32_t
-take(struct tale *s, enum naming naming, const char *code, uint64_t size)
+take(struct allocation_builder *s, enum naming naming, const char *code, uint64_t size)
 {
     bool is_backward = strstr(code, "Engine") != NULL;
     if (naming == NAMELESS)
@@ -204,31 +204,31 @@ take(struct tale *s, enum naming naming, const char *code, uint64_t size)
         code = size > 8 * MIB ? "/x/torch/_ops.py:9 redispatch < "
                                 "/h/_drystone_masks.py:5 run"
                               : "";
-    return tale_alloc(s, code, size);
+    return allocation_builder_alloc(s, code, size);
 }
 
 static void
-run_backward(struct tale *s, struct made *m, enum naming naming)
+run_backward(struct allocation_builder *s, struct made *m, enum naming naming)
 {
     for (unsigned i = LAYERS; i-- > 0;) {
         m->flow[i] = take(s, naming, "engine.cpp:1 autograd::Engine::run", 8 * MIB + 512);
         m->grads[i] =
             take(s, naming, "engine.cpp:2 autograd::Engine::run", (2 + i) * MIB);
-        tale_free(s, m->kept[i]);
+        allocation_builder_free(s, m->kept[i]);
         if (i + 1 < LAYERS)
-            tale_free(s, m->flow[i + 1]);
+            allocation_builder_free(s, m->flow[i + 1]);
     }
-    tale_free(s, m->flow[0]);
+    allocation_builder_free(s, m->flow[0]);
 }
 
 static void
-run_step(struct tale *s, struct made *m, enum naming naming)
+run_step(struct allocation_builder *s, struct made *m, enum naming naming)
 {
     m->batch = take(s, naming, "data.py:5 fetch < train.py:10 main", 4 * MIB);
     for (unsigned i = 0; i < LAYERS; i++) {
         m->kept[i] = take(s, naming, "model.py:31 layer < train.py:12 main", 16 * MIB);
         m->work[i] = take(s, naming, "model.py:32 layer < train.py:12 main", 9 * MIB);
-        tale_free(s, m->work[i]);
+        allocation_builder_free(s, m->work[i]);
     }
     m->loss = take(s, naming, "model.py:40 loss < train.py:12 main", 512);
     run_backward(s, m, naming);
@@ -239,17 +239,17 @@ run_step(struct tale *s, struct made *m, enum naming naming)
                      (2 + i) * MIB);
         m->update[i] = take(s, naming, "/x/torch/optim/adam.py:9 f < train.py:15 main",
                             (2 + i) * MIB);
-        tale_free(s, m->update[i]);
+        allocation_builder_free(s, m->update[i]);
     }
     m->has_state = true;
     for (unsigned i = 0; i < LAYERS; i++)
-        tale_free(s, m->grads[i]);
-    tale_free(s, m->loss);
-    tale_free(s, m->batch);
+        allocation_builder_free(s, m->grads[i]);
+    allocation_builder_free(s, m->loss);
+    allocation_builder_free(s, m->batch);
 }
 
 static void
-make_weights(struct tale *s, struct made *m, enum naming naming)
+make_weights(struct allocation_builder *s, struct made *m, enum naming naming)
 {
     for (unsigned i = 0; i < LAYERS; i++)
         m->weights[i] =
@@ -278,15 +278,15 @@ lives_tell_with_names_and_without(void **state)
     (void)state;
     uint8_t confidence[NAMELESS + 1];
     for (int naming = NAMED; naming <= NAMELESS; naming++) {
-        struct tale s;
+        struct allocation_builder s;
         struct made m = {0}, first;
-        tale_begin(&s);
+        allocation_builder_begin(&s);
         make_weights(&s, &m, (enum naming)naming);
         run_step(&s, &m, (enum naming)naming);
         first = m;
         for (int i = 0; i < 4; i++)
             run_step(&s, &m, (enum naming)naming);
-        tale_end(&s);
+        allocation_builder_end(&s);
         struct subject j = judge(s.timeline);
         expect_step(&j, &first, (enum naming)naming);
         expect_step(&j, &m, (enum naming)naming);
@@ -299,7 +299,7 @@ lives_tell_with_names_and_without(void **state)
             assert_int_equal(j.guesses[m.update[1]].pass, DRY_PASS_UPDATE);
         confidence[naming] = j.guesses[m.kept[0]].confidence;
         finish(&j);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
     assert_true(confidence[NAMED] > confidence[NAMELESS]);
 }
@@ -309,9 +309,9 @@ static void
 gradients_that_stay_are_gradients(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct made m = {0};
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     make_weights(&s, &m, NAMED);
     for (int step = 0; step < 5; step++) {
         m.batch = take(&s, NAMED, "data.py:5 fetch < train.py:10 main", 4 * MIB);
@@ -321,12 +321,13 @@ gradients_that_stay_are_gradients(void **state)
             if (step == 0)
                 m.grads[i] =
                     take(&s, NAMED, "e.cpp:1 autograd::Engine::run", (2 + i) * MIB);
-            tale_free(&s, take(&s, NAMED, "e.cpp:2 autograd::Engine::run", MIB));
-            tale_free(&s, m.kept[i]);
+            allocation_builder_free(
+                &s, take(&s, NAMED, "e.cpp:2 autograd::Engine::run", MIB));
+            allocation_builder_free(&s, m.kept[i]);
         }
-        tale_free(&s, m.batch);
+        allocation_builder_free(&s, m.batch);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     for (unsigned i = 0; i < LAYERS; i++) {
         expect(&j, m.weights[i], DRY_CATEGORY_WEIGHTS);
@@ -334,7 +335,7 @@ gradients_that_stay_are_gradients(void **state)
         expect(&j, m.kept[i], DRY_CATEGORY_ACTIVATIONS);
     }
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* A scope is surer than a life: state made in a single step whose names say nothing. */
@@ -342,20 +343,23 @@ static void
 annotations_tell_the_update(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct made m = {0};
     uint32_t kept[LAYERS], made[LAYERS];
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     for (unsigned i = 0; i < LAYERS; i++)
-        kept[i] = tale_alloc(&s, "model.py:31 layer < train.py:12 main", 16 * MIB);
+        kept[i] = allocation_builder_alloc(&s, "model.py:31 layer < train.py:12 main",
+                                           16 * MIB);
     run_backward(&s, (memcpy(m.kept, kept, sizeof kept), &m), NAMED);
-    tale_annotate(&s, "Optimizer.step#Lion.step", "START");
-    uint32_t work = tale_alloc(&s, "lion.py:7 f < train.py:15 main", 3 * MIB);
+    allocation_builder_annotate(&s, "Optimizer.step#Lion.step", "START");
+    uint32_t work =
+        allocation_builder_alloc(&s, "lion.py:7 f < train.py:15 main", 3 * MIB);
     for (unsigned i = 0; i < LAYERS; i++)
-        made[i] = tale_alloc(&s, "lion.py:8 f < train.py:15 main", (2 + i) * MIB);
-    tale_free(&s, work);
-    tale_annotate(&s, "Optimizer.step#Lion.step", "END");
-    tale_end(&s);
+        made[i] =
+            allocation_builder_alloc(&s, "lion.py:8 f < train.py:15 main", (2 + i) * MIB);
+    allocation_builder_free(&s, work);
+    allocation_builder_annotate(&s, "Optimizer.step#Lion.step", "END");
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     for (unsigned i = 0; i < LAYERS; i++) {
         expect(&j, made[i], DRY_CATEGORY_OPTIMIZER);
@@ -364,7 +368,7 @@ annotations_tell_the_update(void **state)
     }
     expect(&j, work, DRY_CATEGORY_TEMPORARIES);
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* At an out-of-memory in the forward pass nothing has been given back yet. */
@@ -372,23 +376,23 @@ static void
 cut_off_activations_are_told_by_the_steps_before(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     struct made m = {0};
     uint32_t kept[LAYERS];
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     make_weights(&s, &m, NAMED);
     for (int i = 0; i < 4; i++)
         run_step(&s, &m, NAMED);
     take(&s, NAMED, "data.py:5 fetch < train.py:10 main", 4 * MIB);
     for (unsigned i = 0; i < LAYERS; i++)
         kept[i] = take(&s, NAMED, "model.py:31 layer < train.py:12 main", 16 * MIB);
-    tale_oom(&s, 16 * MIB);
-    tale_end(&s);
+    allocation_builder_oom(&s, 16 * MIB);
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     for (unsigned i = 0; i < LAYERS; i++)
         expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* The first forward pass fails, and the program's end gives everything back. */
@@ -396,19 +400,21 @@ static void
 unwinding_tells_nothing(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     uint32_t weights[LAYERS], kept[LAYERS];
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     for (unsigned i = 0; i < LAYERS; i++)
-        weights[i] = tale_alloc(&s, "model.py:3 build < train.py:2 main", 8 * MIB);
+        weights[i] =
+            allocation_builder_alloc(&s, "model.py:3 build < train.py:2 main", 8 * MIB);
     for (unsigned i = 0; i < LAYERS; i++)
-        kept[i] = tale_alloc(&s, "model.py:9 forward < train.py:9 main", (16 + i) * MIB);
-    tale_oom(&s, 16 * MIB);
+        kept[i] = allocation_builder_alloc(&s, "model.py:9 forward < train.py:9 main",
+                                           (16 + i) * MIB);
+    allocation_builder_oom(&s, 16 * MIB);
     for (unsigned i = 0; i < LAYERS; i++)
-        tale_free(&s, kept[i]);
+        allocation_builder_free(&s, kept[i]);
     for (unsigned i = 0; i < LAYERS; i++)
-        tale_free(&s, weights[i]);
-    tale_end(&s);
+        allocation_builder_free(&s, weights[i]);
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     for (unsigned i = 0; i < LAYERS; i++) {
         expect(&j, weights[i], DRY_CATEGORY_WEIGHTS);
@@ -416,32 +422,37 @@ unwinding_tells_nothing(void **state)
         assert_int_equal(j.guesses[kept[i]].evidence, DRY_EVIDENCE_WORDS);
     }
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
 inference_has_no_gradients_and_its_cache_is_unknown(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     uint32_t weights[LAYERS], cache = 0;
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     for (unsigned i = 0; i < LAYERS; i++)
-        weights[i] = tale_alloc(&s, "model.py:3 __init__ < serve.py:2 main", 8 * MIB);
+        weights[i] = allocation_builder_alloc(&s, "model.py:3 __init__ < serve.py:2 main",
+                                              8 * MIB);
     for (int step = 0; step < 6; step++) {
-        uint32_t x = tale_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
+        uint32_t x =
+            allocation_builder_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
         for (int layer = 0; layer < 8; layer++) {
-            uint32_t y = tale_alloc(&s, "net.py:1 norm < serve.py:9 main", MIB);
-            uint32_t z = tale_alloc(&s, "net.py:2 mix < serve.py:9 main", MIB);
-            tale_free(&s, y);
-            tale_free(&s, x);
+            uint32_t y =
+                allocation_builder_alloc(&s, "net.py:1 norm < serve.py:9 main", MIB);
+            uint32_t z =
+                allocation_builder_alloc(&s, "net.py:2 mix < serve.py:9 main", MIB);
+            allocation_builder_free(&s, y);
+            allocation_builder_free(&s, x);
             x = z;
         }
-        uint32_t more = tale_alloc(&s, "serve.py:5 keep < serve.py:9 main", 2 * MIB);
+        uint32_t more =
+            allocation_builder_alloc(&s, "serve.py:5 keep < serve.py:9 main", 2 * MIB);
         cache = step == 3 ? more : cache;
-        tale_free(&s, x);
+        allocation_builder_free(&s, x);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     const struct dry_timeline_view *v = dry_timeline_get_view(s.timeline);
     for (uint32_t a = 0; a < v->allocation_count; a++) {
@@ -452,7 +463,7 @@ inference_has_no_gradients_and_its_cache_is_unknown(void **state)
         expect(&j, weights[i], DRY_CATEGORY_WEIGHTS);
     expect(&j, cache, DRY_CATEGORY_UNKNOWN);
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* vLLM's and SGLang's allocate it once, before they serve; its stack says so. */
@@ -460,26 +471,30 @@ static void
 a_cache_of_keys_and_values_is_named(void **state)
 {
     (void)state;
-    struct tale s;
+    struct allocation_builder s;
     uint32_t cache[LAYERS], weights[LAYERS];
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     for (unsigned i = 0; i < LAYERS; i++)
-        weights[i] = tale_alloc(&s, "model.py:3 __init__ < serve.py:2 main", 8 * MIB);
+        weights[i] = allocation_builder_alloc(&s, "model.py:3 __init__ < serve.py:2 main",
+                                              8 * MIB);
     for (unsigned i = 0; i < LAYERS; i++)
-        cache[i] = tale_alloc(&s,
-                              "runner.py:9 _allocate_kv_cache_tensors < engine.py:4 "
-                              "__init__ < serve.py:3 main",
-                              64 * MIB);
+        cache[i] = allocation_builder_alloc(
+            &s,
+            "runner.py:9 _allocate_kv_cache_tensors < engine.py:4 "
+            "__init__ < serve.py:3 main",
+            64 * MIB);
     uint32_t work = 0;
     for (int step = 0; step < 6; step++) {
-        uint32_t x = tale_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
+        uint32_t x =
+            allocation_builder_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
         for (int layer = 0; layer < 8; layer++) {
-            work = tale_alloc(&s, "a.py:1 update_kv_cache < serve.py:9 main", MIB);
-            tale_free(&s, work);
+            work = allocation_builder_alloc(
+                &s, "a.py:1 update_kv_cache < serve.py:9 main", MIB);
+            allocation_builder_free(&s, work);
         }
-        tale_free(&s, x);
+        allocation_builder_free(&s, x);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     for (unsigned i = 0; i < LAYERS; i++) {
         expect(&j, weights[i], DRY_CATEGORY_WEIGHTS);
@@ -488,7 +503,7 @@ a_cache_of_keys_and_values_is_named(void **state)
     }
     expect(&j, work, DRY_CATEGORY_TEMPORARIES); /* the name alone is not enough */
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 /* --- marks -------------------------------------------------------------------------------- */
@@ -515,17 +530,17 @@ marks_win(void **state)
         {"", DRY_CATEGORY_UNKNOWN},
     };
     size_t count = sizeof marks / sizeof *marks;
-    struct tale s;
+    struct allocation_builder s;
     uint32_t born[16], later[16];
-    tale_begin(&s);
+    allocation_builder_begin(&s);
     for (size_t i = 0; i < count; i++) {
-        tale_set_metadata(&s, marks[i].text);
-        born[i] = tale_alloc(&s, "a.py:1 f", MIB);
-        tale_set_metadata(&s, NULL);
-        later[i] = tale_alloc(&s, "a.py:1 f", MIB);
-        tale_mark(&s, later[i], marks[i].text);
+        allocation_builder_set_metadata(&s, marks[i].text);
+        born[i] = allocation_builder_alloc(&s, "a.py:1 f", MIB);
+        allocation_builder_set_metadata(&s, NULL);
+        later[i] = allocation_builder_alloc(&s, "a.py:1 f", MIB);
+        allocation_builder_mark(&s, later[i], marks[i].text);
     }
-    tale_end(&s);
+    allocation_builder_end(&s);
     struct subject j = judge(s.timeline);
     for (size_t i = 0; i < count; i++) {
         expect(&j, born[i], marks[i].category);
@@ -534,7 +549,7 @@ marks_win(void **state)
                          marks[i].category ? DRY_EVIDENCE_MARK : DRY_EVIDENCE_NONE);
     }
     finish(&j);
-    tale_finish(&s);
+    allocation_builder_finish(&s);
 }
 
 static void
@@ -554,15 +569,15 @@ without_memory_nothing_is_lost(void **state)
 {
     (void)state;
     for (int naming = NAMED; naming <= NAMELESS; naming++) {
-        struct tale s;
+        struct allocation_builder s;
         struct made m = {0};
-        tale_begin(&s);
+        allocation_builder_begin(&s);
         make_weights(&s, &m, (enum naming)naming);
         for (int i = 0; i < 4; i++)
             run_step(&s, &m, (enum naming)naming);
-        tale_annotate(&s, "Optimizer.step#Adam.step", "START");
-        tale_mark(&s, m.weights[0], "params");
-        tale_end(&s);
+        allocation_builder_annotate(&s, "Optimizer.step#Adam.step", "START");
+        allocation_builder_mark(&s, m.weights[0], "params");
+        allocation_builder_end(&s);
         struct subject j = judge(s.timeline);
         size_t n = 0;
         for (;; n++) {
@@ -584,7 +599,7 @@ without_memory_nothing_is_lost(void **state)
         }
         assert_true(n > 10);
         finish(&j);
-        tale_finish(&s);
+        allocation_builder_finish(&s);
     }
 }
 

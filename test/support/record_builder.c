@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/story.h"
+#include "support/record_builder.h"
 
 #include <string.h>
 
 #include "support/cmocka.h"
 
 void
-story_begin(struct story *s)
+record_builder_begin(struct record_builder *s)
 {
-    *s = (struct story){.time_us = 1000, .stack = DRY_NONE};
+    *s = (struct record_builder){.time_us = 1000, .stack = DRY_NONE};
     struct dry_trace_builder_options options;
     dry_trace_builder_options_init(&options);
     options.kind = DRY_TRACE_SNAPSHOT;
@@ -16,14 +16,14 @@ story_begin(struct story *s)
 }
 
 void
-story_device(struct story *s, int32_t device)
+record_builder_device(struct record_builder *s, int32_t device)
 {
     s->device = device;
     assert_int_equal(dry_trace_begin_device(s->builder, device), DRY_OK);
 }
 
 uint32_t
-story_stack(struct story *s, const char *name)
+record_builder_stack(struct record_builder *s, const char *name)
 {
     struct dry_frame frame = {.name =
                                   dry_trace_add_string(s->builder, name, strlen(name)),
@@ -35,7 +35,7 @@ story_stack(struct story *s, const char *name)
 }
 
 static uint32_t
-add_lane(struct story *s, uint64_t stream, uint64_t pool)
+add_lane(struct record_builder *s, uint64_t stream, uint64_t pool)
 {
     struct dry_lane lane = {
         .stream = stream, .pool_b = pool, .pool_known = !s->hides_pools};
@@ -43,7 +43,8 @@ add_lane(struct story *s, uint64_t stream, uint64_t pool)
 }
 
 void
-story_event(struct story *s, enum dry_action action, uint64_t addr, uint64_t size)
+record_builder_event(struct record_builder *s, enum dry_action action, uint64_t addr,
+                     uint64_t size)
 {
     struct dry_event event = {.action = action,
                               .addr = addr,
@@ -57,15 +58,15 @@ story_event(struct story *s, enum dry_action action, uint64_t addr, uint64_t siz
 }
 
 void
-story_at(struct story *s, int64_t time_us, enum dry_action action, uint64_t addr,
-         uint64_t size)
+record_builder_at(struct record_builder *s, int64_t time_us, enum dry_action action,
+                  uint64_t addr, uint64_t size)
 {
     s->time_us = time_us;
-    story_event(s, action, addr, size);
+    record_builder_event(s, action, addr, size);
 }
 
 static void
-flush_segment(struct story *s)
+flush_segment(struct record_builder *s)
 {
     if (!s->has_segment)
         return;
@@ -89,7 +90,8 @@ flush_segment(struct story *s)
 }
 
 void
-story_segment(struct story *s, const struct story_segment *segment)
+record_builder_segment(struct record_builder *s,
+                       const struct record_builder_segment *segment)
 {
     flush_segment(s);
     s->segment = *segment;
@@ -99,10 +101,10 @@ story_segment(struct story *s, const struct story_segment *segment)
 }
 
 void
-story_block_at(struct story *s, uint64_t address, uint64_t size, uint64_t requested,
-               enum dry_block_state state)
+record_builder_block_at(struct record_builder *s, uint64_t address, uint64_t size,
+                        uint64_t requested, enum dry_block_state state)
 {
-    assert_true(s->has_segment && s->block_count < STORY_BLOCKS_MAX);
+    assert_true(s->has_segment && s->block_count < RECORD_BUILDER_BLOCKS_MAX);
     s->blocks[s->block_count++] = (struct dry_trace_block){
         .address = address,
         .size = size,
@@ -116,14 +118,14 @@ story_block_at(struct story *s, uint64_t address, uint64_t size, uint64_t reques
 }
 
 void
-story_block(struct story *s, uint64_t size, uint64_t requested,
-            enum dry_block_state state)
+record_builder_block(struct record_builder *s, uint64_t size, uint64_t requested,
+                     enum dry_block_state state)
 {
-    story_block_at(s, s->block_address, size, requested, state);
+    record_builder_block_at(s, s->block_address, size, requested, state);
 }
 
 void
-story_trace(struct story *s)
+record_builder_trace(struct record_builder *s)
 {
     flush_segment(s);
     struct dry_trace_builder *builder = s->builder;
@@ -132,11 +134,11 @@ story_trace(struct story *s)
 }
 
 const struct dry_timeline_view *
-story_timeline(struct story *s)
+record_builder_timeline(struct record_builder *s)
 {
     struct dry_error err;
     struct dry_replay_options options;
-    story_trace(s);
+    record_builder_trace(s);
     dry_replay_options_init(&options);
     options.device = s->device;
     if (dry_replay_create(s->trace, &options, &s->replay, &err) != DRY_OK)
@@ -147,7 +149,7 @@ story_timeline(struct story *s)
 }
 
 void
-story_end(struct story *s)
+record_builder_end(struct record_builder *s)
 {
     dry_timeline_destroy(s->timeline);
     dry_replay_destroy(s->replay);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/tale.h"
+#include "support/allocation_builder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,12 @@
 #define SPACING (UINT64_C(1) << 32) /* between two addresses */
 
 void
-tale_begin(struct tale *s)
+allocation_builder_begin(struct allocation_builder *s)
 {
     struct dry_trace_builder_options options;
     struct dry_error err;
-    *s = (struct tale){.next_address = SPACING, .note = DRY_NONE, .tick_us = 10};
+    *s = (struct allocation_builder){
+        .next_address = SPACING, .note = DRY_NONE, .tick_us = 10};
     dry_trace_builder_options_init(&options);
     assert_int_equal(dry_trace_builder_create(&options, &s->b, &err), DRY_OK);
     struct dry_lane lane = {.pool_known = true};
@@ -23,14 +24,14 @@ tale_begin(struct tale *s)
 }
 
 static uint32_t
-add_text(struct tale *s, const char *text)
+add_text(struct allocation_builder *s, const char *text)
 {
     return dry_trace_add_string(s->b, text, strlen(text));
 }
 
 /* "FILE:LINE NAME" */
 static uint32_t
-add_frame(struct tale *s, const char *code, size_t length)
+add_frame(struct allocation_builder *s, const char *code, size_t length)
 {
     const char *colon = memchr(code, ':', length);
     const char *blank = memchr(code, ' ', length);
@@ -46,7 +47,7 @@ add_frame(struct tale *s, const char *code, size_t length)
 }
 
 static uint32_t
-add_stack(struct tale *s, const char *code)
+add_stack(struct allocation_builder *s, const char *code)
 {
     uint32_t frames[FRAMES_MAX];
     size_t count = 0;
@@ -63,8 +64,8 @@ add_stack(struct tale *s, const char *code)
 }
 
 static void
-add_event(struct tale *s, enum dry_action action, uint64_t addr, uint64_t size,
-          const char *code)
+add_event(struct allocation_builder *s, enum dry_action action, uint64_t addr,
+          uint64_t size, const char *code)
 {
     struct dry_event event = {.action = action,
                               .addr = addr,
@@ -79,7 +80,7 @@ add_event(struct tale *s, enum dry_action action, uint64_t addr, uint64_t size,
 }
 
 uint32_t
-tale_alloc(struct tale *s, const char *code, uint64_t size)
+allocation_builder_alloc(struct allocation_builder *s, const char *code, uint64_t size)
 {
     if (s->count == s->capacity) {
         s->capacity = s->capacity ? s->capacity * 2 : 1024;
@@ -95,26 +96,27 @@ tale_alloc(struct tale *s, const char *code, uint64_t size)
 }
 
 void
-tale_free_at(struct tale *s, uint32_t a, const char *code)
+allocation_builder_free_at(struct allocation_builder *s, uint32_t a, const char *code)
 {
     add_event(s, DRY_ACTION_FREE_REQUESTED, s->addresses[a], s->sizes[a], code);
     add_event(s, DRY_ACTION_FREE_COMPLETED, s->addresses[a], s->sizes[a], code);
 }
 
 void
-tale_free(struct tale *s, uint32_t a)
+allocation_builder_free(struct allocation_builder *s, uint32_t a)
 {
-    tale_free_at(s, a, NULL);
+    allocation_builder_free_at(s, a, NULL);
 }
 
 void
-tale_oom(struct tale *s, uint64_t size)
+allocation_builder_oom(struct allocation_builder *s, uint64_t size)
 {
     add_event(s, DRY_ACTION_OOM, 0, size, NULL);
 }
 
 void
-tale_annotate(struct tale *s, const char *name, const char *stage)
+allocation_builder_annotate(struct allocation_builder *s, const char *name,
+                            const char *stage)
 {
     struct dry_trace_annotation annotation = {.time_us = s->time_us,
                                               .name = add_text(s, name),
@@ -125,7 +127,7 @@ tale_annotate(struct tale *s, const char *name, const char *stage)
 }
 
 static uint32_t
-add_note(struct tale *s, const char *text)
+add_note(struct allocation_builder *s, const char *text)
 {
     struct dry_note note = {.action_name = DRY_NONE,
                             .compile_context = DRY_NONE,
@@ -136,13 +138,13 @@ add_note(struct tale *s, const char *text)
 }
 
 void
-tale_set_metadata(struct tale *s, const char *text)
+allocation_builder_set_metadata(struct allocation_builder *s, const char *text)
 {
     s->note = text ? add_note(s, text) : DRY_NONE;
 }
 
 void
-tale_mark(struct tale *s, uint32_t a, const char *text)
+allocation_builder_mark(struct allocation_builder *s, uint32_t a, const char *text)
 {
     uint32_t before = s->note;
     s->note = add_note(s, text);
@@ -151,7 +153,7 @@ tale_mark(struct tale *s, uint32_t a, const char *text)
 }
 
 void
-tale_end(struct tale *s)
+allocation_builder_end(struct allocation_builder *s)
 {
     struct dry_error err = {0};
     if (dry_trace_builder_finish(s->b, &s->trace, &err) != DRY_OK ||
@@ -162,7 +164,7 @@ tale_end(struct tale *s)
 }
 
 void
-tale_finish(struct tale *s)
+allocation_builder_finish(struct allocation_builder *s)
 {
     dry_timeline_destroy(s->timeline);
     dry_replay_destroy(s->replay);
@@ -170,5 +172,5 @@ tale_finish(struct tale *s)
     dry_trace_builder_destroy(s->b);
     free(s->addresses);
     free(s->sizes);
-    *s = (struct tale){0};
+    *s = (struct allocation_builder){0};
 }
