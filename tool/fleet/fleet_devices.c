@@ -77,13 +77,14 @@ add_devices(struct fleet_judgement *j)
     uint32_t device = find_rule(j);
     for (size_t i = 0; i < j->count && j->has_device_rule; i++) {
         uint32_t rule = j->devices_a_host;
-        struct fleet_finding find = {.kind = FLEET_FINDING_DEVICE,
-                                     .file = i,
-                                     .group = j->members[i].group,
-                                     .bytes = j->ranks[i].row->device,
-                                     .usual = rule ? j->ranks[i].rank % rule : device,
-                                     .line = ""};
-        if (is_known(j, i) && find.bytes != find.usual && !fleet_judge_add(j, &find))
+        struct fleet_finding finding = {.kind = FLEET_FINDING_DEVICE,
+                                        .file = i,
+                                        .group = j->members[i].group,
+                                        .bytes = j->ranks[i].row->device,
+                                        .usual = rule ? j->ranks[i].rank % rule : device,
+                                        .line = ""};
+        if (is_known(j, i) && finding.bytes != finding.usual &&
+            !fleet_judge_add(j, &finding))
             return false;
     }
     return true;
@@ -98,14 +99,14 @@ add_others(struct fleet_judgement *j)
         with += j->members[i].use == FLEET_USED && j->ranks[i].row->other_count > 0;
     for (size_t i = 0; i < j->count && with * 2 < j->used_count; i++) {
         const struct fleet_row *row = j->ranks[i].row;
-        struct fleet_finding find = {.kind = FLEET_FINDING_OTHER_DEVICE,
-                                     .file = i,
-                                     .group = j->members[i].group,
-                                     .line = ""};
+        struct fleet_finding finding = {.kind = FLEET_FINDING_OTHER_DEVICE,
+                                        .file = i,
+                                        .group = j->members[i].group,
+                                        .line = ""};
         if (j->members[i].use != FLEET_USED || row->other_count == 0)
             continue;
-        find.bytes = row->others[0].reserved_bytes;
-        if (!fleet_judge_add(j, &find))
+        finding.bytes = row->others[0].reserved_bytes;
+        if (!fleet_judge_add(j, &finding))
             return false;
     }
     return true;

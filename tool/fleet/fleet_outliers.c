@@ -22,7 +22,7 @@
 #define FEW_GROUPS_MIN 3
 #define SURE_PERCENT 50 /* of a growth */
 
-/* A group's ranks by places: where each walk stands, and the finds of each rank. */
+/* A group's ranks by places: where each walk stands, and the findings of each rank. */
 struct scan {
     struct fleet_judgement *j;
     const struct fleet_group *group;
@@ -30,8 +30,8 @@ struct scan {
     size_t *at;       /* of each member, in its held places */
     uint64_t *values; /* of each member, at the place; then overwritten */
     uint64_t *kept;   /* the same, to look at */
-    struct fleet_finding (*finds)[LINES_A_RANK];
-    unsigned char *find_counts;
+    struct fleet_finding (*findings)[LINES_A_RANK];
+    unsigned char *finding_counts;
 };
 
 /* --- lines -------------------------------------------------------------------------------- */
@@ -42,21 +42,21 @@ weight_of(const struct fleet_finding *f)
     return robust_distance(f->bytes, f->usual);
 }
 
-/* Keep the heaviest finds of a rank. */
+/* Keep the heaviest findings of a rank. */
 static void
-keep_find(struct scan *s, size_t member, const struct fleet_finding *find)
+keep_finding(struct scan *s, size_t member, const struct fleet_finding *finding)
 {
-    struct fleet_finding *finds = s->finds[member];
-    size_t count = s->find_counts[member], at = count;
-    while (at > 0 && weight_of(&finds[at - 1]) < weight_of(find))
+    struct fleet_finding *findings = s->findings[member];
+    size_t count = s->finding_counts[member], at = count;
+    while (at > 0 && weight_of(&findings[at - 1]) < weight_of(finding))
         at--;
     if (at == LINES_A_RANK)
         return;
     count += count < LINES_A_RANK;
     for (size_t i = count - 1; i > at; i--)
-        finds[i] = finds[i - 1];
-    finds[at] = *find;
-    s->find_counts[member] = (unsigned char)count;
+        findings[i] = findings[i - 1];
+    findings[at] = *finding;
+    s->finding_counts[member] = (unsigned char)count;
 }
 
 static void
@@ -73,14 +73,14 @@ look_at_place(struct scan *s, uint32_t place)
         bool is_more = s->kept[i] > r.median;
         if (!is_more && s->j->ranks[file].row->oom.is_there)
             continue; /* it had not come so far */
-        struct fleet_finding find = {.kind = is_more ? FLEET_FINDING_MORE
-                                                     : FLEET_FINDING_LESS,
-                                     .file = file,
-                                     .group = s->number,
-                                     .bytes = s->kept[i],
-                                     .usual = r.median,
-                                     .line = s->j->lines.names[place]};
-        keep_find(s, i, &find);
+        struct fleet_finding finding = {.kind = is_more ? FLEET_FINDING_MORE
+                                                        : FLEET_FINDING_LESS,
+                                        .file = file,
+                                        .group = s->number,
+                                        .bytes = s->kept[i],
+                                        .usual = r.median,
+                                        .line = s->j->lines.names[place]};
+        keep_finding(s, i, &finding);
     }
 }
 
@@ -118,11 +118,11 @@ scan_lines(struct scan *s)
 /* --- a group ------------------------------------------------------------------------------ */
 
 static bool
-add_line_finds(struct scan *s)
+add_line_findings(struct scan *s)
 {
     for (size_t i = 0; i < s->group->count; i++) {
-        for (size_t k = 0; k < s->find_counts[i]; k++) {
-            if (!fleet_judge_add(s->j, &s->finds[i][k]))
+        for (size_t k = 0; k < s->finding_counts[i]; k++) {
+            if (!fleet_judge_add(s->j, &s->findings[i][k]))
                 return false;
         }
     }
@@ -136,15 +136,15 @@ add_peaks(struct scan *s)
     const struct fleet_group *g = s->group;
     for (size_t i = 0; i < g->count; i++) {
         const struct fleet_row *row = s->j->ranks[g->members[i]].row;
-        struct fleet_finding find = {.kind = FLEET_FINDING_PEAK,
-                                     .file = g->members[i],
-                                     .group = s->number,
-                                     .bytes = row->active_peak,
-                                     .usual = g->active.median,
-                                     .line = ""};
-        if (s->find_counts[i] == 0 && !row->oom.is_there &&
+        struct fleet_finding finding = {.kind = FLEET_FINDING_PEAK,
+                                        .file = g->members[i],
+                                        .group = s->number,
+                                        .bytes = row->active_peak,
+                                        .usual = g->active.median,
+                                        .line = ""};
+        if (s->finding_counts[i] == 0 && !row->oom.is_there &&
             robust_is_far(&g->active, row->active_peak, PEAK_FACTOR, PEAK_PERCENT, 0) &&
-            !fleet_judge_add(s->j, &find))
+            !fleet_judge_add(s->j, &finding))
             return false;
     }
     return true;
@@ -160,18 +160,18 @@ scan_group(struct fleet_judgement *j, size_t number)
     s.at = calloc(g->count, sizeof *s.at);
     s.values = calloc(g->count, sizeof *s.values);
     s.kept = calloc(g->count, sizeof *s.kept);
-    s.finds = calloc(g->count, sizeof *s.finds);
-    s.find_counts = calloc(g->count, 1);
-    bool done = s.at && s.values && s.kept && s.finds && s.find_counts;
+    s.findings = calloc(g->count, sizeof *s.findings);
+    s.finding_counts = calloc(g->count, 1);
+    bool done = s.at && s.values && s.kept && s.findings && s.finding_counts;
     if (done) {
         scan_lines(&s);
-        done = add_line_finds(&s) && add_peaks(&s);
+        done = add_line_findings(&s) && add_peaks(&s);
     }
     free(s.at);
     free(s.values);
     free(s.kept);
-    free(s.finds);
-    free(s.find_counts);
+    free(s.findings);
+    free(s.finding_counts);
     return done;
 }
 
@@ -201,14 +201,14 @@ add_growth(struct fleet_judgement *j, size_t number)
     for (size_t i = 0; i < g->count; i++) {
         size_t file = g->members[i];
         const struct fleet_growth *growth = &j->ranks[file].row->growth;
-        struct fleet_finding find = {.kind = is_usual ? FLEET_FINDING_GROWS
-                                                      : FLEET_FINDING_LEAK,
-                                     .file = is_usual ? FLEET_NONE : file,
-                                     .group = number,
-                                     .bytes = growth->bytes_per_step,
-                                     .line = growth->line};
+        struct fleet_finding finding = {.kind = is_usual ? FLEET_FINDING_GROWS
+                                                         : FLEET_FINDING_LEAK,
+                                        .file = is_usual ? FLEET_NONE : file,
+                                        .group = number,
+                                        .bytes = growth->bytes_per_step,
+                                        .line = growth->line};
         bool is_one = is_usual ? file == most : grows(j->ranks[file].row);
-        if (is_one && !fleet_judge_add(j, &find))
+        if (is_one && !fleet_judge_add(j, &finding))
             return false;
     }
     return true;
@@ -221,20 +221,21 @@ add_events(struct fleet_judgement *j)
 {
     for (size_t i = 0; i < j->count; i++) {
         const struct fleet_row *row = j->ranks[i].row;
-        struct fleet_finding find = {.file = i, .group = j->members[i].group, .line = ""};
+        struct fleet_finding finding = {
+            .file = i, .group = j->members[i].group, .line = ""};
         if (j->members[i].use != FLEET_USED)
             continue;
         if (row->oom.is_there) {
-            find.kind = FLEET_FINDING_OOM;
-            find.bytes = row->oom.request_bytes;
-            find.line = row->oom.line;
+            finding.kind = FLEET_FINDING_OOM;
+            finding.bytes = row->oom.request_bytes;
+            finding.line = row->oom.line;
         } else if (row->retries > 0) {
-            find.kind = FLEET_FINDING_RETRIES;
-            find.bytes = row->retries;
+            finding.kind = FLEET_FINDING_RETRIES;
+            finding.bytes = row->retries;
         } else {
             continue;
         }
-        if (!fleet_judge_add(j, &find))
+        if (!fleet_judge_add(j, &finding))
             return false;
     }
     return true;
@@ -249,12 +250,12 @@ add_alone(struct fleet_judgement *j)
         largest = j->groups[g].count > largest ? j->groups[g].count : largest;
     for (size_t g = 0; g < j->group_count && largest >= FLEET_GROUP_MIN; g++) {
         const struct fleet_group *group = &j->groups[g];
-        struct fleet_finding find = {.kind = FLEET_FINDING_ALONE,
-                                     .file = group->members[0],
-                                     .group = g,
-                                     .bytes = group->active.median,
-                                     .line = ""};
-        if (group->count == 1 && !fleet_judge_add(j, &find))
+        struct fleet_finding finding = {.kind = FLEET_FINDING_ALONE,
+                                        .file = group->members[0],
+                                        .group = g,
+                                        .bytes = group->active.median,
+                                        .line = ""};
+        if (group->count == 1 && !fleet_judge_add(j, &finding))
             return false;
     }
     return true;
@@ -276,16 +277,16 @@ add_groups(struct fleet_judgement *j)
     free(values);
     bool is_many = count >= FLEET_GROUP_MIN;
     for (size_t g = 0; g < j->group_count && count >= FEW_GROUPS_MIN; g++) {
-        struct fleet_finding find = {.kind = FLEET_FINDING_GROUP,
-                                     .file = FLEET_NONE,
-                                     .group = g,
-                                     .bytes = j->groups[g].reserved.median,
-                                     .usual = r.median,
-                                     .line = ""};
-        bool is_far = robust_is_far(&r, find.bytes, is_many ? GROUP_FACTOR : 0,
+        struct fleet_finding finding = {.kind = FLEET_FINDING_GROUP,
+                                        .file = FLEET_NONE,
+                                        .group = g,
+                                        .bytes = j->groups[g].reserved.median,
+                                        .usual = r.median,
+                                        .line = ""};
+        bool is_far = robust_is_far(&r, finding.bytes, is_many ? GROUP_FACTOR : 0,
                                     is_many ? GROUP_PERCENT : FEW_GROUPS_PERCENT, 0);
-        if (j->groups[g].count > 1 && is_far && find.bytes > r.median &&
-            !fleet_judge_add(j, &find))
+        if (j->groups[g].count > 1 && is_far && finding.bytes > r.median &&
+            !fleet_judge_add(j, &finding))
             return false;
     }
     return true;
