@@ -142,11 +142,11 @@ struct dry_graph_observer {
  * `observer` is not NULL, it hears of every run in order. Requires a sealed graph. Time:
  * O(runs and their inputs). Errors: ARGUMENT, LIMIT, MEMORY.
  */
-DRY_API enum dry_status dry_graph_judge(const struct dry_graph *graph,
-                                        const uint32_t *runs, size_t count,
-                                        const struct dry_graph_observer *observer,
-                                        struct dry_graph_cost *cost,
-                                        struct dry_error *err);
+DRY_API enum dry_status dry_graph_evaluate(const struct dry_graph *graph,
+                                           const uint32_t *runs, size_t count,
+                                           const struct dry_graph_observer *observer,
+                                           struct dry_graph_cost *cost,
+                                           struct dry_error *err);
 
 /* --- planning ---------------------------------------------------------------------------- */
 

@@ -127,11 +127,11 @@ struct dry_keep_result {
  * floor_bytes, bound_ns, nodes and is_proved are 0. A `memory` of NULL is malloc. Time:
  * O(items + inputs). Errors: ARGUMENT, LIMIT, MEMORY.
  */
-DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
-                                       const bool *is_kept,
-                                       const struct dry_memory *memory,
-                                       struct dry_keep_result *result,
-                                       struct dry_error *err);
+DRY_API enum dry_status dry_keep_evaluate(const struct dry_keep_problem *problem,
+                                          const bool *is_kept,
+                                          const struct dry_memory *memory,
+                                          struct dry_keep_result *result,
+                                          struct dry_error *err);
 
 /*
  * Find the choice within the budget that takes the least time. The choice goes to
@@ -142,7 +142,7 @@ DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
  * that are certainly wanted. If items depend on each other, the bound is a minimum cut at
  * the best price of a byte. If the effort ends first and all items are read, a table
  * fills in the rest. The table lies over a grid of 10,000 parts of the budget, and its
- * choice is judged exactly. Problems of some 60 free items are solved to the end as a
+ * choice is evaluated exactly. Problems of some 60 free items are solved to the end as a
  * rule, plain ones of some hundreds. Errors: ARGUMENT, LIMIT, NO_SPACE, MEMORY.
  */
 DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,

@@ -21,8 +21,8 @@
  * say (nested), or everything (one level). This is what torch.utils.checkpoint does,
  * nested or not.
  *
- * Every plan is judged in exact bytes by the same rules, dry_plan_judge(), whoever made
- * it:
+ * Every plan is evaluated in exact bytes by the same rules, dry_plan_evaluate(), whoever
+ * made the plan:
  *
  *   H   bytes held: frame.persistent_bytes + frame.input_bytes at first
  *   G   gradients that are there: of the output the backward starts from (for the whole chain
@@ -134,14 +134,15 @@ struct dry_plan_observer {
  * stage that runs. Errors: DRY_ERR_ARGUMENT, DRY_ERR_MEMORY, DRY_ERR_LIMIT (more than
  * 2^26 second runs, or 2^63 ns).
  */
-DRY_API enum dry_status dry_plan_judge(const struct dry_chain *chain,
-                                       const struct dry_plan_item *items, size_t count,
-                                       const struct dry_plan_observer *observer,
-                                       struct dry_plan_cost *cost, struct dry_error *err);
+DRY_API enum dry_status dry_plan_evaluate(const struct dry_chain *chain,
+                                          const struct dry_plan_item *items, size_t count,
+                                          const struct dry_plan_observer *observer,
+                                          struct dry_plan_cost *cost,
+                                          struct dry_error *err);
 
 /*
  * Return the hash of a plan: of the chain's hash, and of what the items do.
- * dry_plan_judge() must accept the items. Neighbours that are saved alike have the same
+ * dry_plan_evaluate() must accept the items. Neighbours that are saved alike have the same
  * hash as one item or as several. Names are no part of it.
  */
 DRY_API uint64_t dry_plan_hash(const struct dry_chain *chain,

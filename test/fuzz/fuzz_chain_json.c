@@ -58,8 +58,8 @@ check_again(const struct chain_file *chain, const struct plan_file *plan,
     require(text != NULL);
     require(plan_file_read(text, strlen(text), chain, &again, &err) == DRY_OK);
     struct dry_plan_cost same;
-    require(dry_plan_judge(chain->chain, again.items, again.count, NULL, &same, &err) ==
-            DRY_OK);
+    require(dry_plan_evaluate(chain->chain, again.items, again.count, NULL, &same,
+                              &err) == DRY_OK);
     require(same.peak_bytes == cost->peak_bytes && same.time_ns == cost->time_ns);
     plan_file_finish(&again);
     free(text);
@@ -76,7 +76,8 @@ check_plan(const struct chain_file *chain, const char *text, size_t length)
         require(err.text[0] != '\0');
         return;
     }
-    if (dry_plan_judge(chain->chain, plan.items, plan.count, NULL, &cost, &err) == DRY_OK)
+    if (dry_plan_evaluate(chain->chain, plan.items, plan.count, NULL, &cost, &err) ==
+        DRY_OK)
         check_again(chain, &plan, &cost);
     plan_file_finish(&plan);
 }

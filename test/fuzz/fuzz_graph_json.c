@@ -29,7 +29,7 @@ check_graph(const struct dry_graph *graph)
     struct dry_error err;
     uint32_t node = UINT32_MAX;
     require(count > 0 && count <= DRY_GRAPH_NODES_MAX && order);
-    require(dry_graph_judge(graph, order, count, NULL, &cost, &err) == DRY_OK);
+    require(dry_graph_evaluate(graph, order, count, NULL, &cost, &err) == DRY_OK);
     require(cost.rerun_count == 0 && cost.time_ns == cost.base_ns);
     require(dry_graph_get_floor(graph, &node) <= cost.peak_bytes && node < count);
 }

@@ -61,7 +61,7 @@ check_plan(const struct dry_chain *chain, const struct dry_plan *plan)
     struct dry_plan_cost cost;
     size_t count;
     const struct dry_plan_item *items = dry_plan_get_items(plan, &count);
-    fuzz_require(dry_plan_judge(chain, items, count, NULL, &cost, NULL) == DRY_OK);
+    fuzz_require(dry_plan_evaluate(chain, items, count, NULL, &cost, NULL) == DRY_OK);
     fuzz_require(cost.peak_bytes == s->cost.peak_bytes &&
                  cost.time_ns == s->cost.time_ns);
     fuzz_require(cost.peak_bytes <= s->budget_bytes && cost.peak_bytes >= s->floor_bytes);

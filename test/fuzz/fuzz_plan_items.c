@@ -96,7 +96,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t count = read_items(&in, items);
     memset(&cost, 0x5a, sizeof cost);
     memcpy(&before, &cost, sizeof cost);
-    enum dry_status status = dry_plan_judge(chain, items, count, NULL, &cost, &err);
+    enum dry_status status = dry_plan_evaluate(chain, items, count, NULL, &cost, &err);
     if (status == DRY_OK) {
         struct dry_plan_cost naive = chains_evaluate(chain, items, count);
         fuzz_require(naive.peak_bytes == cost.peak_bytes &&

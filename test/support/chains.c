@@ -529,7 +529,7 @@ chains_one_level(const struct dry_chain *chain, struct chains_point *points)
         struct dry_plan_cost cost;
         if (!is_plan(&o))
             continue;
-        require(dry_plan_judge(chain, items, items_of(&o, items), NULL, &cost, NULL) ==
+        require(dry_plan_evaluate(chain, items, items_of(&o, items), NULL, &cost, NULL) ==
                 DRY_OK);
         insert_point(points, &count,
                      (struct chains_point){cost.peak_bytes, cost.time_ns});

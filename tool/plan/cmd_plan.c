@@ -103,7 +103,7 @@ judge(struct session *s)
     int code = read_plan(s);
     if (code != EXIT_FINE)
         return code;
-    enum dry_status status = dry_plan_judge(
+    enum dry_status status = dry_plan_evaluate(
         s->chain.chain, s->judged.items, s->judged.count, NULL, &r->summary.cost, &err);
     if (status == DRY_ERR_ARGUMENT) /* the file's doing, not the command line's */
         err.status = DRY_ERR_FORMAT;

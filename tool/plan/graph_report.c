@@ -98,8 +98,8 @@ look_at_limits(struct graph_plan *g)
     uint32_t node;
     g->summary.floor_bytes = dry_graph_get_floor(graph, &node);
     g->summary.floor_node = node;
-    if (dry_graph_judge(graph, dry_graph_get_order(graph), dry_graph_get_count(graph),
-                        NULL, &cost, NULL) == DRY_OK)
+    if (dry_graph_evaluate(graph, dry_graph_get_order(graph), dry_graph_get_count(graph),
+                           NULL, &cost, NULL) == DRY_OK)
         g->summary.order_bytes = cost.peak_bytes;
 }
 

@@ -36,8 +36,8 @@ measure_peak(const struct plan_report *r, struct finder *f, struct dry_error *er
     struct dry_plan_cost cost;
     *f = (struct finder){.peak_bytes = r->summary.cost.peak_bytes,
                          .held_bytes = plan_held_at_first(r->input->chain)};
-    return dry_plan_judge(r->input->chain, r->items, r->item_count, &observer, &cost,
-                          err);
+    return dry_plan_evaluate(r->input->chain, r->items, r->item_count, &observer, &cost,
+                             err);
 }
 
 /* Say what the peak is made of: always there, held by others, its own. */

@@ -160,8 +160,8 @@ make_timeline(const struct plan_report *r, struct dry_error *err)
     struct collector c = {.list = json_array()};
     const struct dry_plan_observer observer = {.step = collect, .self = &c};
     struct dry_plan_cost cost;
-    enum dry_status status =
-        dry_plan_judge(r->input->chain, r->items, r->item_count, &observer, &cost, err);
+    enum dry_status status = dry_plan_evaluate(r->input->chain, r->items, r->item_count,
+                                               &observer, &cost, err);
     if (status == DRY_OK && c.is_full)
         status = fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
                          "the timeline has more than %d steps, too many for JSON",

@@ -112,7 +112,7 @@ plan_timeline_init(struct plan_timeline *timeline, const struct dry_chain *chain
     struct filler f = {.timeline = &made};
     struct dry_plan_observer observer = {.step = count_step, .self = &f};
     enum dry_status status =
-        dry_plan_judge(chain, items, count, &observer, &made.cost, err);
+        dry_plan_evaluate(chain, items, count, &observer, &made.cost, err);
     if (status != DRY_OK)
         return status;
     made.columns = calloc(column_count, sizeof *made.columns);
@@ -123,7 +123,7 @@ plan_timeline_init(struct plan_timeline *timeline, const struct dry_chain *chain
     f = (struct filler){.timeline = &made, .held_bytes = plan_held_at_first(chain)};
     clear(&made);
     observer.step = fill_step;
-    status = dry_plan_judge(chain, items, count, &observer, &made.cost, err);
+    status = dry_plan_evaluate(chain, items, count, &observer, &made.cost, err);
     close_gaps(&made);
     if (status == DRY_OK)
         *timeline = made;

@@ -262,9 +262,9 @@ evaluate(struct evaluation *e, size_t count, const struct dry_memory *memory,
 }
 
 enum dry_status
-dry_plan_judge(const struct dry_chain *chain, const struct dry_plan_item *items,
-               size_t count, const struct dry_plan_observer *observer,
-               struct dry_plan_cost *cost, struct dry_error *err)
+dry_plan_evaluate(const struct dry_chain *chain, const struct dry_plan_item *items,
+                  size_t count, const struct dry_plan_observer *observer,
+                  struct dry_plan_cost *cost, struct dry_error *err)
 {
     struct evaluation e = {
         .chain = chain, .stages = chain->stages, .items = items, .observer = observer};

@@ -212,9 +212,9 @@ evaluate(struct evaluation *v, const struct dry_graph_observer *observer,
 }
 
 enum dry_status
-dry_graph_judge(const struct dry_graph *graph, const uint32_t *runs, size_t count,
-                const struct dry_graph_observer *observer, struct dry_graph_cost *cost,
-                struct dry_error *err)
+dry_graph_evaluate(const struct dry_graph *graph, const uint32_t *runs, size_t count,
+                   const struct dry_graph_observer *observer, struct dry_graph_cost *cost,
+                   struct dry_error *err)
 {
     const struct dry_memory *m = &graph->memory;
     struct evaluation v = {.g = graph, .nodes = runs, .count = count};

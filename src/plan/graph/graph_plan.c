@@ -142,7 +142,7 @@ report(struct dryi_graph_search *s, struct dry_graph_plan *plan, struct dry_erro
     for (size_t p = 0; p < plan->count; p++)
         plan->runs[p] = s->graph->order[s->best.runs[p]];
     enum dry_status status =
-        dry_graph_judge(s->graph, plan->runs, plan->count, NULL, &summary->cost, err);
+        dry_graph_evaluate(s->graph, plan->runs, plan->count, NULL, &summary->cost, err);
     if (status != DRY_OK)
         return status;
     DRYI_ASSERT(summary->cost.peak_bytes <= summary->budget_bytes);

@@ -235,9 +235,9 @@ take_choice(struct dryi_keep *k, const bool *is_kept, struct dry_error *err)
 }
 
 enum dry_status
-dry_keep_judge(const struct dry_keep_problem *problem, const bool *is_kept,
-               const struct dry_memory *memory, struct dry_keep_result *result,
-               struct dry_error *err)
+dry_keep_evaluate(const struct dry_keep_problem *problem, const bool *is_kept,
+                  const struct dry_memory *memory, struct dry_keep_result *result,
+                  struct dry_error *err)
 {
     struct dry_keep_result found = {0};
     enum dry_status status = check_problem(problem, err);

@@ -22,7 +22,7 @@ evaluate(const struct dry_chain *chain, const struct dry_plan_item *items, size_
 {
     struct dry_plan_cost cost;
     struct dry_error err = {.text = ""};
-    enum dry_status status = dry_plan_judge(chain, items, count, NULL, &cost, &err);
+    enum dry_status status = dry_plan_evaluate(chain, items, count, NULL, &cost, &err);
     if (status != DRY_OK)
         print_error("%s\n", err.text);
     assert_int_equal(status, DRY_OK);
@@ -186,7 +186,7 @@ offloaded_bytes_are_away_between_the_passes(void **state)
                                           {SAVE, 3, 3, 0, 0}};
     struct moments moments = {{0}};
     struct dry_plan_observer observer = {note_stage_one, &moments};
-    assert_int_equal(dry_plan_judge(chain, range, 4, &observer, &cost, NULL), DRY_OK);
+    assert_int_equal(dry_plan_evaluate(chain, range, 4, &observer, &cost, NULL), DRY_OK);
     assert_int_equal(cost.held_bytes, 10 + 10);
     assert_int_equal(moments.needed[DRY_PHASE_FORWARD], 100 + 10);
     assert_int_equal(moments.needed[DRY_PHASE_RECOMPUTE], 10 + 100);
@@ -400,7 +400,7 @@ the_steps_add_up_to_the_cost(void **state)
         struct watch watch = {.chain = chain, .backward_next = stages};
         struct dry_plan_observer observer = {watch_step, &watch};
         struct dry_plan_cost cost;
-        assert_int_equal(dry_plan_judge(chain, items, count, &observer, &cost, NULL),
+        assert_int_equal(dry_plan_evaluate(chain, items, count, &observer, &cost, NULL),
                          DRY_OK);
         watch.cost.base_ns = cost.base_ns;
         watch.cost.extra_ns = cost.extra_ns;
@@ -479,16 +479,17 @@ items_that_are_no_plan_are_refused(void **state)
         struct dry_plan_cost cost = {.peak_bytes = 77};
         struct dry_error err = {.text = ""};
         assert_int_equal(
-            dry_plan_judge(chain, all[i].items, all[i].count, NULL, &cost, &err),
+            dry_plan_evaluate(chain, all[i].items, all[i].count, NULL, &cost, &err),
             DRY_ERR_ARGUMENT);
         if (!strstr(err.text, all[i].word))
             fail_msg("\"%s\" lacks \"%s\"", err.text, all[i].word);
         assert_int_equal(cost.peak_bytes, 77);
     }
-    assert_int_equal(dry_plan_judge(chain, NULL, 0, NULL, NULL, NULL), DRY_ERR_ARGUMENT);
+    assert_int_equal(dry_plan_evaluate(chain, NULL, 0, NULL, NULL, NULL),
+                     DRY_ERR_ARGUMENT);
     dry_chain_destroy(chain);
     assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
-    assert_int_equal(dry_plan_judge(chain, all[0].items, 1, NULL, NULL, NULL),
+    assert_int_equal(dry_plan_evaluate(chain, all[0].items, 1, NULL, NULL, NULL),
                      DRY_ERR_ARGUMENT);
     dry_chain_destroy(chain);
 }
@@ -514,7 +515,7 @@ plans_that_run_too_long_are_refused(void **state)
     }
     struct dry_plan_cost cost;
     struct dry_error err;
-    assert_int_equal(dry_plan_judge(chain, items, 2 * ITEMS - 1, NULL, &cost, &err),
+    assert_int_equal(dry_plan_evaluate(chain, items, 2 * ITEMS - 1, NULL, &cost, &err),
                      DRY_ERR_LIMIT);
     assert_non_null(strstr(err.text, "run again"));
     test_free(items);
@@ -532,7 +533,8 @@ times_beyond_63_bits_are_refused(void **state)
     struct dry_plan_cost cost;
     assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
     assert_int_equal(dry_chain_add(chain, &stage, 3, NULL), DRY_OK);
-    assert_int_equal(dry_plan_judge(chain, items, 3, NULL, &cost, NULL), DRY_ERR_LIMIT);
+    assert_int_equal(dry_plan_evaluate(chain, items, 3, NULL, &cost, NULL),
+                     DRY_ERR_LIMIT);
     dry_chain_destroy(chain);
 }
 
@@ -551,7 +553,7 @@ no_memory_is_said(void **state)
         if (status == DRY_OK)
             status = dry_chain_add(chain, &stage, 4, NULL);
         if (status == DRY_OK) {
-            status = dry_plan_judge(chain, all, 1, NULL, &cost, NULL);
+            status = dry_plan_evaluate(chain, all, 1, NULL, &cost, NULL);
             evaluated++;
         }
         dry_chain_destroy(chain);

@@ -188,8 +188,8 @@ evaluation_agrees_with_the_naive_one(void **state)
         struct watch w = {.in = &in, .runs = runs};
         w.count = make_runs(&in, &r, runs);
         struct dry_graph_observer observer = {watch_step, &w};
-        assert_int_equal(dry_graph_judge(in.graph, runs, w.count, &observer, &cost, NULL),
-                         DRY_OK);
+        assert_int_equal(
+            dry_graph_evaluate(in.graph, runs, w.count, &observer, &cost, NULL), DRY_OK);
         assert_int_equal(w.seen, w.count);
         assert_int_equal(cost.peak_bytes, w.peak);
         assert_int_equal(cost.time_ns, w.time);
@@ -211,7 +211,7 @@ require_evaluation_refuses(const struct dry_graph *graph, const uint32_t *runs,
 {
     struct dry_graph_cost cost;
     struct dry_error err;
-    assert_int_equal(dry_graph_judge(graph, runs, count, NULL, &cost, &err),
+    assert_int_equal(dry_graph_evaluate(graph, runs, count, NULL, &cost, &err),
                      DRY_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, text));
 }
@@ -332,7 +332,7 @@ plan_and_bound(const struct dry_graph *graph, const struct dry_graph_options *op
     assert_int_equal(status, DRY_OK);
     const struct dry_graph_summary *s = dry_graph_plan_get_summary(plan);
     const uint32_t *runs = dry_graph_plan_get_runs(plan, &count);
-    assert_int_equal(dry_graph_judge(graph, runs, count, NULL, &cost, NULL), DRY_OK);
+    assert_int_equal(dry_graph_evaluate(graph, runs, count, NULL, &cost, NULL), DRY_OK);
     assert_int_equal(cost.peak_bytes, s->cost.peak_bytes);
     assert_int_equal(cost.peak_run, s->cost.peak_run);
     assert_int_equal(cost.time_ns, s->cost.time_ns);
@@ -459,8 +459,8 @@ static uint64_t
 order_bytes(const struct dry_graph *graph)
 {
     struct dry_graph_cost cost;
-    assert_int_equal(dry_graph_judge(graph, dry_graph_get_order(graph),
-                                     dry_graph_get_count(graph), NULL, &cost, NULL),
+    assert_int_equal(dry_graph_evaluate(graph, dry_graph_get_order(graph),
+                                        dry_graph_get_count(graph), NULL, &cost, NULL),
                      DRY_OK);
     return cost.peak_bytes;
 }
@@ -740,7 +740,7 @@ slow_reruns_do_not_wrap(void **state)
     add(graph, 1, 1);
     seal(graph);
     assert_int_equal(
-        dry_graph_judge(graph, (uint32_t[]){0, 0, 0, 1}, 4, NULL, &cost, &err),
+        dry_graph_evaluate(graph, (uint32_t[]){0, 0, 0, 1}, 4, NULL, &cost, &err),
         DRY_ERR_LIMIT);
     dry_graph_destroy(graph);
 }

@@ -159,7 +159,7 @@ require_result(const struct dry_keep_problem *p, const bool *is_kept, uint64_t b
     assert_int_equal(result->kept_bytes, bytes_of(p, mask));
     assert_true(result->kept_bytes <= budget && result->floor_bytes <= budget);
     assert_true(result->bound_ns <= result->recompute_ns);
-    assert_int_equal(dry_keep_judge(p, is_kept, NULL, &evaluated, NULL), DRY_OK);
+    assert_int_equal(dry_keep_evaluate(p, is_kept, NULL, &evaluated, NULL), DRY_OK);
     assert_int_equal(evaluated.recompute_ns, result->recompute_ns);
     assert_int_equal(evaluated.kept_bytes, result->kept_bytes);
     assert_int_equal(evaluated.recomputed_bytes, result->recomputed_bytes);
@@ -503,9 +503,9 @@ evaluation_refuses_what_the_rules_forbid(void **state)
     struct dry_keep_problem p = {items, 2, NULL, 0};
     struct dry_keep_result result;
     bool none[2] = {false, false}, half[2] = {true, false}, all[2] = {true, true};
-    assert_int_equal(dry_keep_judge(&p, none, NULL, &result, NULL), DRY_ERR_ARGUMENT);
-    assert_int_equal(dry_keep_judge(&p, half, NULL, &result, NULL), DRY_ERR_ARGUMENT);
-    assert_int_equal(dry_keep_judge(&p, all, NULL, &result, NULL), DRY_OK);
+    assert_int_equal(dry_keep_evaluate(&p, none, NULL, &result, NULL), DRY_ERR_ARGUMENT);
+    assert_int_equal(dry_keep_evaluate(&p, half, NULL, &result, NULL), DRY_ERR_ARGUMENT);
+    assert_int_equal(dry_keep_evaluate(&p, all, NULL, &result, NULL), DRY_OK);
     assert_int_equal(result.kept_bytes, 11);
 }
 
@@ -518,7 +518,7 @@ nothing_to_keep_is_fine(void **state)
     struct dry_keep_curve curve = {point, NULL, 2, 0};
     assert_int_equal(dry_keep_solve(&p, NULL, NULL, &result, NULL), DRY_OK);
     assert_true(result.is_proved && result.kept_bytes == 0);
-    assert_int_equal(dry_keep_judge(&p, NULL, NULL, &result, NULL), DRY_OK);
+    assert_int_equal(dry_keep_evaluate(&p, NULL, NULL, &result, NULL), DRY_OK);
     assert_int_equal(dry_keep_curve(&p, NULL, &curve, NULL), DRY_OK);
     assert_int_equal(curve.count, 1);
     curve.capacity = 1;

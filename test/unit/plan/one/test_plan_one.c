@@ -28,7 +28,7 @@ plan_with(const struct dry_chain *chain, const struct dry_plan_options *options)
     size_t count;
     const struct dry_plan_item *items = dry_plan_get_items(plan, &count);
     struct dry_plan_cost cost;
-    assert_int_equal(dry_plan_judge(chain, items, count, NULL, &cost, NULL), DRY_OK);
+    assert_int_equal(dry_plan_evaluate(chain, items, count, NULL, &cost, NULL), DRY_OK);
     assert_memory_equal(&cost, &summary.cost, sizeof cost);
     assert_true(cost.peak_bytes <= options->budget_bytes);
     assert_true(summary.bound_ns <= cost.time_ns);

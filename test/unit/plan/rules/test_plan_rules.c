@@ -310,7 +310,7 @@ offer(struct best *best, const struct dry_chain *chain, const struct dry_plan_it
       size_t count, uint64_t budget)
 {
     struct dry_plan_cost cost;
-    assert_int_equal(dry_plan_judge(chain, items, count, NULL, &cost, NULL), DRY_OK);
+    assert_int_equal(dry_plan_evaluate(chain, items, count, NULL, &cost, NULL), DRY_OK);
     best->floor = cost.peak_bytes < best->floor ? cost.peak_bytes : best->floor;
     if (cost.peak_bytes <= budget && cost.time_ns < best->time)
         best->time = cost.time_ns;

@@ -762,9 +762,9 @@ views_hold_their_bases(void **state)
     assert_int_equal(node->time_ns, 1500);
     assert_int_equal(node->tmp_bytes, 2);
     assert_true(node->is_fixed && node->is_output);
-    assert_int_equal(dry_graph_judge(f.graph, runs, 3, NULL, &cost, &err), DRY_OK);
+    assert_int_equal(dry_graph_evaluate(f.graph, runs, 3, NULL, &cost, &err), DRY_OK);
     assert_int_equal(cost.peak_bytes, 17);
-    assert_int_equal(dry_graph_judge(f.graph, early, 4, NULL, &cost, &err), DRY_OK);
+    assert_int_equal(dry_graph_evaluate(f.graph, early, 4, NULL, &cost, &err), DRY_OK);
     assert_int_equal(cost.rerun_count, 1);
     graph_file_finish(&f);
 }
