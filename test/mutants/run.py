@@ -359,6 +359,11 @@ MUTANTS = {
         "    if (o->segments == 0)\n        free_record(t, owner);\n",
         "",
         "test_paged_recycle", "pools_that_come_and_go_leave_nothing"),
+    "pool_ends_in_its_scope": (
+        "torch_release.c",
+        "if (t->owners[owner].reserved_bytes == 0 && !dryi_torch_is_in_scope(t, owner))",
+        "if (t->owners[owner].reserved_bytes == 0)",
+        "test_torch_place", "a_pool_without_users_lasts_while_its_scope_is_open"),
     "all_frees_for_one_request": (
         "paged.c",
         "dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);",
@@ -1284,6 +1289,7 @@ PROGRAMS = {
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged/**/*"]),
     "test_paged": ("test/unit/place/paged/test_paged.c", ["place/paged/**/*"]),
     "test_paged_cache": ("test/unit/place/paged/test_paged_cache.c", ["place/paged/**/*"]),
+    "test_torch_place": ("test/unit/place/torch/test_torch_place.c", ["place/torch/*"]),
     "test_forecast": ("test/unit/place/forecast/test_forecast.c", ["place/forecast/*"]),
     "test_paged_layout": ("test/unit/place/paged/test_paged_layout.c", ["place/paged/**/*"]),
     "test_paged_spot": ("test/unit/place/paged/test_paged_spot.c", ["place/paged/**/*"]),

@@ -181,8 +181,8 @@ dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner)
         t->unused_owners--;
 }
 
-static bool
-is_in_scope(const struct dryi_torch *t, uint32_t owner)
+bool
+dryi_torch_is_in_scope(const struct dryi_torch *t, uint32_t owner)
 {
     for (uint32_t i = 0; i < t->scope_count; i++) {
         if (t->scopes[i].owner == owner)
@@ -195,7 +195,7 @@ enum dry_status
 dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 {
     uint32_t owner = dryi_torch_owner_find(t, pool);
-    if (owner == 0 || (owner != NONE && is_in_scope(t, owner)))
+    if (owner == 0 || (owner != NONE && dryi_torch_is_in_scope(t, owner)))
         return DRY_ERR_ARGUMENT;
     if (owner != NONE && t->owners[owner].use_count == 0)
         return DRY_ERR_ARGUMENT; /* released, and not yet gone: PyTorch refuses too */
@@ -234,7 +234,7 @@ dryi_torch_begin_scope(struct dryi_torch *t, struct dryi_pool_id pool,
 {
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0 ||
-        is_in_scope(t, owner))
+        dryi_torch_is_in_scope(t, owner))
         return DRY_ERR_ARGUMENT;
     if (!dryi_memory_grow(&t->memory, &t->scopes, &t->scope_capacity, t->scope_count + 1,
                           sizeof *t->scopes))

@@ -13,6 +13,8 @@
 bool dryi_torch_in_capture(const struct dryi_torch *t);
 /* Work on this stream is being captured. */
 bool dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream);
+/* Is a scope of this owner open? */
+bool dryi_torch_is_in_scope(const struct dryi_torch *t, uint32_t owner);
 /* The owner that requests of this stream go to. */
 uint32_t dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream);
 /* The index of a stream, new or known; NONE when there is no memory. */

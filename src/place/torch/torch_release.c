@@ -232,12 +232,15 @@ is_default_id(struct dryi_pool_id id)
     return id.a == 0 && id.b == 0;
 }
 
-/* Nobody uses the pool: its cached memory goes back, and with the last of it the pool. */
+/*
+ * Nobody uses the pool: its cached memory goes back, and with the last of it the pool. While a
+ * scope of the pool is open, requests still go there. PyTorch fails in such a request.
+ */
 static enum dry_status
 release_unused(struct dryi_torch *t, uint32_t owner)
 {
     enum dry_status status = release_owner(t, owner);
-    if (t->owners[owner].reserved_bytes == 0)
+    if (t->owners[owner].reserved_bytes == 0 && !dryi_torch_is_in_scope(t, owner))
         dryi_torch_owner_end(t, owner);
     return status;
 }

@@ -241,6 +241,34 @@ pool_without_users_serves_nobody(void **state)
     finish(&f);
 }
 
+static void
+a_pool_without_users_lasts_while_its_scope_is_open(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct dryi_pool_id id = {0, 1}, all = {0, 0};
+    uint64_t users;
+    init(&f, "", "2.13");
+    open_pool(&f, 1, 0);
+    begin_pool(&f, 1, everything);
+    assert_int_equal(f.place.ops->release_pool(f.place.self, id), DRY_OK);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(f.place.ops->empty_cache(f.place.self, all), DRY_OK);
+        dryi_block block = take(&f, 512, 0);
+        assert_true(info_of(&f, block).pool.b == 1);
+        give(&f, block);
+    }
+    end_pool(&f, 1);
+    assert_int_equal(f.place.ops->empty_cache(f.place.self, all), DRY_OK);
+    assert_int_equal(f.place.ops->count_users(f.place.self, id, &users),
+                     DRY_ERR_ARGUMENT);
+    open_pool(&f, 1, 0); /* a new one: no record is in two lists */
+    open_pool(&f, 2, 0);
+    begin_pool(&f, 1, everything);
+    assert_true(info_of(&f, take(&f, 512, 0)).pool.b == 1);
+    finish(&f);
+}
+
 /* --- scopes ------------------------------------------------------------------------------- */
 
 static uint64_t
@@ -476,6 +504,7 @@ main(void)
         cmocka_unit_test(fallback_was_the_last_resort_before_2_11),
         cmocka_unit_test(fallback_took_expandable_blocks_before_2_10),
         cmocka_unit_test(pool_without_users_serves_nobody),
+        cmocka_unit_test(a_pool_without_users_lasts_while_its_scope_is_open),
         cmocka_unit_test(scopes_are_asked_in_the_order_of_the_release),
         cmocka_unit_test(capture_asks_nothing_and_gives_nothing_back),
         cmocka_unit_test(streams_not_captured_go_on),
