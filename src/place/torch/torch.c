@@ -10,6 +10,7 @@
 
 #include "place/torch/torch.h"
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "place/torch/torch_block.h"
@@ -22,6 +23,7 @@
 static void
 set_limit(struct dryi_torch *t, double fraction)
 {
+    DRYI_ASSERT_SLOW(fraction >= 0 && fraction <= 1);
     t->has_limit = fraction < 1.0 && t->device_total != UINT64_MAX;
     t->mapped_limit_bytes = UINT64_MAX;
     if (t->has_limit) /* rounded to nearest: x + 1/2 is exact enough for any device */
@@ -83,6 +85,7 @@ dryi_torch_set_conf(struct dryi_torch *place, const char *text, size_t length,
 static void
 return_segment(struct dryi_torch *t, const struct segment *s)
 {
+    DRYI_ASSERT_SLOW(s->live);
     const struct dry_device_ops *ops = t->device.ops;
     if (s->page == 0) {
         ops->free(t->device.self, s->addr, s->size);
@@ -141,6 +144,7 @@ dryi_torch_destroy(struct dryi_torch *t)
 static uint64_t
 round_to_division(uint64_t size, uint64_t divisions)
 {
+    DRYI_ASSERT_SLOW(size >= BLOCK_SIZE_MIN && divisions > 1);
     if (dryi_is_power_of_two(size))
         return size;
     uint64_t floor = UINT64_C(1) << dryi_log2_floor(size);
@@ -164,6 +168,8 @@ dryi_torch_round_size(const struct dryi_torch_conf *conf, uint64_t size)
 uint64_t
 dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded)
 {
+    DRYI_ASSERT_SLOW(rounded >= BLOCK_SIZE_MIN &&
+                     conf->large_segment_size >= LARGE_REQUEST_MIN);
     if (rounded <= SMALL_SIZE_MAX)
         return SMALL_SEGMENT;
     if (rounded < LARGE_REQUEST_MIN)
@@ -174,6 +180,8 @@ dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded)
 uint64_t
 dryi_torch_allowed_bytes(const struct dryi_torch_conf *conf, uint64_t total)
 {
+    DRYI_ASSERT_SLOW(conf->per_process_memory_fraction >= 0 &&
+                     conf->per_process_memory_fraction <= 1);
     if (!conf->throw_on_cudamalloc_oom || total == UINT64_MAX)
         return UINT64_MAX;
     return (uint64_t)(conf->per_process_memory_fraction * (double)total);
@@ -185,6 +193,7 @@ prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
     r->size = size;
     r->rounded = dryi_torch_round_size(&t->conf, size);
     r->alloc_size = dryi_torch_segment_size(&t->conf, r->rounded);
+    DRYI_ASSERT_SLOW(size <= r->rounded && r->rounded <= r->alloc_size);
     r->stream = dryi_torch_stream_index(t, stream);
     r->pool = 2 * dryi_torch_owner_of(t, stream) + (r->rounded <= SMALL_SIZE_MAX);
     r->expandable = t->conf.expandable_segments;
@@ -311,6 +320,8 @@ dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream, dryi_bloc
             return status;
     }
     *block = dryi_torch_block_use(t, found, &r);
+    DRYI_ASSERT_SLOW(t->blocks[*block].lane == r.lane &&
+                     t->blocks[*block].size >= r.rounded);
     return DRY_OK;
 }
 
@@ -372,5 +383,6 @@ dryi_torch_set_limit(struct dryi_torch *t, uint64_t bytes, uint64_t mapped_bytes
 void
 dryi_torch_get_stats(const struct dryi_torch *t, struct dry_stats *stats)
 {
+    DRYI_ASSERT_SLOW((uint64_t)t->stats.reserved_bytes.all.current == t->total_bytes);
     *stats = t->stats;
 }

@@ -19,6 +19,8 @@
 bool
 dryi_torch_block_reserve(struct dryi_torch *t, size_t count)
 {
+    DRYI_ASSERT_SLOW(t->free_block_slots <= t->block_count &&
+                     t->block_count <= t->block_capacity);
     if (t->free_block_slots >= count)
         return true;
     size_t needed = t->block_count + (count - t->free_block_slots);
@@ -33,6 +35,7 @@ uint32_t
 dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
                       uint64_t size)
 {
+    DRYI_ASSERT_SLOW(segment < t->segment_slots && t->segments[segment].live && size > 0);
     uint32_t block = t->free_block_slot;
     if (block != NONE) {
         t->free_block_slot = t->blocks[block].next;
@@ -64,6 +67,7 @@ void
 dryi_torch_block_drop(struct dryi_torch *t, uint32_t block)
 {
     DRYI_ASSERT(!t->nodes[block].in_set);
+    DRYI_ASSERT_SLOW(t->blocks[block].live && !t->blocks[block].allocated);
     t->blocks[block].live = false;
     t->blocks[block].next = t->free_block_slot;
     t->free_block_slot = block;
@@ -74,6 +78,8 @@ void
 dryi_torch_block_link_after(struct dryi_torch *t, uint32_t block, uint32_t fresh)
 {
     struct block *b = &t->blocks[block];
+    DRYI_ASSERT_SLOW(b->segment == t->blocks[fresh].segment);
+    DRYI_ASSERT_SLOW(b->addr + b->size == t->blocks[fresh].addr);
     t->blocks[fresh].prev = block;
     t->blocks[fresh].next = b->next;
     if (b->next != NONE)
@@ -97,6 +103,8 @@ void
 dryi_torch_free_insert(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
+    DRYI_ASSERT_SLOW(b->live && b->mapped && !b->allocated);
+    DRYI_ASSERT_SLOW(b->event_count == 0 && b->uses == NONE);
     t->nodes[block].major = b->size;
     t->nodes[block].minor = tie_of(t, b);
     b->gc_base = t->pools[b->pool].search_count;
@@ -107,6 +115,7 @@ void
 dryi_torch_free_remove(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
+    DRYI_ASSERT_SLOW(b->mapped && !b->allocated);
     dryi_treap_remove(t->nodes, &t->lanes[b->lane].free_root, block);
 }
 
@@ -114,6 +123,7 @@ void
 dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
+    DRYI_ASSERT_SLOW(!b->mapped && block_is_expandable(t, b));
     t->nodes[block].major = b->addr;
     t->nodes[block].minor = 0;
     dryi_treap_insert(t->nodes, &t->lanes[b->lane].unmapped_root, block);
@@ -123,6 +133,7 @@ void
 dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
+    DRYI_ASSERT_SLOW(!b->mapped && !b->allocated);
     dryi_treap_remove(t->nodes, &t->lanes[b->lane].unmapped_root, block);
 }
 
@@ -132,6 +143,10 @@ dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other)
     if (other == NONE)
         return 0;
     struct block *dst = &t->blocks[block], *src = &t->blocks[other];
+    DRYI_ASSERT_SLOW(!t->nodes[block].in_set && !dst->allocated &&
+                     dst->segment == src->segment);
+    DRYI_ASSERT_SLOW((dst->prev == other && src->next == block) ||
+                     (dst->next == other && src->prev == block));
     if (src->allocated || src->event_count > 0 || src->uses != NONE ||
         src->mapped != dst->mapped)
         return 0;
@@ -202,6 +217,8 @@ dryi_torch_may_have(const struct dryi_torch *t, uint64_t block_size, uint64_t si
 uint32_t
 dryi_torch_free_find(const struct dryi_torch *t, const struct request *r)
 {
+    DRYI_ASSERT_SLOW(t->lanes[r->lane].pool == r->pool &&
+                     t->lanes[r->lane].stream == r->stream);
     uint32_t root = t->lanes[r->lane].free_root;
     uint32_t block = dryi_treap_at_least(t->nodes, root, r->rounded, 0);
     if (block != NONE && block_is_expandable(t, &t->blocks[block]))
@@ -226,6 +243,7 @@ static bool
 should_split(const struct dryi_torch *t, const struct block *block,
              const struct request *r)
 {
+    DRYI_ASSERT_SLOW(block->pool == r->pool && block->size >= r->rounded);
     if (t->owners[block->pool / 2].flags & DRYI_POOL_NO_SPLIT)
         return false;
     uint64_t remaining = block->size - r->rounded;
@@ -238,6 +256,7 @@ should_split(const struct dryi_torch *t, const struct block *block,
 static uint32_t
 split_front(struct dryi_torch *t, uint32_t block, uint64_t size)
 {
+    DRYI_ASSERT_SLOW(size > 0 && size < t->blocks[block].size);
     uint32_t front =
         dryi_torch_block_make(t, t->blocks[block].segment, t->blocks[block].addr, size);
     struct block *rest = &t->blocks[block];
@@ -279,6 +298,9 @@ uint32_t
 dryi_torch_block_use_part(struct dryi_torch *t, uint32_t block, uint64_t bytes,
                           uint64_t requested, bool is_part)
 {
+    DRYI_ASSERT_SLOW(!t->nodes[block].in_set && t->blocks[block].mapped);
+    DRYI_ASSERT_SLOW(!t->blocks[block].allocated && t->blocks[block].uses == NONE);
+    DRYI_ASSERT_SLOW(requested <= bytes && bytes <= t->blocks[block].size);
     bool was_split = block_is_split(&t->blocks[block]);
     uint64_t rest_size = 0;
     if (is_part) {
@@ -335,6 +357,7 @@ dryi_torch_block_free(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
     DRYI_ASSERT(b->live && !b->allocated && b->event_count == 0 && b->uses == NONE);
+    DRYI_ASSERT_SLOW(b->mapped && !t->nodes[block].in_set);
     int64_t size = (int64_t)b->size, requested = (int64_t)b->requested;
     dryi_torch_tell(t, DRY_ACTION_FREE_COMPLETED, b->segment, b->addr, b->requested);
     struct split_change change = {0};

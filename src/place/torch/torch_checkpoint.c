@@ -63,6 +63,7 @@ end_of(const struct dryi_block_info *b)
 static struct saved_run
 next_run(const struct dryi_block_info *blocks, size_t most)
 {
+    DRYI_ASSERT_SLOW(most > 0);
     struct saved_run run = {.blocks = blocks, .count = 1, .segment = NONE};
     while (run.count < most && blocks[run.count].segment == blocks->segment &&
            blocks[run.count].addr == end_of(&blocks[run.count - 1]))
@@ -96,6 +97,7 @@ has_waiting_block(const struct dryi_torch *t, uint32_t segment)
 static bool
 covers_run(const struct dryi_torch *t, const struct saved_run *run)
 {
+    DRYI_ASSERT_SLOW(run->count > 0 && t->segments[run->segment].live);
     uint64_t begin = 0, end = 0;
     uint32_t b = t->segments[run->segment].first_block;
     for (; b != NONE && begin <= run->blocks->addr; b = t->blocks[b].next) {
@@ -134,6 +136,7 @@ static enum dry_status
 free_segment(struct dryi_torch *t, uint32_t segment,
              const struct dryi_restore_watcher *watcher)
 {
+    DRYI_ASSERT_SLOW(t->segments[segment].live);
     enum dry_status status = DRY_OK;
     uint32_t b = t->segments[segment].first_block;
     for (; b != NONE && status == DRY_OK; b = t->blocks[b].next) {
@@ -194,6 +197,8 @@ restore_run(struct dryi_torch *t, const struct saved_run *run,
 {
     uint32_t at = cut_run(t, run, watcher);
     for (size_t i = 0; i < run->count; i++) {
+        DRYI_ASSERT_SLOW(t->blocks[at].allocated);
+        DRYI_ASSERT_SLOW(t->blocks[at].addr == run->blocks[i].addr);
         if (run->blocks[i].allocated) {
             watcher->made(watcher->self, at, (size_t)(run->blocks + i - all));
         } else {

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "place/torch/torch_conf_reader.h"
@@ -59,6 +60,8 @@ static void
 store(struct dryi_conf_reader *r, const struct option *option, const void *value,
       size_t bytes)
 {
+    DRYI_ASSERT_SLOW(option->offset == DROPPED ||
+                     option->offset + bytes <= sizeof *r->conf);
     if (option->offset != DROPPED)
         memcpy((char *)r->conf + option->offset, value, bytes);
 }
@@ -155,6 +158,7 @@ read_fraction(struct dryi_conf_reader *r, const struct option *option)
 static void
 fill_roundup(struct dryi_conf_reader *r, size_t begin, size_t end, uint64_t divisions)
 {
+    DRYI_ASSERT_SLOW(begin <= end && end <= ROUNDUP_COUNT);
     for (size_t i = begin; i < end; i++)
         r->conf->roundup_power2_divisions[i] = divisions;
 }

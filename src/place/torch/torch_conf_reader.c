@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/fail.h"
 
 /* ---- tokens ---- */
@@ -29,6 +30,7 @@ is_mark(char c)
 bool
 dryi_conf_peek(const struct dryi_conf_reader *r, struct dryi_conf_token *token)
 {
+    DRYI_ASSERT_SLOW(r->at <= r->length);
     size_t at = r->at;
     while (at < r->length && is_space(r->text[at]))
         at++;
@@ -68,6 +70,7 @@ dryi_conf_rewind(struct dryi_conf_reader *r)
 static bool
 next_byte(const struct dryi_conf_reader *r, struct dryi_conf_token *rest, char *c)
 {
+    DRYI_ASSERT_SLOW(rest->begin <= rest->end && rest->end <= r->length);
     while (rest->begin < rest->end && is_space(r->text[rest->begin]))
         rest->begin++;
     if (rest->begin == rest->end)
@@ -92,6 +95,7 @@ size_t
 dryi_conf_copy(const struct dryi_conf_reader *r, struct dryi_conf_token token,
                char *buffer, size_t capacity)
 {
+    DRYI_ASSERT_SLOW(capacity > 0);
     size_t count = 0;
     while (count + 1 < capacity && next_byte(r, &token, &buffer[count]))
         count++;

@@ -207,6 +207,9 @@ static uint32_t
 carve(struct dryi_torch *t, uint32_t front, const struct dryi_block_info *info)
 {
     struct block *f = &t->blocks[front];
+    DRYI_ASSERT_SLOW(f->addr == info->addr && f->size >= info->size &&
+                     info->requested <= info->size);
+    DRYI_ASSERT_SLOW(!t->nodes[front].in_set && !f->allocated);
     uint32_t rest = NONE;
     if (f->size > info->size) {
         rest = dryi_torch_block_make(t, f->segment, f->addr + info->size,
@@ -264,6 +267,7 @@ static void
 restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t lane,
               dryi_block *handles)
 {
+    DRYI_ASSERT_SLOW(!r->segment.is_expandable && lane < t->lane_ids.count);
     const struct dryi_segment_info *info = &r->segment;
     uint32_t pool = t->lanes[lane].pool;
     uint32_t segment = dryi_torch_segment_make(t, info->addr, info->size, 0, lane);
@@ -295,6 +299,7 @@ static enum dry_status
 restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t lane,
             dryi_block *handles)
 {
+    DRYI_ASSERT_SLOW(r->segment.is_expandable && lane < t->lane_ids.count);
     const struct dryi_segment_info *info = &r->segment;
     uint32_t pool = t->lanes[lane].pool;
     uint64_t page = pool_is_small(pool) ? SMALL_SEGMENT : t->conf.large_segment_size;

@@ -6,6 +6,7 @@
 
 #include "place/torch/torch.h"
 
+#include "base/assert.h"
 #include "place/torch/torch_checkpoint.h"
 #include "place/torch/torch_state.h"
 
@@ -138,6 +139,7 @@ static uint64_t
 place_get_address(const void *self, dryi_block block)
 {
     const struct dryi_torch *t = self;
+    DRYI_ASSERT_SLOW(block < t->block_count && t->blocks[block].live);
     return t->blocks[block].addr;
 }
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 /* --- streams and lanes -------------------------------------------------------------------- */
@@ -40,6 +41,7 @@ dryi_torch_stream_progressed(struct dryi_torch *t, uint64_t stream)
     uint32_t index = dryi_intern_find(&t->stream_ids, &stream, sizeof stream);
     if (index == DRYI_INTERN_NONE || t->streams[index].may_be_done)
         return;
+    DRYI_ASSERT_SLOW(t->progressed_count < t->stream_count);
     t->streams[index].may_be_done = true;
     t->progressed[t->progressed_count++] = index; /* one place a stream was reserved */
 }
@@ -47,6 +49,7 @@ dryi_torch_stream_progressed(struct dryi_torch *t, uint64_t stream)
 uint32_t
 dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(pool / 2 < t->owner_count && stream < t->stream_count);
     uint32_t key[2] = {pool, stream};
     return dryi_intern_find(&t->lane_ids, key, sizeof key);
 }
@@ -54,6 +57,7 @@ dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream)
 uint32_t
 dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(pool / 2 < t->owner_count && stream < t->stream_count);
     uint32_t *last = &t->last_lanes[pool_is_small(pool)];
     if (*last != NONE && t->lanes[*last].pool == pool && t->lanes[*last].stream == stream)
         return *last;
@@ -97,6 +101,7 @@ take_record(struct dryi_torch *t)
     uint32_t owner = t->free_owner_slot;
     if (owner != NONE) {
         t->free_owner_slot = t->owners[owner].next;
+        DRYI_ASSERT_SLOW(!t->owners[owner].live && t->owners[owner].segments == 0);
         return owner;
     }
     size_t count = (size_t)t->owner_count + 1;
@@ -119,6 +124,7 @@ take_record(struct dryi_torch *t)
 uint32_t
 dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
 {
+    DRYI_ASSERT_SLOW(dryi_torch_owner_find(t, id) == NONE);
     if (!dryi_place_figures_reserve(&t->figures, &t->memory))
         return NONE;
     uint32_t owner = take_record(t);
@@ -144,6 +150,9 @@ dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
 static void
 free_record(struct dryi_torch *t, uint32_t owner)
 {
+    DRYI_ASSERT_SLOW(owner > 0 && !t->owners[owner].live &&
+                     t->owners[owner].segments == 0);
+    DRYI_ASSERT_SLOW(t->owners[owner].reserved_bytes == 0);
     dryi_place_figures_end(&t->figures, t->owners[owner].figure);
     t->owners[owner].next = t->free_owner_slot;
     t->free_owner_slot = owner;
@@ -153,6 +162,9 @@ void
 dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner)
 {
     struct owner *o = &t->owners[owner];
+    DRYI_ASSERT_SLOW(owner > 0 && o->live && o->use_count == 0 && o->reserved_bytes == 0);
+    DRYI_ASSERT_SLOW(o->prev != NONE && t->owners[o->prev].next == owner &&
+                     t->unused_owners > 0);
     dryi_treap_remove(t->owner_nodes, &t->owners_by_id, owner);
     t->owners[o->prev].next = o->next; /* the default pool's is always before it */
     if (o->next != NONE)
@@ -169,6 +181,7 @@ void
 dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner)
 {
     struct owner *o = &t->owners[owner];
+    DRYI_ASSERT_SLOW(o->segments > 0);
     if (--o->segments == 0 && !o->live)
         free_record(t, owner);
 }
@@ -177,6 +190,8 @@ dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner)
 void
 dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner)
 {
+    DRYI_ASSERT_SLOW(t->owners[owner].live &&
+                     (t->owners[owner].use_count > 0 || t->unused_owners > 0));
     if (t->owners[owner].use_count++ == 0)
         t->unused_owners--;
 }
@@ -333,6 +348,7 @@ dryi_torch_end_capture(struct dryi_torch *t)
 bool
 dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(stream < t->stream_count);
     for (uint32_t i = 0; i < t->capture_count; i++) {
         if (dryi_stream_filter_covers(&t->captures[i], t->streams[stream].value))
             return true;

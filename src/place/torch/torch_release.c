@@ -7,6 +7,7 @@
 
 #include "place/torch/torch_release.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "place/torch/torch_block.h"
@@ -46,6 +47,7 @@ is_whole_segment(const struct dryi_torch *t, const struct block *b)
 static uint64_t
 age_of(const struct dryi_torch *t, const struct block *b)
 {
+    DRYI_ASSERT_SLOW(b->gc_base <= t->pools[b->pool].search_count);
     return t->pools[b->pool].search_count - b->gc_base;
 }
 
@@ -99,6 +101,7 @@ free_aged(struct dryi_torch *t, uint32_t pool, double age, struct ages *ages)
 void
 dryi_torch_collect_garbage(struct dryi_torch *t)
 {
+    DRYI_ASSERT_SLOW(t->has_limit && t->conf.garbage_collection_threshold > 0);
     uint64_t threshold =
         (uint64_t)(t->conf.garbage_collection_threshold * (double)t->limit_bytes);
     if (t->total_bytes <= threshold)
@@ -143,6 +146,8 @@ oversize_at_least(const struct dryi_torch *t, const struct request *r)
 uint32_t
 dryi_torch_available_find(const struct dryi_torch *t, const struct request *r)
 {
+    DRYI_ASSERT_SLOW(t->lanes[r->lane].pool == r->pool &&
+                     t->lanes[r->lane].stream == r->stream);
     if (t->conf.max_split_size == UINT64_MAX)
         return NONE;
     uint32_t b = oversize_at_least(t, r);
@@ -157,6 +162,8 @@ dryi_torch_available_find(const struct dryi_torch *t, const struct request *r)
 bool
 dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
 {
+    DRYI_ASSERT_SLOW(t->lanes[r->lane].pool == r->pool &&
+                     t->lanes[r->lane].stream == r->stream);
     if (t->conf.max_split_size == UINT64_MAX || dryi_torch_is_captured(t, r->stream))
         return false;
     uint64_t size = oversize_of(t, r);
@@ -218,6 +225,7 @@ release_pool(struct dryi_torch *t, uint32_t pool)
 static enum dry_status
 release_owner(struct dryi_torch *t, uint32_t owner)
 {
+    DRYI_ASSERT_SLOW(owner == 0 || t->owners[owner].use_count == 0);
     uint32_t small_first =
         owner > 0; /* PyTorch: large, then small; private: small first */
     enum dry_status status = release_pool(t, 2 * owner + small_first);
@@ -239,6 +247,8 @@ is_default_id(struct dryi_pool_id id)
 static enum dry_status
 release_unused(struct dryi_torch *t, uint32_t owner)
 {
+    DRYI_ASSERT_SLOW(owner > 0 && t->owners[owner].live &&
+                     t->owners[owner].use_count == 0);
     enum dry_status status = release_owner(t, owner);
     if (t->owners[owner].reserved_bytes == 0 && !dryi_torch_is_in_scope(t, owner))
         dryi_torch_owner_end(t, owner);

@@ -7,6 +7,7 @@
 
 #include "place/torch/torch.h"
 
+#include "base/assert.h"
 #include "base/fail.h"
 
 /* The newest release that was looked at: it has the rules of the last row. */
@@ -119,6 +120,7 @@ dryi_torch_rules_find(const char *release)
 enum dry_status
 dryi_torch_rules_refuse(const char *release, struct dry_error *err)
 {
+    DRYI_ASSERT_SLOW(!dryi_torch_rules_find(release));
     return dryi_fail(
         err, DRY_ERR_ARGUMENT,
         "compat '%.32s' is not a release of PyTorch from %s to %s, the newest "

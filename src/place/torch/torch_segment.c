@@ -19,6 +19,7 @@
 bool
 dryi_torch_segment_reserve(struct dryi_torch *t, size_t count)
 {
+    DRYI_ASSERT_SLOW(count == 1); /* a free slot is one */
     return t->free_segment_slot != NONE ||
            dryi_memory_grow(&t->memory, &t->segments, &t->segment_capacity,
                             t->segment_slots + count, sizeof *t->segments);
@@ -28,6 +29,8 @@ uint32_t
 dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size, uint64_t page,
                         uint32_t lane)
 {
+    DRYI_ASSERT_SLOW(lane < t->lane_ids.count && t->owners[t->lanes[lane].pool / 2].live);
+    DRYI_ASSERT_SLOW(size > 0 && (page == 0 || size % page == 0));
     uint32_t segment = t->free_segment_slot;
     if (segment != NONE) {
         t->free_segment_slot = t->segments[segment].next_free;
@@ -56,6 +59,7 @@ static void
 drop_segment(struct dryi_torch *t, uint32_t segment)
 {
     struct segment *s = &t->segments[segment];
+    DRYI_ASSERT_SLOW(s->live && t->blocks[s->first_block].size == s->size);
     dryi_torch_block_drop(t, s->first_block);
     dryi_torch_owner_lose(t, t->lanes[s->lane].pool / 2);
     s->live = false;
@@ -66,6 +70,8 @@ drop_segment(struct dryi_torch *t, uint32_t segment)
 static void
 count_reserved(struct dryi_torch *t, uint32_t pool, int64_t bytes)
 {
+    DRYI_ASSERT_SLOW(bytes > 0 || t->owners[pool / 2].reserved_bytes >= (uint64_t)-bytes);
+    DRYI_ASSERT_SLOW(t->total_bytes >= t->owners[pool / 2].reserved_bytes);
     t->total_bytes += (uint64_t)bytes;
     t->owners[pool / 2].reserved_bytes += (uint64_t)bytes;
     dryi_torch_stat_change(&t->stats.reserved_bytes, pool, bytes);
@@ -102,6 +108,8 @@ dryi_torch_segment_free(struct dryi_torch *t, uint32_t block)
 {
     struct block b = t->blocks[block];
     DRYI_ASSERT(!b.allocated && !block_is_split(&b) && !block_is_expandable(t, &b));
+    DRYI_ASSERT_SLOW(b.addr == t->segments[b.segment].addr &&
+                     b.size == t->segments[b.segment].size);
     dryi_torch_free_remove(t, block);
     dryi_torch_driver(t)->free(t->device.self, b.addr, b.size);
     dryi_torch_stat_change(&t->stats.segment, b.pool, -1);
@@ -117,6 +125,7 @@ dryi_torch_segment_free(struct dryi_torch *t, uint32_t block)
 uint64_t
 dryi_torch_expandable_reach(const struct dryi_torch *t, uint64_t page)
 {
+    DRYI_ASSERT_SLOW(page > 0);
     uint64_t total =
         t->device_total == UINT64_MAX ? UNKNOWN_DEVICE_TOTAL : t->device_total;
     uint64_t reach = total + total / 8;
@@ -170,6 +179,8 @@ make_expandable(struct dryi_torch *t, const struct request *r, uint32_t *block)
 uint32_t
 dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r)
 {
+    DRYI_ASSERT_SLOW(t->lanes[r->lane].pool == r->pool &&
+                     t->lanes[r->lane].stream == r->stream);
     uint32_t root = t->lanes[r->lane].unmapped_root;
     uint32_t unmapped = dryi_treap_at_least(t->nodes, root, 0, 0);
     while (unmapped != NONE) {
@@ -191,6 +202,7 @@ static enum dry_status
 map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
 {
     struct block *b = &t->blocks[block];
+    DRYI_ASSERT_SLOW(!b->mapped && size > 0 && size <= b->size);
     uint64_t page = t->segments[b->segment].page;
     uint64_t mapped = dryi_round_up(size, page);
     if (t->total_bytes > t->mapped_limit_bytes ||
@@ -208,9 +220,9 @@ map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
         uint32_t rest =
             dryi_torch_block_make(t, b->segment, b->addr + mapped, b->size - mapped);
         t->blocks[rest].mapped = false;
+        b->size = mapped;
         dryi_torch_block_link_after(t, block, rest);
         dryi_torch_unmapped_insert(t, rest);
-        b->size = mapped;
     }
     dryi_torch_block_merge(t, block, b->prev);
     dryi_torch_block_merge(t, block, b->next);
@@ -253,6 +265,7 @@ static void
 keep_part(struct dryi_torch *t, uint32_t after, uint32_t segment, uint64_t addr,
           uint64_t size)
 {
+    DRYI_ASSERT_SLOW(after != NONE || addr == t->segments[segment].addr);
     uint32_t part = dryi_torch_block_make(t, segment, addr, size);
     if (after != NONE) {
         dryi_torch_block_link_after(t, after, part);
@@ -270,6 +283,7 @@ dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
     struct segment *s = &t->segments[b->segment];
+    DRYI_ASSERT_SLOW(s->page > 0 && b->mapped && t->nodes[block].in_set);
     uint64_t begin = s->addr + dryi_round_up(b->addr - s->addr, s->page);
     uint64_t end = s->addr + dryi_round_down(b->addr + b->size - s->addr, s->page);
     if (begin >= end)
@@ -314,6 +328,7 @@ enum dry_status
 dryi_torch_segment_alloc(struct dryi_torch *t, const struct request *r, bool is_retry,
                          uint32_t *block)
 {
+    DRYI_ASSERT_SLOW(r->rounded <= r->alloc_size && t->lanes[r->lane].pool == r->pool);
     if (is_retry)
         t->stats.num_alloc_retries++;
     if (r->alloc_size > TOTAL_LIMIT - t->total_bytes ||

@@ -18,6 +18,7 @@
  * Everything is an index into a growable array, so that records may move; NONE is no index.
  */
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -238,6 +239,9 @@ dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amoun
     dryi_torch_stat_add(&stat->all, amount);
     dryi_torch_stat_add(pool_is_small(pool) ? &stat->small_pool : &stat->large_pool,
                         amount);
+    DRYI_ASSERT_SLOW(stat->small_pool.current >= 0 && stat->large_pool.current >= 0);
+    DRYI_ASSERT_SLOW(stat->all.current ==
+                     stat->small_pool.current + stat->large_pool.current);
 }
 
 /* Tell the observer of something about this block or range of a segment. */
@@ -245,9 +249,11 @@ static inline void
 dryi_torch_tell(struct dryi_torch *t, enum dry_action action, uint32_t segment,
                 uint64_t addr, uint64_t size)
 {
+    const struct segment *s = &t->segments[segment];
+    DRYI_ASSERT_SLOW(s->live && addr - s->addr <= s->size &&
+                     size <= s->size - (addr - s->addr));
     if (!t->observer.event)
         return;
-    const struct segment *s = &t->segments[segment];
     struct dryi_place_event event = {
         .action = action,
         .addr = addr,

@@ -4,6 +4,7 @@
  * PyTorch's statistics reset, and the counters PyTorch has no name for.
  */
 
+#include "base/assert.h"
 #include "place/torch/torch_state.h"
 
 static void
@@ -51,6 +52,7 @@ void
 dryi_torch_get_counters(const struct dryi_torch *t, struct dryi_place_counters *counters)
 {
     uint64_t peak = (uint64_t)t->stats.reserved_bytes.all.peak;
+    DRYI_ASSERT_SLOW(peak >= t->total_bytes);
     *counters = (struct dryi_place_counters){
         .reserved_peak_bytes = peak > t->reserved_peak ? peak : t->reserved_peak,
         .events_recorded = t->events_recorded,

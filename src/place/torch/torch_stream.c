@@ -57,6 +57,7 @@ dryi_torch_record_stream(struct dryi_torch *t, dryi_block block, uint64_t stream
 static enum dry_status
 record_events(struct dryi_torch *t, const struct block *b)
 {
+    DRYI_ASSERT_SLOW(b->event_count == 0);
     for (uint32_t u = b->uses; u != NONE; u = t->uses[u].next) {
         enum dry_status status = dryi_torch_driver(t)->event_record(
             t->device.self, t->streams[t->uses[u].stream].value, &t->uses[u].event);
@@ -74,6 +75,7 @@ record_events(struct dryi_torch *t, const struct block *b)
 static void
 queue_uses(struct dryi_torch *t, struct block *b)
 {
+    DRYI_ASSERT_SLOW(!b->allocated && b->event_count == 0 && b->uses != NONE);
     while (b->uses != NONE) {
         uint32_t use = b->uses;
         struct stream_use *u = &t->uses[use];
@@ -102,6 +104,7 @@ queue_uses(struct dryi_torch *t, struct block *b)
 static void
 defer(struct dryi_torch *t, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(!t->blocks[block].allocated && t->blocks[block].uses != NONE);
     t->blocks[block].next_deferred = NONE;
     if (t->deferred_first == NONE)
         t->deferred_first = block;
@@ -132,6 +135,7 @@ dryi_torch_settle_deferred(struct dryi_torch *t)
     while (t->deferred_first != NONE && t->capture_count == 0) {
         uint32_t block = t->deferred_first;
         struct block *b = &t->blocks[block];
+        DRYI_ASSERT_SLOW(b->live && !b->allocated && b->event_count == 0);
         drop_uses_in_capture(t, b);
         if (dryi_note_hindered(&t->hindered, record_events(t, b)) != DRY_OK)
             return;
@@ -191,8 +195,10 @@ dryi_torch_free(struct dryi_torch *t, dryi_block block)
 static void
 finish_first_use(struct dryi_torch *t, struct stream *stream)
 {
+    DRYI_ASSERT_SLOW(stream->queue_first != NONE && stream->is_busy);
     uint32_t use = stream->queue_first;
     struct stream_use *u = &t->uses[use];
+    DRYI_ASSERT_SLOW(&t->streams[u->stream] == stream && !t->blocks[u->block].allocated);
     stream->queue_first = u->next;
     if (u->next == NONE)
         stream->queue_last = NONE;
@@ -224,6 +230,7 @@ process_busy_streams(struct dryi_torch *t)
     uint32_t *link = &t->busy_streams;
     while (*link != NONE) {
         struct stream *stream = &t->streams[*link];
+        DRYI_ASSERT_SLOW(stream->is_busy);
         finish_done_uses(t, *link);
         stream->is_busy = stream->queue_first != NONE;
         if (stream->is_busy)
@@ -244,6 +251,7 @@ dryi_torch_process_events(struct dryi_torch *t)
     uint32_t left = 0; /* those captured are looked at when that is over */
     for (uint32_t i = 0; i < t->progressed_count; i++) {
         uint32_t index = t->progressed[i];
+        DRYI_ASSERT_SLOW(t->streams[index].may_be_done);
         if (dryi_torch_is_captured(t, index)) {
             t->progressed[left++] = index;
             continue;
@@ -266,6 +274,7 @@ wait_for_use(struct dryi_torch *t, uint32_t use)
 void
 dryi_torch_wait_for_streams(struct dryi_torch *t)
 {
+    DRYI_ASSERT_SLOW(!dryi_torch_in_capture(t));
     t->stats.num_sync_all_streams++;
     dryi_torch_settle_deferred(t);
     uint32_t *link = &t->busy_streams;
@@ -289,6 +298,8 @@ dryi_torch_wait_for_streams(struct dryi_torch *t)
 void
 dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner)
 {
+    DRYI_ASSERT_SLOW(owner > 0 && t->owners[owner].live &&
+                     t->owners[owner].use_count == 0);
     t->stats.num_sync_all_streams++;
     dryi_torch_settle_deferred(t);
     for (uint32_t s = t->busy_streams; s != NONE; s = t->streams[s].next_busy) {
