@@ -73,6 +73,7 @@ dryi_forecast_pass_over(struct dryi_forecast *h)
 static void
 skip(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->step_count > 0);
     h->skipped++;
     if (h->skipped > h->step_count / 64 + SKIPPED_SPARE)
         dryi_forecast_drop(h);
@@ -81,18 +82,21 @@ skip(struct dryi_forecast *h)
 static uint32_t
 step_before(const struct dryi_forecast *h, uint32_t position)
 {
+    DRYI_ASSERT_SLOW(position < h->step_count);
     return (position > 0 ? position : h->step_count) - 1;
 }
 
 static uint32_t
 step_behind(const struct dryi_forecast *h, uint32_t position)
 {
+    DRYI_ASSERT_SLOW(position < h->step_count);
     return position + 1 < h->step_count ? position + 1 : 0;
 }
 
 static bool
 is_context_of(const struct dryi_forecast *h, uint32_t position)
 {
+    DRYI_ASSERT_SLOW(h->now - h->oldest >= CONTEXT);
     for (uint32_t k = 1; k <= CONTEXT; k++) {
         position = step_before(h, position);
         if (h->steps[position].key != forecast_record_at(h, h->now - k)->key)
@@ -128,6 +132,7 @@ find_position(struct dryi_forecast *h)
 static void
 end_period(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->position == h->step_count);
     bool is_refused = h->refused > h->step_count / 64 + SKIPPED_SPARE;
     h->position = 0;
     h->skipped = h->refused = 0;
@@ -142,6 +147,7 @@ end_period(struct dryi_forecast *h)
 static void
 follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint *hint)
 {
+    DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->position < h->step_count);
     const struct forecast_step *step = &h->steps[h->position];
     h->followed++;
     if (step->key != record->key) {
@@ -177,6 +183,7 @@ miss(struct dryi_forecast *h)
 struct dryi_hint
 dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream)
 {
+    DRYI_ASSERT_SLOW(h->sleep == 0 || h->state == FORECAST_LEARNING);
     struct dryi_hint hint = {DRYI_HINT_NONE, (uint32_t)h->now, DRYI_STEP_NONE,
                              DRYI_STEP_NONE};
     if (h->sleep) {
@@ -216,6 +223,7 @@ void
 dryi_forecast_refused(struct dryi_forecast *h)
 {
     DRYI_ASSERT(h->now > h->oldest);
+    DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING);
     h->refused++;
 }
 
@@ -232,12 +240,15 @@ dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
 static struct forecast_pass *
 last_pass(const struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->pass_count > 0);
     return &h->passes[(h->pass_count - 1) % FORECAST_PASSES_MAX];
 }
 
 void
 dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64_t epoch)
 {
+    DRYI_ASSERT_SLOW(from != to && from != DRYI_HINT_ANYBODY);
+    DRYI_ASSERT_SLOW(h->pass_count == 0 || last_pass(h)->time <= h->now);
     struct forecast_pass pass = {h->now, epoch, from, to};
     if (h->pass_count > 0) {
         struct forecast_pass *last = last_pass(h);
@@ -258,6 +269,7 @@ dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64
 bool
 dryi_forecast_is_ready(const struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->state == FORECAST_LEARNING || h->position < h->step_count);
     return h->state == FORECAST_KNOWN && h->position == 0 && h->followed >= h->proof;
 }
 
@@ -280,6 +292,7 @@ dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t 
 uint32_t
 dryi_forecast_get_period(const struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW((h->state == FORECAST_LEARNING) == (h->step_count == 0));
     return h->state == FORECAST_LEARNING ? 0 : h->step_count;
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "base/assert.h"
 #include "base/inline.h"
 #include "place/forecast/forecast.h"
 
@@ -110,6 +111,7 @@ struct dryi_forecast {
 static inline struct forecast_record *
 forecast_record_at(const struct dryi_forecast *h, uint64_t number)
 {
+    DRYI_ASSERT_SLOW(number >= h->oldest && number - h->oldest < h->ring_count);
     return &h->ring[number & (h->ring_count - 1)];
 }
 
@@ -191,6 +193,7 @@ DRYI_NOINLINE bool dryi_forecast_grow(struct dryi_forecast *h);
 static inline bool
 dryi_forecast_make_room(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->oldest <= h->now && h->now - h->oldest <= h->ring_count);
     if (h->now - h->oldest < h->ring_count)
         return true;
     if (h->state == FORECAST_LEARNING)

@@ -14,6 +14,7 @@
  */
 #include "place/forecast/forecast_inside.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/sort.h"
 
@@ -48,6 +49,7 @@ end_offset(const struct dryi_packing_job *job, uint32_t k)
 static uint32_t
 age_of(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
+    DRYI_ASSERT_SLOW(job->lives[other].end <= 2 * job->period);
     uint32_t now = job->lives[life].begin + 2 * job->period;
     return (now - job->lives[other].end) % job->period;
 }
@@ -76,6 +78,7 @@ give_memory(const struct seats *s, const struct dry_memory *memory)
 static void
 sit_down(struct seats *s, uint32_t life, uint32_t at)
 {
+    DRYI_ASSERT_SLOW(at < s->count);
     s->seat_of[life] = at;
     s->next[life] = s->seats[at].first;
     s->seats[at].first = life;
@@ -90,10 +93,11 @@ stand_up(struct seats *s, uint32_t life)
     *link = s->next[life];
 }
 
-/* Find or make the seat of a range. Requires that ranges come in order of `lo`. */
+/* Find or make the seat of a range. */
 static uint32_t
 seat_for(struct seats *s, uint64_t lo, uint64_t hi)
 {
+    DRYI_ASSERT_SLOW(lo < hi && (s->count == 0 || s->seats[s->count - 1].lo <= lo));
     size_t at = s->count;
     while (at > 0 && s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)
         at--;
@@ -158,6 +162,7 @@ is_covered(const struct overlaps *o, uint32_t other)
     uint64_t lo = job->offsets[other], hi = end_offset(job, other);
     lo = lo > job->offsets[o->life] ? lo : job->offsets[o->life];
     hi = hi < end_offset(job, o->life) ? hi : end_offset(job, o->life);
+    DRYI_ASSERT_SLOW(other != o->life && lo < hi);
     uint32_t age = age_of(job, o->life, other);
     for (uint32_t i = 0; i < o->count; i++) {
         uint32_t k = o->others[i];
@@ -221,6 +226,7 @@ struct look {
 static bool
 meet(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
+    DRYI_ASSERT_SLOW(life != other);
     const struct dryi_packing_life *a = &job->lives[life], *b = &job->lives[other];
     if (job->stream_count > 1)
         return dryi_packing_is_conflict(job, life, other);
@@ -280,6 +286,7 @@ struct choice {
 static void
 choose(struct choice *c, uint32_t seat, uint32_t age)
 {
+    DRYI_ASSERT_SLOW(c->count <= TRIES_MAX);
     unsigned at = c->count;
     if (at == TRIES_MAX && c->ages[at - 1] <= age)
         return;
@@ -298,6 +305,7 @@ list_choices(struct seats *s, uint32_t life, struct choice *choice)
 {
     uint64_t size = s->job->lives[life].size;
     size_t i = s->seats[s->seat_of[life]].of_size;
+    DRYI_ASSERT_SLOW(s->items[i].key == size && (i == 0 || s->items[i - 1].key < size));
     for (; i < s->count && s->items[i].key == size; i++) {
         uint32_t at = s->items[i].value, least = UINT32_MAX;
         for (uint32_t k = s->seats[at].first; k != NOBODY; k = s->next[k]) {
@@ -324,6 +332,7 @@ move_life(struct seats *s, uint32_t life)
         struct look look = look_at(s, life, at);
         if (!look.is_free || !inherits(s, life, at, look.last))
             continue;
+        DRYI_ASSERT_SLOW(s->seats[at].hi - s->seats[at].lo == s->job->lives[life].size);
         stand_up(s, life);
         sit_down(s, life, at);
         s->job->offsets[life] = s->seats[at].lo;
@@ -356,6 +365,7 @@ find_successors(struct seats *s)
 enum dry_status
 dryi_packing_find_next(struct dryi_packing_job *job, const struct dry_memory *memory)
 {
+    DRYI_ASSERT_SLOW(job->offsets && job->handed == 0);
     struct seats seats = {.job = job};
     bool has_memory = take_memory(&seats, memory);
     if (has_memory) {

@@ -13,6 +13,7 @@
  * taken. The lives of one stream are packed by place/offline, those of several by
  * forecast_streams.c.
  */
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -59,6 +60,7 @@ dryi_packing_job_cancel(struct dryi_packing_job *job)
 static bool
 is_packed(const struct dryi_forecast *h, uint32_t i)
 {
+    DRYI_ASSERT_SLOW(i < h->step_count && h->steps[i].end <= h->step_count + i);
     const struct forecast_step *step = &h->steps[i];
     return step->size > 0 && step->end > 0 &&
            (step->end <= h->step_count || step->end - h->step_count <= i);
@@ -69,6 +71,7 @@ static bool
 find_stream(struct dryi_packing_job *job, uint32_t *streams, uint32_t stream,
             uint32_t *number)
 {
+    DRYI_ASSERT_SLOW(job->stream_count <= DRYI_PACKING_STREAMS_MAX);
     uint32_t n = 0;
     while (n < job->stream_count && streams[n] != stream)
         n++;
@@ -102,6 +105,7 @@ list_lives(const struct dryi_forecast *h, struct dryi_packing_job *job, uint32_t
 static void
 copy_obstacles(const struct dryi_packing_request *wish, struct dryi_packing_job *job)
 {
+    DRYI_ASSERT_SLOW(job->capacity == job->period + wish->obstacle_count);
     job->obstacle_count = wish->obstacle_count;
     for (size_t k = 0; k < wish->obstacle_count; k++) {
         const struct dryi_obstacle *o = &wish->obstacles[k];
@@ -209,6 +213,7 @@ set_lives(const struct run *run)
     const struct dryi_packing_job *job = run->job;
     for (size_t k = 0; k < job->count; k++) {
         const struct dryi_packing_life *life = &job->lives[k];
+        DRYI_ASSERT_SLOW(life->begin < life->end && life->step < job->period);
         bool is_inside = life->end <= job->period;
         run->fixed[k] = DRYI_OFFLINE_ANYWHERE;
         run->lives[k] = is_inside ? (struct dryi_life){life->begin, life->end, life->size}
@@ -241,6 +246,7 @@ static size_t
 sort_ranges(const struct run *run, const uint64_t *offsets)
 {
     size_t count = run->job->count + run->job->obstacle_count;
+    DRYI_ASSERT_SLOW(count <= run->job->capacity);
     for (size_t k = 0; k < count; k++) {
         uint64_t offset = k < run->job->count ? offsets[k] : run->fixed[k];
         run->items[k] = (struct dryi_sort_item){offset, (uint32_t)k};
@@ -327,6 +333,7 @@ pack(const struct run *run)
 void
 dryi_packing_job_run(struct dryi_packing_job *job, const struct dry_memory *memory)
 {
+    DRYI_ASSERT_SLOW(!job->offsets && job->handed == 0);
     struct dry_memory m = dryi_memory_or_default(memory);
     struct run run = {.job = job, .memory = &m};
     if (begin_run(&run))
@@ -359,6 +366,7 @@ size_t
 dryi_packing_job_count_met(const struct dryi_packing_job *job,
                            const struct dryi_obstacle *ranges, size_t count)
 {
+    DRYI_ASSERT_SLOW(are_in_order(ranges, count));
     size_t met = 0;
     for (size_t k = 0; job->offsets && k < job->count; k++) {
         size_t at = find_range(ranges, count, job->offsets[k]);
@@ -377,6 +385,7 @@ dryi_packing_job_take(struct dryi_packing_job *job, struct dryi_forecast *h,
         return DRY_ERR_CANCELLED;
     if (!dryi_packing_job_is_of(job, h))
         return DRY_ERR_ARGUMENT;
+    DRYI_ASSERT_SLOW(h->step_count == job->period && job->count <= job->period);
     *info = (struct dryi_packing_info){.period = job->period,
                                        .streams = job->stream_count,
                                        .handed = job->handed,

@@ -36,6 +36,7 @@
 static bool
 grow(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->ring_count == 0 || dryi_is_power_of_two(h->ring_count));
     size_t count = h->ring_count ? 2 * h->ring_count : RING_FIRST;
     struct dryi_forecast bigger = *h;
     bigger.ring_count = count;
@@ -61,6 +62,8 @@ grow(struct dryi_forecast *h)
 bool
 dryi_forecast_grow(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->state == FORECAST_LEARNING &&
+                     h->now - h->oldest == h->ring_count);
     if (h->ring_count < RING_MAX && grow(h))
         return true;
     h->oldest += h->ring_count > 0;
@@ -82,6 +85,7 @@ size_of(const struct forecast_record *record)
 static bool
 is_steady(const struct dryi_forecast *h, uint64_t period)
 {
+    DRYI_ASSERT_SLOW(period > 0 && 2 * period <= h->now - h->oldest);
     uint64_t bytes = 0, alive_bytes = 0, alive = 0, differ = 0;
     for (uint64_t i = h->now - 2 * period; i < h->now - period; i++) {
         const struct forecast_record *then = forecast_record_at(h, i);
@@ -123,6 +127,7 @@ sum_crossing(struct forecast_step *steps, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         if (steps[i].end == 0)
             continue;
+        DRYI_ASSERT_SLOW(steps[i].end > i && steps[i].end - i <= count);
         steps[(i + 1) % count].offset += steps[i].size; /* sums wrap, and wrap back */
         steps[steps[i].end % count].offset -= steps[i].size;
         if (steps[i].end > count)
@@ -141,6 +146,7 @@ static void
 turn(struct forecast_step *steps, struct forecast_step *spare, uint32_t count,
      uint32_t first)
 {
+    DRYI_ASSERT_SLOW(first < count);
     for (uint32_t i = 0; i < count; i++) {
         spare[i] = steps[(i + first) % count];
         if (spare[i].end) {
@@ -181,6 +187,8 @@ proof_of(const struct dryi_forecast *h, uint32_t period)
 static bool
 take_period(struct dryi_forecast *h, uint32_t period)
 {
+    DRYI_ASSERT_SLOW(h->state == FORECAST_LEARNING);
+    DRYI_ASSERT_SLOW(period > 0 && 2 * (uint64_t)period <= h->now - h->oldest);
     const struct dry_memory *m = &h->memory;
     struct forecast_step *steps = dryi_memory_zalloc(m, period, 2 * sizeof *steps);
     if (!steps)
@@ -218,6 +226,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
 void
 dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final)
 {
+    DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->step_count > 0);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < h->step_count; i++)
         sum += h->steps[i].key;
@@ -241,6 +250,7 @@ dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final
 static uint64_t
 wait_of(struct dryi_forecast *h, uint64_t period)
 {
+    DRYI_ASSERT_SLOW(period > 0 && period <= h->now - h->oldest);
     uint64_t sum = 0;
     for (uint64_t i = h->now - period; i < h->now; i++)
         sum += forecast_record_at(h, i)->key;
@@ -260,6 +270,7 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 static inline uint64_t
 roll(struct dryi_forecast *h, uint64_t key)
 {
+    DRYI_ASSERT_SLOW(h->rolled <= h->seen_to && h->seen_to < h->now);
     uint64_t power = FACTOR; /* FACTOR to the power of FORECAST_WORD, by squaring */
     for (unsigned i = 1; i < FORECAST_WORD; i *= 2)
         power *= power;
@@ -288,6 +299,7 @@ look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
 static uint64_t
 find_least(const struct dryi_forecast *h, uint64_t last)
 {
+    DRYI_ASSERT_SLOW(h->first_mark <= last);
     uint64_t least = last;
     for (uint64_t i = 1; i < FORECAST_WINDOW && last - i >= h->first_mark; i++) {
         if (h->marks[(last - i) % FORECAST_WINDOW] < h->marks[least % FORECAST_WINDOW])
@@ -353,6 +365,7 @@ see(struct dryi_forecast *h, uint64_t key)
 void
 dryi_forecast_begin_learning(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->step_count == 0);
     h->state = FORECAST_LEARNING;
     h->began = h->now;
     h->distance = h->run = h->next_look = 0;
@@ -366,6 +379,7 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
 static uint64_t
 count_equal(const struct dryi_forecast *h, uint64_t distance)
 {
+    DRYI_ASSERT_SLOW(distance > 0 && distance < h->now - h->oldest);
     uint64_t equal = 0;
     uint64_t known = h->now - h->oldest;
     while (equal < FORECAST_WORD && equal + distance < known &&
@@ -378,6 +392,7 @@ count_equal(const struct dryi_forecast *h, uint64_t distance)
 static void
 go_to_sleep(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->state == FORECAST_LEARNING && h->sleep == 0);
     h->nap = h->nap ? 2 * h->nap : 2 * RING_MAX;
     if (h->nap > 64 * RING_MAX)
         h->nap = 64 * RING_MAX;
@@ -387,6 +402,7 @@ go_to_sleep(struct dryi_forecast *h)
 static void
 examine(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->distance > 0 && h->distance <= DRYI_FORECAST_PERIOD_MAX);
     uint64_t times = (STEPS_MIN + h->distance - 1) / h->distance;
     uint64_t period = h->distance * times;
     uint64_t known = h->now - h->oldest;
@@ -421,6 +437,8 @@ look_back(struct dryi_forecast *h)
 void
 dryi_forecast_learn(struct dryi_forecast *h)
 {
+    DRYI_ASSERT_SLOW(h->state == FORECAST_LEARNING && h->oldest < h->now &&
+                     h->began < h->now);
     uint64_t key = forecast_record_at(h, h->now - 1)->key;
     uint64_t learnt = h->now - h->began;
     uint64_t distance = see(h, key);

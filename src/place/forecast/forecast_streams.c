@@ -22,6 +22,7 @@
  */
 #include "place/forecast/forecast_inside.h"
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -107,6 +108,7 @@ is_before(uint32_t epoch, uint32_t other)
 static uint64_t
 time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 {
+    DRYI_ASSERT_SLOW(from < p->stream_count && to <= p->stream_count && epoch > 0);
     uint32_t pair = from * (p->stream_count + 1) + to;
     size_t low = p->first[pair], end = p->first[pair + 1], high = end;
     while (low < high) {
@@ -123,6 +125,7 @@ time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 static const struct forecast_record *
 record_of_step(const struct dryi_forecast *h, uint32_t step)
 {
+    DRYI_ASSERT_SLOW(step < h->step_count);
     uint64_t number = h->now - 2 * (uint64_t)h->step_count + step;
     if (h->now < 2 * (uint64_t)h->step_count || number < h->oldest)
         return NULL;
@@ -147,6 +150,7 @@ usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32
     uint64_t time = by_all < by_one ? by_all : by_one;
     if (time == UINT64_MAX)
         return NEVER;
+    DRYI_ASSERT_SLOW(time >= p->h->now - 2 * (uint64_t)p->h->step_count);
     time -= p->h->now - 2 * (uint64_t)p->h->step_count; /* from the begin of the two */
     return time > life->end ? (uint32_t)time : life->end;
 }
@@ -155,6 +159,8 @@ enum dry_status
 dryi_packing_find_usable(const struct dryi_forecast *h, const uint32_t *streams,
                          struct dryi_packing_job *job)
 {
+    DRYI_ASSERT_SLOW(h->step_count == job->period && job->stream_count > 1);
+    DRYI_ASSERT_SLOW(job->usable && job->stream_count <= DRYI_PACKING_STREAMS_MAX);
     struct passes passes = {
         .h = h, .streams = streams, .stream_count = job->stream_count};
     uint64_t both = 2 * (uint64_t)h->step_count;
@@ -205,6 +211,7 @@ size_of(const struct packer *p, uint32_t k)
 static uint32_t
 find_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(life < job->count && stream < job->stream_count);
     const struct dryi_packing_life *l = &job->lives[life];
     uint32_t usable = job->usable[life * (size_t)job->stream_count + stream];
     if (!job->can_wait || usable == l->end)
@@ -217,6 +224,7 @@ find_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
 static bool
 may_follow(const struct dryi_packing_job *job, uint32_t first, uint32_t second)
 {
+    DRYI_ASSERT_SLOW(job->lives[first].begin <= job->lives[second].begin);
     const struct dryi_packing_life *a = &job->lives[first], *b = &job->lives[second];
     uint64_t again = (uint64_t)a->begin + job->period;
     return find_usable(job, first, b->stream) <= b->begin &&
@@ -226,6 +234,7 @@ may_follow(const struct dryi_packing_job *job, uint32_t first, uint32_t second)
 bool
 dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_t b)
 {
+    DRYI_ASSERT_SLOW(a != b && job->usable);
     return job->lives[a].begin < job->lives[b].begin ? !may_follow(job, a, b)
                                                      : !may_follow(job, b, a);
 }
@@ -234,6 +243,7 @@ dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_
 static void
 place(struct packer *p, uint32_t life)
 {
+    DRYI_ASSERT_SLOW(life < p->job->count && p->placed_count < p->job->capacity);
     uint64_t size = p->job->lives[life].size, cursor = 0;
     size_t at = 0;
     for (; at < p->placed_count; at++) {
@@ -260,6 +270,7 @@ enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
 static uint64_t
 weight_of(const struct dryi_packing_life *life, enum order order)
 {
+    DRYI_ASSERT_SLOW(life->begin < life->end);
     uint64_t duration = life->end - life->begin;
     switch (order) {
     case BY_SIZE:
@@ -334,6 +345,7 @@ enum dry_status
 dryi_packing_pack_streams(struct dryi_packing_job *job, const struct dry_memory *memory,
                           uint64_t *height)
 {
+    DRYI_ASSERT_SLOW(job->stream_count > 1 && job->usable && job->count <= job->period);
     struct packer p = {.job = job, .memory = memory};
     p.offsets = dryi_memory_zalloc(memory, job->capacity, sizeof *p.offsets);
     p.placed = dryi_memory_zalloc(memory, job->capacity, sizeof *p.placed);
