@@ -122,6 +122,7 @@ find_sections(struct packer *p)
         live += p->sizes[begin->value];
         p->floor = live > p->floor ? live : p->floor;
     }
+    DRYI_ASSERT_SLOW(section < p->count);
     for (; ended < p->member_count; ended++)
         p->hi[p->ends[ended].value] = section + 1;
     p->section_count = p->member_count ? section + 1 : 0;
@@ -132,6 +133,8 @@ find_sections(struct packer *p)
 static bool
 add_part(struct packer *p, bool is_open, const struct part *part)
 {
+    DRYI_ASSERT_SLOW(part->level < LEVELS_MAX || !is_open);
+    DRYI_ASSERT_SLOW(part->first + part->count <= p->member_count);
     if (is_open) {
         if (!dryi_memory_grow(&p->memory, &p->open, &p->open_capacity, p->open_count + 1,
                               sizeof *p->open))
@@ -158,6 +161,7 @@ settle(struct packer *p, const struct part *set, uint32_t lo, uint32_t hi)
     uint64_t base = set->base;
     for (size_t k = 0; k < set->count; k++) {
         uint32_t i = members[k];
+        DRYI_ASSERT_SLOW(lo <= p->lo[i] && p->lo[i] < p->hi[i] && p->hi[i] <= hi);
         if (p->lo[i] != lo || p->hi[i] != hi) {
             p->spare[rest++] = i;
             continue;
@@ -179,6 +183,8 @@ fall_apart(struct packer *p, const struct part *part)
     uint32_t hi = 0;
     for (size_t k = 0; k <= part->count; k++) {
         uint32_t i = k < part->count ? p->members[part->first + k] : 0;
+        DRYI_ASSERT_SLOW(k == 0 || k == part->count ||
+                         p->lo[p->members[part->first + k - 1]] <= p->lo[i]);
         if (k > begin && (k == part->count || p->lo[i] >= hi)) {
             struct part set = {part->first + begin, k - begin, part->base, part->level,
                                0};
@@ -251,6 +257,7 @@ problem_of(struct packer *p, const struct part *part)
         uint32_t i = p->members[part->first + k];
         p->part_lo[k] = p->lo[i] - first;
         p->part_hi[k] = p->hi[i] - first;
+        DRYI_ASSERT_SLOW(first <= p->lo[i] && p->lo[i] < p->hi[i]);
         p->part_sizes[k] = p->sizes[i];
         p->part_durations[k] = p->lives[i].end - p->lives[i].begin;
         p->part_offsets[k] = 0;
@@ -276,6 +283,8 @@ pack_part(struct packer *p, struct part *part)
         status = dryi_offline_exact(&problem);
     if (status != DRY_OK)
         return status;
+    DRYI_ASSERT_SLOW(problem.fixed || problem.height >= problem.bound);
+    DRYI_ASSERT_SLOW(problem.effort <= p->effort);
     p->effort = problem.effort;
     p->is_ended = p->is_ended || problem.is_ended;
     for (size_t k = 0; k < part->count; k++)
@@ -385,6 +394,7 @@ write_result(const struct packer *p, uint64_t *offsets, struct dryi_packing *pac
         uint64_t end = p->offsets[i] + p->sizes[i];
         height = end > height ? end : height;
     }
+    DRYI_ASSERT_SLOW(p->fixed || height >= p->floor);
     *packing = (struct dryi_packing){
         .height = height * p->unit,
         .floor = p->floor * p->unit,
@@ -444,6 +454,7 @@ find_peak(const struct dryi_life *lives, uint64_t unit,
     for (size_t begun = 0; begun < count; begun++) {
         for (; ends[ended].key <= begins[begun].key; ended++)
             live -= dryi_round_up(lives[ends[ended].value].size, unit);
+        DRYI_ASSERT_SLOW(ended <= begun);
         live += dryi_round_up(lives[begins[begun].value].size, unit);
         if (live > peak.bytes)
             peak = (struct peak){live, begins[begun].key};
@@ -482,6 +493,7 @@ static uint32_t
 find_clash(const struct dryi_life *lives, const uint64_t *offsets,
            const struct dryi_treap_node *nodes, uint32_t root, uint32_t i)
 {
+    DRYI_ASSERT_SLOW(!nodes[i].in_set && lives[i].size > 0);
     uint32_t above = dryi_treap_at_least(nodes, root, offsets[i], 0);
     if (above != DRYI_TREAP_NONE &&
         offsets[above] < dryi_add_saturating(offsets[i], lives[i].size))

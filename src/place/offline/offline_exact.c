@@ -105,6 +105,7 @@ spend(struct exact *x, uint64_t looks)
 static void
 enqueue(struct exact *x, uint32_t lo, uint32_t hi)
 {
+    DRYI_ASSERT_SLOW(lo < hi && hi <= x->p->section_count);
     for (uint32_t s = lo; s < hi; s++) {
         if (!x->is_queued[s]) {
             x->is_queued[s] = 1;
@@ -116,6 +117,7 @@ enqueue(struct exact *x, uint32_t lo, uint32_t hi)
 static void
 lift(struct exact *x, uint32_t life, uint64_t lowest)
 {
+    DRYI_ASSERT_SLOW(x->lives_at[life] < x->open_count);
     if (x->lowest[life] >= lowest)
         return;
     if (!dryi_memory_grow(&x->p->memory, &x->trail, &x->trail_capacity,
@@ -132,8 +134,11 @@ lift(struct exact *x, uint32_t life, uint64_t lowest)
 static void
 close(struct exact *x, uint32_t life)
 {
+    DRYI_ASSERT_SLOW(x->lives_at[life] < x->open_count &&
+                     x->lives[x->lives_at[life]] == life);
     const struct dryi_problem *p = x->p;
     for (uint32_t s = p->lo[life]; s < p->hi[life]; s++) {
+        DRYI_ASSERT_SLOW(x->open[s] > 0 && x->remaining[s] >= p->sizes[life]);
         uint32_t to = x->first[s] + --x->open[s], other = x->alive[to];
         uint32_t *at = &x->at[x->row[life] + s - p->lo[life]];
         x->alive[*at] = other;
@@ -180,6 +185,7 @@ place(struct exact *x, uint32_t life)
 static void
 undo(struct exact *x, const struct decision *d)
 {
+    DRYI_ASSERT_SLOW(d->trail <= x->trail_count);
     const struct dryi_problem *p = x->p;
     while (x->trail_count > d->trail) {
         const struct lift *l = &x->trail[--x->trail_count];
@@ -202,6 +208,7 @@ struct ends {
 static struct ends
 look_at(struct exact *x, uint32_t s, uint32_t *count)
 {
+    DRYI_ASSERT_SLOW(x->open[s] <= x->first[s + 1] - x->first[s]);
     struct ends e = {UINT64_MAX, UINT64_MAX, NOBODY};
     uint64_t moves = 0;
     *count = 0;
@@ -243,6 +250,7 @@ narrow(struct exact *x, uint32_t s)
         if (x->heads[k] + sum > x->limit)
             return false;
     }
+    DRYI_ASSERT_SLOW(sum == x->remaining[s]);
     for (uint32_t k = x->first[s]; k < x->first[s] + count && count > 1; k++) {
         uint32_t i = x->alive[k];
         if (x->lowest[i] + x->remaining[s] > x->limit)
@@ -262,6 +270,7 @@ propagate(struct exact *x)
     uint64_t looks = 0, most = x->passes * x->p->section_count;
     while (x->queue_count) {
         uint32_t s = x->queue[--x->queue_count];
+        DRYI_ASSERT_SLOW(x->is_queued[s]);
         x->is_queued[s] = 0;
         if (failed == NOBODY && looks++ < most && x->remaining[s] > 0 && !narrow(x, s))
             failed = s;
@@ -285,11 +294,13 @@ count_crossing(struct exact *x)
     spend(x, x->open_count + p->section_count / 8);
     for (uint32_t s = 1; s <= p->section_count; s++)
         x->crossing[s] += x->crossing[s - 1];
+    DRYI_ASSERT_SLOW(x->crossing[0] == 0 && x->crossing[p->section_count] == 0);
 }
 
 static struct range
 range_of(struct exact *x, uint32_t section)
 {
+    DRYI_ASSERT_SLOW(section < x->p->section_count);
     struct range r = {section, section + 1};
     while (r.lo > 0 && x->crossing[r.lo])
         r.lo--;
@@ -301,6 +312,7 @@ range_of(struct exact *x, uint32_t section)
 static uint64_t
 head_of(struct exact *x, uint32_t s)
 {
+    DRYI_ASSERT_SLOW(x->open[s] > 0);
     if (x->head[s] == UNKNOWN) {
         for (uint32_t k = x->first[s]; k < x->first[s] + x->open[s]; k++) {
             if (x->lowest[x->alive[k]] < x->head[s])
@@ -374,6 +386,7 @@ static uint32_t
 choose(struct exact *x)
 {
     uint32_t lowest = lowest_in(x, tightest_range(x)), best = NOBODY;
+    DRYI_ASSERT_SLOW(lowest != NOBODY);
     struct range around = {x->p->lo[lowest], x->p->hi[lowest]};
     uint64_t end = lowest_end(x, lowest);
     for (uint32_t k = 0; k < x->open_count; k++) {
@@ -383,6 +396,7 @@ choose(struct exact *x)
             best = i;
     }
     spend(x, x->open_count);
+    DRYI_ASSERT_SLOW(best != NOBODY && x->lowest[best] < end);
     return best;
 }
 
@@ -392,6 +406,7 @@ choose(struct exact *x)
 static bool
 postpone(struct exact *x, uint32_t life)
 {
+    DRYI_ASSERT_SLOW(x->lives_at[life] < x->open_count);
     const struct dryi_problem *p = x->p;
     uint64_t end = UINT64_MAX;
     for (uint32_t s = p->lo[life]; s < p->hi[life]; s++) {
@@ -411,6 +426,7 @@ postpone(struct exact *x, uint32_t life)
 static bool
 go_back(struct exact *x, struct range failed)
 {
+    DRYI_ASSERT_SLOW(failed.lo < failed.hi && failed.hi <= x->p->section_count);
     while (x->decision_count) {
         struct decision *d = &x->decisions[x->decision_count - 1];
         undo(x, d);
@@ -458,6 +474,7 @@ static void
 begin(struct exact *x, uint64_t limit)
 {
     const struct dryi_problem *p = x->p;
+    DRYI_ASSERT_SLOW(limit >= p->bound && limit < p->height);
     x->limit = limit;
     x->trail_count = x->decision_count = x->queue_count = 0;
     memset(x->is_queued, 0, p->section_count);
@@ -472,6 +489,7 @@ begin(struct exact *x, uint64_t limit)
 static uint64_t
 luby(uint64_t i)
 {
+    DRYI_ASSERT_SLOW(i > 0);
     while (!dryi_is_power_of_two(i + 1))
         i -= (UINT64_C(1) << dryi_log2_floor(i)) - 1;
     return (i + 1) / 2;
@@ -525,6 +543,7 @@ keep(struct exact *x)
 {
     struct dryi_problem *p = x->p;
     uint64_t height = height_of(x);
+    DRYI_ASSERT_SLOW(x->open_count == 0 && height >= p->bound);
     if (height >= p->height)
         return;
     p->height = height;
@@ -543,6 +562,7 @@ struct aim {
 static enum outcome
 aim_lower(struct exact *x, const struct aim *a, bool is_first, uint64_t *limit)
 {
+    DRYI_ASSERT_SLOW(a->gap > 0 && a->gap <= x->p->height && a->low < a->wanted);
     struct dryi_problem *p = x->p;
     uint64_t given = is_first ? p->effort / FIRST_SHARE + 1 : a->slice;
     *limit = p->height - (a->gap + x->unit - 1) / x->unit * x->unit;
@@ -621,6 +641,8 @@ fill(struct exact *x)
             x->remaining[s] += p->sizes[i];
         }
     }
+    DRYI_ASSERT_SLOW(row == x->alive_count &&
+                     x->first[p->section_count] == x->alive_count);
     x->open_count = p->count;
     for (uint32_t i = 0; i < p->count; i++)
         x->unit = dryi_common_divisor(x->unit, p->sizes[i]);
@@ -682,6 +704,8 @@ give_memory_back(struct exact *x)
 enum dry_status
 dryi_offline_exact(struct dryi_problem *p)
 {
+    DRYI_ASSERT_SLOW(p->bound <= p->wanted && (p->fixed || p->bound <= p->height));
+    DRYI_ASSERT_SLOW(p->section_count > 0 && p->section_count <= p->count);
     uint64_t incidences = 0;
     for (uint32_t i = 0; i < p->count; i++)
         incidences += p->hi[i] - p->lo[i];

@@ -72,6 +72,7 @@ struct wish {
 static void
 sum_up(struct chunk *c)
 {
+    DRYI_ASSERT_SLOW(c->count > 0 && c->count <= CHUNK);
     const struct entry *e = c->entries;
     c->min_lo = c->min_hi = UINT32_MAX;
     c->max_lo = c->max_hi = 0;
@@ -92,6 +93,7 @@ sum_up(struct chunk *c)
 static size_t
 chunk_of(const struct list *g, uint64_t offset)
 {
+    DRYI_ASSERT_SLOW(g->chunk_count > 0);
     size_t low = 0, high = g->chunk_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -107,6 +109,7 @@ static void
 split(struct list *g, size_t at)
 {
     DRYI_ASSERT(g->chunk_count < g->chunk_capacity);
+    DRYI_ASSERT_SLOW(at < g->chunk_count && g->chunks[at].count == CHUNK);
     struct chunk *c = &g->chunks[at];
     memmove(c + 2, c + 1, (g->chunk_count - at - 1) * sizeof *c);
     c[1] = (struct chunk){.entries = g->entries + g->chunk_count * CHUNK,
@@ -121,6 +124,7 @@ split(struct list *g, size_t at)
 static void
 insert(struct list *g, const struct entry *entry)
 {
+    DRYI_ASSERT_SLOW(entry->lo < entry->hi && entry->offset < entry->end);
     if (g->chunk_count == 0)
         g->chunks[g->chunk_count++] = (struct chunk){.entries = g->entries};
     size_t at = chunk_of(g, entry->offset);
@@ -202,6 +206,8 @@ static void
 find_in_windows(const struct greedy *g, struct finder *f, const struct wish *w,
                 uint32_t first, uint32_t last)
 {
+    DRYI_ASSERT_SLOW(first <= last && last - first < MERGED_MAX &&
+                     last < g->window_count);
     struct reader readers[MERGED_MAX];
     const struct entry *heads[MERGED_MAX];
     uint32_t count = last - first + 1;
@@ -243,6 +249,7 @@ find_in_all(const struct greedy *g, struct finder *f, const struct wish *w)
 static uint64_t
 find_gap(const struct greedy *g, const struct wish *w)
 {
+    DRYI_ASSERT_SLOW(w->size > 0 && w->lo < w->hi && w->hi <= g->problem->section_count);
     struct finder f = {.best_gap = UINT64_MAX};
     uint32_t first = w->lo / g->window_sections, last = (w->hi - 1) / g->window_sections;
     if (last - first < MERGED_MAX)
@@ -355,8 +362,10 @@ count_conflicts(struct greedy *g)
         g->scratch[s].key = begun; /* in sections before s */
         begun += here;
     }
-    for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t i = 0; i < p->count; i++) {
+        DRYI_ASSERT_SLOW(g->scratch[p->hi[i]].key > g->order[p->lo[i]].key); /* itself */
         g->conflicts[i] = g->scratch[p->hi[i]].key - g->order[p->lo[i]].key;
+    }
 }
 
 struct rule {
@@ -416,6 +425,7 @@ choose_windows(struct greedy *g)
     while (count_entries(p, g->window_sections) > ENTRIES_A_LIFE * (uint64_t)p->count)
         g->window_sections *= 2; /* one window: one entry a life */
     g->window_count = (p->section_count - 1) / g->window_sections + 1;
+    DRYI_ASSERT_SLOW(g->window_count <= WINDOWS_MAX);
 }
 
 /* Chunks that hold `count` entries: all but the last are at least half full. */
@@ -482,6 +492,8 @@ give_memory_back(struct greedy *g, size_t items)
 enum dry_status
 dryi_offline_greedy(struct dryi_problem *p)
 {
+    DRYI_ASSERT_SLOW(p->section_count > 0 && p->section_count <= p->count);
+    DRYI_ASSERT_SLOW(p->bound <= p->wanted);
     struct greedy g = {.problem = p};
     size_t items = (size_t)p->count + 1; /* sections are counted in them: one more */
     p->height = UINT64_MAX;

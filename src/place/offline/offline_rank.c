@@ -15,6 +15,7 @@
  */
 #include "place/offline/offline_inside.h"
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
 
@@ -61,10 +62,11 @@ dryi_ranks_fail(struct dryi_ranks *r, uint32_t section)
     r->fails[section] += 1024;
 }
 
-/* value / most, times SCALE; value <= most, most > 0. */
+/* value / most, times SCALE. */
 static uint64_t
 fraction(uint64_t value, uint64_t most)
 {
+    DRYI_ASSERT_SLOW(most > 0 && value <= most);
     unsigned bits = dryi_log2_floor(most);
     unsigned shift = bits > 40 ? bits - 40 : 0;
     uint64_t divisor = most >> shift;
@@ -82,6 +84,7 @@ next_random(uint64_t *random)
 static uint64_t
 blur(uint64_t value, uint64_t noise, uint64_t *random)
 {
+    DRYI_ASSERT_SLOW(noise < 1024);
     if (noise == 0)
         return value;
     uint64_t factor = 1024 - noise / 2 + next_random(random) % (noise + 1);
@@ -96,6 +99,7 @@ struct keys {
 static uint64_t
 key_of(const struct keys *k, unsigned rule)
 {
+    DRYI_ASSERT_SLOW(rule < RULES);
     switch (rule) {
     case 0:
         return (k->load << 10) + k->time;
@@ -177,6 +181,7 @@ void
 dryi_ranks_make(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run,
                 uint64_t seed)
 {
+    DRYI_ASSERT_SLOW(p->bound > 0 && p->bound <= p->height);
     struct turn turn = turn_of(r, p, run, seed);
     for (uint32_t i = 0; i < p->count; i++)
         r->items[i] = (struct dryi_sort_item){~p->sizes[i], i};
