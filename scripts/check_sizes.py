@@ -2,7 +2,8 @@
 """Fail on what has grown too large: check_sizes.py ROOT [--lower]
 
 `lines` and `complexity` of functions (decisions and one; the largest of a folder), `files` of a
-folder, `header`: lines of a private header, `words` of a page.
+folder, `header`: lines of a private header, `words` of a page, `unasserted`: lines of a room for
+each of its assertions, in the rooms that move memory.
 """
 import pathlib
 import re
@@ -13,6 +14,9 @@ import rulers
 LINES_MAX, LINES_IN_TESTS_MAX, COMPLEXITY_MAX = 52, 70, 27
 FILES_MAX, FILES_IN_SRC_MAX, HEADER_MAX = 37, 30, 300
 PAGES = {"ARCHITECTURE.md": 900}
+UNASSERTED_MAX = 1000 / 15
+ASSERTED = ("src/place/paged", "src/place/torch", "src/place/forecast", "src/place/offline", "src/pool",
+            "src/host/pinned")
 PRODUCT = ("src", "include", "tool", "standin")
 FOLDERS = (*PRODUCT, "test", "bench", "example")
 DECISION = re.compile(r"\b(?:if|for|while|case)\b|&&|\|\||\?")
@@ -56,9 +60,19 @@ def hold_pages(root):
     return words.done()
 
 
+def hold_assertions(root):
+    unasserted = rulers.Ceilings("unasserted")
+    for room in ASSERTED:
+        texts = [path.read_text() for path in rulers.c_files(root / room)]
+        count = sum(rulers.code_of(text).count("DRYI_ASSERT") for text in texts)
+        unasserted.hold(room, sum(len(text.splitlines()) for text in texts) / max(count, 1),
+                        UNASSERTED_MAX)
+    return unasserted.done()
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    return hold_functions(root) | hold_files(root) | hold_pages(root)
+    return hold_functions(root) | hold_files(root) | hold_pages(root) | hold_assertions(root)
 
 
 sys.exit(main())
