@@ -15,9 +15,8 @@
 #include "base/memory.h"
 #include "place/forecast/forecast_inside.h"
 
-#define REACH 32u        /* steps to either side in which a position is sought */
-#define CONTEXT 3u       /* keys before a position that must agree */
-#define SKIPPED_SPARE 4u /* hints that any period may skip */
+#define REACH 32u   /* steps to either side in which a position is sought */
+#define CONTEXT 3u  /* keys before a position that must agree */
 #define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
 
 enum dry_status
@@ -75,7 +74,7 @@ skip(struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->step_count > 0);
     h->skipped++;
-    if (h->skipped > h->step_count / 64 + SKIPPED_SPARE)
+    if (h->skipped > dryi_forecast_drift(h->step_count))
         dryi_forecast_drop(h);
 }
 
@@ -133,7 +132,7 @@ static void
 end_period(struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->position == h->step_count);
-    bool is_refused = h->refused > h->step_count / 64 + SKIPPED_SPARE;
+    bool is_refused = h->refused > dryi_forecast_drift(h->step_count);
     h->position = 0;
     h->skipped = h->refused = 0;
     h->periods++;

@@ -12,9 +12,10 @@
  * period. The result is the layout.
  *
  * While the program repeats the period, each request gets an offset of the layout as a hint. A hint
- * is only a wish: the place checks that the range is free. A forecast can cost memory or time,
- * never soundness. A request that is not the expected one skips its hint. A period with more than 1
- * in 64 hints skipped is drift: the layout is dropped, and learning begins anew.
+ * is only a proposal: the place checks that the range is free. A forecast can cost memory or time,
+ * never soundness. A request that is not the expected one skips its hint. If more hints of a
+ * period are skipped than dryi_forecast_drift() says, the layout is dropped, and learning begins
+ * anew.
  *
  * Cost       O(1) a request and a free. They take no memory once the records have grown to the
  *            program's period (at most DRYI_FORECAST_PERIOD_MAX). The packing is work of its own, a
@@ -26,6 +27,17 @@
 #include "place/place.h"
 
 #define DRYI_FORECAST_PERIOD_MAX 65536
+
+/* A period in which one step in so many goes otherwise is still the same period; of a short one a few. */
+#define DRYI_FORECAST_DRIFT_SHARE 64u
+#define DRYI_FORECAST_DRIFT_LEAST 4u
+
+/* Return how many of so many steps may go otherwise in a period. */
+static inline uint64_t
+dryi_forecast_drift(uint64_t step_count)
+{
+    return step_count / DRYI_FORECAST_DRIFT_SHARE + DRYI_FORECAST_DRIFT_LEAST;
+}
 
 struct dryi_forecast;
 
@@ -43,7 +55,7 @@ void dryi_forecast_destroy(struct dryi_forecast *forecast);
  * between the two.
  */
 struct dryi_hint {
-    uint64_t offset;    /* DRYI_HINT_NONE: no wish, and then no successor */
+    uint64_t offset;    /* DRYI_HINT_NONE: none, and then no successor */
     uint32_t ticket;    /* names the request when its block is freed */
     uint32_t step;      /* DRYI_STEP_NONE: the layout does not expect it */
     uint32_t successor; /* a step; DRYI_STEP_NONE: none */
@@ -55,7 +67,7 @@ struct dryi_hint {
  */
 struct dryi_hint dryi_forecast_request(struct dryi_forecast *forecast, uint64_t rounded,
                                        uint64_t stream);
-/* Note that the last request could not go where its hint wished. */
+/* Note that the last request could not go where its hint said. */
 void dryi_forecast_refused(struct dryi_forecast *forecast);
 /*
  * Note that the block with this ticket is freed, in this epoch of its stream. Epoch 0: no other
@@ -124,7 +136,7 @@ struct dryi_packing_job;
  */
 #define DRYI_PACKING_STREAMS_MAX 16
 DRY_CHECK_RESULT enum dry_status dryi_packing_job_create(
-    const struct dryi_forecast *forecast, const struct dryi_packing_request *wish,
+    const struct dryi_forecast *forecast, const struct dryi_packing_request *request,
     struct dryi_packing_job **job);
 /*
  * Pack the period around the obstacles, so that it touches few pages besides those that the
@@ -159,7 +171,7 @@ size_t dryi_packing_job_count_met(const struct dryi_packing_job *job,
  * layout, and learning begins anew.
  */
 DRY_CHECK_RESULT enum dry_status dryi_forecast_pack(
-    struct dryi_forecast *forecast, const struct dryi_packing_request *wish,
+    struct dryi_forecast *forecast, const struct dryi_packing_request *request,
     struct dryi_packing_info *info);
 /* Give up the period and its layout. Learning begins anew. */
 void dryi_forecast_drop(struct dryi_forecast *forecast);

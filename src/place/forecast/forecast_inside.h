@@ -117,7 +117,8 @@ forecast_record_at(const struct dryi_forecast *h, uint64_t number)
 
 /* --- forecast_packing.c, forecast_streams.c, forecast_next.c --------------------------------- */
 
-#define DRYI_PACKING_UNIT 512u
+/* A packing within 1/256 of the floor is good enough: a page's rounding is as much. */
+#define FORECAST_SPARE_SHIFT 8u
 
 /* A life that is packed. */
 struct dryi_packing_life {

@@ -19,10 +19,6 @@
 #include "base/sort.h"
 #include "place/forecast/forecast_inside.h"
 
-#define UNIT DRYI_PACKING_UNIT
-/* A packing within 1/256 of the floor is good enough: a page's rounding is as much. */
-#define SPARE_SHIFT 8u
-
 /* --- a job -------------------------------------------------------------------------------- */
 
 static bool
@@ -103,27 +99,27 @@ list_lives(const struct dryi_forecast *h, struct dryi_packing_job *job, uint32_t
 }
 
 static void
-copy_obstacles(const struct dryi_packing_request *wish, struct dryi_packing_job *job)
+copy_obstacles(const struct dryi_packing_request *request, struct dryi_packing_job *job)
 {
-    DRYI_ASSERT_SLOW(job->capacity == job->period + wish->obstacle_count);
-    job->obstacle_count = wish->obstacle_count;
-    for (size_t k = 0; k < wish->obstacle_count; k++) {
-        const struct dryi_obstacle *o = &wish->obstacles[k];
-        uint64_t begin = dryi_round_down(o->offset, UNIT);
-        uint64_t end = dryi_round_up(o->offset + o->size, UNIT);
+    DRYI_ASSERT_SLOW(job->capacity == job->period + request->obstacle_count);
+    job->obstacle_count = request->obstacle_count;
+    for (size_t k = 0; k < request->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &request->obstacles[k];
+        uint64_t begin = dryi_round_down(o->offset, FORECAST_GRAIN);
+        uint64_t end = dryi_round_up(o->offset + o->size, FORECAST_GRAIN);
         job->obstacles[k] = (struct dryi_obstacle){begin, end - begin};
         job->taken += end - begin;
     }
 }
 
 static enum dry_status
-fill_job(const struct dryi_forecast *h, const struct dryi_packing_request *wish,
+fill_job(const struct dryi_forecast *h, const struct dryi_packing_request *request,
          struct dryi_packing_job *job)
 {
     uint32_t streams[DRYI_PACKING_STREAMS_MAX] = {0};
     if (!take_memory(job))
         return DRY_ERR_MEMORY;
-    copy_obstacles(wish, job);
+    copy_obstacles(request, job);
     if (!list_lives(h, job, streams)) {
         job->stream_count = 0;
         return DRY_ERR_UNSUPPORTED;
@@ -151,12 +147,12 @@ are_in_order(const struct dryi_obstacle *obstacles, size_t count)
 
 enum dry_status
 dryi_packing_job_create(const struct dryi_forecast *h,
-                        const struct dryi_packing_request *wish,
+                        const struct dryi_packing_request *request,
                         struct dryi_packing_job **job)
 {
-    if (h->state == FORECAST_LEARNING || wish->page_bytes == 0 ||
-        wish->obstacle_count > UINT32_MAX / 2 ||
-        !are_in_order(wish->obstacles, wish->obstacle_count))
+    if (h->state == FORECAST_LEARNING || request->page_bytes == 0 ||
+        request->obstacle_count > UINT32_MAX / 2 ||
+        !are_in_order(request->obstacles, request->obstacle_count))
         return DRY_ERR_ARGUMENT;
     struct dryi_packing_job *j = dryi_memory_zalloc(&h->memory, 1, sizeof *j);
     if (!j)
@@ -164,11 +160,11 @@ dryi_packing_job_create(const struct dryi_forecast *h,
     j->memory = h->memory;
     j->period_number = h->period_number;
     j->period = h->step_count;
-    j->page_bytes = wish->page_bytes;
-    j->can_wait = wish->can_wait;
-    j->capacity = h->step_count + wish->obstacle_count;
+    j->page_bytes = request->page_bytes;
+    j->can_wait = request->can_wait;
+    j->capacity = h->step_count + request->obstacle_count;
     atomic_init(&j->is_cancelled, false);
-    enum dry_status status = fill_job(h, wish, j);
+    enum dry_status status = fill_job(h, request, j);
     if (status != DRY_OK) {
         dryi_packing_job_destroy(j);
         return status;
@@ -278,11 +274,12 @@ pack_piece(const struct run *run)
 {
     struct dryi_packing_job *job = run->job;
     struct dryi_packing packing;
-    struct dryi_packing_options options = {.memory = run->memory, .alignment = UNIT};
+    struct dryi_packing_options options = {.memory = run->memory,
+                                           .alignment = FORECAST_GRAIN};
     uint64_t moment, height = 0;
-    enum dry_status status = dryi_offline_floor(run->lives, job->count, UNIT, run->memory,
-                                                &job->floor, &moment);
-    options.target = job->floor + (job->floor >> SPARE_SHIFT);
+    enum dry_status status = dryi_offline_floor(run->lives, job->count, FORECAST_GRAIN,
+                                                run->memory, &job->floor, &moment);
+    options.target = job->floor + (job->floor >> FORECAST_SPARE_SHIFT);
     if (status == DRY_OK && job->stream_count > 1) {
         status = dryi_packing_pack_streams(job, run->memory, &height);
     } else if (status == DRY_OK && job->count > 0) {
@@ -304,7 +301,7 @@ pack_fill(const struct run *run)
     struct dryi_packing_job *job = run->job;
     struct dryi_packing packing;
     struct dryi_packing_options options = {
-        .memory = run->memory, .alignment = UNIT, .fixed = run->fixed};
+        .memory = run->memory, .alignment = FORECAST_GRAIN, .fixed = run->fixed};
     if (job->stream_count > 1)
         return DRY_OK; /* pack_piece() did both */
     return dryi_offline_pack(run->lives, job->count + job->obstacle_count, &options,
@@ -409,11 +406,11 @@ dryi_packing_job_take(struct dryi_packing_job *job, struct dryi_forecast *h,
 }
 
 enum dry_status
-dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_packing_request *wish,
+dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_packing_request *request,
                    struct dryi_packing_info *info)
 {
     struct dryi_packing_job *job;
-    enum dry_status status = dryi_packing_job_create(h, wish, &job);
+    enum dry_status status = dryi_packing_job_create(h, request, &job);
     if (status == DRY_ERR_ARGUMENT)
         return status;
     if (status == DRY_OK) {

@@ -28,8 +28,10 @@
 
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
-#define STEPS_MIN 64u                       /* a shorter period counts several times */
-#define BACK_MAX 64u                        /* keys looked at again in a request */
+#define NAP_MAX                                                                          \
+    (64 * RING_MAX)   /* requests that nothing is learnt of, at most, in a row */
+#define STEPS_MIN 64u /* a shorter period counts several times */
+#define BACK_MAX 64u  /* keys looked at again in a request */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* of the rolling hash; odd */
 
 /* Double the ring. Its records stay. */
@@ -78,6 +80,10 @@ size_of(const struct forecast_record *record)
 
 /* --- is it one? ------------------------------------------------------------------------- */
 
+#define ALIVE_SHARE 16u
+#define ALIVE_BYTES_SHARE 8u
+#define DIFFER_SHARE 8u
+
 /*
  * Have nearly all lives of the last period but one ended? And have they lasted as long as those of
  * the last period, if both have ended?
@@ -98,7 +104,8 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
             differ++;
         }
     }
-    return alive <= period / 16 && alive_bytes <= bytes / 8 && differ <= period / 8;
+    return alive <= period / ALIVE_SHARE && alive_bytes <= bytes / ALIVE_BYTES_SHARE &&
+           differ <= period / DIFFER_SHARE;
 }
 
 /* --- what it is made of ----------------------------------------------------------------- */
@@ -394,8 +401,8 @@ go_to_sleep(struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->state == FORECAST_LEARNING && h->sleep == 0);
     h->nap = h->nap ? 2 * h->nap : 2 * RING_MAX;
-    if (h->nap > 64 * RING_MAX)
-        h->nap = 64 * RING_MAX;
+    if (h->nap > NAP_MAX)
+        h->nap = NAP_MAX;
     h->sleep = h->nap;
 }
 

@@ -28,10 +28,6 @@
 #include "base/sort.h"
 
 #define NEVER UINT32_MAX
-/*
- * A packing within 1/256 of all bytes above the floor is good enough: a page's rounding is as much.
- */
-#define SPARE_SHIFT 8u
 #define LOOKS_MAX (UINT64_C(1) << 27) /* half a second, then no further order */
 
 /* --- from when on ------------------------------------------------------------------------- */
@@ -276,7 +272,7 @@ weight_of(const struct dryi_packing_life *life, enum order order)
     case BY_SIZE:
         return life->size;
     case BY_AREA:
-        return life->size / DRYI_PACKING_UNIT * duration;
+        return life->size / FORECAST_GRAIN * duration;
     case BY_LIFE:
         return duration;
     case BY_BEGIN:
@@ -322,7 +318,7 @@ static void
 pack(struct packer *p, uint64_t *height)
 {
     struct dryi_packing_job *job = p->job;
-    uint64_t target = job->floor + ((job->floor + job->taken) >> SPARE_SHIFT);
+    uint64_t target = job->floor + ((job->floor + job->taken) >> FORECAST_SPARE_SHIFT);
     uint32_t best = job->period;
     uint64_t top = UINT64_MAX;
     *height = UINT64_MAX;

@@ -63,7 +63,7 @@ struct greedy {
 };
 
 /* A life's request. */
-struct wish {
+struct request {
     uint64_t size;
     uint32_t lo, hi;
     bool is_best_fit;
@@ -149,7 +149,7 @@ struct finder {
 
 /* One that is alive; true when the answer is known. */
 static bool
-look_at(struct finder *f, const struct wish *w, const struct entry *e)
+look_at(struct finder *f, const struct request *w, const struct entry *e)
 {
     if (e->offset > f->cursor && e->offset - f->cursor >= w->size &&
         e->offset - f->cursor < f->best_gap) {
@@ -163,13 +163,13 @@ look_at(struct finder *f, const struct wish *w, const struct entry *e)
 }
 
 static bool
-is_alive(const struct entry *e, const struct wish *w)
+is_alive(const struct entry *e, const struct request *w)
 {
     return e->lo < w->hi && e->hi > w->lo;
 }
 
 static bool
-look_at_chunk(struct finder *f, const struct wish *w, const struct chunk *c)
+look_at_chunk(struct finder *f, const struct request *w, const struct chunk *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         if (is_alive(&c->entries[i], w) && look_at(f, w, &c->entries[i]))
@@ -187,7 +187,7 @@ struct reader {
 
 /* The entry at or after the reader's place, or NULL at the end. */
 static const struct entry *
-next_alive(struct reader *r, const struct wish *w)
+next_alive(struct reader *r, const struct request *w)
 {
     for (; r->chunk < r->list->chunk_count; r->chunk++, r->entry = 0) {
         const struct chunk *c = &r->list->chunks[r->chunk];
@@ -203,7 +203,7 @@ next_alive(struct reader *r, const struct wish *w)
 
 /* The gap in the lists of windows first .. last; a life in several is met several times. */
 static void
-find_in_windows(const struct greedy *g, struct finder *f, const struct wish *w,
+find_in_windows(const struct greedy *g, struct finder *f, const struct request *w,
                 uint32_t first, uint32_t last)
 {
     DRYI_ASSERT_SLOW(first <= last && last - first < MERGED_MAX &&
@@ -229,7 +229,7 @@ find_in_windows(const struct greedy *g, struct finder *f, const struct wish *w,
 }
 
 static void
-find_in_all(const struct greedy *g, struct finder *f, const struct wish *w)
+find_in_all(const struct greedy *g, struct finder *f, const struct request *w)
 {
     const struct list *all = &g->lists[0];
     for (size_t i = 0; i < all->chunk_count; i++) {
@@ -247,7 +247,7 @@ find_in_all(const struct greedy *g, struct finder *f, const struct wish *w)
 }
 
 static uint64_t
-find_gap(const struct greedy *g, const struct wish *w)
+find_gap(const struct greedy *g, const struct request *w)
 {
     DRYI_ASSERT_SLOW(w->size > 0 && w->lo < w->hi && w->hi <= g->problem->section_count);
     struct finder f = {.best_gap = UINT64_MAX};
@@ -286,8 +286,8 @@ run(struct greedy *g, bool is_best_fit)
     for (uint32_t k = 0; k < p->count; k++) {
         uint32_t i = g->order[k].value;
         if (!p->fixed || p->fixed[i] == DRYI_OFFLINE_ANYWHERE) {
-            struct wish wish = {p->sizes[i], p->lo[i], p->hi[i], is_best_fit};
-            place(g, i, find_gap(g, &wish));
+            struct request request = {p->sizes[i], p->lo[i], p->hi[i], is_best_fit};
+            place(g, i, find_gap(g, &request));
         }
         uint64_t end = g->offsets[i] + p->sizes[i];
         height = end > height ? end : height;

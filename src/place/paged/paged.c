@@ -94,7 +94,8 @@ set_first_limit(struct dryi_paged *p)
     paged_set_limit(p, limit, UINT64_MAX);
 }
 
-#define SEGMENT_UNKNOWN (UINT64_C(64) << 30) /* at most, or if the total is unknown */
+#define SEGMENT_SHORTEST DRYI_GIB
+#define SEGMENT_LONGEST (64 * DRYI_GIB) /* also if the device's total is unknown */
 
 static void
 size_up_device(struct dryi_paged *p)
@@ -109,9 +110,9 @@ size_up_device(struct dryi_paged *p)
     }
     if (p->conf.segment_bytes == 0)
         p->conf.segment_bytes =
-            p->device_total < SEGMENT_UNKNOWN ? p->device_total : SEGMENT_UNKNOWN;
-    if (p->conf.segment_bytes < DRYI_GIB)
-        p->conf.segment_bytes = DRYI_GIB;
+            p->device_total < SEGMENT_LONGEST ? p->device_total : SEGMENT_LONGEST;
+    if (p->conf.segment_bytes < SEGMENT_SHORTEST)
+        p->conf.segment_bytes = SEGMENT_SHORTEST;
     set_first_limit(p);
 }
 

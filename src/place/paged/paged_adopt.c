@@ -83,7 +83,7 @@ list_obstacles(const struct dryi_paged *p, const struct segment *segment,
 
 /* Requests of a period plus runs of taken blocks, at most: more would take too long to pack. */
 #define PACKED_MAX 8192
-#define REST_FIRST 1024
+#define REST_FIRST 1024 /* requests between two layouts */
 
 /*
  * Put the next layout off, for longer if the last layout was of no use. A layout waits for streams
@@ -130,10 +130,10 @@ create_job(struct dryi_paged *p, uint32_t segment)
     enum dry_status status = obstacles ? DRY_OK : DRY_ERR_MEMORY;
     if (dryi_forecast_get_period(p->forecast) + count > PACKED_MAX)
         status = DRY_ERR_UNSUPPORTED;
-    struct dryi_packing_request wish = {obstacles, count, p->page_bytes,
-                                        p->conf.reuse_waiting};
+    struct dryi_packing_request request = {obstacles, count, p->page_bytes,
+                                           p->conf.reuse_waiting};
     if (status == DRY_OK)
-        status = dryi_packing_job_create(p->forecast, &wish, &p->packing.job);
+        status = dryi_packing_job_create(p->forecast, &request, &p->packing.job);
     drop_obstacles(p, obstacles, count);
     if (status != DRY_OK)
         return status;
@@ -367,9 +367,6 @@ bring_pages(struct dryi_paged *p)
 
 /* --- the layout ----------------------------------------------------------------------------- */
 
-#define MET_SHARE 64 /* one in so many packed blocks may meet something else by now */
-#define MET_SPARE 4
-
 /* Is the segment of the packing still there, with nearly nothing in the packing's way? */
 static bool
 is_valid(struct dryi_paged *p)
@@ -384,7 +381,7 @@ is_valid(struct dryi_paged *p)
         return false;
     size_t met = dryi_packing_job_count_met(packing->job, obstacles, count);
     drop_obstacles(p, obstacles, count);
-    return met <= dryi_forecast_get_period(p->forecast) / MET_SHARE + MET_SPARE;
+    return met <= dryi_forecast_drift(dryi_forecast_get_period(p->forecast));
 }
 
 /*

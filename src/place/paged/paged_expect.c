@@ -19,8 +19,8 @@
 #include "place/paged/record/paged_index.h"
 #include "place/paged/record/paged_park.h"
 
-#define PARTS_MAX 32 /* blocks that one packed block is put together from */
-#define WAITS_SPARE 4
+/* Blocks that one packed block is put together from. A range in more pieces is no place of a layout. */
+#define PARTS_MAX 32
 
 /*
  * May one more wait be put in? A period has as many waits as ranges that go from stream to stream,
@@ -36,7 +36,7 @@ may_wait(struct dryi_paged *p)
         layout->waits_since = p->requests;
         layout->waits = 0;
     }
-    return layout->waits < layout->handed + WAITS_SPARE;
+    return layout->waits < layout->handed + DRYI_FORECAST_DRIFT_LEAST;
 }
 
 /* A range of the layout, and what lies there. */

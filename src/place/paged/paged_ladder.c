@@ -137,6 +137,7 @@ reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
     }
 }
 
+/* Turns of a bounded rung: nearly always the first or second one ends the search. */
 #define ATTEMPT_MAX 8
 
 /*
@@ -178,6 +179,7 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
 
 /* --- devices without pages ---------------------------------------------------------------- */
 
+/* PyTorch's kRoundLarge, kLargeBuffer and kMinLargeAlloc: a program sees the segments it knows. */
 #define SEGMENT_STEP (2 * DRYI_MIB)
 #define SEGMENT_LEAST (20 * DRYI_MIB)
 #define SEGMENT_OWN (10 * DRYI_MIB) /* a request of this size gets its own segment */

@@ -75,10 +75,12 @@ is_thorough(const struct reclaim *reclaim)
     return reclaim->effort >= RECLAIM_ALL;
 }
 
-/* The bounds of a reclaim that is not thorough. */
-#define RECLAIM_ASK_MAX 64    /* streams asked */
-#define RECLAIM_LIST_MAX 1024 /* streams' lists of an arena looked at */
-#define RECLAIM_IDLE_MAX 64   /* idle pools looked at, in turns */
+/*
+ * Bounds of a reclaim that is not thorough. Beside these, LOOKS_MAX streams are asked, which may
+ * cost a call of the driver each, and LOOKS_MAX idle pools are looked at, in turns.
+ */
+#define RECLAIM_LIST_MAX                                                                 \
+    1024 /* streams' lists of an arena looked at: only their counts are read */
 
 /*
  * Find the whole pages of a free block that may go, none of [keep_lo, keep_hi). Pages before this
@@ -113,7 +115,7 @@ complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
     if (dryi_paged_is_captured(p, s->stream) ||
         (!is_waiting(reclaim) && reclaim->asked == s->stream))
         return false;
-    if (!is_thorough(reclaim) && reclaim->asks >= RECLAIM_ASK_MAX)
+    if (!is_thorough(reclaim) && reclaim->asks >= LOOKS_MAX)
         return false;
     reclaim->asked = s->stream;
     reclaim->asks++;
@@ -187,7 +189,7 @@ reclaim_from_streams(struct dryi_paged *p, const struct arena *a, struct reclaim
     unsigned looked = 0;
     for (uint32_t list = a->lists; list != NONE && status == DRY_OK;
          list = p->lists[list]->next) {
-        bool is_much = looked++ >= RECLAIM_LIST_MAX || reclaim->asks >= RECLAIM_ASK_MAX;
+        bool is_much = looked++ >= RECLAIM_LIST_MAX || reclaim->asks >= LOOKS_MAX;
         if ((!is_thorough(reclaim) && is_much) || p->stock_count >= reclaim->want)
             break;
         if (p->lists[list]->octaves != 0)
@@ -223,8 +225,8 @@ reclaim_from_idle(struct dryi_paged *p, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     uint32_t most = p->idle_count;
-    if (!is_thorough(reclaim) && most > RECLAIM_IDLE_MAX)
-        most = RECLAIM_IDLE_MAX;
+    if (!is_thorough(reclaim) && most > LOOKS_MAX)
+        most = LOOKS_MAX;
     for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
         status = reclaim_from_pool(p, p->first_idle, reclaim);
         if (p->stock_count >= reclaim->want)
@@ -349,8 +351,6 @@ return_empty_segments(struct dryi_paged *p, uint32_t arena)
     }
 }
 
-#define LOOKS_FOR_ONE_OPENED 4
-
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)
 {
@@ -358,7 +358,7 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
     bool is_emptied = p->page_bytes > 0 && p->conf.remap;
     if (p->capture_count > 0)
         return;
-    uint64_t most = (uint64_t)p->opened * LOOKS_FOR_ONE_OPENED;
+    uint64_t most = (uint64_t)p->opened * LOOKS_FOR_ONE;
     if (most > p->idle_count)
         most = p->idle_count;
     p->opened = 0;
@@ -469,7 +469,8 @@ dryi_paged_wait_all(struct dryi_paged *p)
     p->syncs++;
 }
 
-#define GATHER_SHARE 32    /* blocks and streams that each request pays for */
+/* A gather looks at all blocks and streams. Each request pays for so many of them. */
+#define GATHER_SHARE 32
 #define GATHER_FACTOR 1.75 /* reserved bytes, as a multiple of the peak of active bytes */
 
 bool

@@ -24,8 +24,8 @@
 #include "place/paged/record/paged_event.h"
 #include "place/paged/record/paged_page.h"
 
-#define REACH 16 /* blocks that a run extends to either side; before an OOM all */
-#define SEED_MAX 32
+#define REACH 16    /* blocks that a run extends to either side; before an OOM all */
+#define SEED_MAX 32 /* free blocks and holes of a list that runs are tried from */
 
 #define RUN_MAX (2 * REACH + 1)
 
@@ -36,7 +36,8 @@ struct run {
     struct run_part *parts;
 };
 
-#define TRIED_COUNT 128u /* a power of two, above the runs that a bounded search tries */
+#define TRIED_COUNT                                                                      \
+    (4u * SEED_MAX) /* a power of two: a bounded search looks into four lists */
 
 /* A search: the request, and the best spot so far (its block is NONE: there is no spot yet). */
 struct search {

@@ -26,7 +26,7 @@
  * suffice, for a look also clears what would deny a record to the next new stream. WORK_MAX is
  * twice what two caches hold, so that no stream leaves more than the next one can clear.
  */
-#define WORK_MAX 4096
+#define WORK_MAX (4 * CACHE_MAX)
 #define LOOK_MAX 256
 /* If so many streams want an event, these events are worth a wait for the device. */
 #define MARK_LEAST 128

@@ -45,8 +45,6 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
     return dryi_paged_take_found(p, r, found);
 }
 
-#define FOREIGN_MAX 64 /* other streams' lists looked at */
-
 /*
  * Take a block that another stream freed up to an epoch. If `ordered`, the request's stream comes
  * behind this epoch; otherwise the epoch is the last complete epoch of the other stream.
@@ -56,7 +54,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t at = p->arenas[r->arena].lists;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
+    for (unsigned i = 0; at != NONE && i < LOOKS_MAX; i++, at = p->lists[at]->next) {
         const struct free_list *s = p->lists[at];
         if (at == r->list || s->octaves == 0)
             continue;
@@ -93,7 +91,8 @@ dryi_paged_take_some(struct dryi_paged *p, const struct request *r)
     return block == NONE ? dryi_paged_take_passed(p, r) : block;
 }
 
-#define EVENT_MAX 32 /* events looked at for the first of a late enough epoch */
+/* Events looked at for the first of a late enough epoch. The stream's last event is sound, too. */
+#define EVENT_MAX 32
 
 enum dry_status
 dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
@@ -128,7 +127,7 @@ dryi_paged_take_waiting(struct dryi_paged *p, const struct request *r, uint32_t 
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t at = p->arenas[r->arena].lists;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
+    for (unsigned i = 0; at != NONE && i < LOOKS_MAX; i++, at = p->lists[at]->next) {
         const struct free_list *s = p->lists[at];
         uint32_t found = NONE;
         if (at != r->list)

@@ -105,8 +105,6 @@ dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s, uint
     return bin == NONE ? NONE : scan_bin(p, s, bin, size);
 }
 
-#define OLD_SCAN_MAX 64
-
 uint32_t
 dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
                          uint64_t size, uint64_t epoch)
@@ -114,9 +112,8 @@ dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
     DRYI_ASSERT_SLOW(size > 0 && s->kind == FREE_STREAM);
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
-    while (bin != NONE && looked < OLD_SCAN_MAX) {
-        for (uint32_t at = s->heads[bin]; at != s->end && looked < OLD_SCAN_MAX;
-             looked++) {
+    while (bin != NONE && looked < LOOKS_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < LOOKS_MAX; looked++) {
             const struct block *b = &p->blocks[at];
             if (b->size >= size && b->epoch <= epoch)
                 return at;

@@ -15,7 +15,7 @@
 #define RECORDS_ONCE 4u
 /* Records that a free list has for itself, at most. */
 #define RECORDS_MAX 64u
-/* Records that a refill leaves there. */
+/* Records that a refill leaves there: a cache refills once for that many cuts or merges. */
 #define RECORDS_REFILL 32u
 
 DRYI_NOINLINE bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "place/paged/record/paged_conf.h"
+#include "place/paged/record/paged_nouns.h"
 
 void
 dryi_paged_conf_init(struct dryi_paged_conf *conf)
@@ -86,7 +87,6 @@ read_number_of(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
 }
 
 #define SMALL_MAX (UINT64_C(64) << 20)
-#define SEGMENT_MAX (UINT64_C(1) << 42)
 
 static bool
 set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool *known)
@@ -108,7 +108,7 @@ set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool 
     if (is_word(name, "small_kb"))
         return read_number_of(value, DRYI_KIB, SMALL_MAX, &c->small_max);
     if (is_word(name, "segment_mb"))
-        return read_number_of(value, DRYI_MIB, SEGMENT_MAX, &c->segment_bytes);
+        return read_number_of(value, DRYI_MIB, RESERVED_LIMIT, &c->segment_bytes);
     *known = false;
     return false;
 }

@@ -166,7 +166,8 @@ dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
         clear_bit(&p->layout, page);
 }
 
-#define BACK_MAX 32 /* blocks of a page that are looked at */
+/* Blocks of a page that are looked at. A page in more pieces is no place of a layout. */
+#define BACK_MAX 32
 
 uint32_t
 dryi_paged_layout_block_at(const struct dryi_paged *p, uint64_t addr)

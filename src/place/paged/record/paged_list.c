@@ -120,8 +120,6 @@ drop_list(struct dryi_paged *p, uint32_t list)
     p->gone_lists[p->gone_list_count++] = list;
 }
 
-#define LOOKS_FOR_ONE 4 /* lists looked at, in turns, for each list that is made */
-
 /*
  * Drop a few lists of streams that have no block. Every stream that meets a private pool gets a
  * list there, and streams and pools come and go. A list without blocks is made again if need be. So
