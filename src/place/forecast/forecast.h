@@ -26,6 +26,7 @@
 #include "place/offline/offline.h"
 #include "place/place.h"
 
+/* The longest period, in requests: the records of two such periods take 4 MiB. */
 #define DRYI_FORECAST_PERIOD_MAX 65536
 
 /* A period in which one step in so many goes otherwise is still the same period; of a short one a few. */
@@ -134,6 +135,7 @@ struct dryi_packing_job;
  * are not in order. UNSUPPORTED: the period has more than DRYI_PACKING_STREAMS_MAX streams. The job
  * takes its memory from the same hooks as the forecast.
  */
+/* A packing has tables of all pairs of streams. */
 #define DRYI_PACKING_STREAMS_MAX 16
 DRY_CHECK_RESULT enum dry_status dryi_packing_job_create(
     const struct dryi_forecast *forecast, const struct dryi_packing_request *request,

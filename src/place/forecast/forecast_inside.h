@@ -56,6 +56,7 @@ struct forecast_misled {
     uint64_t sum, until;
     bool is_cleared;
 };
+/* A program has few loops that look like its period. */
 #define FORECAST_MISLED_COUNT 8u
 
 #define FORECAST_WORD 16u   /* keys in a word */
@@ -106,7 +107,7 @@ struct dryi_forecast {
     uint64_t pass_count; /* of all that were noted */
 };
 
-#define FORECAST_PASSES_MAX (UINT64_C(1) << 16)
+#define FORECAST_PASSES_MAX (UINT64_C(1) << 16) /* they take 1.5 MiB */
 
 static inline struct forecast_record *
 forecast_record_at(const struct dryi_forecast *h, uint64_t number)

@@ -275,7 +275,7 @@ inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 /* --- moved to inherit --------------------------------------------------------------------- */
 
 #define TRIES_MAX 16u                 /* seats that are tried for a life */
-#define LOOKS_MAX (UINT64_C(1) << 26) /* some tenths of a second */
+#define LOOKS_MAX (UINT64_C(1) << 26) /* at 5 ns a look a third of a second */
 
 /* Seats of the size of a life; the seats that were left last come first. */
 struct choice {

@@ -26,12 +26,13 @@
 #include "base/bits.h"
 #include "base/memory.h"
 
+/* Records of the first ring, which take 32 KiB. */
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 #define NAP_MAX                                                                          \
     (64 * RING_MAX)   /* requests that nothing is learnt of, at most, in a row */
 #define STEPS_MIN 64u /* a shorter period counts several times */
-#define BACK_MAX 64u  /* keys looked at again in a request */
+#define BACK_MAX 64u  /* keys looked at again in a request: so fast a run catches up */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* of the rolling hash; odd */
 
 /* Double the ring. Its records stay. */
@@ -80,6 +81,10 @@ size_of(const struct forecast_record *record)
 
 /* --- is it one? ------------------------------------------------------------------------- */
 
+/*
+ * One of so many lives, and of so many bytes, may outlive a period, for a program keeps some of what
+ * it makes. One of so many lives may last otherwise than in the period before.
+ */
 #define ALIVE_SHARE 16u
 #define ALIVE_BYTES_SHARE 8u
 #define DIFFER_SHARE 8u

@@ -28,7 +28,8 @@
 #include "base/sort.h"
 
 #define NEVER UINT32_MAX
-#define LOOKS_MAX (UINT64_C(1) << 27) /* half a second, then no further order */
+/* Looks after which no further order is tried: at 4 ns a look half a second. */
+#define LOOKS_MAX (UINT64_C(1) << 27)
 
 /* --- from when on ------------------------------------------------------------------------- */
 

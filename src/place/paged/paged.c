@@ -210,8 +210,8 @@ take_hit(struct dryi_paged *p, const struct request *r)
 }
 
 #define PROCESS_HIT 4 /* streams that each request asks while blocks are pending */
-#define PROCESS_HIT_USES                                                                 \
-    8 /* events of each: so many that frees do not come faster than they complete */
+/* Events of each: so many that frees do not come faster than they complete. */
+#define PROCESS_HIT_USES 8
 
 /* Serve a request for which no block is at hand. */
 DRYI_NOINLINE static enum dry_status

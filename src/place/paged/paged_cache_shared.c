@@ -533,8 +533,8 @@ add_local(struct paged_stat *sum, struct paged_stat *b)
     *b = (struct paged_stat){0};
 }
 
-#define LOCAL_SHARE                                                                      \
-    64 /* a peak of all caches may be too high by this share of what is reserved */
+/* A peak of all caches may be too high by one in so many bytes that are reserved, or by so much. */
+#define LOCAL_SHARE 64
 #define LOCAL_LEAST (2 * DRYI_MIB)
 
 /* Return p->local_max for `count` caches, and one more that may be used from now on. */

@@ -36,8 +36,8 @@ struct run {
     struct run_part *parts;
 };
 
-#define TRIED_COUNT                                                                      \
-    (4u * SEED_MAX) /* a power of two: a bounded search looks into four lists */
+/* A power of two: a bounded search looks into four lists. */
+#define TRIED_COUNT (4u * SEED_MAX)
 
 /* A search: the request, and the best spot so far (its block is NONE: there is no spot yet). */
 struct search {
