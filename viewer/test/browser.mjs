@@ -231,16 +231,16 @@ test("a search highlights and lists, by line, category and size", async () => {
   await painted(page);
   await page.keyboard.press("/");
   await page.keyboard.type("weights");
-  await page.waitForSelector(".hits");
-  assert.match(await page.locator(".hits h3").textContent(), /8 allocations found/);
+  await page.locator(".hits h3", { hasText: 'found for "weights"' }).waitFor(); // each key searches
+  assert.match(await page.locator(".hits h3").textContent(), /^8 allocations found/);
   assert.equal((await state(page)).q, "weights");
   await page.keyboard.press("Escape");
   await page.waitForSelector(".hits", { state: "detached" });
   await page.keyboard.press("/");
   await page.keyboard.type(">60MiB model.py:12");
   await page.keyboard.press("Enter");
-  await page.waitForSelector(".hits");
-  assert.match(await page.locator(".hits h3").textContent(), /8 allocations/);
+  await page.locator(".hits h3", { hasText: 'found for ">60MiB model.py:12"' }).waitFor();
+  assert.match(await page.locator(".hits h3").textContent(), /^8 allocations/);
   await done();
 });
 
