@@ -2,11 +2,26 @@
 """A program in a terminal, driven in tmux as a person would."""
 import itertools
 import os
+import shutil
 import subprocess
+import sys
 import time
 
 WAIT_SECONDS = 60
 numbers = itertools.count()  # a server that ends must not meet the next one
+
+
+def skip_without_terminals():
+    """End the test as skipped where no program can have a terminal: without tmux, or without ptys."""
+    if not shutil.which("tmux"):
+        print("there is no tmux to drive a terminal in")
+        sys.exit(77)
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError as error:
+        print(f"there are no pseudo-terminals here: {error.strerror}")
+        sys.exit(77)
 
 
 class Terminal:

@@ -6,12 +6,11 @@ and of a file whose names are hostile.
 """
 import pathlib
 import pickle
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from terminal import Terminal
+from terminal import Terminal, skip_without_terminals
 
 
 def cursor_of(screen):
@@ -113,9 +112,7 @@ def main():
             print("ncurses was not found: there is no terminal view to try")
             sys.exit(77)
         check_refusals(tool, path)
-        if not shutil.which("tmux"):
-            print("there is no tmux to drive the terminal's view in")
-            sys.exit(77)
+        skip_without_terminals()
         check_walk(folder, tool, path)
         check_sizes(folder, tool, path)
         check_plain(folder, tool, path)

@@ -3,7 +3,6 @@
 """The full screen of `drystone live`, driven in tmux: screen.py TOOL SHOW_PAGE NVML"""
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "view"))
 
 from program import GIB, UNKNOWN, Machine  # noqa: E402
-from terminal import Terminal  # noqa: E402
+from terminal import Terminal, skip_without_terminals  # noqa: E402
 
 
 class Screen(Terminal):
@@ -170,9 +169,7 @@ def check_ends(m, large, small):
 
 
 def main():
-    if not shutil.which("tmux"):
-        print("there is no tmux to drive the full screen in")
-        sys.exit(77)
+    skip_without_terminals()
     with Machine(*sys.argv[1:4]) as m:
         linked = subprocess.run(["ldd", m.tool], check=False, stdout=subprocess.PIPE, text=True)
         if "ncurses" not in linked.stdout:
