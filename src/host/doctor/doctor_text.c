@@ -427,6 +427,8 @@ static bool
 sum_boot_pages(struct dryi_doctor_piece value, uint64_t *pages)
 {
     uint64_t sum = 0, n;
+    if (value.length == 0)
+        return false;
     for (size_t at = 0; at < value.length;) {
         const char *begin = value.bytes + at;
         const char *comma = memchr(begin, ',', value.length - at);
@@ -440,7 +442,7 @@ sum_boot_pages(struct dryi_doctor_piece value, uint64_t *pages)
         at += part + 1;
     }
     *pages = sum;
-    return value.length > 0;
+    return true;
 }
 
 bool
