@@ -168,8 +168,7 @@ dryi_torch_round_size(const struct dryi_torch_conf *conf, uint64_t size)
 uint64_t
 dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded)
 {
-    DRYI_ASSERT_SLOW(rounded >= BLOCK_SIZE_MIN &&
-                     conf->large_segment_size >= LARGE_REQUEST_MIN);
+    DRYI_ASSERT_SLOW(conf->large_segment_size >= LARGE_REQUEST_MIN);
     if (rounded <= SMALL_SIZE_MAX)
         return SMALL_SEGMENT;
     if (rounded < LARGE_REQUEST_MIN)
