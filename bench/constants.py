@@ -4,10 +4,10 @@
 Every `#define` of src/place/paged and src/place/forecast with a number in it is divided and
 multiplied by FACTOR (default 4), one at a time, in a copy of the sources. A build of each replays
 the traces of `bench/run pool` and the programs of test/prop/place_adversary.c, as `bench/run ablate`
-does. A row tells what changed in percent of the figure with the number as it is; "most" is the worst
-trace, "taken" and "calls" of adversaries are of the program that changed most; "tests" counts tests
-of these rooms that fail. "refused" is a number that an assertion ties to another one. Numbers whose
-value nothing here can see come last: most bound the work of one call, and their comments say which.
+does. A line tells what changed, in percent of the figure with the number as it is: "most" is the
+worst trace, an adversary is the program that changed most, and tests are those of these rooms that
+fail. "refused" is a number that an assertion ties to another one. Numbers whose value nothing here
+can see come last: their comments say what they bound.
 """
 import concurrent.futures
 import os
@@ -17,6 +17,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
+import textwrap
 
 import ablate
 import pool
@@ -33,7 +34,8 @@ CPU_SECONDS_MAX = 300  # of a program that a number has made endless
 TESTS = tuple(f"test/unit/test_{name}" for name in (
     "forecast paged_cache paged_divider paged_layout paged_oom paged_recycle paged_spot places "
     "pool_packing").split())
-HEADS = ("reserved", "most", "smallest", "most", "calls", "s", "moved", "steady", "calls")
+FIGURES = ("reserved", "reserved at most", "smallest", "smallest at most", "calls", "driver's time",
+           "moved", "steady", "steady calls")
 
 
 def find_constants():
@@ -103,20 +105,18 @@ def change_of_adversaries(adversaries, whole, column):
     worst = max(whole, key=lambda name: abs(adversaries[name][column] - whole[name][column]) /
                 max(whole[name][column], 0.01))
     text = percent(adversaries[worst][column], whole[worst][column])
-    return "=" if text == "=" else f"{text} {worst}"
+    return "=" if text == "=" else f"{text} by {worst}"
 
 
-def row_of(figures, whole):
-    """The cells of a row. None: nothing changed."""
+def changes_of(figures, whole):
+    """What changed, in words; empty: nothing."""
     if not figures:
-        return f"{'refused':>9}"
-    cells = [percent(mine, other) for mine, other in zip(figures[0], whole[0])]
-    adversaries = [change_of_adversaries(figures[1], whole[1], column) for column in (0, 1)]
-    failures = str(figures[2] - whole[2] or "=")
-    if set(cells + adversaries + [failures]) == {"="}:
-        return None
-    return "".join(f"{cell:>9}" for cell in cells) + f"{failures:>7}" + \
-        "".join(f"{cell:>21}" for cell in adversaries)
+        return "refused"
+    changes = {head: percent(*pair) for head, *pair in zip(FIGURES, figures[0], whole[0])}
+    for column, head in enumerate(("taken", "asked of the driver")):
+        changes[head] = change_of_adversaries(figures[1], whole[1], column)
+    changes["tests"] = str(figures[2] - whole[2] or "=")
+    return ", ".join(f"{head} {text}" for head, text in changes.items() if text != "=")
 
 
 def copy_sources(copy):
@@ -143,19 +143,17 @@ def run(factor, names):
         make(folder)
         traces = pool.make_traces(folder / "bench/make_workload", pathlib.Path(scratch), False)
         whole = measure(folder, traces)
-        print(f"{'percent':44}" + "".join(f"{head:>9}" for head in HEADS) +
-              f"{'tests':>7}" + "".join(f"{head:>21}" for head in ("adversary: taken", "adversary: calls")), flush=True)
         unseen = []
         for name, file, text in constants:
-            title = f"{name:25}{pathlib.Path(file).stem:16}"
-            rows = {}
+            lines = []
             for sign, divisor, multiple in (("/", factor, 1), ("*", 1, factor)):
                 scale(copy, file, name, divisor, multiple)
-                rows[sign] = row_of(measure(folder, traces), whole)
+                lines.append((sign, changes_of(measure(folder, traces), whole)))
             scale(copy, file, name, 1, 1)
-            for sign, row in rows.items():
-                if row:
-                    print(f"{title}{sign}{factor:<2}{row}", flush=True)
-            if not any(rows.values()):
+            for sign, changes in lines:
+                if changes:
+                    print(f"{name} {sign} {factor} ({pathlib.Path(file).name})\n" +
+                          textwrap.indent(textwrap.fill(changes, 76), "    "), flush=True)
+            if not any(changes for _, changes in lines):
                 unseen.append(f"{name} {text}")
-        print(f"\nno figure changes: {', '.join(unseen)}")
+        print(textwrap.fill(f"nothing changes: {', '.join(unseen)}", 80))

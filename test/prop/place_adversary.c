@@ -11,7 +11,7 @@
 #define PAGE (2 * DRYI_MIB)
 #define STREAMS 16
 
-/* What an adversary has alive: by id, with the free ids in a stack. */
+/* An adversary under way: its live blocks by id, and a stack of free ids. */
 struct owned {
     uint64_t addr, size; /* size 0: not there */
 };

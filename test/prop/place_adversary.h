@@ -29,7 +29,7 @@ enum adversary {
 
 const char *adversary_name(enum adversary adversary);
 
-/* What an adversary works on; ids are below `requests`, given again after their free. */
+/* The target of an adversary. Ids are below `requests`, and are given again after their free. */
 struct adversary_target {
     /* The address, or 0: there was no room. */
     uint64_t (*alloc)(void *self, uint32_t id, uint64_t size, uint64_t stream);

@@ -94,6 +94,7 @@ set_first_limit(struct dryi_paged *p)
     paged_set_limit(p, limit, UINT64_MAX);
 }
 
+/* Bounds of the default length of a segment. Addresses cost nothing, but there are only so many. */
 #define SEGMENT_SHORTEST DRYI_GIB
 #define SEGMENT_LONGEST (64 * DRYI_GIB) /* also if the device's total is unknown */
 

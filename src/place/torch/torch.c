@@ -166,14 +166,14 @@ dryi_torch_round_size(const struct dryi_torch_conf *conf, uint64_t size)
 }
 
 uint64_t
-dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded)
+dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t size)
 {
     DRYI_ASSERT_SLOW(conf->large_segment_size >= LARGE_REQUEST_MIN);
-    if (rounded <= SMALL_SIZE_MAX)
+    if (size <= SMALL_SIZE_MAX)
         return SMALL_SEGMENT;
-    if (rounded < LARGE_REQUEST_MIN)
+    if (size < LARGE_REQUEST_MIN)
         return conf->large_segment_size;
-    return dryi_round_up(rounded, LARGE_ROUND);
+    return dryi_round_up(size, LARGE_ROUND);
 }
 
 uint64_t

@@ -147,8 +147,8 @@ void dryi_torch_process_events(struct dryi_torch *place);
 
 /* The size of the block a request gets, before any remainder that is not split off. */
 uint64_t dryi_torch_round_size(const struct dryi_torch_conf *conf, uint64_t size);
-/* The size of the segment that would be asked of the device for it. */
-uint64_t dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded);
+/* Return the size of the segment that the device is asked for; `size` may be rounded or not. */
+uint64_t dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t size);
 /*
  * The most that may be asked, in all, of a device of so many bytes: throw_on_cudamalloc_oom
  * rejects what goes beyond, with no attempt to give anything back. UINT64_MAX: it is off.

@@ -178,7 +178,7 @@ rounding_is_a_32nd_at_most(void **state)
     end(&f);
 }
 
-/* What is counted when a giant is handed out is what its cell says when it is freed. */
+/* The cell of a giant says at the free what was counted when the giant was handed out. */
 static void
 the_rounding_of_a_giant_fits_its_cell(void **state)
 {
