@@ -28,6 +28,9 @@
 #ifndef DRYI_ABLATE_foreign_merge /* a free block takes in a neighbour of another stream */
 #define DRYI_ABLATE_foreign_merge 0
 #endif
+#ifndef DRYI_ABLATE_rent /* pages that move again and again are bought */
+#define DRYI_ABLATE_rent 0
+#endif
 #ifndef DRYI_ABLATE_parking /* a freed block stays whole for its successor */
 #define DRYI_ABLATE_parking 0
 #endif

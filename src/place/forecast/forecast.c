@@ -133,6 +133,7 @@ end_period(struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->position == h->step_count);
     bool is_refused = h->refused > dryi_forecast_drift(h->step_count);
+    h->is_settled = h->state == FORECAST_PACKED && h->skipped + h->refused == 0;
     h->position = 0;
     h->skipped = h->refused = 0;
     h->periods++;
@@ -273,6 +274,12 @@ dryi_forecast_is_ready(const struct dryi_forecast *h)
 }
 
 bool
+dryi_forecast_is_settled(const struct dryi_forecast *h)
+{
+    return h->state == FORECAST_PACKED && h->position == 0 && h->is_settled;
+}
+
+bool
 dryi_forecast_is_packed(const struct dryi_forecast *h)
 {
     return h->state == FORECAST_PACKED;
@@ -286,6 +293,17 @@ dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t 
         return false;
     const struct forecast_step *s = &h->steps[step];
     return s->offset == offset && s->size == size && s->stream == (uint32_t)stream;
+}
+
+bool
+dryi_forecast_is_passing(const struct dryi_forecast *h, uint32_t ticket)
+{
+    const struct forecast_record *record = record_of(h, ticket);
+    uint32_t age = (uint32_t)h->now - ticket;
+    if (!record || age > dryi_forecast_get_period(h))
+        return false;
+    uint32_t step = (h->position + h->step_count - age) % h->step_count;
+    return h->steps[step].key == record->key && forecast_is_packed_step(h, step);
 }
 
 uint32_t

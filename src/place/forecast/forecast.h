@@ -92,6 +92,9 @@ void dryi_forecast_passed(struct dryi_forecast *forecast, uint32_t from, uint32_
  */
 bool dryi_forecast_is_ready(const struct dryi_forecast *forecast);
 
+/* Does a period begin now, the last of which took all the hints that the layout has? */
+bool dryi_forecast_is_settled(const struct dryi_forecast *forecast);
+
 /* Is there a layout? */
 bool dryi_forecast_is_packed(const struct dryi_forecast *forecast);
 
@@ -99,21 +102,30 @@ bool dryi_forecast_is_packed(const struct dryi_forecast *forecast);
 bool dryi_forecast_is_step_at(const struct dryi_forecast *forecast, uint32_t step,
                               uint64_t offset, uint64_t size, uint64_t stream);
 
+/*
+ * Is the block with this ticket freed before its step comes again, if the program goes on as
+ * before? The layout has another place for that step.
+ */
+bool dryi_forecast_is_passing(const struct dryi_forecast *forecast, uint32_t ticket);
+
 /* Return the number of requests in the period; 0: no period is known. */
 uint32_t dryi_forecast_get_period(const struct dryi_forecast *forecast);
 
-/* A range that outlives the period: its bytes are taken throughout. */
+/* A range with blocks in use that are not packed: nothing is packed over it. */
 struct dryi_obstacle {
     uint64_t offset, size;
+    bool
+        is_passing; /* the blocks go within a period, and nothing of the layout comes there */
 };
 
 struct dryi_packing_info {
-    uint32_t period;     /* requests */
-    uint32_t streams;    /* that these requests are of */
-    uint32_t handed;     /* lives whose range another stream gets next */
-    uint64_t floor;      /* peak of live bytes in the period, without the obstacles */
-    uint64_t height;     /* the highest packed block ends here */
-    uint64_t used_pages; /* pages of page_bytes that obstacles or packed blocks touch */
+    uint32_t period;  /* requests */
+    uint32_t streams; /* that these requests are of */
+    uint32_t handed;  /* lives whose range another stream gets next */
+    uint64_t floor;   /* peak of live bytes in the period, without the obstacles */
+    uint64_t height;  /* the highest packed block ends here */
+    /* Pages of page_bytes that packed blocks touch, or obstacles that are not passing. */
+    uint64_t used_pages;
 };
 
 /* The surroundings that a period is packed into. */
@@ -162,8 +174,8 @@ DRY_CHECK_RESULT enum dry_status dryi_packing_job_take(struct dryi_packing_job *
 bool dryi_packing_job_is_of(const struct dryi_packing_job *job,
                             const struct dryi_forecast *forecast);
 /*
- * Count the blocks that were packed into these ranges, or partly into them. The ranges are sorted
- * and disjoint.
+ * Count the blocks that were packed into these ranges, or partly into them; passing ones do not
+ * count. The ranges are sorted and disjoint.
  */
 size_t dryi_packing_job_count_met(const struct dryi_packing_job *job,
                                   const struct dryi_obstacle *ranges, size_t count);

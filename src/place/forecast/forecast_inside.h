@@ -99,6 +99,7 @@ struct dryi_forecast {
     uint64_t proof;         /* so many of these before the period is packed */
     uint32_t refused;       /* hints of this period that could not be taken */
     uint64_t periods;       /* since the layout was made */
+    bool is_settled;        /* the last of them skipped and refused nothing */
     uint64_t patience;      /* periods before a layout that is refused is made anew */
 
     /* The last passes of memory from stream to stream: a ring, in order of time. */
@@ -116,10 +117,20 @@ forecast_record_at(const struct dryi_forecast *h, uint64_t number)
     return &h->ring[number & (h->ring_count - 1)];
 }
 
+/* Is the block of the step freed before the step comes again? Then the step is packed. */
+static inline bool
+forecast_is_packed_step(const struct dryi_forecast *h, uint32_t i)
+{
+    DRYI_ASSERT_SLOW(i < h->step_count && h->steps[i].end <= h->step_count + i);
+    return h->steps[i].size > 0 && h->steps[i].end > 0;
+}
+
 /* --- forecast_packing.c, forecast_streams.c, forecast_next.c --------------------------------- */
 
 /* A packing within 1/256 of the floor is good enough: a page's rounding is as much. */
 #define FORECAST_SPARE_SHIFT 8u
+/* A packing among the pages that are there may take 1/128 more than one in one piece. */
+#define FORECAST_NEAR_SHIFT 7u
 
 /* A life that is packed. */
 struct dryi_packing_life {
@@ -143,11 +154,12 @@ struct dryi_packing_job {
     /*
      * The request from which on a stream may have a life's range, as was seen: by life and stream.
      */
-    uint32_t *usable; /* UINT32_MAX: not in this period, nor the next; NULL: one stream */
+    uint32_t *usable; /* UINT32_MAX: not in this period, nor the next; NULL: not needed */
+    bool is_wrapped;  /* some lives go on into the next period */
     bool can_wait;
     uint32_t distance; /* several streams: requests from a free to the wait for it */
     uint32_t handed;   /* lives whose range another stream gets next */
-    uint64_t taken;    /* bytes of obstacles */
+    uint64_t taken;    /* bytes of obstacles that are not passing */
     uint64_t *piece, *fill;
     uint64_t *offsets; /* the better of the two; NULL: not packed */
     uint64_t floor, pages;
@@ -165,12 +177,15 @@ DRY_CHECK_RESULT enum dry_status dryi_packing_find_usable(const struct dryi_fore
                                                           const uint32_t *streams,
                                                           struct dryi_packing_job *job);
 /*
- * Pack the lives of several streams above each other (`piece`) and, if there are obstacles, around
- * them (`fill`). *height: of the piece.
+ * Pack the lives, around the circle that time is, above each other and, if there are obstacles,
+ * around them (`fill`). The first packing goes to `piece` if it is lower than *height, the one that
+ * is there; UINT64_MAX: none is. Below `enough` it must be lower by a 32nd.
  */
-DRY_CHECK_RESULT enum dry_status dryi_packing_pack_streams(
-    struct dryi_packing_job *job, const struct dry_memory *memory, uint64_t *height);
-/* Must these two lives of a job with several streams share no byte? */
+DRY_CHECK_RESULT enum dry_status dryi_packing_pack_circle(struct dryi_packing_job *job,
+                                                          const struct dry_memory *memory,
+                                                          uint64_t enough,
+                                                          uint64_t *height);
+/* Must these two lives of a job with `usable` share no byte? */
 bool dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_t b);
 /*
  * Find the lives that hand their range over to another stream, and those that have a successor, by

@@ -228,7 +228,7 @@ meet(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
     DRYI_ASSERT_SLOW(life != other);
     const struct dryi_packing_life *a = &job->lives[life], *b = &job->lives[other];
-    if (job->stream_count > 1)
+    if (job->usable)
         return dryi_packing_is_conflict(job, life, other);
     return (a->begin < b->end && b->begin < a->end) || a->end > job->period ||
            b->end > job->period;

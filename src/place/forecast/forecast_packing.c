@@ -10,8 +10,9 @@
  * Two packings are made. The first lies in one piece, in the lowest gap that is large enough. The
  * second puts each life into the lowest gap between the obstacles that it fits into, and fills
  * pages that are there anyway. The packing that touches fewer pages besides the obstacles' own is
- * taken. The lives of one stream are packed by place/offline, those of several by
- * forecast_streams.c.
+ * taken, or the second, for which fewer pages move, if the two are near each other. The lives of one stream are packed by place/offline, as if those that go on into the
+ * next period were there all the time. Such lives, and those of several streams, are packed by
+ * forecast_streams.c, too.
  */
 #include "base/assert.h"
 #include "base/bits.h"
@@ -53,15 +54,6 @@ dryi_packing_job_cancel(struct dryi_packing_job *job)
     atomic_store_explicit(&job->is_cancelled, true, memory_order_relaxed);
 }
 
-static bool
-is_packed(const struct dryi_forecast *h, uint32_t i)
-{
-    DRYI_ASSERT_SLOW(i < h->step_count && h->steps[i].end <= h->step_count + i);
-    const struct forecast_step *step = &h->steps[i];
-    return step->size > 0 && step->end > 0 &&
-           (step->end <= h->step_count || step->end - h->step_count <= i);
-}
-
 /* Find the stream's number in the job, or give it one. False: there are too many streams. */
 static bool
 find_stream(struct dryi_packing_job *job, uint32_t *streams, uint32_t stream,
@@ -84,7 +76,7 @@ list_lives(const struct dryi_forecast *h, struct dryi_packing_job *job, uint32_t
 {
     for (uint32_t i = 0; i < h->step_count; i++) {
         const struct forecast_step *step = &h->steps[i];
-        if (!is_packed(h, i))
+        if (!forecast_is_packed_step(h, i))
             continue;
         struct dryi_packing_life life = {.size = step->size,
                                          .step = i,
@@ -94,6 +86,7 @@ list_lives(const struct dryi_forecast *h, struct dryi_packing_job *job, uint32_t
         if (!find_stream(job, streams, step->stream, &life.stream))
             return false;
         job->lives[job->count++] = life;
+        job->is_wrapped |= life.end > job->period;
     }
     return true;
 }
@@ -107,8 +100,8 @@ copy_obstacles(const struct dryi_packing_request *request, struct dryi_packing_j
         const struct dryi_obstacle *o = &request->obstacles[k];
         uint64_t begin = dryi_round_down(o->offset, FORECAST_GRAIN);
         uint64_t end = dryi_round_up(o->offset + o->size, FORECAST_GRAIN);
-        job->obstacles[k] = (struct dryi_obstacle){begin, end - begin};
-        job->taken += end - begin;
+        job->obstacles[k] = (struct dryi_obstacle){begin, end - begin, o->is_passing};
+        job->taken += o->is_passing ? 0 : end - begin;
     }
 }
 
@@ -124,7 +117,7 @@ fill_job(const struct dryi_forecast *h, const struct dryi_packing_request *reque
         job->stream_count = 0;
         return DRY_ERR_UNSUPPORTED;
     }
-    if (job->stream_count <= 1)
+    if (job->stream_count <= 1 && !job->is_wrapped)
         return DRY_OK;
     job->usable = dryi_memory_zalloc(&job->memory, job->capacity,
                                      job->stream_count * sizeof *job->usable);
@@ -237,17 +230,24 @@ find_gap(const struct dryi_packing_job *job, uint64_t size)
     return cursor;
 }
 
-/* Sort the obstacles, and the packed lives at these offsets. Returns how many there are. */
+/*
+ * Sort the packed lives at these offsets, and the obstacles that are not passing. Returns how many
+ * there are.
+ */
 static size_t
 sort_ranges(const struct run *run, const uint64_t *offsets)
 {
-    size_t count = run->job->count + run->job->obstacle_count;
-    DRYI_ASSERT_SLOW(count <= run->job->capacity);
-    for (size_t k = 0; k < count; k++) {
-        uint64_t offset = k < run->job->count ? offsets[k] : run->fixed[k];
-        run->items[k] = (struct dryi_sort_item){offset, (uint32_t)k};
+    const struct dryi_packing_job *job = run->job;
+    size_t count = 0;
+    for (size_t k = 0; k < job->count; k++)
+        run->items[count++] = (struct dryi_sort_item){offsets[k], (uint32_t)k};
+    for (size_t k = 0; k < job->obstacle_count; k++) {
+        size_t at = job->count + k;
+        if (!job->obstacles[k].is_passing)
+            run->items[count++] = (struct dryi_sort_item){run->fixed[at], (uint32_t)at};
     }
-    dryi_sort_items(run->items, run->items + run->job->capacity, count);
+    DRYI_ASSERT_SLOW(count <= job->capacity);
+    dryi_sort_items(run->items, run->items + job->capacity, count);
     return count;
 }
 
@@ -269,27 +269,46 @@ count_pages(const struct run *run, const uint64_t *offsets)
     return pages;
 }
 
+/* Find the peak of live bytes around the circle. The changes go into the scratch memory. */
+static void
+find_floor(const struct run *run)
+{
+    struct dryi_packing_job *job = run->job;
+    uint64_t *change = run->fixed, live = 0; /* sums wrap, and wrap back */
+    for (uint32_t i = 0; i < job->period; i++)
+        change[i] = 0;
+    for (size_t k = 0; k < job->count; k++) {
+        const struct dryi_packing_life *life = &job->lives[k];
+        change[life->begin] += life->size;
+        change[life->end % job->period] -= life->size;
+        live += life->end >= job->period ? life->size : 0;
+    }
+    for (uint32_t i = 0; i < job->period; i++) {
+        live += change[i];
+        job->floor = live > job->floor ? live : job->floor;
+    }
+}
+
 static enum dry_status
 pack_piece(const struct run *run)
 {
     struct dryi_packing_job *job = run->job;
-    struct dryi_packing packing;
+    struct dryi_packing packing = {.height = job->count > 0 ? UINT64_MAX : 0};
     struct dryi_packing_options options = {.memory = run->memory,
                                            .alignment = FORECAST_GRAIN};
-    uint64_t moment, height = 0;
+    uint64_t moment;
     enum dry_status status = dryi_offline_floor(run->lives, job->count, FORECAST_GRAIN,
-                                                run->memory, &job->floor, &moment);
-    options.target = job->floor + (job->floor >> FORECAST_SPARE_SHIFT);
-    if (status == DRY_OK && job->stream_count > 1) {
-        status = dryi_packing_pack_streams(job, run->memory, &height);
-    } else if (status == DRY_OK && job->count > 0) {
+                                                run->memory, &options.target, &moment);
+    options.target += options.target >> FORECAST_SPARE_SHIFT;
+    if (status == DRY_OK && job->stream_count == 1)
         status = dryi_offline_pack(run->lives, job->count, &options, job->piece, &packing,
                                    NULL);
-        height = packing.height;
-    }
+    if (status == DRY_OK && job->usable)
+        status =
+            dryi_packing_pack_circle(job, run->memory, options.target, &packing.height);
     if (status != DRY_OK)
         return status;
-    uint64_t base = find_gap(job, height);
+    uint64_t base = find_gap(job, packing.height);
     for (size_t k = 0; k < job->count; k++)
         job->piece[k] += base;
     return DRY_OK;
@@ -302,8 +321,8 @@ pack_fill(const struct run *run)
     struct dryi_packing packing;
     struct dryi_packing_options options = {
         .memory = run->memory, .alignment = FORECAST_GRAIN, .fixed = run->fixed};
-    if (job->stream_count > 1)
-        return DRY_OK; /* pack_piece() did both */
+    if (job->usable)
+        return DRY_OK; /* dryi_packing_pack_circle() did both */
     return dryi_offline_pack(run->lives, job->count + job->obstacle_count, &options,
                              job->fill, &packing, NULL);
 }
@@ -312,6 +331,7 @@ static void
 pack(const struct run *run)
 {
     struct dryi_packing_job *job = run->job;
+    find_floor(run);
     set_lives(run);
     if (pack_piece(run) != DRY_OK || dryi_packing_job_is_cancelled(job))
         return;
@@ -321,8 +341,9 @@ pack(const struct run *run)
             return;
         of_fill = count_pages(run, job->fill);
     }
-    job->offsets = of_fill < of_piece ? job->fill : job->piece;
-    job->pages = of_fill < of_piece ? of_fill : of_piece;
+    bool is_filled = of_fill <= of_piece + (of_piece >> FORECAST_NEAR_SHIFT);
+    job->offsets = is_filled ? job->fill : job->piece;
+    job->pages = is_filled ? of_fill : of_piece;
     if (dryi_packing_find_next(job, run->memory) != DRY_OK)
         job->offsets = NULL;
 }
@@ -367,7 +388,10 @@ dryi_packing_job_count_met(const struct dryi_packing_job *job,
     size_t met = 0;
     for (size_t k = 0; job->offsets && k < job->count; k++) {
         size_t at = find_range(ranges, count, job->offsets[k]);
-        met += at < count && ranges[at].offset < job->offsets[k] + job->lives[k].size;
+        uint64_t end = job->offsets[k] + job->lives[k].size;
+        while (at < count && ranges[at].is_passing && ranges[at].offset < end)
+            at++;
+        met += at < count && ranges[at].offset < end;
     }
     return met;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Packing a period of several streams.
+ * Packing a period of several streams, or one with lives that go on into the next period.
  *
  * A stream may use what it frees again at once. Another stream may use it only after an order: an
  * event is complete, or the program made the stream wait. The periods before show when that was so,
@@ -28,6 +28,8 @@
 #include "base/sort.h"
 
 #define NEVER UINT32_MAX
+#define SAVED_SHARE                                                                      \
+    32 /* of a good height: a further order that saves less is not taken */
 /* Looks after which no further order is tried: at 4 ns a look half a second. */
 #define LOOKS_MAX (UINT64_C(1) << 27)
 
@@ -156,7 +158,7 @@ enum dry_status
 dryi_packing_find_usable(const struct dryi_forecast *h, const uint32_t *streams,
                          struct dryi_packing_job *job)
 {
-    DRYI_ASSERT_SLOW(h->step_count == job->period && job->stream_count > 1);
+    DRYI_ASSERT_SLOW(h->step_count == job->period && job->stream_count > 0);
     DRYI_ASSERT_SLOW(job->usable && job->stream_count <= DRYI_PACKING_STREAMS_MAX);
     struct passes passes = {
         .h = h, .streams = streams, .stream_count = job->stream_count};
@@ -183,8 +185,8 @@ struct packer {
     uint32_t *placed; /* lives and obstacles, by offset */
     size_t placed_count;
     struct dryi_sort_item *items; /* the order, with as many more for the sort */
-    uint64_t height;
-    uint64_t looks; /* at lives that are placed already */
+    uint64_t height, enough;      /* enough: so high a packing is good */
+    uint64_t looks;               /* at lives that are placed already */
 };
 
 static uint64_t
@@ -297,14 +299,18 @@ pack_in_order(struct packer *p, enum order order)
         place(p, p->items[k].value);
 }
 
-/* Try one more order. A packing below *height goes into `offsets`. */
+/*
+ * Try one more order. A packing below *height goes into `offsets`. Where *height is good enough, it
+ * must be well below: the earlier orders wait less, and let more lives take a range over whole.
+ */
 static void
 try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *height)
 {
     if (*height != UINT64_MAX && p->looks > LOOKS_MAX)
         return;
     pack_in_order(p, order);
-    if (p->height >= *height)
+    uint64_t saved = *height <= p->enough ? *height / SAVED_SHARE : 0;
+    if (p->height >= *height - saved)
         return;
     *height = p->height;
     for (size_t k = 0; k < p->job->count; k++)
@@ -322,7 +328,6 @@ pack(struct packer *p, uint64_t *height)
     uint64_t target = job->floor + ((job->floor + job->taken) >> FORECAST_SPARE_SHIFT);
     uint32_t best = job->period;
     uint64_t top = UINT64_MAX;
-    *height = UINT64_MAX;
     for (job->distance = job->period; *height > target; job->distance /= 4) {
         uint64_t before = *height;
         try_order(p, BY_SIZE, job->piece, height);
@@ -339,11 +344,11 @@ pack(struct packer *p, uint64_t *height)
 }
 
 enum dry_status
-dryi_packing_pack_streams(struct dryi_packing_job *job, const struct dry_memory *memory,
-                          uint64_t *height)
+dryi_packing_pack_circle(struct dryi_packing_job *job, const struct dry_memory *memory,
+                         uint64_t enough, uint64_t *height)
 {
-    DRYI_ASSERT_SLOW(job->stream_count > 1 && job->usable && job->count <= job->period);
-    struct packer p = {.job = job, .memory = memory};
+    DRYI_ASSERT_SLOW(job->usable && job->count <= job->period);
+    struct packer p = {.job = job, .memory = memory, .enough = enough};
     p.offsets = dryi_memory_zalloc(memory, job->capacity, sizeof *p.offsets);
     p.placed = dryi_memory_zalloc(memory, job->capacity, sizeof *p.placed);
     p.items = dryi_memory_zalloc(memory, job->capacity, 2 * sizeof *p.items);

@@ -34,6 +34,15 @@
  *            for a graph may replay what it recorded; USE_ON_OOM pools without NO_REMAP give free
  *            pages before an OOM. A device without pages (traits.page_bytes 0) gives whole segments.
  *
+ * Price      Reserved bytes stay within `budget` times the peak of active bytes, and pages move
+ *            instead. A move is rent. The first moves, as many as the peak has pages, are free; each
+ *            further one buys a page beyond the budget, as long as the device has one. Say that a
+ *            program needs no move with X pages beyond its budget, and has P pages at its peak, and
+ *            that no request needs more than N pages. Then it moves at most P + X + N pages ever. It
+ *            reserves at most min(X + N, moves - P) pages beyond the budget. So driver time is at
+ *            most that of buying all P + X pages at once, and as many moves; bytes are at most those
+ *            of never moving. A layout moves its own pages once, and forgives the rent before it.
+ *
  * Cost       A hit: O(1), no memory, no driver call; 16 blocks of a bin at most, and while blocks
  *            wait 8 events of 4 streams. A miss: a bounded look and the driver's calls for its pages.
  *            Before an OOM: every block. A new stream: 256 records looked at, 4096 blocks. Memory: 64

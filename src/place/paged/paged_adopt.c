@@ -55,28 +55,36 @@ is_taken(const struct block *b)
     return b->state != BLOCK_FREE && b->state != BLOCK_HOLE;
 }
 
+static bool
+is_passing(const struct dryi_paged *p, const struct block *b)
+{
+    return b->state == BLOCK_USED && b->has_ticket &&
+           dryi_forecast_is_passing(p->forecast, b->bin_prev);
+}
+
 /*
- * Return how many runs of taken blocks the segment has, and write them to `obstacles`, if not NULL.
+ * Return how many runs of taken blocks the segment has, each of one kind, and write them to
+ * `obstacles`, if not NULL.
  */
 static size_t
 list_obstacles(const struct dryi_paged *p, const struct segment *segment,
                struct dryi_obstacle *obstacles)
 {
     size_t count = 0;
-    uint64_t end = 0; /* of the last run */
+    struct dryi_obstacle o = {0};
     for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
+        uint64_t offset = b->addr - segment->addr;
         if (!is_taken(b))
             continue;
-        bool is_more = count > 0 && end == b->addr;
-        count += !is_more;
-        end = block_end(b);
-        if (!obstacles)
-            continue;
-        struct dryi_obstacle *o = &obstacles[count - 1];
-        if (!is_more)
-            *o = (struct dryi_obstacle){.offset = b->addr - segment->addr};
-        o->size += b->size;
+        bool passes = is_passing(p, b);
+        if (count == 0 || o.offset + o.size != offset || o.is_passing != passes) {
+            o = (struct dryi_obstacle){offset, 0, passes};
+            count++;
+        }
+        o.size += b->size;
+        if (obstacles)
+            obstacles[count - 1] = o;
     }
     return count;
 }
@@ -183,6 +191,7 @@ dryi_paged_return_job(void *self, struct dryi_packing_job *job)
 struct needs {
     int32_t *count; /* one more than there are pages */
     unsigned page_shift;
+    uint64_t used_pages; /* under the layout and what outlives the period */
 };
 
 /* Note a packed block, by differences of the counts that are summed later. */
@@ -318,51 +327,126 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
     return DRY_OK;
 }
 
-/*
- * Bring the layout's missing pages under it. Release other pages of the default pool's large arena,
- * at most as many as exceed the peak of allocated and pending bytes.
- */
+/* Take pages that the layout does not need into the stock, until the stock holds `want`. */
 static enum dry_status
-move_pages(struct dryi_paged *p, const struct needs *needs)
+gather_surplus(struct dryi_paged *p, const struct needs *needs, uint64_t want)
 {
-    uint64_t missing = count_missing(p, needs);
-    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) >> p->page_shift;
-    if (missing > p->page_count - live) /* waiting would not help */
-        return DRY_ERR_NO_SPACE;
-    dryi_paged_wait_all(p);
-    dryi_paged_sweep(p);
-    uint64_t spare = count_surplus(p, needs) + p->stock_count;
-    if (missing > spare)
-        return DRY_ERR_NO_SPACE;
-    uint64_t peak = (dryi_paged_active_peak(p) + p->page_mask) >> p->page_shift;
-    uint64_t beyond = p->page_count > peak ? p->page_count - peak : 0;
-    uint64_t surplus = spare - missing < beyond ? spare - missing : beyond;
     enum dry_status status = DRY_OK;
     uint32_t segment = p->arenas[0].segments;
     for (; segment != NONE && status == DRY_OK; segment = p->segments[segment].next)
-        status = unmap_surplus(p, needs, segment, missing + surplus);
-    if (status == DRY_OK)
-        status = map_missing(p, needs);
-    for (; surplus > 0 && p->stock_count > 0 && status == DRY_OK; surplus--)
-        dryi_paged_page_release(p);
+        status = unmap_surplus(p, needs, segment, want);
     return status;
 }
 
+/* Return the bytes in the layout's segment that are free within a period, and not its own. */
+static uint64_t
+count_passing(const struct dryi_paged *p)
+{
+    uint64_t bytes = 0;
+    uint32_t at = p->segments[p->layout.segment].first_block;
+    for (; at != NONE; at = p->blocks[at].next)
+        bytes += is_passing(p, &p->blocks[at]) ? p->blocks[at].size : 0;
+    return bytes;
+}
+
+#define WORTH_SHARE 128 /* of all pages: so many are worth the moves of a layout */
+
+/*
+ * Is a layout worth its moves? It saves pages, or the program has paid for as many moves before.
+ */
 static bool
-bring_pages(struct dryi_paged *p)
+is_worth(const struct dryi_paged *p, const struct needs *needs, uint64_t missing)
+{
+    const struct segment *segment = &p->segments[p->layout.segment];
+    uint64_t pages = p->stock_count;
+    for (size_t i = 0; i < segment->page_count; i++)
+        pages += segment->pages[i] != 0;
+    return missing <= p->counters.pages_remapped ||
+           needs->used_pages + pages / WORTH_SHARE <= pages;
+}
+
+#define LAYOUTS_FREE                                                                     \
+    4 /* a loop inside the program's period may have one or two of them */
+
+/*
+ * Release pages that the layout does not need, beyond the peak and what was bought. Rent paid
+ * before the first layouts buys nothing, for a layout ends the moves. A program that needs more
+ * layouts than these will lose them again, and keeps what it bought.
+ */
+static enum dry_status
+release_surplus(struct dryi_paged *p, const struct needs *needs)
+{
+    uint64_t peak = (dryi_paged_active_peak(p) + p->page_mask) >> p->page_shift;
+    p->rent = p->counters.plans_made > LAYOUTS_FREE ? p->rent : 0;
+    uint64_t kept = peak + dryi_paged_bought(p);
+    uint64_t beyond = p->page_count > kept ? p->page_count - kept : 0;
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
+    p->layout.is_settled = true;
+    enum dry_status status = gather_surplus(p, needs, beyond);
+    for (; beyond > 0 && p->stock_count > 0; beyond--) {
+        dryi_paged_page_release(p);
+        p->rent++;
+    }
+    return status;
+}
+
+/*
+ * Bring the layout's missing pages under it, from where the layout does not need them. New pages
+ * may stand in for those under passing blocks: the period frees as many.
+ */
+static enum dry_status
+bring_missing(struct dryi_paged *p, const struct needs *needs)
+{
+    uint64_t missing = count_missing(p, needs);
+    uint64_t passing = count_passing(p) >> p->page_shift;
+    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) >> p->page_shift;
+    if (missing > p->page_count - live + passing || !is_worth(p, needs, missing))
+        return DRY_ERR_NO_SPACE; /* waiting would not help */
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
+    uint64_t spare = count_surplus(p, needs) + p->stock_count;
+    if (missing > spare + passing)
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = DRY_OK;
+    for (; missing > spare && status == DRY_OK; spare++)
+        status = dryi_paged_page_create(p);
+    if (status == DRY_OK)
+        status = gather_surplus(p, needs, missing);
+    if (status == DRY_OK)
+        status = map_missing(p, needs);
+    if (status != DRY_OK || passing > 0)
+        return status; /* passing blocks still lie on what will be left over */
+    return release_surplus(p, needs);
+}
+
+/* Do one of the two with the counts of the layout. False: something failed. */
+static bool
+with_needs(struct dryi_paged *p, uint64_t used_pages,
+           enum dry_status (*call)(struct dryi_paged *p, const struct needs *needs))
 {
     DRYI_ASSERT_SLOW(p->layout.segment != NONE);
     size_t count = p->layout.page_count + 1;
-    struct needs needs = {.page_shift = p->page_shift};
+    struct needs needs = {.page_shift = p->page_shift, .used_pages = used_pages};
     needs.count = dryi_memory_zalloc(&p->memory, count, sizeof *needs.count);
     if (!needs.count)
         return false;
     dryi_forecast_walk(p->forecast, note_need, &needs);
     for (size_t i = 1; i < count; i++)
         needs.count[i] += needs.count[i - 1];
-    enum dry_status status = move_pages(p, &needs);
+    enum dry_status status = call(p, &needs);
     dryi_memory_free(&p->memory, needs.count, count, sizeof *needs.count);
     return status == DRY_OK;
+}
+
+void
+dryi_paged_layout_settle(struct dryi_paged *p)
+{
+    DRYI_ASSERT_SLOW(p->forecast && !p->layout.is_settled);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
+    p->layout.is_settled = true; /* even if there is no memory for the counts */
+    if (p->layout.segment != NONE)
+        (void)with_needs(p, 0, release_surplus); /* pages that are left serve requests */
 }
 
 /* --- the layout ----------------------------------------------------------------------------- */
@@ -415,7 +499,9 @@ adopt(struct dryi_paged *p)
     p->layout.period = info.period;
     p->layout.streams = info.streams;
     p->layout.handed = info.handed;
-    return dryi_paged_parking_begin(p, info.period) && bring_pages(p);
+    p->layout.is_settled = false;
+    return dryi_paged_parking_begin(p, info.period) &&
+           with_needs(p, info.used_pages, bring_missing);
 }
 
 /*

@@ -200,6 +200,8 @@ dryi_paged_take_expected(struct dryi_paged *p, struct request *r)
     }
     if (dryi_forecast_is_ready(p->forecast))
         dryi_paged_layout_make(p);
+    else if (!p->layout.is_settled && dryi_forecast_is_settled(p->forecast))
+        dryi_paged_layout_settle(p);
     struct dryi_hint hint = dryi_forecast_request(p->forecast, r->bytes, r->stream);
     r->has_ticket = true;
     r->ticket = hint.ticket;

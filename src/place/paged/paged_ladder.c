@@ -29,7 +29,7 @@
 
 #define SPARE_PAGES 2 /* the last page of each arena, however small the program is */
 
-/* Is one page more within the budget, with the request alive? */
+/* Is one page more within the budget, and what was bought beyond, with the request alive? */
 static bool
 is_in_budget(const struct dryi_paged *p, const struct request *r)
 {
@@ -37,7 +37,8 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
     uint64_t peak = dryi_paged_active_peak(p);
     uint64_t most = live > peak ? live : peak;
     uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES) + p->page_bytes;
-    return (double)reserved <= p->conf.budget * (double)most ||
+    double bought = (double)(dryi_paged_bought(p) << p->page_shift);
+    return (double)reserved <= p->conf.budget * (double)most + bought ||
            reserved <= most + SPARE_PAGES * p->page_bytes;
 }
 

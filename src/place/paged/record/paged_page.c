@@ -196,6 +196,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
     for (uint32_t i = 0; i < count; i++) {
         struct page *page = &p->pages[p->stock[--p->stock_count]];
         p->counters.pages_remapped += page->was_mapped;
+        p->rent += page->was_mapped && !p->is_full;
         page->was_mapped = true;
         segment->pages[first + i] = p->stock[p->stock_count] + 1;
     }

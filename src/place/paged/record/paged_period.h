@@ -20,6 +20,7 @@ struct layout {
     uint64_t *bits;  /* of all levels */
     uint32_t period; /* requests */
     uint32_t streams;
+    bool is_settled; /* the pages that it leaves over were released */
     uint32_t handed; /* ranges that go from stream to stream in a period */
     uint32_t waits;  /* put in since the request `waits_since` */
     uint64_t waits_since;

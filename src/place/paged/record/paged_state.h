@@ -121,7 +121,8 @@ struct dryi_paged {
     uint32_t first_cached;     /* lists that may have cached blocks, linked */
     struct dryi_cache *caches; /* all that were asked for */
     struct dryi_cache_watcher cache_watcher;
-    bool is_full; /* the device or the limit refused a page; none was released since */
+    uint64_t rent; /* pages moved or released though the device had more */
+    bool is_full;  /* the device or the limit refused a page; none was released since */
     /* The first failure that barred this request from freed memory; OK: there was none. */
     enum dry_status hindered;
 };

@@ -9,6 +9,7 @@
  * requests. The total of both is derived, except its peak, which is no sum of peaks.
  */
 
+#include "base/ablate.h"
 #include "place/paged/record/paged_state.h"
 
 /* Add to a statistic. */
@@ -89,5 +90,17 @@ dryi_paged_tell(struct dryi_paged *p, enum dry_action action, uint32_t block,
 void dryi_paged_reset_stats(void *self, bool peaks, bool accumulated);
 void dryi_paged_get_stats(const void *self, struct dry_stats *stats);
 void dryi_paged_get_counters(const void *self, struct dryi_place_counters *counters);
+
+/*
+ * Return how many pages beyond the budget may be created: what recurs is bought. Moves for as many
+ * pages as the peak has are free, for that is the price of the memory itself, and a program may end
+ * or get a layout meanwhile. Each further move buys a page.
+ */
+static inline uint64_t
+dryi_paged_bought(const struct dryi_paged *p)
+{
+    uint64_t peak = dryi_paged_active_peak(p) >> p->page_shift;
+    return !DRYI_ABLATED(rent) && p->rent > peak ? p->rent - peak : 0;
+}
 
 #endif

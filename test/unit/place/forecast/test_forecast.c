@@ -86,7 +86,8 @@ layout(struct harness *p)
     struct dryi_obstacle *obstacles = calloc(p->count + 1, sizeof *obstacles);
     assert_non_null(obstacles);
     for (size_t i = 0; i < p->count; i++)
-        obstacles[i] = (struct dryi_obstacle){p->blocks[i].offset, p->blocks[i].size};
+        obstacles[i] =
+            (struct dryi_obstacle){p->blocks[i].offset, p->blocks[i].size, false};
     struct dryi_packing_request wish = {obstacles, p->count, PAGE, true};
     if (dryi_forecast_pack(p->forecast, &wish, &p->info) == DRY_OK)
         p->plans++;
@@ -455,7 +456,7 @@ the_plan_lies_between_obstacles(void **state)
     assert_int_equal(percent_hinted(&g, 3, 1), 100);
     assert_int_equal(p.refused, 0);
 
-    const struct dryi_obstacle crossed[] = {{0, 1024}, {512, 512}};
+    const struct dryi_obstacle crossed[] = {{0, 1024, false}, {512, 512, false}};
     const struct dryi_packing_request wish = {crossed, 2, PAGE, true};
     struct dryi_packing_info info;
     assert_int_equal(dryi_forecast_pack(p.forecast, &wish, &info), DRY_ERR_ARGUMENT);
@@ -574,7 +575,8 @@ a_successor_has_the_place_next_and_whole(void **state)
         end_harness(&p);
     }
     assert_true(successors[1] * 10 >= steps[1] * 5);
-    assert_true(successors[2] * 10 >= steps[2] * 5 && successors[3] * 10 >= steps[3] * 4);
+    /* Streams whose lives go on into the next period are packed lower, with fewer successors. */
+    assert_true(successors[2] * 20 >= steps[2] * 9 && successors[3] * 20 >= steps[3] * 6);
 }
 
 /* Return the earliest request from which on the stream may have the life's range. */

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program whose steps repeat comes to a state without driver calls: steady.py TOOL MAKE_WORKLOAD
+
+Recordings of training on an H100 (test/recorded/h100) go on for twenty steps more, each as the last
+one; generated workloads run for as many. From then on no page moves and the driver is not called.
+What is reserved then is at most 2 % above the live peak, the floor of any placement whose addresses
+are fixed; and the peak of all steps is no higher than with PyTorch's expandable segments. Without
+a plan no more pages move than place/paged/paged.h promises under Price.
+"""
+import gzip
+import json
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+RECORDED = ["gpt2", "lora", "resnet", "fsdp"]
+PERIODIC = ["train-fixed", "recompute-fixed", "pipeline-fixed", "zero3-fixed", "offload-fixed"]
+REPEATS = 24
+LEARNT = 20  # steps, after which everything must stand still
+PERIOD_LEAST = 64
+BUDGET, PAGE = 1.05, 2 << 20
+FLOOR_MAX = 1.02
+OVER_EXPANDABLE = 1.01  # a page of 2 MiB for each arena and edge, in programs that fragment nothing
+
+tool, maker = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+failures = []
+
+
+def demand(what, figure, bar):
+    if figure > bar:
+        failures.append(f"{what}: {figure:.4f}, at most {bar:.4f} is demanded")
+
+
+class Program:
+    """Requests in order: alloc (id, size, stream) and free (id), as a plain trace has them."""
+
+    def __init__(self, snapshot):
+        self.ops, self.begins, live = [], [], {}
+        for event in max(snapshot["device_traces"], key=len):
+            address, size = event["addr"], event["size"]
+            if event["action"] == "alloc":
+                live[address] = len(self.begins)
+                self.begins.append(len(self.ops))
+                self.ops.append(("a", live[address], size, event["stream"]))
+            elif event["action"] == "free_requested" and address in live:
+                self.ops.append(("f", live.pop(address)))
+
+    def find_period(self):
+        """Allocations in the last step: the shortest end of their sizes that comes twice."""
+        sizes = [self.ops[at][2:] for at in self.begins]
+        return next(count for count in range(PERIOD_LEAST, len(sizes) // 2)
+                    if sizes[-count:] == sizes[-2 * count:-count])
+
+    def last_step(self):
+        """Allocations before the last step, and its ops; an id is one of it, or of the one before."""
+        period = self.find_period()
+        first = len(self.begins) - period
+        return first, self.ops[self.begins[first]:]
+
+    def repeat(self, times):
+        """The ops with the last step so many times more, and the op with which each begins."""
+        first, step = self.last_step()
+        period = len(self.begins) - first
+        freed = {op[1] for op in self.ops[:self.begins[first]] if op[0] == "f"}
+        ops, starts = list(self.ops), []
+        dead = freed | {op[1] for op in step if op[0] == "f"}
+        for turn in range(1, times + 1):
+            starts.append(len(ops))
+            for op in step:
+                name = op[1] + turn * period
+                if op[0] == "a":
+                    ops.append(("a", name, *op[2:]))
+                elif name not in dead:
+                    dead.add(name)
+                    ops.append(("f", name))
+        return ops, starts
+
+
+def write(ops, path):
+    with open(path, "w", encoding="ascii") as file:
+        for at, op in enumerate(ops):
+            size, stream = op[2:] if op[0] == "a" else (0, 0)
+            file.write(f"{op[0]} {op[1]} {size} {stream} {at}\n")
+
+
+def replay(path, *arguments):
+    done = subprocess.run([tool, "replay", path, "--json", *arguments], text=True,
+                          stdout=subprocess.PIPE)
+    if done.returncode not in (0, 1):  # 1: found something
+        sys.exit(f"replay {path.name} {' '.join(arguments)}: exit {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def check(path, start):
+    result = replay(path, "--place", "torch:expandable_segments:True", "--place", "paged",
+                    "--place", "paged:plan:False", "--steady-from", str(start))
+    live = result["recorded"]["live_peak_bytes"]
+    expandable, paged, bought = (run["reserved_peak_bytes"] / live for run in result["runs"])
+    steady = result["runs"][1]["steady"]
+    ratio = steady["reserved_peak_bytes"] / live
+    print(f"{path.stem:20} expandable {expandable:.4f}, paged {paged:.4f} at the peak; after "
+          f"{LEARNT} steps {ratio:.4f}, {steady['driver_calls']} calls, "
+          f"{steady['pages_remapped']} pages moved")
+    demand(f"{path.stem}: pages moved", steady["pages_remapped"], 0)
+    demand(f"{path.stem}: driver calls", steady["driver_calls"], 0)
+    check_price(path, result["runs"][2], bought, live)
+    demand(f"{path.stem}: reserved in the end", ratio, FLOOR_MAX)
+    demand(f"{path.stem}: reserved at the peak", paged, expandable * OVER_EXPANDABLE)
+
+
+def check_price(path, run, ratio, live):
+    """Moves for the peak are free; each further one buys a page, and the last may be of a request."""
+    largest = max(int(line.split()[2]) for line in path.read_text().splitlines() if line[0] == "a")
+    bound = run["allocated_peak_bytes"] + max(ratio - BUDGET, 0) * live + largest
+    print(f"{'':20} without a plan {ratio:.4f} at the peak, {run['pages_remapped']} pages moved")
+    demand(f"{path.stem}: pages moved without a plan", run["pages_remapped"], bound / PAGE + 2)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    folder = pathlib.Path(scratch)
+    for name in RECORDED:
+        with gzip.open(HERE / f"h100/{name}.pickle.gz") as file:
+            program = Program(pickle.load(file))
+        ops, starts = program.repeat(REPEATS)
+        write(ops, folder / f"{name}.trace")
+        check(folder / f"{name}.trace", starts[LEARNT])
+    for name in PERIODIC:
+        begins = subprocess.run([maker, name, folder / f"{name}.trace", str(REPEATS)], check=True,
+                                text=True, stdout=subprocess.PIPE).stdout.split()
+        check(folder / f"{name}.trace", int(begins[LEARNT]))
+for failure in failures:
+    print(f"FAILED: {failure}", file=sys.stderr)
+sys.exit(bool(failures))
