@@ -80,7 +80,12 @@ paged_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
 {
     struct dryi_paged *p = self;
     uint64_t limit = bytes < mapped_bytes ? bytes : mapped_bytes;
-    p->limit_bytes = limit < RESERVED_LIMIT ? limit : RESERVED_LIMIT;
+    uint64_t most = RESERVED_LIMIT;
+    if (p->device_total < most)
+        most =
+            p->device_total - (p->conf.leave_bytes < p->device_total ? p->conf.leave_bytes
+                                                                     : p->device_total);
+    p->limit_bytes = limit < most ? limit : most;
 }
 
 /* Set the limit that the options state, which holds until another limit is set. */
@@ -136,12 +141,15 @@ init_maps(struct dryi_paged *p)
 /* --- alloc -------------------------------------------------------------------------------- */
 
 /*
- * Tell the observer of an OOM, and count it. Pages of the stock lie in no segment, so a snapshot's
- * sums take them for free memory of the device.
+ * Give the pages that lie under no address back, tell the observer of an OOM, and count it. The
+ * request gathered these pages, or made them; now others need them, such as cuBLAS or NCCL. During
+ * a capture they stay, and a snapshot's sums take them for free memory of the device.
  */
 DRYI_NOINLINE static void
 report_oom(struct dryi_paged *p, const struct request *r)
 {
+    while (p->stock_count > 0 && p->capture_count == 0)
+        dryi_paged_page_release(p);
     struct dryi_place_event event = {
         .action = DRY_ACTION_OOM,
         .size = r->bytes,

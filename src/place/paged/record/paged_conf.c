@@ -107,6 +107,8 @@ set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool 
     }
     if (is_word(name, "small_kb"))
         return read_number_of(value, DRYI_KIB, SMALL_MAX, &c->small_max);
+    if (is_word(name, "leave_mb"))
+        return read_number_of(value, DRYI_MIB, RESERVED_LIMIT, &c->leave_bytes);
     if (is_word(name, "segment_mb"))
         return read_number_of(value, DRYI_MIB, RESERVED_LIMIT, &c->segment_bytes);
     *known = false;

@@ -16,6 +16,7 @@ struct dryi_paged_conf {
     bool plan;          /* default on: periods are learnt and packed, if pages move */
     /* Addresses that are reserved at once; default: the device's total, 1 GiB to 64 GiB. */
     uint64_t segment_bytes;
+    uint64_t leave_bytes; /* of the device for others: context, NCCL, cuBLAS; default 0 */
     double per_process_memory_fraction; /* 1: no limit */
 };
 
@@ -23,7 +24,8 @@ void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 
 /*
  * Read options into *conf, such as "budget:1.05,small_kb:64,segment_mb:65536,remap:True,plan:True,
- * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,per_process_memory_fraction:0.9".
+ * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,leave_mb:512,
+ * per_process_memory_fraction:0.9".
  *
  * An option of another placement, which `is_foreign` tells, is accepted and means nothing here.
  * "backend" is not accepted, because it would promise something. Anything else is ARGUMENT with the

@@ -629,10 +629,76 @@ what_never_will_be_over_costs_nothing(void **state)
     end(pool, sim);
 }
 
+static uint64_t
+used_bytes(const struct dry_sim *sim)
+{
+    struct dry_sim_account account;
+    dry_sim_get_account(sim, &account);
+    return account.used_bytes;
+}
+
+static struct dry_pool *
+make_own(struct dry_sim *sim, const char *conf)
+{
+    struct dry_pool_options o;
+    dry_pool_options_init(&o);
+    o.device = dry_sim_get_device(sim);
+    o.conf = conf;
+    struct dry_pool *pool;
+    assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+    return pool;
+}
+
+/* A program holds 60 of 80 GiB, asks for 30, and goes on: NCCL and cuBLAS find what was there. */
+static void
+an_oom_leaves_the_device_as_it_was(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(80 * GIB);
+    struct dry_pool *pool = make_own(sim, "");
+    uint64_t held[60], address;
+    for (size_t i = 0; i < 60; i++)
+        held[i] = take(pool, GIB, 1);
+    uint64_t used = used_bytes(sim);
+    for (int round = 0; round < 20; round++) {
+        assert_int_equal(dry_pool_alloc(pool, 30 * GIB, 1, &address), DRY_ERR_NO_SPACE);
+        assert_true(used_bytes(sim) == used);
+    }
+    /* What was cached goes, too, as PyTorch's allocator lets it go. */
+    give(pool, held[0]);
+    assert_int_equal(dry_pool_alloc(pool, 30 * GIB, 1, &address), DRY_ERR_NO_SPACE);
+    assert_true(used_bytes(sim) == used - GIB);
+    take(pool, 20 * GIB, 1);
+    end(pool, sim);
+}
+
+static void
+bytes_are_left_for_others(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(8 * GIB);
+    struct dry_pool *pool = make_own(sim, "leave_mb:512");
+    uint64_t address;
+    take(pool, 7 * GIB, 1);
+    take(pool, 512 * MIB, 1);
+    assert_int_equal(dry_pool_alloc(pool, 2 * MIB, 1, &address), DRY_ERR_NO_SPACE);
+    assert_true(used_bytes(sim) == 8 * GIB - 512 * MIB);
+    /* A limit that the program sets later takes nothing from what is left for others. */
+    assert_int_equal(dry_pool_set_limit(pool, 8 * GIB), DRY_OK);
+    assert_int_equal(dry_pool_alloc(pool, 2 * MIB, 1, &address), DRY_ERR_NO_SPACE);
+    end(pool, sim);
+    sim = make_sim(GIB);
+    pool = make_own(sim, "leave_mb:4096");
+    assert_int_equal(dry_pool_alloc(pool, 512, 1, &address), DRY_ERR_NO_SPACE);
+    end(pool, sim);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_oom_leaves_the_device_as_it_was),
+        cmocka_unit_test(bytes_are_left_for_others),
         cmocka_unit_test(private_pools_share_few_addresses),
         cmocka_unit_test(what_is_free_gives_its_addresses),
         cmocka_unit_test(addresses_are_looked_for_everywhere),
