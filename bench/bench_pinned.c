@@ -9,6 +9,7 @@
  *     bench_pinned loop FIRST TAIL   a training loop's requests, under each policy
  *     bench_pinned fill              how much of 28 GiB can be used, and what rounding wastes
  *     bench_pinned real              the loop at 1/64 of its sizes, pinned by mlock
+ *     bench_pinned kind              small blocks that stay, among large ones that go
  *
  * The thing that pins is a model: addresses without memory, and a clock. Each call moves
  * the clock by the cost of such a call elsewhere (s/GiB, host of 16 cores, NVIDIA/cudf
@@ -572,19 +573,43 @@ struct policy {
 };
 
 static void
+begin_loop(struct loop *l, const struct policy *policy, bool is_real)
+{
+    *l = (struct loop){.scale = is_real ? 64 : 1, .random = 1};
+    model_init(&l->m, policy->cost, is_real);
+    l->torch = (struct torch){.m = &l->m,
+                              .blocks = take(TORCH_BLOCKS_MAX, sizeof *l->torch.blocks)};
+    uint64_t begin = now_ns();
+    if (policy->options)
+        l->pinned = make_cache(&l->m, policy->options);
+    l->ours_ns += now_ns() - begin;
+}
+
+/* Clear after the streams are done with everything. */
+static void
+clear_loop(struct loop *l)
+{
+    l->m.clock += 1000;
+    if (l->pinned)
+        (void)dry_pinned_clear(l->pinned);
+    else
+        torch_clear(&l->torch);
+}
+
+static void
+end_loop(struct loop *l)
+{
+    dry_pinned_destroy(l->pinned);
+    free(l->torch.blocks);
+}
+
+static void
 run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_real)
 {
     static struct training t;
     static struct loop l;
-    l = (struct loop){.scale = is_real ? 64 : 1, .random = 1};
     t = (struct training){0};
-    model_init(&l.m, policy->cost, is_real);
-    l.torch = (struct torch){.m = &l.m,
-                             .blocks = take(TORCH_BLOCKS_MAX, sizeof *l.torch.blocks)};
-    uint64_t begin = now_ns();
-    if (policy->options)
-        l.pinned = make_cache(&l.m, policy->options);
-    l.ours_ns += now_ns() - begin;
+    begin_loop(&l, policy, is_real);
     begin_training(&l, &t);
     for (uint64_t step = 0; step < first; step++)
         train(&l, &t, step);
@@ -594,11 +619,7 @@ run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_rea
     double tail_seconds = seconds_of(&l) - first_seconds;
     uint64_t before = l.m.pinned_bytes;
     end_training(&l, &t);
-    l.m.clock += 1000;
-    if (l.pinned)
-        (void)dry_pinned_clear(l.pinned);
-    else
-        torch_clear(&l.torch);
+    clear_loop(&l);
     printf("{\"bench\":\"%s\",\"policy\":\"%s\",\"pin_cost\":%.3f,\"first_s\":%.4f,"
            "\"tail_s\":%.6f,\"needed_peak\":%" PRIu64 ",\"pinned_peak\":%" PRIu64
            ",\"before_clear\":%" PRIu64 ",\"after_clear\":%" PRIu64
@@ -606,8 +627,7 @@ run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_rea
            is_real ? "real" : "loop", policy->name, policy->cost, first_seconds,
            tail_seconds, l.needed_peak, l.m.pinned_peak, before, l.m.pinned_bytes,
            l.requested_now, (double)l.rounded / (double)l.requested);
-    dry_pinned_destroy(l.pinned);
-    free(l.torch.blocks);
+    end_loop(&l);
 }
 
 static void
@@ -638,6 +658,101 @@ bench_real(void)
     };
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         run_loop(&policies[i], 20, 20, true);
+}
+
+/* --- small blocks among large ones ------------------------------------------------------- */
+
+/*
+ * Blocks of kilobytes that stay lie between matrices that go, at the sizes that pytorch #181094
+ * reports: some 3.7 GiB stay, as powers of two. Matrices pass in waves: one holds `wave_bytes`,
+ * as powers of two, and goes before the next one comes.
+ */
+#define KIND_BYTES (28 * DRYI_GIB) /* of all waves */
+#define KIND_STAYS (UINT64_C(2745) * DRYI_MIB)
+#define KIND_MAX 32768
+
+struct kind {
+    struct loop loop;
+    struct held stay[KIND_MAX], wave[KIND_MAX];
+    size_t stay_count, matrix_count; /* the latter of all waves */
+    uint64_t passed_bytes, stay_bytes;
+};
+
+/* Return a matrix's bytes in fp32, among those above 4 MiB. */
+static uint64_t
+next_matrix(struct kind *k)
+{
+    uint64_t bytes = 0;
+    while (bytes <= 4 * DRYI_MIB)
+        bytes = matrices[k->matrix_count++ % MATRICES] * 4;
+    return bytes;
+}
+
+/* Hold blocks of up to 1 MiB until the share of what has passed so far is there. */
+static void
+hold_those_that_stay(struct kind *k)
+{
+    double share = (double)k->passed_bytes / (double)KIND_BYTES;
+    while ((double)k->stay_bytes < share * (double)KIND_STAYS) {
+        uint64_t low = DRYI_KIB << next_random(&k->loop, 10);
+        uint64_t bytes = low + next_random(&k->loop, low) + 1;
+        need(k->stay_count < KIND_MAX, "too many blocks");
+        k->stay[k->stay_count++] = hold(&k->loop, bytes);
+        k->stay_bytes += bytes;
+    }
+}
+
+static void
+pass_wave(struct kind *k, uint64_t wave_bytes)
+{
+    size_t count = 0;
+    for (uint64_t sum = 0; sum < wave_bytes;) {
+        uint64_t bytes = next_matrix(k);
+        uint64_t rounded = UINT64_C(2) << dryi_log2_floor(bytes - 1);
+        sum += rounded;
+        k->passed_bytes += rounded;
+        k->wave[count++] = hold(&k->loop, bytes);
+        hold_those_that_stay(k);
+    }
+    while (count)
+        drop(&k->loop, &k->wave[--count], true);
+    k->loop.m.clock += 1000;
+}
+
+static void
+run_kind(const struct policy *policy, uint64_t wave_bytes)
+{
+    static struct kind k;
+    struct loop *l = &k.loop;
+    k.stay_count = k.matrix_count = 0;
+    k.passed_bytes = k.stay_bytes = 0;
+    begin_loop(l, policy, false);
+    while (k.passed_bytes < KIND_BYTES)
+        pass_wave(&k, wave_bytes);
+    clear_loop(l);
+    printf("{\"bench\":\"kind\",\"wave\":%" PRIu64 ",\"policy\":\"%s\",\"blocks\":%zu,"
+           "\"pinned_peak\":%" PRIu64 ",\"after_clear\":%" PRIu64
+           ",\"needed_after\":%" PRIu64 "}\n",
+           wave_bytes, policy->name, k.stay_count, l->m.pinned_peak, l->m.pinned_bytes,
+           l->requested_now);
+    end_loop(l);
+}
+
+static void
+bench_kind(void)
+{
+    static const struct policy policies[] = {
+        {"powers of two", NULL, PLAIN},
+        {"buddy 4 GiB x 7, T 4 MiB",
+         "BUDDY_BLOCK_SIZE_MB:4096,BUDDY_BLOCK_COUNT:7,BUDDY_THRESHOLD_MB:4", OURS},
+        {"buddy 4 GiB x 7, T 0",
+         "BUDDY_BLOCK_SIZE_MB:4096,BUDDY_BLOCK_COUNT:7,BUDDY_THRESHOLD_MB:0", OURS},
+        {"fit", "", OURS},
+    };
+    static const uint64_t waves[] = {4 * DRYI_GIB, KIND_BYTES};
+    for (size_t w = 0; w < sizeof waves / sizeof *waves; w++)
+        for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+            run_kind(&policies[i], waves[w]);
 }
 
 /* --- waste ---------------------------------------------------------------------------------- */
@@ -733,6 +848,8 @@ main(int count, char **arguments)
         bench_fill();
     else if (strcmp(mode, "real") == 0)
         bench_real();
+    else if (strcmp(mode, "kind") == 0)
+        bench_kind();
     else
         return 2;
     return 0;

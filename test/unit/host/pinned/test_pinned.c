@@ -815,6 +815,88 @@ buddies_are_warm_and_powers_of_two(void **state)
     end(&f);
 }
 
+/*
+ * The experiment of pytorch #181094, in kind and at its sizes: seven blocks of 4 GiB ahead, 28 GiB
+ * of large requests that go, and requests of kilobytes between them that stay. At most
+ * `at_once` bytes of the large ones are in use at a time.
+ */
+struct experiment {
+    uint64_t peak_bytes, cleared_bytes, requested_bytes;
+};
+
+/* Take large blocks with small ones between them, give the large ones, wait for their streams. */
+static void
+pass_wave(struct fixture *f, uint64_t bytes)
+{
+    enum { WAVE_MAX = 512 };
+    void *large[WAVE_MAX];
+    size_t count = 0;
+    for (uint64_t taken = 0; taken < bytes && count < WAVE_MAX;) {
+        uint64_t size = (16 * DRYI_MIB) << count % 7; /* to 1 GiB, as rounded */
+        taken += size;
+        large[count++] = alloc(f, size - size / 5);
+        for (uint64_t small = 0; small < size / 10;) {
+            uint64_t kilobytes = 64 + random_below(&f->fake.random, 960);
+            small += kilobytes * DRYI_KIB;
+            (void)alloc(f, kilobytes * DRYI_KIB);
+        }
+    }
+    while (count)
+        use_and_give(f, large[--count], 1);
+    f->fake.done[1] = f->fake.issued[1];
+}
+
+static struct experiment
+run_experiment(uint64_t threshold_bytes, uint64_t at_once)
+{
+    struct fixture f;
+    prepare(&f);
+    f.options.mode = DRY_PINNED_BUDDY;
+    f.options.block_bytes = 4 * DRYI_GIB;
+    f.options.block_count = 7;
+    f.options.threshold_bytes = threshold_bytes;
+    begin(&f);
+    for (uint64_t passed = 0; passed < 28 * DRYI_GIB; passed += at_once)
+        pass_wave(&f, at_once);
+    assert_int_equal(dry_pinned_clear(f.pinned), DRY_OK);
+    struct experiment e = {
+        .peak_bytes = f.fake.taken_peak,
+        .cleared_bytes = f.fake.taken_bytes,
+        .requested_bytes = (uint64_t)stats_of(&f).requested_bytes.current,
+    };
+    assert_true(e.requested_bytes > 2800 * DRYI_MIB);
+    end(&f);
+    return e;
+}
+
+static void
+a_threshold_keeps_small_ones_out_of_blocks(void **state)
+{
+    (void)state;
+    struct experiment e = run_experiment(4 * DRYI_MIB, 28 * DRYI_GIB);
+    assert_true(e.peak_bytes > 30 * DRYI_GIB);
+    assert_true(e.cleared_bytes < e.requested_bytes + e.requested_bytes / 16);
+}
+
+static void
+without_a_threshold_small_ones_hold_every_block(void **state)
+{
+    (void)state;
+    struct experiment e = run_experiment(0, 28 * DRYI_GIB);
+    assert_true(e.peak_bytes > 30 * DRYI_GIB);
+    assert_int_equal(e.cleared_bytes, e.peak_bytes);
+}
+
+/* The large ones never need more than two blocks, since freed halves are joined. */
+static void
+small_ones_stay_in_the_blocks_in_use(void **state)
+{
+    (void)state;
+    struct experiment e = run_experiment(0, 4 * DRYI_GIB);
+    assert_int_equal(e.peak_bytes, 28 * DRYI_GIB);
+    assert_int_equal(e.cleared_bytes, 8 * DRYI_GIB);
+}
+
 /* --- statistics ----------------------------------------------------------------------------- */
 
 static void
@@ -1368,6 +1450,9 @@ main(void)
         cmocka_unit_test(what_is_too_much_goes_after_its_event),
         cmocka_unit_test(a_miss_takes_what_other_threads_keep),
         cmocka_unit_test(buddies_are_warm_and_powers_of_two),
+        cmocka_unit_test(a_threshold_keeps_small_ones_out_of_blocks),
+        cmocka_unit_test(without_a_threshold_small_ones_hold_every_block),
+        cmocka_unit_test(small_ones_stay_in_the_blocks_in_use),
         cmocka_unit_test(peaks_are_of_the_sum),
         cmocka_unit_test(keys_are_in_order),
         cmocka_unit_test(options_are_read),
