@@ -14,6 +14,8 @@ struct gpu_access {
     int location_type, location_id, flags; /* CUmemAccessDesc */
 };
 
+struct dryi_cuda_memory; /* CUmemAllocationProp */
+
 struct gpu {
     void *library, *context;
     int (*device_get)(int *device, int ordinal);
@@ -32,7 +34,17 @@ struct gpu {
     int (*stream_create)(void **stream, unsigned flags);
     int (*stream_destroy)(void *stream);
     int (*stream_synchronize)(void *stream);
+    /* NULL where the driver has none. */
+    int (*copy)(unsigned long long to, unsigned long long from, size_t bytes);
+    int (*set_2d)(unsigned long long address, size_t pitch, unsigned char value,
+                  size_t width, size_t height);
     /* NULL where the driver has no virtual memory. */
+    int (*address_reserve)(unsigned long long *address, size_t bytes, size_t alignment,
+                           unsigned long long wanted, unsigned long long flags);
+    int (*address_free)(unsigned long long address, size_t bytes);
+    int (*mem_create)(unsigned long long *handle, size_t bytes,
+                      const struct dryi_cuda_memory *memory, unsigned long long flags);
+    int (*mem_release)(unsigned long long handle);
     int (*mem_map)(unsigned long long address, size_t bytes, size_t offset,
                    unsigned long long handle, unsigned long long flags);
     int (*mem_set_access)(unsigned long long address, size_t bytes,
