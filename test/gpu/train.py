@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training programs for a GPU and for a dry run: train.py KIND [--batch N] [--steps N] [--out FOLDER]
+"""Training programs for a GPU and for a dry run: train.py KIND [--batch N] [--steps N] ...
 
 KIND  gpt2    124 million weights, bf16 autocast, fused attention, AdamW
+      lengths gpt2 with another length in each step
       resnet  ResNet-50 of torchvision, 224 x 224, channels last, bf16 autocast, SGD
       lora    a Llama of 1.1 billion frozen weights in bf16, LoRA of rank 16 on q and v, AdamW
       fsdp    gpt2's blocks under fully_shard and NCCL, one rank
 
 Data is random, the same in every run. One line of JSON says the peaks, the device's memory beside
-the allocator's, the time of a step, the counters and the last loss. With --out the snapshot of all
-steps, from the first allocation, is kept as FOLDER/KIND.pickle.gz. --largest looks for the largest
-batch that fits.
+the allocator's, the time of a step, the counters, how these rise in a step of the second half, and
+the last loss. With --out the snapshot of all steps, from the first allocation, is kept as
+FOLDER/KIND.pickle.gz. --largest looks for the largest batch that fits.
 
 --allocator  native, expandable and async are PyTorch's own; torch and paged are Drystone's, whose
              package and library are found as for any program (PYTHONPATH, DRYSTONE_LIBRARY)
+--conf       options of torch or paged, as text: drystone-pool(5)
 """
 import argparse
 import gc
@@ -22,6 +24,7 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import sys
 import tempfile
 import time
@@ -36,6 +39,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 LENGTH = 1024
+COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free")
 
 
 class Attention(nn.Module):
@@ -85,7 +89,7 @@ class Language(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
     def forward(self, tokens):
-        x = self.words(tokens) + self.places(torch.arange(LENGTH, device=tokens.device))
+        x = self.words(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
         logits = self.head(self.norm(x))
@@ -95,6 +99,12 @@ class Language(nn.Module):
 def gpt2(batch):
     model = Language(50257, 12, 768, heads=12, groups=12, hidden=3072).cuda()
     return model, torch.optim.AdamW(model.parameters()), lambda: (tokens(50257, batch),)
+
+
+def lengths(batch):
+    model, optimizer, _ = gpt2(batch)
+    drawn = random.Random(0)
+    return model, optimizer, lambda: (tokens(50257, batch, drawn.randint(LENGTH // 8, LENGTH)),)
 
 
 def lora(batch):
@@ -139,8 +149,8 @@ def resnet(batch):
     return model, optimizer, images
 
 
-def tokens(words, batch):
-    return torch.randint(words, (batch, LENGTH)).pin_memory().cuda(non_blocking=True)
+def tokens(words, batch, length=LENGTH):
+    return torch.randint(words, (batch, length)).pin_memory().cuda(non_blocking=True)
 
 
 def step(model, optimizer, batch):
@@ -159,26 +169,42 @@ def beside():
     return total - free - torch.cuda.memory_reserved()
 
 
+def counters():
+    """PyTorch's and, where Drystone's allocator has some, those of its driver's calls."""
+    return {name: value for name, value in torch.cuda.memory_stats().items()
+            if name in COUNTERS or name.startswith("drystone.")}
+
+
+def rise(before, after, steps):
+    return {name: round((after[name] - before[name]) / steps, 3)
+            for name in after if name in before}
+
+
 def train(given):
     torch.manual_seed(0)
-    if given.allocator != "async":
+    if given.out and given.allocator != "async":
         torch.cuda.memory._record_memory_history(stacks="python", max_entries=400000)
     torch.zeros(1, device="cuda")
     context = beside()
     model, optimizer, batch = globals()[given.kind](given.batch)
-    times = []
-    for _ in range(given.steps):
+    times, half = [], given.steps // 2
+    for number in range(given.steps):
+        if number == half:
+            before = counters()
         begin = time.monotonic()
         loss = step(model, optimizer, batch)
         times.append((time.monotonic() - begin) * 1e3)
-    stats = torch.cuda.memory_stats()
+    stats, ordered = torch.cuda.memory_stats(), sorted(times)
     result = {"kind": given.kind, "batch": given.batch, "device": torch.cuda.get_device_name(),
-              "torch": torch.__version__, "allocator": given.allocator, "loss": loss,
-              "step_ms": round(sorted(times)[len(times) // 2], 2), "first_ms": round(times[0], 1),
-              "context": context, "beside": beside()}
+              "torch": torch.__version__, "allocator": given.allocator, "conf": given.conf,
+              "loss": loss, "steps": given.steps, "first_ms": round(times[0], 1),
+              "step_ms": round(ordered[len(times) // 2], 2),
+              "step_p10_ms": round(ordered[len(times) // 10], 2),
+              "step_p90_ms": round(ordered[len(times) * 9 // 10], 2),
+              "context": context, "beside": beside(),
+              "a_step": rise(before, counters(), given.steps - half)}
     for name in ("allocated_bytes.all.peak", "requested_bytes.all.peak", "active_bytes.all.peak",
-                 "reserved_bytes.all.peak", "num_alloc_retries", "num_device_alloc",
-                 "num_device_free"):
+                 "reserved_bytes.all.peak", *COUNTERS):
         result[name.replace("_bytes.all.peak", "")] = stats.get(name)
     if given.out:
         keep(given)
@@ -219,17 +245,18 @@ def keep(given):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=["gpt2", "resnet", "lora", "fsdp"])
+    parser.add_argument("kind", choices=["gpt2", "lengths", "resnet", "lora", "fsdp"])
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--out")
     parser.add_argument("--largest", action="store_true")
     parser.add_argument("--allocator", default="native",
                         choices=["native", "expandable", "async", "torch", "paged"])
+    parser.add_argument("--conf")
     given = parser.parse_args()
     if given.allocator in ("torch", "paged"):
         import drystone.torch
-        drystone.torch.enable(given.allocator)
+        drystone.torch.enable(given.allocator, conf=given.conf)
     find_largest(given) if given.largest else train(given)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
