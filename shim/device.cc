@@ -108,13 +108,9 @@ Device::open(const Settings &settings)
     }
     TORCH_CHECK(status == DRY_OK, "drystone: cannot open cuda:", int(index_), ": ",
                 error.text);
-    struct dry_pool_options pool;
-    dry_pool_options_init(&pool);
+    struct dry_pool_options pool = settings.options();
     pool.device = dry_cuda_get_device(cuda_);
     pool.device_index = index_;
-    pool.placement = settings.placement;
-    pool.conf = settings.conf.c_str();
-    pool.compat = settings.compat.c_str();
     status = dry_pool_create(&pool, &pool_, &error);
     TORCH_CHECK(status == DRY_OK, "drystone: cannot make a pool on cuda:", int(index_),
                 ": ", error.text);

@@ -29,6 +29,18 @@ namespace shim
 struct Settings {
     enum dry_placement placement = DRY_PLACEMENT_PAGED;
     std::string conf, compat;
+
+    // Options of a pool, without a device; they live as long as this does.
+    struct dry_pool_options
+    options() const
+    {
+        struct dry_pool_options made;
+        dry_pool_options_init(&made);
+        made.placement = placement;
+        made.conf = conf.c_str();
+        made.compat = compat.c_str();
+        return made;
+    }
 };
 
 // How a history is kept, as recordHistory() is told.

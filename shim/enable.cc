@@ -6,6 +6,7 @@
 
 #include "allocator.h"
 #include "failure.h"
+#include "try_options.h"
 
 namespace
 {
@@ -43,6 +44,9 @@ dry_shim_enable(const char *placement, const char *conf, const char *compat)
                           "\": only its native one can be replaced");
     shim::Settings settings{is_torch ? DRY_PLACEMENT_TORCH : DRY_PLACEMENT_PAGED, conf,
                             compat};
+    struct dry_error error = {};
+    if (shim_try_options(settings.options(), &error) != DRY_OK)
+        return shim::fail(std::string("conf: ") + error.text);
     auto *made = new shim::Allocator(std::move(settings));
     shim::set_active(made);
     shim::torch_cuda::allocator.store(made);

@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <drystone/sim.h>
-
 #include "plug.h"
 #include "plug_throw.h"
+#include "try_options.h"
 
 #define GPUS_MAX 128 /* PyTorch counts GPUs in a signed byte */
 
@@ -43,36 +42,15 @@ plug_fail(const char *format, ...)
 /* --- what the pools are -------------------------------------------------------------------- */
 
 static struct dry_pool_options
-make_options(struct dry_device device, int index)
+make_options(void)
 {
     struct dry_pool_options options;
     dry_pool_options_init(&options);
-    options.device = device;
-    options.device_index = index;
     options.placement = plug.placement;
     if (plug.conf)
         options.conf = plug.conf;
     options.compat = plug.compat;
     return options;
-}
-
-/* Make a pool on a simulated GPU, so that a text without a meaning is said now. */
-static enum dry_status
-try_options(struct dry_error *error)
-{
-    struct dry_sim_options options;
-    struct dry_sim *sim;
-    struct dry_pool *pool;
-    dry_sim_options_init(&options);
-    enum dry_status status = dry_sim_create(&options, &sim, error);
-    if (status != DRY_OK)
-        return status;
-    struct dry_pool_options chosen = make_options(dry_sim_get_device(sim), 0);
-    status = dry_pool_create(&chosen, &pool, error);
-    if (status == DRY_OK)
-        dry_pool_destroy(pool);
-    dry_sim_destroy(sim);
-    return status;
 }
 
 static bool
@@ -107,7 +85,7 @@ choose(enum dry_placement placement, const char *conf, const char *compat)
     plug.conf = strdup(conf);
     plug.compat = *compat ? strdup(compat) : NULL;
     bool has_texts = plug.conf && (plug.compat || !*compat);
-    if (has_texts && try_options(&error) == DRY_OK) {
+    if (has_texts && shim_try_options(make_options(), &error) == DRY_OK) {
         plug.is_configured = true;
         return NULL;
     }
@@ -140,7 +118,9 @@ open_parts(struct plug_gpu *gpu, int index, struct dry_error *error)
     enum dry_status status = dry_cuda_open(&options, &gpu->cuda, error);
     if (status != DRY_OK)
         return status;
-    struct dry_pool_options chosen = make_options(dry_cuda_get_device(gpu->cuda), index);
+    struct dry_pool_options chosen = make_options();
+    chosen.device = dry_cuda_get_device(gpu->cuda);
+    chosen.device_index = index;
     status = dry_pool_create(&chosen, &gpu->pool, error);
     if (status != DRY_OK || plug.history_entries == 0)
         return status;

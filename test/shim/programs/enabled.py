@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""enable() refuses an option that is none at the call."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support
+
+import torch
+
+import drystone.torch as dt
+
+
+def refused(text, *words, **options):
+    try:
+        dt.enable(*words, **options)
+    except dt.ShimError as why:
+        assert text in str(why) and len(str(why).splitlines()) == 1, why
+        return
+    raise AssertionError(f"not refused: {text}")
+
+
+PLACEMENT = support.PLACEMENT
+CONF = {"torch": "max_split_size_mb:64", "paged": "budget:1.2"}[PLACEMENT]
+refused("'nonsense", PLACEMENT, conf="nonsense:1")
+refused(f"{CONF.split(':')[0]}", PLACEMENT, conf=CONF.split(":")[0] + ":0")
+assert dt.enabled() is None and dt.enabled_seam() is None
+dt.enable(PLACEMENT, conf=CONF)
+torch.empty(1, device="cuda")
+support.passed()
