@@ -8,17 +8,6 @@
 #include "failure.h"
 #include "try_options.h"
 
-namespace
-{
-
-const char *
-placement_text(enum dry_placement placement)
-{
-    return placement == DRY_PLACEMENT_TORCH ? "torch" : "paged";
-}
-
-} // namespace
-
 extern "C" int
 dry_shim_release(void)
 {
@@ -33,15 +22,10 @@ dry_shim_enable(const char *placement, const char *conf, const char *compat)
         return shim::fail("placement is \"torch\" or \"paged\", not \"" +
                           std::string(placement) + "\"");
     auto *before = shim::torch_cuda::allocator.load();
-    if (shim::active())
-        return shim::fail("drystone's allocator is enabled already");
     if (before && before->initialized())
         return shim::fail(
             "CUDA's memory was used already: enable the allocator before the first "
             "tensor on a GPU and before torch.cuda.init()");
-    if (before && before->name() != "native")
-        return shim::fail("PyTorch runs with the allocator \"" + before->name() +
-                          "\": only its native one can be replaced");
     shim::Settings settings{is_torch ? DRY_PLACEMENT_TORCH : DRY_PLACEMENT_PAGED, conf,
                             compat};
     struct dry_error error = {};
@@ -70,6 +54,8 @@ dry_shim_set_conf(const char *conf)
 extern "C" const char *
 dry_shim_placement(void)
 {
-    auto *allocator = shim::active();
-    return allocator ? placement_text(allocator->settings().placement) : nullptr;
+    auto *ours = shim::active();
+    if (!ours)
+        return nullptr;
+    return ours->settings().placement == DRY_PLACEMENT_TORCH ? "torch" : "paged";
 }

@@ -25,7 +25,7 @@ DRY_SHIM_API int dry_shim_release(void);
 /*
  * Make Drystone's pools PyTorch's allocator of device memory. `placement` is "torch" or "paged",
  * `conf` and `compat` are those of struct dry_pool_options. Fails if CUDA's memory was used
- * already, if another allocator than PyTorch's native one is chosen, or if a text has no meaning.
+ * already, or if a text has no meaning. Requires that PyTorch's allocator is its native one.
  */
 DRY_SHIM_API const char *dry_shim_enable(const char *placement, const char *conf,
                                          const char *compat);

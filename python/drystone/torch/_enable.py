@@ -9,6 +9,8 @@ from . import _plug, _shim
 from ._after import after
 from ._record import check_name, on_out_of_memory
 
+_chosen = {}  # the arguments of enable(), and the seam that it took
+
 
 def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     """Make Drystone's allocator PyTorch's, for all GPUs of this process.
@@ -24,28 +26,34 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
                "pluggable": CUDAPluggableAllocator, for which nothing is compiled, and which lacks
                much of this. "auto": native, or else pluggable, and standard error says why.
 
-    Call this before CUDA is used: afterwards ShimError says so.
+    Call this before CUDA is used. A second call with the same arguments does nothing. ShimError: a
+    call that comes too late, that has other arguments than the first, or an option that is none.
     """
     import torch
     if seam not in ("auto", "native", "pluggable"):
         raise _shim.ShimError(f'seam is "auto", "native" or "pluggable", not {seam!r}')
+    if conf is None:
+        conf = _conf_of_torch() if placement == "torch" else ""
+    asked = {"placement": placement, "conf": conf, "seam": seam,
+             "on_oom": None if on_oom is None else os.fspath(on_oom)}
+    if enabled():
+        _check_same(asked)
+        return
     _check_time(torch)
     if on_oom is not None:
         check_name(on_oom)
-    if conf is None:
-        conf = _conf_of_torch() if placement == "torch" else ""
     shim = None if seam == "pluggable" else _load(torch, seam)
     if shim is None:
         _plug.enable(torch, placement, conf, on_oom)
-        _follow_settings(torch, None)
-        return
-    compat = ".".join(str(part) for part in _shim.release_of(torch))
-    refused = shim.dry_shim_enable(str(placement).encode(), conf.encode(), compat.encode())
-    if refused:
-        raise _shim.ShimError(refused.decode())
+    else:
+        compat = ".".join(str(part) for part in _shim.release_of(torch))
+        refused = shim.dry_shim_enable(str(placement).encode(), conf.encode(), compat.encode())
+        if refused:
+            raise _shim.ShimError(refused.decode())
+        if on_oom is not None:
+            on_out_of_memory(on_oom)
+    _chosen.update(asked, seam="native" if shim else "pluggable")
     _follow_settings(torch, shim if placement == "torch" else None)
-    if on_oom is not None:
-        on_out_of_memory(on_oom)
 
 
 def enabled():
@@ -62,10 +70,21 @@ def enabled_seam():
     return "pluggable" if _plug.placement() else "native" if enabled() else None
 
 
+def _check_same(asked):
+    """ShimError where something else is enabled; "auto" is either seam."""
+    others = [f"{name} is {_chosen[name]!r}, and {value!r} is asked for"
+              for name, value in asked.items()
+              if value != _chosen[name] and (name, value) != ("seam", "auto")]
+    if others:
+        raise _shim.ShimError("drystone's allocator is enabled already: " + "; ".join(others))
+
+
 def _check_time(torch):
     """ShimError where it is too late, said before anything is built."""
-    if enabled():
-        raise _shim.ShimError("drystone's allocator is enabled already")
+    backend = torch.cuda.get_allocator_backend()
+    if backend != "native":
+        raise _shim.ShimError(f"PyTorch runs with the allocator \"{backend}\": only its native one "
+                              "can be replaced")
     if torch.cuda.is_initialized():
         raise _shim.ShimError("CUDA's memory was used already: enable the allocator before the "
                               "first tensor on a GPU and before torch.cuda.init()")

@@ -78,10 +78,6 @@ def enable(torch: Any, wanted: str, conf: str, on_oom: Optional[str]) -> None:
     if release_of(torch) < OLDEST:
         raise ShimError(f"PyTorch {torch.__version__} does not tell an allocator of graphs: 2.2 is "
                         "the oldest release for ours")
-    backend = torch.cuda.get_allocator_backend()
-    if backend != "native":
-        raise ShimError(f"PyTorch runs with the allocator \"{backend}\": only its native one can "
-                        "be replaced")
     path = configured(torch, wanted, conf)
     plug = ctypes.CDLL(path)
     made = torch.cuda.memory.CUDAPluggableAllocator(path, "drystone_plug_alloc",

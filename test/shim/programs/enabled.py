@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""enable() refuses an option that is none at the call."""
+"""enable() refuses an option that is none at the call, and does nothing the second time."""
 import pathlib
 import sys
 
@@ -25,6 +25,12 @@ CONF = {"torch": "max_split_size_mb:64", "paged": "budget:1.2"}[PLACEMENT]
 refused("'nonsense", PLACEMENT, conf="nonsense:1")
 refused(f"{CONF.split(':')[0]}", PLACEMENT, conf=CONF.split(":")[0] + ":0")
 assert dt.enabled() is None and dt.enabled_seam() is None
-dt.enable(PLACEMENT, conf=CONF)
+for seam in ("auto", "auto", "native"):
+    dt.enable(PLACEMENT, conf=CONF, seam=seam)
+    assert dt.enabled() == PLACEMENT and dt.enabled_seam() == "native"
+refused(f"enabled already: conf is {CONF!r}, and '' is asked for; on_oom is None, and 'oom.pickle' "
+        "is asked for", PLACEMENT, conf="", on_oom="oom.pickle")
+refused("seam is 'native', and 'pluggable' is asked for", PLACEMENT, conf=CONF, seam="pluggable")
+refused(f"placement is {PLACEMENT!r}, and 'other' is asked for", "other", conf=CONF)
 torch.empty(1, device="cuda")
 support.passed()

@@ -35,11 +35,12 @@ try:
     raise AssertionError("two exbibytes fitted")
 except torch.OutOfMemoryError as error:
     assert "1EB" in str(error), error
+support.begin(on_oom=support.OUT / "oom-{rank}.pickle")  # as before: nothing happens
 try:
-    dt.enable("torch")
+    dt.enable(support.PLACEMENT)
     raise AssertionError("it was enabled twice")
 except dt.ShimError as error:
-    assert "enabled already" in str(error), error
+    assert "enabled already: on_oom is" in str(error), error
 try:
     dt.record("{name}.pickle")
     raise AssertionError("a name that nobody knows was taken")

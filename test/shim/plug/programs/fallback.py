@@ -16,8 +16,11 @@ try:
     raise AssertionError("PyTorch's class has statistics now: say so no more")
 except RuntimeError:
     pass
-for call, text in ((dt.enable, "enabled already"), (dt.pool, "torch.cuda.MemPool()"),
-                   (lambda: dt.enable(seam="pluggable"), "enabled already")):
+dt.enable()  # a notebook's cell, run again
+dt.enable(seam="pluggable")
+for call, text in ((dt.pool, "torch.cuda.MemPool()"),
+                   (lambda: dt.enable(seam="native"), "seam is 'pluggable', and 'native' is asked"),
+                   (lambda: dt.enable(conf="budget:1.2"), "conf is '', and 'budget:1.2' is asked")):
     try:
         call()
         raise AssertionError("nothing is refused")
