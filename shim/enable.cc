@@ -55,7 +55,7 @@ extern "C" const char *
 dry_shim_placement(void)
 {
     auto *ours = shim::active();
-    if (!ours)
+    if (!ours || shim::torch_cuda::allocator.load() != ours)
         return nullptr;
     return ours->settings().placement == DRY_PLACEMENT_TORCH ? "torch" : "paged";
 }

@@ -37,7 +37,7 @@ DRY_SHIM_API const char *dry_shim_enable(const char *placement, const char *conf
  */
 DRY_SHIM_API const char *dry_shim_set_conf(const char *conf);
 
-/* The placement that is enabled; NULL: none. */
+/* The placement that is enabled; NULL: none, or PyTorch's allocator is another one by now. */
 DRY_SHIM_API const char *dry_shim_placement(void);
 
 /*

@@ -57,7 +57,7 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
 
 
 def enabled():
-    """The placement that is enabled, "paged" or "torch"; None: PyTorch's own allocator."""
+    """The placement that is enabled, "paged" or "torch"; None: PyTorch's allocator is not ours."""
     if _shim._loaded is not None:
         placement = _shim._loaded.dry_shim_placement()
         if placement:
@@ -66,7 +66,7 @@ def enabled():
 
 
 def enabled_seam():
-    """The seam that is in use, "native" or "pluggable"; None: PyTorch's own allocator."""
+    """The seam that is in use, "native" or "pluggable"; None: PyTorch's allocator is not ours."""
     return "pluggable" if _plug.placement() else "native" if enabled() else None
 
 
@@ -107,6 +107,8 @@ def _load(torch, wanted):
 def _follow_settings(torch, shim):
     """Have what the program sets while it runs count for the shim's pools; None: it cannot."""
     def follow(conf):
+        if enabled() is None:  # PyTorch has another allocator by now
+            return
         if shim is None:
             warnings.warn(f"drystone: {conf!r} changes nothing: placement paged and the seam "
                           "\"pluggable\" keep the options given to enable()", stacklevel=4)

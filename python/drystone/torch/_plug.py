@@ -33,8 +33,11 @@ _kept: List[Any] = []  # what C calls, until the exit
 
 
 def placement() -> Optional[str]:
-    """The placement that PyTorch's allocator has through this seam; None: it has another seam."""
-    return _placement
+    """The placement that PyTorch's allocator has through this seam; None: it is another one."""
+    if _placement is None:
+        return None
+    import torch
+    return _placement if torch.cuda.get_allocator_backend() == "pluggable" else None
 
 
 def find_plug() -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""enable() refuses an option that is none at the call, and does nothing the second time."""
+"""enable() refuses an option that is none at the call, and does nothing the second time; enabled()
+is None once PyTorch has another allocator."""
 import pathlib
 import sys
 
@@ -9,6 +10,7 @@ import support
 import torch
 
 import drystone.torch as dt
+from drystone.torch import _plug
 
 
 def refused(text, *words, **options):
@@ -32,5 +34,10 @@ refused(f"enabled already: conf is {CONF!r}, and '' is asked for; on_oom is None
         "is asked for", PLACEMENT, conf="", on_oom="oom.pickle")
 refused("seam is 'native', and 'pluggable' is asked for", PLACEMENT, conf=CONF, seam="pluggable")
 refused(f"placement is {PLACEMENT!r}, and 'other' is asked for", "other", conf=CONF)
+
+torch.cuda.memory.change_current_allocator(torch.cuda.memory.CUDAPluggableAllocator(
+    _plug.find_plug(), "drystone_plug_alloc", "drystone_plug_free"))
+assert dt.enabled() is None and dt.enabled_seam() is None
+refused('the allocator "pluggable"', PLACEMENT, conf=CONF)
 torch.empty(1, device="cuda")
 support.passed()
