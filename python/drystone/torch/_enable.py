@@ -7,6 +7,7 @@ import warnings
 from .._errors import first_line
 from . import _plug, _shim
 from ._after import after
+from ._conf import conf_of_torch, warn_of_ignored
 from ._record import check_name, on_out_of_memory
 
 _chosen = {}  # the arguments of enable(), and the seam that it took
@@ -18,7 +19,8 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     placement  "paged": ours; free memory anywhere serves a request everywhere.
                "torch": PyTorch's decisions, byte for byte, at our cost.
     conf       options as text: with "torch" those of PYTORCH_ALLOC_CONF, by default its value; with
-               "paged" those of drystone-pool(5).
+               "paged" those of drystone-pool(5). A setting of PyTorch's that has no effect with
+               "paged", here or in that variable, is warned of, each in a line.
     on_oom     a file for a snapshot when memory runs out, see record(); history is switched on.
     seam       "native": PyTorch's own interface of allocators. Statistics, snapshots, history,
                MemPool, CUDA graphs and torch.compile work as before. It wants a shim; a release of
@@ -33,7 +35,7 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     if seam not in ("auto", "native", "pluggable"):
         raise _shim.ShimError(f'seam is "auto", "native" or "pluggable", not {seam!r}')
     if conf is None:
-        conf = _conf_of_torch() if placement == "torch" else ""
+        conf = conf_of_torch()[1] if placement == "torch" else ""
     asked = {"placement": placement, "conf": conf, "seam": seam,
              "on_oom": None if on_oom is None else os.fspath(on_oom)}
     if enabled():
@@ -54,6 +56,8 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
             on_out_of_memory(on_oom)
     _chosen.update(asked, seam="native" if shim else "pluggable")
     _follow_settings(torch, shim if placement == "torch" else None)
+    if placement == "paged":
+        warn_of_ignored(conf, replaces_torch=True)
 
 
 def enabled():
@@ -120,10 +124,3 @@ def _follow_settings(torch, shim):
     for name in ("_accelerator_setAllocatorSettings",
                  "_cuda_cudaCachingAllocator_set_allocator_settings"):
         after(torch._C, name, follow)
-
-
-def _conf_of_torch():
-    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
-        if os.environ.get(name):
-            return os.environ[name]
-    return ""

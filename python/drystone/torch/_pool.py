@@ -4,6 +4,7 @@ import threading
 from typing import Any, List
 
 from . import _plug
+from ._conf import warn_of_ignored
 from ._enable import enabled
 from ._shim import ShimError, release_of
 
@@ -32,6 +33,8 @@ class pool:
         import torch
         _check(torch)
         _make_segments(torch, placement, conf)
+        if placement == "paged":
+            warn_of_ignored(conf, replaces_torch=False)
         self._torch = torch
         self._lock = threading.Lock()
         self._idle: List[Any] = []  # pools that no entry is using
