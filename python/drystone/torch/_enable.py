@@ -39,7 +39,9 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     asked = {"placement": placement, "conf": conf, "seam": seam,
              "on_oom": None if on_oom is None else os.fspath(on_oom)}
     if enabled():
-        _check_same(asked)
+        if seam == "auto":
+            asked["seam"] = _chosen["seam"]
+        _shim.check_same("drystone's allocator", _chosen, asked)
         return
     _check_time(torch)
     if on_oom is not None:
@@ -72,15 +74,6 @@ def enabled():
 def enabled_seam():
     """The seam that is in use, "native" or "pluggable"; None: PyTorch's allocator is not ours."""
     return "pluggable" if _plug.placement() else "native" if enabled() else None
-
-
-def _check_same(asked):
-    """ShimError where something else is enabled; "auto" is either seam."""
-    others = [f"{name} is {_chosen[name]!r}, and {value!r} is asked for"
-              for name, value in asked.items()
-              if value != _chosen[name] and (name, value) != ("seam", "auto")]
-    if others:
-        raise _shim.ShimError("drystone's allocator is enabled already: " + "; ".join(others))
 
 
 def _check_time(torch):

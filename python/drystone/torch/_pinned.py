@@ -2,12 +2,16 @@
 """Drystone's cache of pinned memory as PyTorch's own: pin_memory(), DataLoader, copies."""
 import ctypes
 import os
+import pathlib
+import re
 from typing import Any, Dict, Optional, Union
 
 from .._errors import Error
 from . import _shim
 from ._after import after
 
+MIB = 2 ** 20
+AHEAD_MAX, AHEAD_PART = 1024 * MIB, 16  # pinned ahead unasked: this part of what is free at most
 BLOCK_SIZE_MB = 1024
 BLOCK_COUNT = 8
 THRESHOLD_MB = 4
@@ -17,19 +21,22 @@ NODES = 1024
 BUDDY_SIZES = tuple(2 ** power for power in range(1, 14))
 COUNTS, SIZES, THRESHOLDS = range(4097), range(1, 2 ** 20 + 1), range(1025)
 
+_chosen: Dict[str, Any] = {}  # the arguments of enable_pinned(), once it has succeeded
+_ahead = 0
 _VISIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)
 
 
 def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int] = None,
                   threshold_mb: Optional[int] = None, mode: str = "fit",
-                  node: Union[str, int, None] = "gpu", device: Optional[int] = None) -> None:
-    """Have PyTorch's pinned memory from Drystone's cache, from now on.
+                  node: Union[str, int, None] = "gpu", device: Optional[int] = None) -> int:
+    """Have PyTorch's pinned memory from Drystone's cache, from now on; return the bytes pinned ahead.
 
     block_size_mb, block_count  so many blocks are pinned ahead, in the background, or as much as
                                 the machine has room for, with a warning; a count of 0 pins only
-                                what is asked for. $BUDDY_BLOCK_SIZE_MB and $BUDDY_BLOCK_COUNT, else
-                                1024 and 8. With "buddy" memory is pinned in blocks of just this
-                                size, a power of two of 2 to 8192
+                                what is asked for. $BUDDY_BLOCK_SIZE_MB and $BUDDY_BLOCK_COUNT; if
+                                only one is given, 1024 and 8. If none is, a 16th of what is free on
+                                the host is pinned ahead, 1 GiB at most. With "buddy" memory is pinned
+                                in blocks of just this size, a power of two of 2 to 8192
     threshold_mb                requests up to here live apart, so that they keep no large range;
                                 0: none do. $BUDDY_THRESHOLD_MB, else 4
     mode                        "fit": sizes are rounded by a 32nd at most; "buddy": powers of two
@@ -40,9 +47,16 @@ def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int
                                 when pinned memory is first asked for, and pinning ahead begins then
 
     Memory that was pinned before stays as it is, and can be used and freed. From now on
-    torch.cuda.empty_cache() gives idle pinned memory back, too. Errors: Error.
+    torch.cuda.empty_cache() gives idle pinned memory back, too. A second call with the same arguments
+    does nothing. Errors: Error.
     """
     import torch
+    global _ahead
+    asked = {"block_size_mb": block_size_mb, "block_count": block_count,
+             "threshold_mb": threshold_mb, "mode": mode, "node": node, "device": device}
+    if _chosen:
+        _shim.check_same("drystone's pinned memory", _chosen, asked)
+        return _ahead
     options, ahead = _read_options(mode, block_size_mb, block_count, threshold_mb)
     place = _read_node(node)
     shim = _loaded()
@@ -54,6 +68,9 @@ def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int
                                        place, None))
     for name in ("_cuda_emptyCache", "_accelerator_emptyCache"):
         after(torch._C, name, pinned_clear)
+    _chosen.update(asked)
+    _ahead = ahead
+    return ahead
 
 
 def pinned_clear() -> None:
@@ -102,6 +119,8 @@ def _read_default(name: str, value: Optional[int], variable: str, default: int,
 def _read_options(mode: str, size: Optional[int], count: Optional[int],
                   threshold: Optional[int]) -> Any:
     """The options of the cache as text, and the bytes to be pinned ahead."""
+    is_asked = size is not None or count is not None or any(
+        os.environ.get(f"BUDDY_BLOCK_{name}", "").strip() for name in ("SIZE_MB", "COUNT"))
     if mode not in MODES:
         raise Error(f"mode: 'fit' or 'buddy' is expected, not {mode!r}")
     size = _read_default("block_size_mb", size, "BUDDY_BLOCK_SIZE_MB", BLOCK_SIZE_MB,
@@ -112,7 +131,24 @@ def _read_options(mode: str, size: Optional[int], count: Optional[int],
     options = f"mode:{mode},in_background:True,threshold_kb:{threshold * 1024},block_count:0"
     if mode == "buddy":
         options += f",block_mb:{size}"
-    return options, min(size * count, 2 ** 26) * 2 ** 20
+    if is_asked:
+        return options, min(size * count, 2 ** 26) * MIB
+    unit = size * MIB if mode == "buddy" else 2 * MIB
+    return options, _read_share() // unit * unit
+
+
+def _read_share() -> int:
+    """A part of what the machine has free, or of the container's limit, if that is less."""
+    free = [AHEAD_MAX * AHEAD_PART]
+    for path, pattern, unit in (("/proc/meminfo", r"MemAvailable: *(\d+) kB", 1024),
+                                ("/sys/fs/cgroup/memory.max", r"(\d+)", 1)):
+        try:
+            found = re.search(pattern, pathlib.Path(path).read_text(encoding="ascii"))
+        except OSError:
+            continue
+        if found:
+            free.append(int(found[1]) * unit)
+    return min(free) // AHEAD_PART
 
 
 def _read_node(node: Union[str, int, None]) -> int:

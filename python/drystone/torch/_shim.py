@@ -22,6 +22,14 @@ class ShimError(Error):
     """There is no shim for this PyTorch, or it refuses; the text says why."""
 
 
+def check_same(noun, chosen, asked):
+    """ShimError where other arguments are asked for than were chosen: it names those that differ."""
+    others = [f"{name} is {chosen[name]!r}, and {value!r} is asked for"
+              for name, value in asked.items() if value != chosen[name]]
+    if others:
+        raise ShimError(f"{noun} is enabled already: " + "; ".join(others))
+
+
 def release_of(torch):
     """(2, 15) of "2.15.0+cu132"."""
     found = re.match(r"(\d+)\.(\d+)", torch.__version__)

@@ -29,6 +29,11 @@ os.environ.update(BUDDY_BLOCK_SIZE_MB="8", BUDDY_BLOCK_COUNT="2", BUDDY_THRESHOL
 assert _pinned._read_options("buddy", None, None, None) == (
     "mode:buddy,in_background:True,threshold_kb:1024,block_count:0,block_mb:8", 16 << 20)
 assert _pinned._read_options("fit", 4, 1, 2)[1] == 4 << 20
+del os.environ["BUDDY_BLOCK_SIZE_MB"]
+assert _pinned._read_options("fit", None, None, None)[1] == 2 << 30
+del os.environ["BUDDY_BLOCK_COUNT"]
+assert _pinned._read_options("fit", 512, None, None)[1] == 4 << 30
+assert _pinned._read_options("buddy", None, None, None)[1] in (0, 1 << 30)
 
 
 # More than there is room for: a block is refused; of a sum, as much as fits, and a word about it.

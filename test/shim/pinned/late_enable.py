@@ -12,7 +12,9 @@ kept, freed = pinned(MIB), pinned(MIB)
 before = torch.cuda.host_memory_stats()["num_host_alloc"]
 target.copy_(kept, non_blocking=True)
 enable_pinned(block_count=0)
-raises(Error, "enabled already", enable_pinned)
+assert enable_pinned(block_count=0) == 0  # again: nothing happens
+raises(Error, "pinned memory is enabled already: block_count is 0, and None is asked for",
+       enable_pinned)
 assert torch.cuda.host_memory_stats()["num_host_alloc"] == before == 2
 
 # A use of the old block is the old allocator's to know: its memory stays pinned until then.
