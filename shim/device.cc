@@ -144,7 +144,19 @@ void
 Device::check(enum dry_status status, const char *what) const
 {
     TORCH_CHECK(status == DRY_OK, "drystone: ", what, " on cuda:", int(index_), ": ",
-                dry_status_name(status));
+                reason(status));
+}
+
+// What a status means, with the driver's own number where the driver may have refused.
+std::string
+Device::reason(enum dry_status status) const
+{
+    struct dry_cuda_account account;
+    dry_cuda_get_account(cuda_, &account);
+    std::string text = dry_status_text(status);
+    if (status == DRY_ERR_SYSTEM)
+        text += " (the driver's last error: " + std::to_string(account.last_error) + ")";
+    return text;
 }
 
 // --- blocks ----------------------------------------------------------------------------------
@@ -179,7 +191,7 @@ Device::free(void *address)
         return free_fed(reinterpret_cast<uintptr_t>(address));
     // A tensor's end must not throw: the block stays in use.
     TORCH_WARN_ONCE("drystone: a block of cuda:", int(index_),
-                    " cannot be freed: ", dry_status_name(status));
+                    " cannot be freed: ", reason(status));
     return true;
 }
 
@@ -233,11 +245,8 @@ Device::fail(struct dry_pool *pool, enum dry_status status, size_t size,
         out_of_memory(pool, size, stream);
     TORCH_CHECK_WITH(OutOfMemoryError, status != DRY_ERR_ARGUMENT,
                      "CUDA out of memory. Tried to allocate more than 1EB memory.");
-    struct dry_cuda_account account;
-    dry_cuda_get_account(cuda_, &account);
-    TORCH_CHECK(false, "drystone: cuda:", int(index_), ": ", dry_status_name(status),
-                " while allocating ", size,
-                " bytes (the driver's last error: ", account.last_error, ")");
+    TORCH_CHECK(false, "drystone: allocating ", size, " bytes on cuda:", int(index_),
+                ": ", reason(status));
 }
 
 void

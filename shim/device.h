@@ -71,12 +71,12 @@ class Device
     torch_cuda::ShareableHandle
     share(void *address)
     {
-        return shares_.share(pool_, address);
+        return shares_.share(*this, pool_, address);
     }
     std::shared_ptr<void>
     open_shared(const std::string &bytes)
     {
-        return shares_.open(pool_, bytes);
+        return shares_.open(*this, pool_, bytes);
     }
     // Let another device use this one's pages.
     void enable_peer(DeviceIndex peer);
@@ -127,6 +127,7 @@ class Device
 
     // Throw what a status other than DRY_OK means.
     void check(enum dry_status status, const char *what) const;
+    std::string reason(enum dry_status status) const;
 
   private:
     struct Scope {

@@ -109,7 +109,7 @@ FedPool::FedPool(struct dry_device gpu, DeviceIndex index, MempoolId_t id,
     if (status != DRY_OK)
         dry_pool_destroy(pool_);
     TORCH_CHECK(status == DRY_OK, "drystone: a pool with an allocator of its own: ",
-                dry_status_name(status));
+                dry_status_text(status));
 }
 
 void
@@ -119,7 +119,7 @@ FedPool::end()
     if (status == DRY_OK)
         status = dry_pool_release_private(pool_, {id_.first, id_.second});
     TORCH_CHECK(status == DRY_OK,
-                "drystone: the end of a private pool: ", dry_status_name(status));
+                "drystone: the end of a private pool: ", dry_status_text(status));
 }
 
 FedPool::~FedPool()

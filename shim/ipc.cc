@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ipc.h"
+#include "device.h"
 
 #include <cerrno>
 #include <cstring>
@@ -25,13 +25,8 @@ struct Head {
 
 constexpr char magic[8] = {'D', 'R', 'Y', 'I', 'P', 'C', '0', '1'};
 constexpr size_t pages_max = 1 << 16;
-
-void
-check(enum dry_status status, const char *what)
-{
-    TORCH_CHECK(status == DRY_OK, "drystone: ", what,
-                " another process: ", dry_status_name(status));
-}
+constexpr const char *sharing = "sharing a tensor with another process";
+constexpr const char *opening = "opening a tensor of another process";
 
 std::string
 bytes_of(const struct dry_pool_share &share, const std::vector<int> &numbers)
@@ -93,7 +88,7 @@ Descriptors::~Descriptors()
 }
 
 torch_cuda::ShareableHandle
-Shares::share(struct dry_pool *pool, void *address)
+Shares::share(const Device &device, struct dry_pool *pool, void *address)
 {
     uint64_t at = reinterpret_cast<uintptr_t>(address);
     struct dry_pool_share share = {};
@@ -101,7 +96,7 @@ Shares::share(struct dry_pool *pool, void *address)
     TORCH_CHECK(status != DRY_ERR_UNSUPPORTED,
                 "drystone: this driver makes no pages that another process can open: use "
                 "placement \"torch\" without expandable segments to share tensors");
-    check(status, "sharing a tensor with");
+    device.check(status, sharing);
     std::lock_guard<std::mutex> lock(mutex_);
     auto found = kept_.find(address);
     if (found != kept_.end())
@@ -111,9 +106,9 @@ Shares::share(struct dry_pool *pool, void *address)
         std::make_unique<Descriptors>(share.page_bytes ? share.page_count : 0);
     auto &numbers = kept.descriptors->numbers;
     if (!numbers.empty())
-        check(dry_pool_share(pool, at, &share, numbers.data(), numbers.size()),
-              "sharing a tensor with");
-    check(dry_pool_get_block(pool, at, &kept.block), "sharing a tensor with");
+        device.check(dry_pool_share(pool, at, &share, numbers.data(), numbers.size()),
+                     sharing);
+    device.check(dry_pool_get_block(pool, at, &kept.block), sharing);
     kept.bytes = bytes_of(share, numbers);
     torch_cuda::ShareableHandle handle = {static_cast<ptrdiff_t>(share.offset),
                                           kept.bytes};
@@ -137,7 +132,7 @@ Shares::sweep(struct dry_pool *pool)
 }
 
 std::shared_ptr<void>
-Shares::open(struct dry_pool *pool, const std::string &bytes)
+Shares::open(const Device &device, struct dry_pool *pool, const std::string &bytes)
 {
     Head head = head_of(bytes);
     std::lock_guard<std::mutex> lock(mutex_);
@@ -146,11 +141,8 @@ Shares::open(struct dry_pool *pool, const std::string &bytes)
     Descriptors descriptors(head.share.page_bytes ? head.share.page_count : 0);
     copy_descriptors(head, bytes, &descriptors);
     uint64_t address = 0;
-    check(dry_pool_open_shared(pool, &head.share,
-                               descriptors.numbers.empty() ? nullptr
-                                                           : descriptors.numbers.data(),
-                               &address),
-          "opening a tensor of");
+    const int *numbers = head.share.page_bytes ? descriptors.numbers.data() : nullptr;
+    device.check(dry_pool_open_shared(pool, &head.share, numbers, &address), opening);
     struct dry_pool_share share = head.share;
     std::shared_ptr<void> opened(reinterpret_cast<void *>(address),
                                  [pool, share, address](void *) {

@@ -20,6 +20,8 @@
 namespace shim
 {
 
+class Device; // whose pool is meant: it throws what a status says
+
 // Descriptors that are closed with this.
 class Descriptors
 {
@@ -37,11 +39,13 @@ class Shares
 {
   public:
     // The bytes and the offset for a block in use of the pool.
-    torch_cuda::ShareableHandle share(struct dry_pool *pool, void *address);
+    torch_cuda::ShareableHandle share(const Device &device, struct dry_pool *pool,
+                                      void *address);
     // Close what is kept for blocks that are no longer in use.
     void sweep(struct dry_pool *pool);
     // The address of what bytes of another process stand for, until the last user lets go.
-    std::shared_ptr<void> open(struct dry_pool *pool, const std::string &bytes);
+    std::shared_ptr<void> open(const Device &device, struct dry_pool *pool,
+                               const std::string &bytes);
 
   private:
     struct Kept {

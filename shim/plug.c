@@ -24,7 +24,7 @@ static void
 check(enum dry_status status, int index, const char *call)
 {
     if (status != DRY_OK)
-        plug_fail("drystone: %s on cuda:%d: %s", call, index, dry_status_name(status));
+        plug_fail("drystone: %s on cuda:%d: %s", call, index, dry_status_text(status));
 }
 
 /* --- blocks -------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ fail_alloc(struct plug_gpu *gpu, enum dry_status status, size_t size, int device
     dry_cuda_get_account(gpu->cuda, &account);
     plug_fail(
         "drystone: cuda:%d: %s while allocating %zu bytes (the driver's last error: %d)",
-        device, dry_status_name(status), size, account.last_error);
+        device, dry_status_text(status), size, account.last_error);
 }
 
 void *

@@ -59,6 +59,9 @@ struct dry_error {
 /* The name of a status, e.g. "DRY_ERR_FORMAT"; "unknown status" for other numbers. */
 DRY_API const char *dry_status_name(enum dry_status status);
 
+/* The reason in words for people, e.g. "the operating system or the driver refuses". */
+DRY_API const char *dry_status_text(enum dry_status status);
+
 #ifdef __cplusplus
 }
 #endif

@@ -124,7 +124,8 @@ class Pool:
         if status == UNSUPPORTED:
             return error_of(status, "this is the child of a fork, and the device belongs to the "
                                     "parent: begin the child by 'spawn' or 'forkserver'")
-        return error_of(status, f"{size} bytes on device {self.device}: status {status}")
+        text = declare("dry_status_text", ctypes.c_int, result=ctypes.c_char_p)(status).decode()
+        return error_of(status, f"{size} bytes on device {self.device}: {text}")
 
     def free(self, address: int) -> None:
         """Free the block at `address`. Nothing is raised: this runs in destructors."""

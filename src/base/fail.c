@@ -88,3 +88,31 @@ dry_status_name(enum dry_status status)
     }
     return "unknown status";
 }
+
+const char *
+dry_status_text(enum dry_status status)
+{
+    switch (status) {
+    case DRY_OK:
+        return "nothing is wrong";
+    case DRY_END:
+        return "there is no more";
+    case DRY_ERR_ARGUMENT:
+        return "the value or address has no meaning here";
+    case DRY_ERR_MEMORY:
+        return "the host has no memory for it";
+    case DRY_ERR_FORMAT:
+        return "the input is not what it claims to be";
+    case DRY_ERR_LIMIT:
+        return "it is larger than allowed";
+    case DRY_ERR_NO_SPACE:
+        return "there is no room";
+    case DRY_ERR_SYSTEM:
+        return "the operating system or the driver refuses";
+    case DRY_ERR_UNSUPPORTED:
+        return "this device, driver or process cannot do it";
+    case DRY_ERR_CANCELLED:
+        return "the program asked to stop";
+    }
+    return "the reason is not known";
+}

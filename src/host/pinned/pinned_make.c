@@ -78,7 +78,7 @@ take_block(struct dry_pinned *p, uint64_t bytes, void **address, struct dry_erro
     return status == DRY_OK
                ? status
                : dryi_fail(err, status, "no block of %llu bytes: %s",
-                           (unsigned long long)bytes, dry_status_name(status));
+                           (unsigned long long)bytes, dry_status_text(status));
 }
 
 enum dry_status

@@ -52,27 +52,33 @@ hostile_text_is_made_printable_and_cut(void **state)
 }
 
 static void
-every_status_has_a_name(void **state)
+every_status_has_a_name_and_a_text(void **state)
 {
     (void)state;
     static const struct {
         enum dry_status status;
-        const char *name;
+        const char *name, *text;
     } names[] = {
-        {DRY_OK, "DRY_OK"},
-        {DRY_END, "DRY_END"},
-        {DRY_ERR_ARGUMENT, "DRY_ERR_ARGUMENT"},
-        {DRY_ERR_MEMORY, "DRY_ERR_MEMORY"},
-        {DRY_ERR_FORMAT, "DRY_ERR_FORMAT"},
-        {DRY_ERR_LIMIT, "DRY_ERR_LIMIT"},
-        {DRY_ERR_NO_SPACE, "DRY_ERR_NO_SPACE"},
-        {DRY_ERR_SYSTEM, "DRY_ERR_SYSTEM"},
-        {DRY_ERR_UNSUPPORTED, "DRY_ERR_UNSUPPORTED"},
-        {DRY_ERR_CANCELLED, "DRY_ERR_CANCELLED"},
+        {DRY_OK, "DRY_OK", "nothing is wrong"},
+        {DRY_END, "DRY_END", "there is no more"},
+        {DRY_ERR_ARGUMENT, "DRY_ERR_ARGUMENT",
+         "the value or address has no meaning here"},
+        {DRY_ERR_MEMORY, "DRY_ERR_MEMORY", "the host has no memory for it"},
+        {DRY_ERR_FORMAT, "DRY_ERR_FORMAT", "the input is not what it claims to be"},
+        {DRY_ERR_LIMIT, "DRY_ERR_LIMIT", "it is larger than allowed"},
+        {DRY_ERR_NO_SPACE, "DRY_ERR_NO_SPACE", "there is no room"},
+        {DRY_ERR_SYSTEM, "DRY_ERR_SYSTEM", "the operating system or the driver refuses"},
+        {DRY_ERR_UNSUPPORTED, "DRY_ERR_UNSUPPORTED",
+         "this device, driver or process cannot do it"},
+        {DRY_ERR_CANCELLED, "DRY_ERR_CANCELLED", "the program asked to stop"},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_string_equal(dry_status_name(names[i].status), names[i].name);
+        assert_string_equal(dry_status_text(names[i].status), names[i].text);
+    }
     int unknown = -1000;
+    assert_string_equal(dry_status_text((enum dry_status)unknown),
+                        "the reason is not known");
     assert_string_equal(dry_status_name((enum dry_status)unknown), "unknown status");
 }
 
@@ -83,7 +89,7 @@ main(void)
         cmocka_unit_test(status_text_and_offset_are_set),
         cmocka_unit_test(errno_is_kept_for_system_failures_only),
         cmocka_unit_test(hostile_text_is_made_printable_and_cut),
-        cmocka_unit_test(every_status_has_a_name),
+        cmocka_unit_test(every_status_has_a_name_and_a_text),
     };
     return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
 }
