@@ -188,11 +188,16 @@ Allocator::setMemoryFraction(double fraction, DeviceIndex device)
 void
 Allocator::emptyCache(MempoolId_t id)
 {
-    for (Device *device : all_made()) {
+    for (size_t i = 0; i < devices_.size(); i++) {
+        Device *device = devices_[i]->load(std::memory_order_acquire);
+        bool is_all = id == MempoolId_t{0, 0};
+        if (is_all && (!device || device->waits_for_nothing()))
+            idle_waits_[i]++;
         try {
-            device->empty_cache(id);
+            if (device)
+                device->empty_cache(id);
         } catch (const c10::Error &error) {
-            if (id == MempoolId_t{0, 0})
+            if (is_all)
                 throw;
             // The end of a MemPool asks with an id, and must not throw.
             TORCH_WARN_ONCE(error.what_without_backtrace());
@@ -336,12 +341,13 @@ Allocator::memcpyAsync(void *to, int to_device, const void *from, int from_devic
 Stats
 Allocator::getDeviceStats(DeviceIndex device)
 {
-    if (Device *ready = made(device))
-        return ready->stats();
-    Stats none;
-    none.max_split_size =
-        static_cast<int64_t>(torch_cuda::CUDAAllocatorConfig::max_split_size());
-    return none;
+    Device *ready = made(device);
+    Stats stats = ready ? ready->stats() : Stats{};
+    if (!ready)
+        stats.max_split_size =
+            static_cast<int64_t>(torch_cuda::CUDAAllocatorConfig::max_split_size());
+    stats.num_sync_all_streams += idle_waits_[device];
+    return stats;
 }
 
 void
@@ -349,6 +355,7 @@ Allocator::resetAccumulatedStats(DeviceIndex device)
 {
     if (Device *ready = made(device))
         ready->reset_accumulated();
+    idle_waits_[device] = 0;
 }
 
 void

@@ -161,6 +161,8 @@ class Allocator : public torch_cuda::CUDAAllocator
     std::atomic<bool> caches_{true};
     std::mutex mutex_; // of what follows, while a device is made
     std::vector<std::unique_ptr<std::atomic<Device *>>> devices_;
+    // Calls of emptyCache() that wait for no stream by device: PyTorch counts each of them.
+    std::atomic<int64_t> idle_waits_[C10_COMPILE_TIME_MAX_GPUS] = {};
     History history_;
     std::vector<torch_cuda::OutOfMemoryObserver> observers_;
     std::vector<RejectionObserver> rejection_observers_;

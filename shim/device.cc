@@ -334,6 +334,12 @@ Device::empty_cache(MempoolId_t id)
     drop_idle_fed();
 }
 
+bool
+Device::waits_for_nothing()
+{
+    return placement_ == DRY_PLACEMENT_PAGED && stats().reserved_bytes[0].current == 0;
+}
+
 // The larger of a free block and `limit` bytes of new memory; 0: all that the device has free.
 size_t
 Device::largest_free(size_t limit)

@@ -89,6 +89,8 @@ class Device
         return fraction_;
     }
     void empty_cache(MempoolId_t id);
+    // Placement paged has nothing reserved, so that its empty_cache() waits for no stream.
+    bool waits_for_nothing();
     size_t largest_free(size_t limit);
 
     Stats stats();
