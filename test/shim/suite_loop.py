@@ -85,7 +85,9 @@ def main():
             ids = [test for test in ids if test not in results]
         if order["again"]:
             for test in [test for test in results if results[test][0] not in ("ok", "skipped")]:
-                results.update(run_some(order, [test], folder))
+                alone = run_some(order, [test], folder)
+                if alone[test][0] == "ok":  # else the first failure stays, which has the reason
+                    results.update(alone)
     pathlib.Path(order["out"]).write_text(json.dumps(results, indent=1))
 
 
