@@ -191,7 +191,9 @@ Allocator::emptyCache(MempoolId_t id)
     for (size_t i = 0; i < devices_.size(); i++) {
         Device *device = devices_[i]->load(std::memory_order_acquire);
         bool is_all = id == MempoolId_t{0, 0};
-        if (is_all && (!device || device->waits_for_nothing()))
+        // Paged waits for nothing where nothing is reserved; a device without requests, neither.
+        if (is_all && (!device || (settings_.placement == DRY_PLACEMENT_PAGED &&
+                                   device->stats().reserved_bytes[0].current == 0)))
             idle_waits_[i]++;
         try {
             if (device)

@@ -3,6 +3,7 @@
 
 #include "figures.h"
 #include "process.h"
+#include "try_options.h"
 
 #include <c10/util/Exception.h>
 
@@ -13,12 +14,6 @@ namespace
 {
 
 constexpr size_t text_max = 8192;
-
-c10::Device
-device_of(DeviceIndex index)
-{
-    return {c10::DeviceType::CUDA, index};
-}
 
 template <class Array>
 void
@@ -108,7 +103,8 @@ Device::open(const Settings &settings)
     }
     TORCH_CHECK(status == DRY_OK, "drystone: cannot open cuda:", int(index_), ": ",
                 error.text);
-    struct dry_pool_options pool = settings.options();
+    struct dry_pool_options pool =
+        shim_options(settings.placement, settings.conf.c_str(), settings.compat.c_str());
     pool.device = dry_cuda_get_device(cuda_);
     pool.device_index = index_;
     status = dry_pool_create(&pool, &pool_, &error);
@@ -232,7 +228,8 @@ Device::report(void *address, int64_t change)
     int64_t allocated = stats.allocated_bytes.all.current - (change < 0 ? size : 0);
     c10::reportMemoryUsageToProfiler(
         address, change * size, static_cast<size_t>(allocated),
-        static_cast<size_t>(stats.reserved_bytes.all.current), device_of(index_));
+        static_cast<size_t>(stats.reserved_bytes.all.current),
+        {c10::DeviceType::CUDA, index_});
 }
 
 // --- failures ----------------------------------------------------------------------------------
@@ -257,7 +254,7 @@ Device::out_of_memory(struct dry_pool *pool, size_t size, cudaStream_t stream)
     TORCH_CHECK_WITH(OutOfMemoryError, status == DRY_OK,
                      "CUDA out of memory. Tried to allocate ", size, " bytes.");
     c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(size), why.allocated_bytes,
-                                     why.reserved_bytes, device_of(index_));
+                                     why.reserved_bytes, {c10::DeviceType::CUDA, index_});
     std::vector<torch_cuda::OutOfMemoryObserver> observers;
     std::vector<RejectionObserver> rejected;
     {
@@ -332,12 +329,6 @@ Device::empty_cache(MempoolId_t id)
             check(dry_pool_empty_private(pool, pool_id(id)), "empty_cache");
     }
     drop_idle_fed();
-}
-
-bool
-Device::waits_for_nothing()
-{
-    return placement_ == DRY_PLACEMENT_PAGED && stats().reserved_bytes[0].current == 0;
 }
 
 // The larger of a free block and `limit` bytes of new memory; 0: all that the device has free.

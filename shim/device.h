@@ -29,18 +29,6 @@ namespace shim
 struct Settings {
     enum dry_placement placement = DRY_PLACEMENT_PAGED;
     std::string conf, compat;
-
-    // Options of a pool, without a device; they live as long as this does.
-    struct dry_pool_options
-    options() const
-    {
-        struct dry_pool_options made;
-        dry_pool_options_init(&made);
-        made.placement = placement;
-        made.conf = conf.c_str();
-        made.compat = compat.c_str();
-        return made;
-    }
 };
 
 // How a history is kept, as recordHistory() is told.
@@ -89,8 +77,6 @@ class Device
         return fraction_;
     }
     void empty_cache(MempoolId_t id);
-    // Placement paged has nothing reserved, so that its empty_cache() waits for no stream.
-    bool waits_for_nothing();
     size_t largest_free(size_t limit);
 
     Stats stats();

@@ -17,21 +17,17 @@ dry_shim_release(void)
 extern "C" const char *
 dry_shim_enable(const char *placement, const char *conf, const char *compat)
 {
-    bool is_torch = std::strcmp(placement, "torch") == 0;
-    if (!is_torch && std::strcmp(placement, "paged") != 0)
-        return shim::fail("placement is \"torch\" or \"paged\", not \"" +
-                          std::string(placement) + "\"");
     auto *before = shim::torch_cuda::allocator.load();
     if (before && before->initialized())
         return shim::fail(
             "CUDA's memory was used already: enable the allocator before the first "
             "tensor on a GPU and before torch.cuda.init()");
-    shim::Settings settings{is_torch ? DRY_PLACEMENT_TORCH : DRY_PLACEMENT_PAGED, conf,
-                            compat};
+    bool is_torch = std::strcmp(placement, "torch") == 0;
+    auto chosen = is_torch ? DRY_PLACEMENT_TORCH : DRY_PLACEMENT_PAGED;
     struct dry_error error = {};
-    if (shim_try_options(settings.options(), &error) != DRY_OK)
+    if (shim_try_options(shim_options(chosen, conf, compat), &error) != DRY_OK)
         return shim::fail(std::string("conf: ") + error.text);
-    auto *made = new shim::Allocator(std::move(settings));
+    auto *made = new shim::Allocator({chosen, conf, compat});
     shim::set_active(made);
     shim::torch_cuda::allocator.store(made);
     c10::SetAllocator(c10::DeviceType::CUDA, made, 1);
@@ -41,8 +37,6 @@ dry_shim_enable(const char *placement, const char *conf, const char *compat)
 extern "C" const char *
 dry_shim_set_conf(const char *conf)
 {
-    if (!shim::active())
-        return shim::fail("enable the allocator before its settings");
     try {
         shim::active()->set_conf(conf);
     } catch (const c10::Error &why) {

@@ -26,7 +26,6 @@ struct Head {
 constexpr char magic[8] = {'D', 'R', 'Y', 'I', 'P', 'C', '0', '1'};
 constexpr size_t pages_max = 1 << 16;
 constexpr const char *sharing = "sharing a tensor with another process";
-constexpr const char *opening = "opening a tensor of another process";
 
 std::string
 bytes_of(const struct dry_pool_share &share, const std::vector<int> &numbers)
@@ -142,7 +141,8 @@ Shares::open(const Device &device, struct dry_pool *pool, const std::string &byt
     copy_descriptors(head, bytes, &descriptors);
     uint64_t address = 0;
     const int *numbers = head.share.page_bytes ? descriptors.numbers.data() : nullptr;
-    device.check(dry_pool_open_shared(pool, &head.share, numbers, &address), opening);
+    device.check(dry_pool_open_shared(pool, &head.share, numbers, &address),
+                 "opening a tensor of another process");
     struct dry_pool_share share = head.share;
     std::shared_ptr<void> opened(reinterpret_cast<void *>(address),
                                  [pool, share, address](void *) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim.h"
 
-#include <string>
-
 #include "failure.h"
 #include "pinned.h"
 

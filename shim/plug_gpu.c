@@ -41,18 +41,6 @@ plug_fail(const char *format, ...)
 
 /* --- what the pools are -------------------------------------------------------------------- */
 
-static struct dry_pool_options
-make_options(void)
-{
-    struct dry_pool_options options;
-    dry_pool_options_init(&options);
-    options.placement = plug.placement;
-    if (plug.conf)
-        options.conf = plug.conf;
-    options.compat = plug.compat;
-    return options;
-}
-
 static bool
 is_same(const char *text, const char *other)
 {
@@ -85,7 +73,8 @@ choose(enum dry_placement placement, const char *conf, const char *compat)
     plug.conf = strdup(conf);
     plug.compat = *compat ? strdup(compat) : NULL;
     bool has_texts = plug.conf && (plug.compat || !*compat);
-    if (has_texts && shim_try_options(make_options(), &error) == DRY_OK) {
+    if (has_texts && shim_try_options(shim_options(placement, plug.conf, plug.compat),
+                                      &error) == DRY_OK) {
         plug.is_configured = true;
         return NULL;
     }
@@ -118,7 +107,7 @@ open_parts(struct plug_gpu *gpu, int index, struct dry_error *error)
     enum dry_status status = dry_cuda_open(&options, &gpu->cuda, error);
     if (status != DRY_OK)
         return status;
-    struct dry_pool_options chosen = make_options();
+    struct dry_pool_options chosen = shim_options(plug.placement, plug.conf, plug.compat);
     chosen.device = dry_cuda_get_device(gpu->cuda);
     chosen.device_index = index;
     status = dry_pool_create(&chosen, &gpu->pool, error);

@@ -25,15 +25,15 @@ DRY_SHIM_API int dry_shim_release(void);
 /*
  * Make Drystone's pools PyTorch's allocator of device memory. `placement` is "torch" or "paged",
  * `conf` and `compat` are those of struct dry_pool_options. Fails if CUDA's memory was used
- * already, or if a text has no meaning. Requires that PyTorch's allocator is its native one.
+ * already, or if conf or compat has no meaning. Requires that PyTorch runs its native allocator.
  */
 DRY_SHIM_API const char *dry_shim_enable(const char *placement, const char *conf,
                                          const char *compat);
 
 /*
  * Apply what the program set by PyTorch's functions to the pools of placement torch, see
- * dry_pool_set_conf(); devices that are used later begin with it. Fails before enable, for
- * placement paged, and for what dry_pool_set_conf() refuses.
+ * dry_pool_set_conf(); devices that are used later begin with it. Fails for placement
+ * paged, and for what dry_pool_set_conf() refuses. Requires that ours is enabled.
  */
 DRY_SHIM_API const char *dry_shim_set_conf(const char *conf);
 

@@ -2,15 +2,23 @@
 #ifndef DRY_SHIM_TRY_OPTIONS_H
 #define DRY_SHIM_TRY_OPTIONS_H
 
-/* C and C++: each seam has its copy. */
+/* Options of a pool in C and C++, for both seams. The texts are the caller's, and may be NULL. */
 
 #include <drystone/pool.h>
 #include <drystone/sim.h>
 
-/*
- * Make a pool on a simulated GPU, so that a text without a meaning is said before there is a real
- * one. `chosen` is without a device.
- */
+static inline struct dry_pool_options
+shim_options(enum dry_placement placement, const char *conf, const char *compat)
+{
+    struct dry_pool_options options;
+    dry_pool_options_init(&options);
+    options.placement = placement;
+    options.conf = conf;
+    options.compat = compat;
+    return options;
+}
+
+/* Make a pool on a simulated GPU, so that a text without a meaning is said now. */
 static inline enum dry_status
 shim_try_options(struct dry_pool_options chosen, struct dry_error *error)
 {

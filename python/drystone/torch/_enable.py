@@ -34,6 +34,8 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     import torch
     if seam not in ("auto", "native", "pluggable"):
         raise _shim.ShimError(f'seam is "auto", "native" or "pluggable", not {seam!r}')
+    if placement not in ("paged", "torch"):
+        raise _shim.ShimError(f'placement is "paged" or "torch", not "{placement}"')
     if conf is None:
         conf = conf_of_torch()[1] if placement == "torch" else ""
     asked = {"placement": placement, "conf": conf, "seam": seam,
@@ -51,7 +53,7 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
         _plug.enable(torch, placement, conf, on_oom)
     else:
         compat = ".".join(str(part) for part in _shim.release_of(torch))
-        refused = shim.dry_shim_enable(str(placement).encode(), conf.encode(), compat.encode())
+        refused = shim.dry_shim_enable(placement.encode(), conf.encode(), compat.encode())
         if refused:
             raise _shim.ShimError(refused.decode())
         if on_oom is not None:

@@ -33,7 +33,9 @@ for seam in ("auto", "auto", "native"):
 refused(f"enabled already: conf is {CONF!r}, and '' is asked for; on_oom is None, and 'oom.pickle' "
         "is asked for", PLACEMENT, conf="", on_oom="oom.pickle")
 refused("seam is 'native', and 'pluggable' is asked for", PLACEMENT, conf=CONF, seam="pluggable")
-refused(f"placement is {PLACEMENT!r}, and 'other' is asked for", "other", conf=CONF)
+OTHER = "torch" if PLACEMENT == "paged" else "paged"
+refused(f"placement is {PLACEMENT!r}, and {OTHER!r} is asked for", OTHER, conf=CONF)
+refused('placement is "paged" or "torch", not "other"', "other", conf=CONF)
 
 torch.cuda.memory.change_current_allocator(torch.cuda.memory.CUDAPluggableAllocator(
     _plug.find_plug(), "drystone_plug_alloc", "drystone_plug_free"))
