@@ -10,7 +10,7 @@ those of pin_cuda want the stand-in for a driver in DRY_TEST_CUDA and DRY_TEST_C
 
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a [--changed] -- cc ...
 
-With --changed only mutants of what differs from the merge base with the main branch are run:
+With --changed only mutants of what differs from the commit that scripts/base.sh names are run:
 their file, their test, or their entry here. Where git cannot tell, all are.
 """
 import argparse
@@ -1456,14 +1456,9 @@ def entries_at(setup, commit):
 
 
 def changed_mutants(setup):
-    for branch in ("origin/HEAD", "origin/main", "main"):
-        base = git(setup, "merge-base", "HEAD", branch)
-        if base:
-            break
-    else:
-        return list(MUTANTS)
-    base = base.strip()
-    names = git(setup, "diff", "--name-only", base)
+    base = subprocess.run([setup.root / "scripts/base.sh"], cwd=setup.root, text=True,
+                          stdout=subprocess.PIPE, check=False).stdout.strip()
+    names = git(setup, "diff", "--name-only", base) if base else None
     if names is None:
         return list(MUTANTS)
     changed = {pathlib.PurePath(name).name for name in names.splitlines()}

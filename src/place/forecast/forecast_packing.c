@@ -14,6 +14,8 @@
  * next period were there all the time. Such lives, and those of several streams, are packed by
  * forecast_streams.c, too.
  */
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
@@ -275,8 +277,7 @@ find_floor(const struct run *run)
 {
     struct dryi_packing_job *job = run->job;
     uint64_t *change = run->fixed, live = 0; /* sums wrap, and wrap back */
-    for (uint32_t i = 0; i < job->period; i++)
-        change[i] = 0;
+    memset(change, 0, job->period * sizeof *change);
     for (size_t k = 0; k < job->count; k++) {
         const struct dryi_packing_life *life = &job->lives[k];
         change[life->begin] += life->size;
