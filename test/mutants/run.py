@@ -56,6 +56,36 @@ MUTANTS = {
         "return position + 1 < h->step_count ? position + 1 : 0;",
         "return position;",
         "test_forecast", "a_lost_position_is_found_nearby"),
+    "what_passes_lies_in_the_way": (
+        "paged_adopt.c",
+        "dryi_forecast_is_passing(p->forecast, b->bin_prev);",
+        "!dryi_forecast_is_passing(p->forecast, b->bin_prev);",
+        "test_paged_layout", "gradients_of_the_last_step_are_in_nobodys_way"),
+    "surplus_of_a_layout_is_kept": (
+        "paged_adopt.c",
+        "    uint64_t beyond = p->page_count > kept ? p->page_count - kept : 0;\n",
+        "    uint64_t beyond = 0 * kept;\n",
+        "test_paged_layout", "gradients_of_the_last_step_are_in_nobodys_way"),
+    "moves_are_no_rent": (
+        "paged_page.c",
+        "        p->rent += page->was_mapped && !p->is_full;\n",
+        "",
+        "test_paged_layout", "pages_that_move_again_and_again_are_bought"),
+    "rent_is_never_free": (
+        "paged_stats.h",
+        "p->rent > peak ? p->rent - peak : 0",
+        "p->rent",
+        "test_paged_layout", "pages_that_move_again_and_again_are_bought"),
+    "an_oom_keeps_its_pages": (
+        "paged.c",
+        "    while (p->stock_count > 0 && p->capture_count == 0)\n        dryi_paged_page_release(p);\n",
+        "",
+        "test_paged_oom", "an_oom_leaves_the_device_as_it_was"),
+    "a_limit_takes_what_is_left_for_others": (
+        "paged.c",
+        "p->limit_bytes = limit < most ? limit : most;",
+        "p->limit_bytes = limit;",
+        "test_paged_oom", "bytes_are_left_for_others"),
     "idle_pools_keep_their_pages": (
         "paged_reclaim.c",
         "if (is_emptied && empty_pool(p, pool, &reclaim) != DRY_OK)",

@@ -421,6 +421,77 @@ memory_calls(const struct rig *rig)
            account.calls[DRY_SIM_UNMAP_PAGES];
 }
 
+#define GRADIENTS 40
+
+/*
+ * A step of training: gradients go after the next step's forward pass, and come again in the
+ * backward pass. The first step also makes what the optimizer keeps, between what goes.
+ */
+static void
+run_step(struct rig *rig, bool is_first, struct held *gradients, struct held *states)
+{
+    struct held layers[GRADIENTS], logits;
+    for (unsigned i = 0; i < GRADIENTS; i++)
+        get(rig, &layers[i], rig->unit * (2 + i % 5), 0);
+    for (unsigned k = 0; k < GRADIENTS; k++)
+        put(rig, &gradients[k]);
+    get(rig, &logits, rig->unit * 3 * GRADIENTS, 0);
+    put(rig, &logits);
+    for (unsigned i = GRADIENTS; i-- > 0;) {
+        get(rig, &gradients[i], rig->unit * (1 + i % 3) + 512 * i, 0);
+        put(rig, &layers[i]);
+        if (is_first)
+            get(rig, &states[i], rig->unit * (1 + i % 2), 0);
+    }
+}
+
+static void
+gradients_of_the_last_step_are_in_nobodys_way(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct held gradients[GRADIENTS] = {{0}}, states[GRADIENTS];
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    for (unsigned i = 0; i < 8; i++)
+        run_step(&rig, i == 0, gradients, states);
+    assert_true(counters_of(&rig).plans_made > 0);
+    assert_int_equal(counters_of(&rig).hints_refused, 0);
+    uint64_t calls = memory_calls(&rig);
+    for (unsigned i = 0; i < 4; i++)
+        run_step(&rig, false, gradients, states);
+    assert_int_equal(memory_calls(&rig), calls);
+    assert_true(reserved(&rig) * 100 <= rig.live_peak * 102);
+    for (unsigned i = 0; i < GRADIENTS; i++) {
+        put(&rig, &gradients[i]);
+        put(&rig, &states[i]);
+    }
+    finish_rig(&rig);
+}
+
+static void
+pages_that_move_again_and_again_are_bought(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct held gradients[GRADIENTS] = {{0}}, states[GRADIENTS];
+    assert_true(open_rig(&rig, "plan:False,budget:1.0", DRY_SIM_UNLIMITED, NULL));
+    for (unsigned i = 0; i < 20; i++)
+        run_step(&rig, i == 0, gradients, states);
+    uint64_t calls = memory_calls(&rig), peak = rig.live_peak / (2 * MIB);
+    for (unsigned i = 0; i < 10; i++)
+        run_step(&rig, false, gradients, states);
+    assert_int_equal(memory_calls(&rig), calls);
+    uint64_t moved = counters_of(&rig).pages_remapped;
+    assert_true(moved > peak);
+    assert_true(moved <= peak + (reserved(&rig) - rig.live_peak) / (2 * MIB) +
+                             3 * GRADIENTS * rig.unit / (2 * MIB));
+    for (unsigned i = 0; i < GRADIENTS; i++) {
+        put(&rig, &gradients[i]);
+        put(&rig, &states[i]);
+    }
+    finish_rig(&rig);
+}
+
 /* Ranges go from stream to stream; the checker sees that each time there is an order. */
 static void
 streams_of_a_loop_share_a_plan(void **state)
@@ -1128,6 +1199,8 @@ main(void)
         cmocka_unit_test(another_loop_gets_another_plan),
         cmocka_unit_test(given_back_pages_come_back_under_the_plan),
         cmocka_unit_test(the_segment_of_a_plan_may_go),
+        cmocka_unit_test(gradients_of_the_last_step_are_in_nobodys_way),
+        cmocka_unit_test(pages_that_move_again_and_again_are_bought),
         cmocka_unit_test(streams_of_a_loop_share_a_plan),
         cmocka_unit_test(streams_that_wait_for_each_other_need_no_more),
         cmocka_unit_test(streams_of_a_loop_keep_apart),
