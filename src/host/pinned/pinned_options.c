@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Options of the pinned cache, also as text: NAME:VALUE, separated by commas; blanks around
- * either are dropped.
- */
+/* Options of the pinned cache, also as text. */
 #include <stddef.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
+#include "base/option_text.h"
 #include "base/options.h"
 #include "host/pinned/pinned_arena.h"
 #include "host/pinned/pinned_options.h"
@@ -91,61 +89,12 @@ dryi_pinned_options_take(const struct dry_pinned_options *from,
 
 /* --- text ----------------------------------------------------------------------------------- */
 
-/* A part of the text. */
-struct word {
-    const char *text;
-    size_t length;
-};
-
-static bool
-is_word(struct word word, const char *text)
-{
-    return word.length == strlen(text) && memcmp(word.text, text, word.length) == 0;
-}
-
-static struct word
-trim(const char *text, size_t length)
-{
-    while (length > 0 && (*text == ' ' || *text == '\t')) {
-        text++;
-        length--;
-    }
-    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
-        length--;
-    return (struct word){text, length};
-}
-
-/* Digits alone, times `unit`, at most `most`. */
-static bool
-read_number(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
-{
-    DRYI_ASSERT_SLOW(unit > 0 && unit <= most);
-    uint64_t number = 0, limit = most / unit;
-    for (size_t i = 0; i < word.length; i++) {
-        if (word.text[i] < '0' || word.text[i] > '9')
-            return false;
-        number = number * 10 + (uint64_t)(word.text[i] - '0');
-        if (number > limit)
-            return false;
-    }
-    *value = number * unit;
-    return word.length > 0;
-}
-
-static bool
-read_switch(struct word word, bool *value)
-{
-    *value = is_word(word, "True") || is_word(word, "true") || is_word(word, "1");
-    return *value || is_word(word, "False") || is_word(word, "false") ||
-           is_word(word, "0");
-}
-
 /* The place of the word in a list that NULL ends. */
 static bool
-read_choice(struct word word, const char *const *choices, uint32_t *value)
+read_choice(struct dryi_option_word word, const char *const *choices, uint32_t *value)
 {
     for (uint32_t i = 0; choices[i]; i++) {
-        if (is_word(word, choices[i])) {
+        if (dryi_option_is(word, choices[i])) {
             *value = i;
             return true;
         }
@@ -193,19 +142,20 @@ static const struct name {
 };
 
 static bool
-set_field(struct dry_pinned_options *o, const struct name *n, struct word value)
+set_field(struct dry_pinned_options *o, const struct name *n,
+          struct dryi_option_word value)
 {
     DRYI_ASSERT_SLOW(n->kind == KIND_BYTES || n->most <= UINT32_MAX);
     uint64_t number;
     bool on;
     char *at = (char *)o + n->offset;
     if (n->kind == KIND_SWITCH) {
-        if (!read_switch(value, &on))
+        if (!dryi_option_read_switch(value, &on))
             return false;
         memcpy(at, &on, sizeof on);
         return true;
     }
-    if (!read_number(value, n->unit, n->most, &number))
+    if (!dryi_option_read_number(value, n->unit, n->most, &number))
         return false;
     uint32_t count = (uint32_t)number;
     if (n->kind == KIND_BYTES)
@@ -219,7 +169,8 @@ set_field(struct dry_pinned_options *o, const struct name *n, struct word value)
 
 /* Names whose values are words. */
 static bool
-set_word(struct dry_pinned_options *o, struct word name, struct word value, bool *known)
+set_word(struct dry_pinned_options *o, struct dryi_option_word name,
+         struct dryi_option_word value, bool *known)
 {
     static const char *const modes[] = {"fit", "buddy", NULL};
     static const char *const backends[] = {"auto", "cuda", "lock", NULL};
@@ -228,44 +179,45 @@ set_word(struct dry_pinned_options *o, struct word name, struct word value, bool
     uint32_t choice;
     bool on;
     *known = true;
-    if (is_word(name, "mode")) {
+    if (dryi_option_is(name, "mode")) {
         if (!read_choice(value, modes, &choice))
             return false;
         o->mode = (enum dry_pinned_mode)choice;
         return true;
     }
-    if (is_word(name, "backend")) {
+    if (dryi_option_is(name, "backend")) {
         if (!read_choice(value, backends, &choice))
             return false;
         o->backend = (enum dry_pinned_backend)choice;
         return true;
     }
-    if (is_word(name, "pages")) {
+    if (dryi_option_is(name, "pages")) {
         if (!read_choice(value, pages, &choice))
             return false;
         o->page_kind = (enum dry_pages_kind)choice;
         return true;
     }
-    if (is_word(name, "page_policy")) {
+    if (dryi_option_is(name, "page_policy")) {
         if (!read_choice(value, policies, &choice))
             return false;
         o->page_policy = (enum dry_pages_policy)choice;
         return true;
     }
-    if (is_word(name, "pinned_use_cuda_host_register"))
-        return read_switch(value, &on);
+    if (dryi_option_is(name, "pinned_use_cuda_host_register"))
+        return dryi_option_read_switch(value, &on);
     *known = false;
     return false;
 }
 
 static bool
-set_option(struct dry_pinned_options *o, struct word name, struct word value, bool *known)
+set_option(struct dry_pinned_options *o, struct dryi_option_word name,
+           struct dryi_option_word value, bool *known)
 {
     bool is_set = set_word(o, name, value, known);
     if (*known)
         return is_set;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!is_word(name, names[i].text))
+        if (!dryi_option_is(name, names[i].text))
             continue;
         *known = true;
         return set_field(o, &names[i], value) && find_wrong(o) == NULL;
@@ -273,25 +225,13 @@ set_option(struct dry_pinned_options *o, struct word name, struct word value, bo
     return false;
 }
 
-static enum dry_status
-read_option(struct dry_pinned_options *o, struct word option, uint64_t offset,
-            struct dry_error *err)
+static enum dryi_option_answer
+take_option(void *self, struct dryi_option_word name, struct dryi_option_word value)
 {
-    const char *colon = memchr(option.text, ':', option.length);
-    int shown = option.length < 60 ? (int)option.length : 60;
-    if (!colon)
-        return dryi_fail_at(err, DRY_ERR_ARGUMENT, offset,
-                            "option '%.*s': NAME:VALUE is expected", shown, option.text);
-    size_t name_length = (size_t)(colon - option.text);
-    struct word name = trim(option.text, name_length);
-    struct word value = trim(colon + 1, option.length - name_length - 1);
     bool known = false;
-    if (set_option(o, name, value, &known))
-        return DRY_OK;
-    return dryi_fail_at(err, DRY_ERR_ARGUMENT, offset,
-                        known ? "option '%.*s': not a value it can have"
-                              : "option '%.*s': not one of the pinned cache",
-                        shown, option.text);
+    if (set_option(self, name, value, &known))
+        return DRYI_OPTION_TAKEN;
+    return known ? DRYI_OPTION_REFUSED : DRYI_OPTION_UNKNOWN;
 }
 
 enum dry_status
@@ -299,17 +239,12 @@ dry_pinned_options_parse(struct dry_pinned_options *options, const char *text,
                          struct dry_error *err)
 {
     struct dry_pinned_options o = *options;
-    for (const char *at = text; *at;) {
-        size_t length = strcspn(at, ",");
-        struct word option = trim(at, length);
-        if (option.length > 0) {
-            enum dry_status status =
-                read_option(&o, option, (uint64_t)(option.text - text), err);
-            if (status != DRY_OK)
-                return status;
-        }
-        at += length + (at[length] == ',');
-    }
-    *options = o;
-    return DRY_OK;
+    const struct dryi_option_reader reader = {.take = take_option,
+                                              .self = &o,
+                                              .refused = "not a value it can have",
+                                              .unknown = "not one of the pinned cache"};
+    enum dry_status status = dryi_option_text_read(text, strlen(text), &reader, err);
+    if (status == DRY_OK)
+        *options = o;
+    return status;
 }
