@@ -500,10 +500,11 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_observer(
 
 /* --- seeing inside ------------------------------------------------------------------------ */
 
-/* Figures that PyTorch's statistics have no name for: counts, except `*_bytes`. */
+/* Figures that PyTorch's statistics have no name for: counts, except `*_bytes` and `*_ns`. */
 struct dry_pool_counters {
     uint64_t reserved_peak_bytes;
-    uint64_t pages_created, pages_released, pages_remapped;
+    uint64_t pages_created, pages_released;
+    uint64_t pages_remapped; /* taken from free memory and mapped elsewhere */
     /*
      * Whole blocks that went from one stream to another: because the order was known, because
      * an event had passed, by a wait put in. Blocks found by the last look before an OOM are
@@ -512,8 +513,10 @@ struct dry_pool_counters {
     uint64_t reused_ordered, reused_passed, reused_waiting;
     uint64_t events_recorded;
     uint64_t plans_made, hints_taken, hints_refused;
-    uint64_t driver_calls;
+    uint64_t driver_calls; /* every call on the device but queries */
     uint64_t oom_callbacks_helped;
+    /* In the device's calls for memory, and in waits of the host for the device. */
+    uint64_t driver_time_ns;
 };
 
 /*

@@ -22,7 +22,7 @@
 
 #include <drystone/device.h>
 #include <drystone/memory.h>
-#include <drystone/stats.h>
+#include <drystone/pool.h>
 
 #include "place/place_cache.h"
 #include "place/place_figures.h"
@@ -175,7 +175,8 @@ struct dryi_place_ops {
     uint64_t (*get_address)(const void *self, dryi_block block);
     void (*get_block)(const void *self, dryi_block block, struct dryi_block_info *info);
     void (*get_stats)(const void *self, struct dry_stats *stats);
-    void (*get_counters)(const void *self, struct dryi_place_counters *counters);
+    /* Fill *counters but for oom_callbacks_helped and driver_time_ns, which a pool counts. */
+    void (*get_counters)(const void *self, struct dry_pool_counters *counters);
     /* Visit the reserved bytes of private pools, of those that are gone, too: place_figures.h. */
     void (*visit_figures)(const void *self, dryi_figure_visit *visit, void *visitor);
     /*

@@ -3,7 +3,7 @@
 #define DRYI_PLACE_INFO_H
 
 /*
- * The memory of a place, as every place describes it: names, descriptions, events and counters.
+ * The memory of a place, as every place describes it: names, descriptions and events.
  *
  * Nouns: a segment is a range from the device, or a reservation of addresses whose pages are
  * mapped bit by bit. A block is a part of one segment, in use, waiting for a stream, free or
@@ -45,19 +45,6 @@ struct dryi_segment_info {
     struct dryi_pool_id pool;
     bool is_large, is_expandable;
     uint32_t segment;
-};
-
-/* Numbers that PyTorch's statistics have no name for: counts, except where bytes are said. */
-struct dryi_place_counters {
-    uint64_t reserved_peak_bytes;
-    uint64_t pages_created, pages_released;
-    uint64_t pages_remapped; /* taken from free memory and mapped elsewhere */
-    uint64_t reused_ordered; /* across streams, the order was known */
-    uint64_t reused_passed;  /* across streams, an event had passed */
-    uint64_t reused_waiting; /* across streams, a wait was put in */
-    uint64_t events_recorded;
-    uint64_t plans_made, hints_taken, hints_refused;
-    uint64_t driver_calls; /* every call on the device but queries */
 };
 
 /* One thing that happened. */

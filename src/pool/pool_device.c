@@ -13,14 +13,35 @@
  * The whole device is waited for instead, each time that work on something freed on the stream has
  * to be complete. A program that keeps a stream until the pool is done with what was freed on it
  * never waits for that.
+ *
+ * The time in calls for memory, and in waits of the host, is the driver's: driver_time_ns.
  */
 
 #include "pool/pool_device.h"
 
 #include "base/assert.h"
+#include "os/system.h"
 #include "pool/pool_private.h"
 
 #define PASSED UINT64_MAX /* an event that needs no driver */
+
+/* --- the driver's time ------------------------------------------------------------------- */
+
+/* Begin a call whose time is the driver's. Returns `self`, the pool, for end(). */
+static struct dry_pool *
+begin(void *self)
+{
+    struct dry_pool *pool = self;
+    pool->driver_time_ns -= dryi_system_uptime_ns();
+    return pool;
+}
+
+static enum dry_status
+end(struct dry_pool *pool, enum dry_status status)
+{
+    pool->driver_time_ns += dryi_system_uptime_ns();
+    return status;
+}
 
 /* --- streams that live ------------------------------------------------------------------ */
 
@@ -55,15 +76,19 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
  * Wait until all work is complete that a destroyed stream was given so far. Its later work is not
  * waited for: a handle may be another stream in each thread, and then the stream is not destroyed.
  * UNSUPPORTED: the device cannot tell, for now or ever, and that is no failure of the device's.
- * During a capture the device is not asked: a wait for the whole device would end the capture (CUDA
- * driver API, cuStreamBeginCapture).
+ * Streams without numbers are never destroyed, and each can have an event. During a capture the
+ * device is not asked: a wait for the whole device would end the capture (CUDA driver API,
+ * cuStreamBeginCapture).
  */
 static enum dry_status
-wait_for_all(struct dry_pool *pool)
+wait_for_all(void *self)
 {
-    if (!pool->device.ops->wait_all || dryi_pool_is_capturing(pool))
+    struct dry_pool *pool = self;
+    const struct dry_device *device = &pool->device;
+    if (!pool->has_stream_ids || !device->ops->wait_all || dryi_pool_is_capturing(pool))
         return DRY_ERR_UNSUPPORTED;
-    return pool->device.ops->wait_all(pool->device.self);
+    begin(pool);
+    return end(pool, device->ops->wait_all(device->self));
 }
 
 /* --- the device between --------------------------------------------------------------------- */
@@ -78,73 +103,78 @@ between_get_traits(void *self, struct dry_device_traits *traits)
 static enum dry_status
 between_alloc(void *self, uint64_t size, uint64_t *address)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     DRYI_ASSERT_SLOW(!pool->is_child);
-    return pool->device.ops->alloc(pool->device.self, size, address);
+    return end(pool, pool->device.ops->alloc(pool->device.self, size, address));
 }
 
 static void
 between_free(void *self, uint64_t address, uint64_t size)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     if (!pool->is_child)
         pool->device.ops->free(pool->device.self, address, size);
+    end(pool, DRY_OK);
 }
 
 static enum dry_status
 between_reserve(void *self, uint64_t size, uint64_t *address)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     DRYI_ASSERT_SLOW(!pool->is_child);
-    return pool->device.ops->reserve(pool->device.self, size, address);
+    return end(pool, pool->device.ops->reserve(pool->device.self, size, address));
 }
 
 static void
 between_unreserve(void *self, uint64_t address, uint64_t size)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     if (!pool->is_child)
         pool->device.ops->unreserve(pool->device.self, address, size);
+    end(pool, DRY_OK);
 }
 
 static enum dry_status
 between_map(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     DRYI_ASSERT_SLOW(!pool->is_child);
-    return pool->device.ops->map(pool->device.self, address, size, page);
+    return end(pool, pool->device.ops->map(pool->device.self, address, size, page));
 }
 
 static void
 between_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     if (!pool->is_child)
         pool->device.ops->unmap(pool->device.self, address, size, page);
+    end(pool, DRY_OK);
 }
 
 static enum dry_status
 between_create_page(void *self, uint64_t *page)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     DRYI_ASSERT_SLOW(!pool->is_child);
-    return pool->device.ops->create_page(pool->device.self, page);
+    return end(pool, pool->device.ops->create_page(pool->device.self, page));
 }
 
 static void
 between_release_page(void *self, uint64_t page)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     if (!pool->is_child)
         pool->device.ops->release_page(pool->device.self, page);
+    end(pool, DRY_OK);
 }
 
 static enum dry_status
 between_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count)
 {
-    struct dry_pool *pool = self;
+    struct dry_pool *pool = begin(self);
     DRYI_ASSERT_SLOW(!pool->is_child);
-    return pool->device.ops->map_pages(pool->device.self, address, pages, count);
+    return end(pool,
+               pool->device.ops->map_pages(pool->device.self, address, pages, count));
 }
 
 static enum dry_status
@@ -153,7 +183,8 @@ between_unmap_pages(void *self, uint64_t address, size_t count)
     struct dry_pool *pool = self;
     if (pool->is_child)
         return DRY_OK;
-    return pool->device.ops->unmap_pages(pool->device.self, address, count);
+    begin(pool);
+    return end(pool, pool->device.ops->unmap_pages(pool->device.self, address, count));
 }
 
 static void
@@ -161,17 +192,6 @@ between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     struct dry_pool *pool = self;
     pool->device.ops->get_info(pool->device.self, free_bytes, total_bytes);
-}
-
-/*
- * Wait for the whole device. UNSUPPORTED: streams without numbers are never destroyed, and each can
- * have an event.
- */
-static enum dry_status
-between_wait_all(void *self)
-{
-    struct dry_pool *pool = self;
-    return pool->has_stream_ids ? wait_for_all(pool) : DRY_ERR_UNSUPPORTED;
 }
 
 /*
@@ -213,7 +233,8 @@ between_event_wait(void *self, uint64_t event)
     struct dry_pool *pool = self;
     if (pool->is_child || event == PASSED)
         return DRY_OK;
-    return pool->device.ops->event_wait(pool->device.self, event);
+    begin(pool);
+    return end(pool, pool->device.ops->event_wait(pool->device.self, event));
 }
 
 static void
@@ -232,7 +253,9 @@ between_stream_wait(void *self, uint64_t number)
     if (pool->is_child)
         return DRY_OK;
     if (find_living(pool, number, &stream)) {
-        enum dry_status status = pool->device.ops->stream_wait(pool->device.self, stream);
+        begin(pool);
+        enum dry_status status =
+            end(pool, pool->device.ops->stream_wait(pool->device.self, stream));
         if (is_living(pool, stream, number))
             return status;
     }
@@ -271,7 +294,7 @@ static const struct dry_device_ops between_ops = {
     .event_destroy = between_event_destroy,
     .stream_wait = between_stream_wait,
     .stream_follow = between_stream_follow,
-    .wait_all = between_wait_all,
+    .wait_all = wait_for_all,
 };
 
 struct dry_device

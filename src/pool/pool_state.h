@@ -146,6 +146,7 @@ struct dry_pool {
     uint64_t ooms_helped; /* counted by the place, but not failures */
     int64_t ooms_seen;    /* what the place had counted at the last refusal */
     uint64_t callbacks_helped;
+    uint64_t driver_time_ns; /* pool_device.c; during a call, less the time it began */
 
     struct dryi_history *history; /* history.c; NULL: off */
     uint64_t history_turn;        /* another one once contexts are others' */

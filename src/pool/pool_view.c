@@ -78,23 +78,9 @@ dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
     *counters = (struct dry_pool_counters){0};
     if (dryi_pool_enter(pool) != DRY_OK)
         return;
-    struct dryi_place_counters c;
-    pool->place.ops->get_counters(pool->place.self, &c);
-    *counters = (struct dry_pool_counters){
-        .reserved_peak_bytes = c.reserved_peak_bytes,
-        .pages_created = c.pages_created,
-        .pages_released = c.pages_released,
-        .pages_remapped = c.pages_remapped,
-        .reused_ordered = c.reused_ordered,
-        .reused_passed = c.reused_passed,
-        .reused_waiting = c.reused_waiting,
-        .events_recorded = c.events_recorded,
-        .plans_made = c.plans_made,
-        .hints_taken = c.hints_taken,
-        .hints_refused = c.hints_refused,
-        .driver_calls = c.driver_calls,
-        .oom_callbacks_helped = pool->callbacks_helped,
-    };
+    pool->place.ops->get_counters(pool->place.self, counters);
+    counters->oom_callbacks_helped = pool->callbacks_helped;
+    counters->driver_time_ns = pool->driver_time_ns;
     dryi_pool_leave(pool);
 }
 

@@ -123,7 +123,7 @@ first_op_from(const struct dry_replay *r, size_t event)
 static uint64_t
 pages_remapped_of(const struct dryi_execution *x)
 {
-    struct dryi_place_counters counters = {0};
+    struct dry_pool_counters counters = {0};
     if (x->place.ops->get_counters)
         x->place.ops->get_counters(x->place.self, &counters);
     return counters.pages_remapped;
@@ -222,7 +222,7 @@ conclude(const struct dryi_execution *x, struct dry_run *run)
 {
     struct dry_stats stats;
     struct dry_sim_account account;
-    struct dryi_place_counters counters = {0};
+    struct dry_pool_counters counters = {0};
     x->place.ops->get_stats(x->place.self, &stats);
     if (x->place.ops->get_counters)
         x->place.ops->get_counters(x->place.self, &counters);

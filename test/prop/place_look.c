@@ -226,7 +226,7 @@ look_at_counters(const struct place_ops *ops, const struct dry_sim_account *acco
 {
     if (!ops->place.ops->get_counters)
         return;
-    struct dryi_place_counters c;
+    struct dry_pool_counters c;
     ops->place.ops->get_counters(ops->place.self, &c);
     if (ops->page_bytes && ops->options.kind == PLACE_PAGED)
         require(ops, "pages_created less released",

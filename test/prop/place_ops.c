@@ -871,7 +871,7 @@ note_counters(struct place_ops *ops)
 {
     if (!ops->place.ops->get_counters)
         return;
-    struct dryi_place_counters c;
+    struct dry_pool_counters c;
     ops->place.ops->get_counters(ops->place.self, &c);
     ops->tally.remapped = c.pages_remapped;
     ops->tally.reused_ordered = c.reused_ordered;

@@ -380,8 +380,9 @@ dryi_torch_set_limit(struct dryi_torch *t, uint64_t bytes, uint64_t mapped_bytes
 }
 
 void
-dryi_torch_get_stats(const struct dryi_torch *t, struct dry_stats *stats)
+dryi_torch_get_stats(const void *self, struct dry_stats *stats)
 {
+    const struct dryi_torch *t = self;
     DRYI_ASSERT_SLOW((uint64_t)t->stats.reserved_bytes.all.current == t->total_bytes);
     *stats = t->stats;
 }

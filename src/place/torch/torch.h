@@ -241,13 +241,11 @@ void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes,
 DRY_CHECK_RESULT enum dry_status dryi_torch_set_fraction(struct dryi_torch *place,
                                                          double fraction);
 
-void dryi_torch_get_block(const struct dryi_torch *place, dryi_block block,
+void dryi_torch_get_block(const void *place, dryi_block block,
                           struct dryi_block_info *info);
-
-void dryi_torch_get_stats(const struct dryi_torch *place, struct dry_stats *stats);
-void dryi_torch_reset_stats(struct dryi_torch *place, bool peaks, bool accumulated);
-void dryi_torch_get_counters(const struct dryi_torch *place,
-                             struct dryi_place_counters *counters);
+void dryi_torch_get_stats(const void *place, struct dry_stats *stats);
+void dryi_torch_reset_stats(void *place, bool peaks, bool accumulated);
+void dryi_torch_get_counters(const void *place, struct dry_pool_counters *counters);
 
 /*
  * Walk the segments as a snapshot lists them: by address, each contiguous mapped run of an

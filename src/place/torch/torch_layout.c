@@ -23,9 +23,9 @@ is_pending(const struct block *b)
 }
 
 void
-dryi_torch_get_block(const struct dryi_torch *t, dryi_block block,
-                     struct dryi_block_info *info)
+dryi_torch_get_block(const void *self, dryi_block block, struct dryi_block_info *info)
 {
+    const struct dryi_torch *t = self;
     DRYI_ASSERT(block < t->block_count && t->blocks[block].live);
     const struct block *b = &t->blocks[block];
     const struct segment *s = &t->segments[b->segment];

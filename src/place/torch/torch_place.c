@@ -144,34 +144,10 @@ place_get_address(const void *self, dryi_block block)
 }
 
 static void
-place_get_block(const void *self, dryi_block block, struct dryi_block_info *info)
-{
-    dryi_torch_get_block(self, block, info);
-}
-
-static void
-place_get_stats(const void *self, struct dry_stats *stats)
-{
-    dryi_torch_get_stats(self, stats);
-}
-
-static void
-place_get_counters(const void *self, struct dryi_place_counters *counters)
-{
-    dryi_torch_get_counters(self, counters);
-}
-
-static void
 place_visit_figures(const void *self, dryi_figure_visit *visit, void *visitor)
 {
     const struct dryi_torch *t = self;
     dryi_place_figures_visit(&t->figures, visit, visitor);
-}
-
-static void
-place_reset_stats(void *self, bool peaks, bool accumulated)
-{
-    dryi_torch_reset_stats(self, peaks, accumulated);
 }
 
 static void
@@ -226,11 +202,11 @@ static const struct dryi_place_ops torch_ops = {
     .begin_capture = place_begin_capture,
     .end_capture = place_end_capture,
     .get_address = place_get_address,
-    .get_block = place_get_block,
-    .get_stats = place_get_stats,
-    .get_counters = place_get_counters,
+    .get_block = dryi_torch_get_block,
+    .get_stats = dryi_torch_get_stats,
+    .get_counters = dryi_torch_get_counters,
     .visit_figures = place_visit_figures,
-    .reset_stats = place_reset_stats,
+    .reset_stats = dryi_torch_reset_stats,
     .set_observer = place_set_observer,
     .round_size = place_round_size,
     .walk = place_walk,

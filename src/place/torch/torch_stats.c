@@ -25,8 +25,9 @@ reset_array(struct dry_stat_array *array, bool peaks, bool accumulated)
 }
 
 void
-dryi_torch_reset_stats(struct dryi_torch *t, bool peaks, bool accumulated)
+dryi_torch_reset_stats(void *self, bool peaks, bool accumulated)
 {
+    struct dryi_torch *t = self;
     struct dry_stats *s = &t->stats;
     struct dry_stat_array *arrays[] = {
         &s->allocation,      &s->segment,
@@ -49,11 +50,12 @@ dryi_torch_reset_stats(struct dryi_torch *t, bool peaks, bool accumulated)
 }
 
 void
-dryi_torch_get_counters(const struct dryi_torch *t, struct dryi_place_counters *counters)
+dryi_torch_get_counters(const void *self, struct dry_pool_counters *counters)
 {
+    const struct dryi_torch *t = self;
     uint64_t peak = (uint64_t)t->stats.reserved_bytes.all.peak;
     DRYI_ASSERT_SLOW(peak >= t->total_bytes);
-    *counters = (struct dryi_place_counters){
+    *counters = (struct dry_pool_counters){
         .reserved_peak_bytes = peak > t->reserved_peak ? peak : t->reserved_peak,
         .events_recorded = t->events_recorded,
         .driver_calls = t->driver_calls,

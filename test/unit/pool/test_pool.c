@@ -286,6 +286,37 @@ blocks_wait_for_their_streams(void **state)
     with_each(wait_for_streams, GIB);
 }
 
+/* Calls for memory take time; the device's events, and requests that are served without, none. */
+static void
+spend_time(struct fixture *f)
+{
+    struct dry_pool_counters before, made, warm;
+    dry_pool_get_counters(f->pool, &before);
+    uint64_t a = take(f->pool, 40 * MIB, 1);
+    dry_pool_get_counters(f->pool, &made);
+    assert_int_equal(before.driver_time_ns, 0);
+    assert_true(made.driver_calls > 0 && made.driver_time_ns > 0);
+    assert_true(made.driver_time_ns < UINT64_C(60) * 1000000000);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(dry_pool_free(f->pool, a), DRY_OK);
+        assert_true(take(f->pool, 40 * MIB, 1) == a);
+    }
+    dry_pool_get_counters(f->pool, &warm);
+    assert_int_equal(warm.driver_calls, made.driver_calls);
+    assert_int_equal(warm.driver_time_ns, made.driver_time_ns);
+    assert_int_equal(dry_pool_free(f->pool, a), DRY_OK);
+    assert_int_equal(dry_pool_empty_cache(f->pool), DRY_OK);
+    dry_pool_get_counters(f->pool, &warm);
+    assert_true(warm.driver_time_ns > made.driver_time_ns);
+}
+
+static void
+time_of_the_driver_is_told(void **state)
+{
+    (void)state;
+    with_each(spend_time, GIB);
+}
+
 /*
  * A device that can tell streams apart: a handle means another stream once it was given
  * away. `number` is what handle 7 means now; all others are their own.
@@ -1669,6 +1700,7 @@ main(void)
         cmocka_unit_test(blocks_are_described),
         cmocka_unit_test(thousands_are_told_apart),
         cmocka_unit_test(blocks_wait_for_their_streams),
+        cmocka_unit_test(time_of_the_driver_is_told),
         cmocka_unit_test(handle_used_again_is_another_stream),
         cmocka_unit_test(stream_that_is_gone_gives_its_memory_back),
         cmocka_unit_test(handle_given_away_meanwhile_is_noticed),

@@ -105,7 +105,7 @@ struct dryi_paged {
     struct dryi_place_figures figures;  /* of pools, also of pools that are gone */
     struct active_peak active_peaks[2]; /* blocks, bytes */
     int64_t device_allocs, device_frees, retries, ooms, syncs;
-    struct dryi_place_counters counters;
+    struct dry_pool_counters counters;
 
     struct dryi_forecast *forecast; /* NULL: nothing is packed */
     struct layout layout;

@@ -124,7 +124,7 @@ dryi_paged_get_stats(const void *self, struct dry_stats *stats)
 }
 
 void
-dryi_paged_get_counters(const void *self, struct dryi_place_counters *counters)
+dryi_paged_get_counters(const void *self, struct dry_pool_counters *counters)
 {
     const struct dryi_paged *p = self;
     *counters = p->counters;

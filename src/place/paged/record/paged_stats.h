@@ -89,7 +89,7 @@ dryi_paged_tell(struct dryi_paged *p, enum dry_action action, uint32_t block,
 /* The ops of place.h. */
 void dryi_paged_reset_stats(void *self, bool peaks, bool accumulated);
 void dryi_paged_get_stats(const void *self, struct dry_stats *stats);
-void dryi_paged_get_counters(const void *self, struct dryi_place_counters *counters);
+void dryi_paged_get_counters(const void *self, struct dry_pool_counters *counters);
 
 /*
  * Return how many pages beyond the budget may be created: what recurs is bought. Moves for as many

@@ -121,10 +121,10 @@ stats_of(const struct rig *rig)
     return stats;
 }
 
-static struct dryi_place_counters
+static struct dry_pool_counters
 counters_of(const struct rig *rig)
 {
-    struct dryi_place_counters counters;
+    struct dry_pool_counters counters;
     rig->place.ops->get_counters(rig->place.self, &counters);
     return counters;
 }

@@ -95,10 +95,10 @@ check_rig(const struct rig *rig)
         fail_msg("%s", err.text);
 }
 
-static struct dryi_place_counters
+static struct dry_pool_counters
 counters_of(const struct rig *rig)
 {
-    struct dryi_place_counters counters;
+    struct dry_pool_counters counters;
     rig->place.ops->get_counters(rig->place.self, &counters);
     return counters;
 }
@@ -250,13 +250,13 @@ a_loop_needs_no_driver_and_little_more_than_what_is_alive(void **state)
     assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
     take_weights(&rig);
     run_loops(&rig, 0, 3);
-    struct dryi_place_counters before = counters_of(&rig);
+    struct dry_pool_counters before = counters_of(&rig);
     assert_int_equal(before.plans_made, 1);
     for (unsigned i = 0; i < 5; i++) {
         run_loop(&rig, 0);
         assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
     }
-    struct dryi_place_counters after = counters_of(&rig);
+    struct dry_pool_counters after = counters_of(&rig);
     assert_int_equal(after.driver_calls, before.driver_calls);
     assert_int_equal(after.plans_made, 1);
     assert_int_equal(after.hints_refused, 0);
@@ -322,7 +322,7 @@ a_request_more_is_packed_around(void **state)
     open_planned(&rig, "");
     struct held small, noise;
     get(&rig, &small, 1000, 0);
-    struct dryi_place_counters before = counters_of(&rig);
+    struct dry_pool_counters before = counters_of(&rig);
     run_loop(&rig, 0);
     assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
     get(&rig, &noise, 3 * MIB, 0);
@@ -331,7 +331,7 @@ a_request_more_is_packed_around(void **state)
     put(&rig, &small);
     before = counters_of(&rig);
     run_loops(&rig, 0, 3);
-    struct dryi_place_counters after = counters_of(&rig);
+    struct dry_pool_counters after = counters_of(&rig);
     assert_true(after.hints_taken - before.hints_taken >= 3 * LOOP_HINTS);
     assert_int_equal(after.driver_calls, before.driver_calls);
     finish_rig(&rig);
@@ -346,7 +346,7 @@ what_lies_in_the_way_is_gone_around(void **state)
     struct held others[4];
     for (unsigned i = 0; i < 4; i++)
         get(&rig, &others[i], 5 * MIB + 512, 0);
-    struct dryi_place_counters before = counters_of(&rig);
+    struct dry_pool_counters before = counters_of(&rig);
     run_loop(&rig, 0);
     assert_true(counters_of(&rig).hints_refused > before.hints_refused);
     /* Its hints are refused for long, so the layout is made anew around the blocks. */
@@ -368,9 +368,9 @@ another_loop_gets_another_plan(void **state)
     open_planned(&rig, "");
     run_loops(&rig, 3, 40);
     assert_true(counters_of(&rig).plans_made > 1);
-    struct dryi_place_counters before = counters_of(&rig);
+    struct dry_pool_counters before = counters_of(&rig);
     run_loops(&rig, 3, 3);
-    struct dryi_place_counters after = counters_of(&rig);
+    struct dry_pool_counters after = counters_of(&rig);
     assert_int_equal(after.driver_calls, before.driver_calls);
     assert_true(after.hints_taken - before.hints_taken >= 3 * LOOP_HINTS);
     finish_rig(&rig);
@@ -386,7 +386,7 @@ given_back_pages_come_back_under_the_plan(void **state)
     assert_int_equal(rig.place.ops->empty_cache(rig.place.self, all), DRY_OK);
     check_rig(&rig);
     run_loop(&rig, 0);
-    struct dryi_place_counters before = counters_of(&rig);
+    struct dry_pool_counters before = counters_of(&rig);
     run_loops(&rig, 0, 2);
     assert_int_equal(counters_of(&rig).driver_calls, before.driver_calls);
     assert_true(counters_of(&rig).hints_taken - before.hints_taken >= 2 * LOOP_HINTS);
@@ -504,10 +504,10 @@ streams_of_a_loop_share_a_plan(void **state)
         take_weights(&rig);
         run_loops(&rig, 0, 4);
         assert_int_equal(counters_of(&rig).plans_made, 1);
-        struct dryi_place_counters before = counters_of(&rig);
+        struct dry_pool_counters before = counters_of(&rig);
         uint64_t calls = memory_calls(&rig);
         run_loops(&rig, 0, 5);
-        struct dryi_place_counters after = counters_of(&rig);
+        struct dry_pool_counters after = counters_of(&rig);
         assert_int_equal(memory_calls(&rig), calls);
         assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
         assert_int_equal(after.hints_refused, before.hints_refused);
@@ -528,7 +528,7 @@ streams_that_wait_for_each_other_need_no_more(void **state)
     rig.waits = true;
     take_weights(&rig);
     run_loops(&rig, 0, 4);
-    struct dryi_place_counters before = counters_of(&rig);
+    struct dry_pool_counters before = counters_of(&rig);
     uint64_t calls = memory_calls(&rig);
     assert_int_equal(before.plans_made, 1);
     run_loops(&rig, 0, 5);
@@ -623,7 +623,7 @@ nothing_is_given_over_too_early(void **state)
         take_weights(&rig);
         for (unsigned i = 0; i < 40; i++)
             run_noisy_loop(&rig, &r, noise);
-        struct dryi_place_counters counters = counters_of(&rig);
+        struct dry_pool_counters counters = counters_of(&rig);
         plans += counters.plans_made;
         taken += counters.hints_taken;
         refused += counters.hints_refused;
@@ -751,7 +751,7 @@ what_waits_is_there_for_whoever_needs_it(void **state)
         for (unsigned i = 0; i < count; i++)
             put(&rig, &others[i]);
         run_loops(&rig, 0, 3); /* the pages of small blocks come back */
-        struct dryi_place_counters before = counters_of(&rig);
+        struct dry_pool_counters before = counters_of(&rig);
         run_loops(&rig, 0, 3);
         assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
         assert_int_equal(counters_of(&rig).driver_calls, before.driver_calls);
@@ -792,7 +792,7 @@ what_waits_is_there_for_a_step_without_a_place(void **state)
 static uint64_t
 run_unexpected(struct rig *rig, unsigned layer, bool is_late)
 {
-    struct dryi_place_counters before = counters_of(rig);
+    struct dry_pool_counters before = counters_of(rig);
     struct held late = {0};
     for (unsigned i = 0; i < LAYERS; i++) {
         struct held scratch = {0};
@@ -816,10 +816,10 @@ a_successor_that_does_not_come_costs_no_hint(void **state)
     for (unsigned layer = 0; layer < LAYERS; layer++) {
         struct rig rig;
         open_planned(&rig, "");
-        struct dryi_place_counters before = counters_of(&rig);
+        struct dry_pool_counters before = counters_of(&rig);
         assert_int_equal(run_unexpected(&rig, layer, false), 0);
         run_loops(&rig, 0, 2);
-        struct dryi_place_counters after = counters_of(&rig);
+        struct dry_pool_counters after = counters_of(&rig);
         assert_int_equal(after.hints_refused, before.hints_refused);
         assert_true(after.hints_taken - before.hints_taken >= 3 * LOOP_HINTS - 4);
         finish_rig(&rig);
@@ -1012,7 +1012,7 @@ a_packing_is_adopted_when_the_next_period_begins(void **state)
         give_job_back(&rig, job);
         run_loops(&rig, 0, 2);
         assert_int_equal(counters_of(&rig).plans_made, 1);
-        struct dryi_place_counters before = counters_of(&rig);
+        struct dry_pool_counters before = counters_of(&rig);
         uint64_t calls = memory_calls(&rig);
         run_loops(&rig, 0, 5);
         assert_int_equal(memory_calls(&rig), calls);

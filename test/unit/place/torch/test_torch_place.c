@@ -487,7 +487,7 @@ counters_are_what_the_device_was_called(void **state)
         if (i != DRY_SIM_EVENT_QUERY)
             calls += account.calls[i];
     }
-    struct dryi_place_counters counters;
+    struct dry_pool_counters counters;
     f.place.ops->get_counters(f.place.self, &counters);
     assert_true(counters.driver_calls == calls);
     assert_true(counters.events_recorded == 3);
