@@ -48,6 +48,7 @@ class Allocator : public torch_cuda::CUDAAllocator
                             size_t size, cudaStream_t stream, bool has_peer) override;
 
     // devices
+    Device *made(DeviceIndex device);
     void init(int count) override;
     bool
     initialized() override
@@ -153,7 +154,6 @@ class Allocator : public torch_cuda::CUDAAllocator
   private:
     Device &at(DeviceIndex device);
     Device *of(const void *address, struct dry_pool_block *block);
-    Device *made(DeviceIndex device);
     std::vector<Device *> all_made();
     c10::DataPtr uncached(size_t size, DeviceIndex device);
 

@@ -80,6 +80,11 @@ class Device
     size_t largest_free(size_t limit);
 
     Stats stats();
+    void
+    get_counters(struct dry_pool_counters *counters)
+    {
+        dry_pool_get_counters(pool_, counters);
+    }
     void reset_accumulated();
     void reset_peaks();
 

@@ -45,6 +45,17 @@ dry_shim_set_conf(const char *conf)
     return nullptr;
 }
 
+extern "C" void
+dry_shim_counters(int device, uint64_t figures[3])
+{
+    struct dry_pool_counters counters = {};
+    if (auto *ready = shim::active()->made(static_cast<shim::DeviceIndex>(device)))
+        ready->get_counters(&counters);
+    figures[0] = counters.driver_calls;
+    figures[1] = counters.pages_remapped;
+    figures[2] = counters.driver_time_ns;
+}
+
 extern "C" const char *
 dry_shim_placement(void)
 {

@@ -41,6 +41,12 @@ DRY_SHIM_API const char *dry_shim_set_conf(const char *conf);
 DRY_SHIM_API const char *dry_shim_placement(void);
 
 /*
+ * Write driver_calls, pages_remapped and driver_time_ns of a device's pool, or zeros before its
+ * first request. Requires that ours is enabled, and a device that torch.cuda counts.
+ */
+DRY_SHIM_API void dry_shim_counters(int device, uint64_t figures[3]);
+
+/*
  * Make a pinned cache of Drystone's PyTorch's allocator of pinned memory, at any time: blocks
  * that were handed out before stay their allocator's. `options` is read by
  * dry_pinned_options_parse(). `ahead_bytes` are pinned in the background, or as many as there is

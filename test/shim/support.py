@@ -31,7 +31,8 @@ def _sorted_frees(trace):
 def dump(torch):
     """Statistics and snapshot of all devices, for the comparison in run.py."""
     stats = {f"{index}.{key}": value for index in range(torch.cuda.device_count())
-             for key, value in torch.cuda.memory_stats(index).items()}
+             for key, value in torch.cuda.memory_stats(index).items()
+             if not key.startswith("drystone.")}
     snapshot = torch.cuda.memory._snapshot()
     streams = {0: 0}  # numbers in place of handles, which are addresses
 

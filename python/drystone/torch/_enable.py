@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drystone's pools as PyTorch's allocator of device memory."""
+import ctypes
+import functools
 import os
 import sys
 import warnings
@@ -58,6 +60,7 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
             raise _shim.ShimError(refused.decode())
         if on_oom is not None:
             on_out_of_memory(on_oom)
+        _add_counters(torch, shim)
     _chosen.update(asked, seam="native" if shim else "pluggable")
     _follow_settings(torch, shim if placement == "torch" else None)
     if placement == "paged":
@@ -101,6 +104,24 @@ def _load(torch, wanted):
         print(f"drystone: {reason}; CUDAPluggableAllocator serves, which lacks {_plug.LACKS}",
               file=sys.stderr)
         return None
+
+
+def _add_counters(torch, shim):
+    """Have torch.cuda.memory_stats() tell figures of the pool that PyTorch has no name for."""
+    former = torch._C._cuda_memoryStats
+
+    @functools.wraps(former)
+    def with_counters(device):
+        stats = former(device)
+        if enabled_seam() == "native":
+            figures = (ctypes.c_uint64 * 3)()
+            shim.dry_shim_counters(device, figures)
+            calls, moved, time_ns = figures
+            stats["drystone"] = {"driver_calls": calls, "pages_moved": moved,
+                                 "driver_time_us": time_ns // 1000}
+        return stats
+
+    torch._C._cuda_memoryStats = with_counters
 
 
 def _follow_settings(torch, shim):

@@ -91,3 +91,5 @@ def _declare(shim):
     shim.dry_shim_set_conf.restype = ctypes.c_char_p
     shim.dry_shim_set_conf.argtypes = [ctypes.c_char_p]
     shim.dry_shim_placement.restype = ctypes.c_char_p
+    shim.dry_shim_counters.restype = None
+    shim.dry_shim_counters.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_uint64)]
