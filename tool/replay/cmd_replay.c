@@ -152,6 +152,26 @@ is_place(const char *place, const char *name)
     return place && strcmp(place, name) == 0;
 }
 
+static bool
+shows_to_people(const struct session *s)
+{
+    return !s->values.json && !s->values.decisions;
+}
+
+/* The event in the middle of the device's: the steps before it make a program warm. */
+static size_t
+middle_event(const struct session *s)
+{
+    const struct dry_trace_view *view = dry_trace_get_view(s->trace);
+    int32_t device = dry_replay_get_recorded(s->replay)->device;
+    for (size_t i = 0; i < view->device_count; i++) {
+        const struct dry_trace_device *d = &view->devices[i];
+        if (d->device == device)
+            return d->first_event + d->event_count / 2;
+    }
+    return DRY_EVENT_NONE;
+}
+
 static int
 run_row(struct session *s, const struct wish *wish)
 {
@@ -160,6 +180,8 @@ run_row(struct session *s, const struct wish *wish)
     options.conf = wish->conf;
     options.place = wish->place;
     options.begin_anew = wish->begin_anew;
+    if (s->values.steady_from < 0 && shows_to_people(s) && is_place(wish->place, "paged"))
+        options.steady_from = middle_event(s);
     struct replay_row *row = s->rows + s->row_count;
     *row = (struct replay_row){
         .label = wish->label, .conf = wish->conf, .is_extra = wish->is_extra};
@@ -179,12 +201,6 @@ static const char *
 label_of(const char *conf)
 {
     return conf && conf[0] ? conf : "default";
-}
-
-static bool
-shows_to_people(const struct session *s)
-{
-    return !s->values.json && !s->values.decisions;
 }
 
 static const char *

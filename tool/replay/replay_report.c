@@ -293,6 +293,32 @@ print_steady(size_t row, const struct dry_run *run)
            run->steady_pages_remapped == 1 ? "page" : "pages");
 }
 
+/* Say what a warm program pays by a run: nothing, as a rule. */
+static void
+print_second_half(size_t row, const struct dry_run *run)
+{
+    if (run->steady_driver_calls == 0 && run->steady_pages_remapped == 0)
+        return;
+    char time[TERM_NUMBER_BYTES];
+    printf("  row %zu: second half: ", row);
+    print_count(run->steady_driver_calls, "driver call");
+    printf(", %s, ", term_format_time(run->steady_driver_time_ns / 1000, time));
+    print_count(run->steady_pages_remapped, "page");
+    printf(" moved\n");
+}
+
+/* Say what may end moves, if a run has them in its steady part. */
+static void
+print_advice(const struct replay_report *r)
+{
+    bool pays_moves = false;
+    for (size_t i = 0; i < r->row_count; i++)
+        pays_moves |= r->rows[i].run.steady_pages_remapped > 0;
+    if (pays_moves)
+        printf("  advice: pages still move there: try a larger budget, as in\n"
+               "    -p paged:budget:1.25, or a larger device\n");
+}
+
 static void
 print_order(size_t row, const struct dry_run *run)
 {
@@ -335,9 +361,12 @@ print_rows_in_full(const struct replay_report *r)
             print_packed(i + 1, &row->run);
         if (r->wants_steady)
             print_steady(i + 1, &row->run);
+        else if (row->run.has_steady)
+            print_second_half(i + 1, &row->run);
         if (row->run.has_order)
             print_order(i + 1, &row->run);
     }
+    print_advice(r);
 }
 
 bool
