@@ -258,8 +258,8 @@ MUTANTS = {
         "test_paged_oom", "what_is_lent_is_not_broken_before"),
     "capture_is_a_failure": (
         "pool_device.c",
-        "        return DRY_ERR_UNSUPPORTED;\n    return pool->device.ops->wait_all(",
-        "        return DRY_ERR_SYSTEM;\n    return pool->device.ops->wait_all(",
+        "        return DRY_ERR_UNSUPPORTED;\n    begin(pool);\n",
+        "        return DRY_ERR_SYSTEM;\n    begin(pool);\n",
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "empty_shelves_stay": (
         "paged_list.c",
@@ -546,11 +546,11 @@ MUTANTS = {
         "test_paged_cache", "alone_every_request_is_told"),
     "stream_gone_for_good": (
         "pool_device.c",
-        "    return pool->device.ops->wait_all(pool->device.self);\n",
+        "    return end(pool, device->ops->wait_all(device->self));\n",
         "    if (pool->total_bytes & 1)\n"
         "        return DRY_OK;\n"
         "    pool->total_bytes |= 1;\n"
-        "    return pool->device.ops->wait_all(pool->device.self);\n",
+        "    return end(pool, device->ops->wait_all(device->self));\n",
         "test_pool_at_hand", "a_stream_found_gone_may_come_back"),
     "whole_device_amid_a_capture": (
         "pool_device.c",
