@@ -59,7 +59,7 @@ MUTANTS = {
     "what_passes_lies_in_the_way": (
         "paged_adopt.c",
         "dryi_forecast_is_passing(p->forecast, b->bin_prev);",
-        "!dryi_forecast_is_passing(p->forecast, b->bin_prev);",
+        "!p->forecast;",
         "test_paged_layout", "gradients_of_the_last_step_are_in_nobodys_way"),
     "surplus_of_a_layout_is_kept": (
         "paged_adopt.c",
