@@ -35,10 +35,10 @@ def start(tool, torch, folder, *words):
                XDG_CACHE_HOME=str(tool.parents[1] / "shims"))
     dry = [tool, "dry-run", "--card", "h100-80", "--steps", "1000", "--events", "1000", "--output",
            folder / "run.pickle", "--"]
-    words = [*dry, sys.executable, ROOT / "test/gpu/campaign.py", "--quick", "--out",
-             folder / "out", *words]
+    words = [*dry, sys.executable, ROOT / "test/gpu/campaign.py", "--quick", "--minutes", "120",
+             "--out", folder / "out", *words]
     done = subprocess.run([str(word) for word in words], env=env, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=900, check=False)
+                          stdin=subprocess.DEVNULL, timeout=7200, check=False)
     return done.stdout + done.stderr
 
 

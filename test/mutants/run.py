@@ -705,8 +705,8 @@ MUTANTS = {
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_onto_another_stream": (
         "forecast_next.c",
-        "    if (job->stream_count > 1)\n        return",
-        "    if (job->stream_count > 16)\n        return",
+        "    if (job->usable)\n        return",
+        "    if (job->usable && job->stream_count > 16)\n        return",
         "test_forecast", "lives_of_streams_share_what_they_may"),
     "waiting_for_an_older_plan": (
         "paged_park.h",
