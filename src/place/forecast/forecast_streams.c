@@ -28,8 +28,8 @@
 #include "base/sort.h"
 
 #define NEVER UINT32_MAX
-#define SAVED_SHARE                                                                      \
-    32 /* of a good height: a further order that saves less is not taken */
+/* A further order must save 1/32 of a height that is good already. */
+#define SAVED_SHARE 32
 /* Looks after which no further order is tried: at 4 ns a look half a second. */
 #define LOOKS_MAX (UINT64_C(1) << 27)
 

@@ -41,7 +41,8 @@
  *            that no request needs more than N pages. Then it moves at most P + X + N pages ever. It
  *            reserves at most min(X + N, moves - P) pages beyond the budget. So driver time is at
  *            most that of buying all P + X pages at once, and as many moves; bytes are at most those
- *            of never moving. A layout moves its own pages once, and forgives the rent before it.
+ *            of never moving. A layout moves its own pages once. Each of the first four forgives the
+ *            rent before it: the bound holds anew from then on.
  *
  * Cost       A hit: O(1), no memory, no driver call; 16 blocks of a bin at most, and while blocks
  *            wait 8 events of 4 streams. A miss: a bounded look and the driver's calls for its pages.

@@ -349,7 +349,7 @@ count_passing(const struct dryi_paged *p)
     return bytes;
 }
 
-#define WORTH_SHARE 128 /* of all pages: so many are worth the moves of a layout */
+#define WORTH_SHARE 128 /* a layout that saves 1/128 of the pages is worth its moves */
 
 /*
  * Is a layout worth its moves? It saves pages, or the program has paid for as many moves before.
@@ -365,8 +365,8 @@ is_worth(const struct dryi_paged *p, const struct needs *needs, uint64_t missing
            needs->used_pages + pages / WORTH_SHARE <= pages;
 }
 
-#define LAYOUTS_FREE                                                                     \
-    4 /* a loop inside the program's period may have one or two of them */
+/* Layouts that forgive rent: loops inside the program's period may have one or two of them. */
+#define LAYOUTS_FREE 4
 
 /*
  * Release pages that the layout does not need, beyond the peak and what was bought. Rent paid

@@ -16,7 +16,7 @@ struct dryi_paged_conf {
     bool plan;          /* default on: periods are learnt and packed, if pages move */
     /* Addresses that are reserved at once; default: the device's total, 1 GiB to 64 GiB. */
     uint64_t segment_bytes;
-    uint64_t leave_bytes; /* of the device for others: context, NCCL, cuBLAS; default 0 */
+    uint64_t leave_bytes; /* kept free for NCCL, cuBLAS, contexts; default 0 */
     double per_process_memory_fraction; /* 1: no limit */
 };
 
