@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "place/offline/offline.h"
+#include "support/find_clash.h"
 
 struct lives {
     struct dryi_life *lives;
@@ -99,15 +100,13 @@ measure(const char *path, uint64_t effort)
     struct dryi_packing_options options = {.effort = effort};
     struct dryi_packing packing;
     struct dry_error err;
-    struct dryi_clash clash;
     if (!offsets)
         die(path, "no memory");
     double begin = now();
     if (dryi_offline_pack(l.lives, l.count, &options, offsets, &packing, &err) != DRY_OK)
         die(path, err.text);
     double seconds = now() - begin;
-    if (dryi_offline_check(l.lives, l.count, offsets, NULL, &clash) != DRY_OK ||
-        clash.is_found)
+    if (find_clash(l.lives, l.count, offsets).is_found)
         die(path, "the packing is not sound");
     const char *name = strrchr(path, '/');
     printf("{\"file\":\"%s\",\"lives\":%zu,\"floor\":%" PRIu64 ",\"height\":%" PRIu64

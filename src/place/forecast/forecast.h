@@ -180,13 +180,6 @@ bool dryi_packing_job_is_of(const struct dryi_packing_job *job,
 size_t dryi_packing_job_count_met(const struct dryi_packing_job *job,
                                   const struct dryi_obstacle *ranges, size_t count);
 
-/*
- * Make a job, run it and take it. ARGUMENT changes nothing. After any other failure there is no
- * layout, and learning begins anew.
- */
-DRY_CHECK_RESULT enum dry_status dryi_forecast_pack(
-    struct dryi_forecast *forecast, const struct dryi_packing_request *request,
-    struct dryi_packing_info *info);
 /* Give up the period and its layout. Learning begins anew. */
 void dryi_forecast_drop(struct dryi_forecast *forecast);
 /*

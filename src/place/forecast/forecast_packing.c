@@ -429,21 +429,3 @@ dryi_packing_job_take(struct dryi_packing_job *job, struct dryi_forecast *h,
     h->refused = 0;
     return DRY_OK;
 }
-
-enum dry_status
-dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_packing_request *request,
-                   struct dryi_packing_info *info)
-{
-    struct dryi_packing_job *job;
-    enum dry_status status = dryi_packing_job_create(h, request, &job);
-    if (status == DRY_ERR_ARGUMENT)
-        return status;
-    if (status == DRY_OK) {
-        dryi_packing_job_run(job, &h->memory);
-        status = dryi_packing_job_take(job, h, info);
-        dryi_packing_job_destroy(job);
-    }
-    if (status != DRY_OK)
-        dryi_forecast_drop(h);
-    return status;
-}

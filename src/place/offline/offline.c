@@ -16,7 +16,6 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "base/treap.h"
 #include "place/offline/offline_inside.h"
 
 #define BYTES_MAX (UINT64_C(1) << 62)
@@ -484,73 +483,4 @@ dryi_offline_floor(const struct dryi_life *lives, size_t count, uint64_t alignme
     *moment = peak.moment;
     dryi_memory_free(&m, items, count, 3 * sizeof *items);
     return DRY_OK;
-}
-
-/* --- is it sound? ----------------------------------------------------------------------- */
-
-/* The life in the set that `i` would overlap, or NONE. The set's ranges are disjoint. */
-static uint32_t
-find_clash(const struct dryi_life *lives, const uint64_t *offsets,
-           const struct dryi_treap_node *nodes, uint32_t root, uint32_t i)
-{
-    DRYI_ASSERT_SLOW(!nodes[i].in_set && lives[i].size > 0);
-    uint32_t above = dryi_treap_at_least(nodes, root, offsets[i], 0);
-    if (above != DRYI_TREAP_NONE &&
-        offsets[above] < dryi_add_saturating(offsets[i], lives[i].size))
-        return above;
-    uint32_t below = dryi_treap_below(nodes, root, offsets[i], 0);
-    if (below != DRYI_TREAP_NONE &&
-        dryi_add_saturating(offsets[below], lives[below].size) > offsets[i])
-        return below;
-    return DRYI_TREAP_NONE;
-}
-
-static struct dryi_clash
-sweep(const struct dryi_life *lives, const uint64_t *offsets,
-      struct dryi_sort_item *items, struct dryi_treap_node *nodes, size_t count)
-{
-    size_t alive = sort_times(lives, count, items, items + count, items + 2 * count);
-    const struct dryi_sort_item *ends = items + count;
-    uint32_t root = DRYI_TREAP_NONE;
-    size_t ended = 0;
-    for (size_t begun = 0; begun < alive; begun++) {
-        uint32_t i = items[begun].value;
-        for (; ends[ended].key <= items[begun].key; ended++) {
-            if (nodes[ends[ended].value].in_set)
-                dryi_treap_remove(nodes, &root, ends[ended].value);
-        }
-        if (lives[i].size == 0)
-            continue;
-        uint32_t other = find_clash(lives, offsets, nodes, root, i);
-        if (other != DRYI_TREAP_NONE)
-            return (struct dryi_clash){true, other, i};
-        nodes[i].major = offsets[i];
-        nodes[i].priority = (uint32_t)dryi_mix64(i + UINT64_C(1));
-        dryi_treap_insert(nodes, &root, i);
-    }
-    return (struct dryi_clash){0};
-}
-
-enum dry_status
-dryi_offline_check(const struct dryi_life *lives, size_t count, const uint64_t *offsets,
-                   const struct dry_memory *memory, struct dryi_clash *clash)
-{
-    struct dry_memory m = dryi_memory_or_default(memory);
-    if (count > UINT32_MAX - 2)
-        return DRY_ERR_ARGUMENT;
-    for (size_t i = 0; i < count; i++) {
-        if (lives[i].end < lives[i].begin)
-            return DRY_ERR_ARGUMENT;
-    }
-    *clash = (struct dryi_clash){0};
-    if (count == 0)
-        return DRY_OK;
-    struct dryi_sort_item *items = dryi_memory_zalloc(&m, count, 3 * sizeof *items);
-    struct dryi_treap_node *nodes = dryi_memory_zalloc(&m, count, sizeof *nodes);
-    bool has_memory = items && nodes;
-    if (has_memory)
-        *clash = sweep(lives, offsets, items, nodes, count);
-    dryi_memory_free(&m, items, count, 3 * sizeof *items);
-    dryi_memory_free(&m, nodes, count, sizeof *nodes);
-    return has_memory ? DRY_OK : DRY_ERR_MEMORY;
 }

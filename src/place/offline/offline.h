@@ -70,16 +70,4 @@ DRY_CHECK_RESULT enum dry_status dryi_offline_floor(const struct dryi_life *live
                                                     const struct dry_memory *memory,
                                                     uint64_t *floor, uint64_t *moment);
 
-/* Two lives that overlap in time and in space. */
-struct dryi_clash {
-    bool is_found;
-    size_t first, second;
-};
-
-/* Looks for a clash. O(n log n). */
-DRY_CHECK_RESULT enum dry_status dryi_offline_check(const struct dryi_life *lives,
-                                                    size_t count, const uint64_t *offsets,
-                                                    const struct dry_memory *memory,
-                                                    struct dryi_clash *clash);
-
 #endif

@@ -11,6 +11,7 @@
 
 #include "place/offline/offline.h"
 #include "support/failing_memory.h"
+#include "support/find_clash.h"
 #include "support/random.h"
 
 #define LIVES_MAX 64
@@ -90,11 +91,8 @@ pack(struct instance *in, struct dryi_packing_options options)
 static void
 require_sound(const struct instance *in, uint64_t alignment)
 {
-    struct dryi_clash clash;
     uint64_t height = 0, floor, moment;
-    assert_int_equal(dryi_offline_check(in->lives, in->count, in->offsets, NULL, &clash),
-                     DRY_OK);
-    assert_false(clash.is_found);
+    assert_false(find_clash(in->lives, in->count, in->offsets).is_found);
     assert_true(is_sound_naive(in->lives, in->count, in->offsets));
     for (size_t i = 0; i < in->count; i++) {
         uint64_t end = in->offsets[i] + round_up(in->lives[i].size, alignment);
@@ -314,9 +312,7 @@ the_check_finds_what_the_naive_one_finds(void **state)
         make_instance(&in, &r, random_below(&r, 12), 10);
         for (size_t i = 0; i < in.count; i++)
             in.offsets[i] = random_below(&r, UINT64_C(1) << (10 + seed % 12));
-        struct dryi_clash clash;
-        assert_int_equal(dryi_offline_check(in.lives, in.count, in.offsets, NULL, &clash),
-                         DRY_OK);
+        struct clash clash = find_clash(in.lives, in.count, in.offsets);
         assert_int_equal(!clash.is_found, is_sound_naive(in.lives, in.count, in.offsets));
         if (!clash.is_found)
             continue;
@@ -446,7 +442,6 @@ pack_many(size_t count, enum shape shape)
     uint64_t *offsets = calloc(count, sizeof *offsets);
     struct dryi_packing_options options = {.effort = 1000000};
     struct dryi_packing packing;
-    struct dryi_clash clash;
     assert_non_null(lives);
     assert_non_null(offsets);
     for (size_t i = 0; i < count; i++) {
@@ -456,8 +451,7 @@ pack_many(size_t count, enum shape shape)
     }
     assert_int_equal(dryi_offline_pack(lives, count, &options, offsets, &packing, NULL),
                      DRY_OK);
-    assert_int_equal(dryi_offline_check(lives, count, offsets, NULL, &clash), DRY_OK);
-    assert_false(clash.is_found);
+    assert_false(find_clash(lives, count, offsets).is_found);
     if (shape != STAIRS)
         assert_int_equal(packing.height, packing.floor);
     free(lives);
@@ -505,7 +499,7 @@ static void
 every_failed_allocation_comes_back(void **state)
 {
     (void)state;
-    for (unsigned kind = 0; kind < 4; kind++) {
+    for (unsigned kind = 0; kind < 3; kind++) {
         struct instance in;
         struct random r;
         random_init(&r, 12);
@@ -517,12 +511,9 @@ every_failed_allocation_comes_back(void **state)
             struct dry_memory memory = failing_memory_init(&fm, n);
             struct dryi_packing_options options = {
                 .memory = &memory, .effort = 100000, .fixed = kind == 1 ? fixed : NULL};
-            struct dryi_clash clash;
             enum dry_status status =
                 kind == 2
                     ? dryi_offline_floor(in.lives, in.count, 0, &memory, &floor, &moment)
-                : kind == 3
-                    ? dryi_offline_check(in.lives, in.count, in.offsets, &memory, &clash)
                     : dryi_offline_pack(in.lives, in.count, &options, in.offsets,
                                         &in.packing, NULL);
             failing_memory_finish(&fm);
