@@ -129,8 +129,6 @@ forecast_is_packed_step(const struct dryi_forecast *h, uint32_t i)
 
 /* A packing within 1/256 of the floor is good enough: a page's rounding is as much. */
 #define FORECAST_SPARE_SHIFT 8u
-/* A packing among the pages that are there may take 1/128 more than one in one piece. */
-#define FORECAST_NEAR_SHIFT 7u
 
 /* A life that is packed. */
 struct dryi_packing_life {

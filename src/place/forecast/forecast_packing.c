@@ -10,7 +10,7 @@
  * Two packings are made. The first lies in one piece, in the lowest gap that is large enough. The
  * second puts each life into the lowest gap between the obstacles that it fits into, and fills
  * pages that are there anyway. The packing that touches fewer pages besides the obstacles' own is
- * taken, or the second, for which fewer pages move, if the two are near each other. The lives of one stream are packed by place/offline, as if those that go on into the
+ * taken. The lives of one stream are packed by place/offline, as if those that go on into the
  * next period were there all the time. Such lives, and those of several streams, are packed by
  * forecast_streams.c, too.
  */
@@ -342,9 +342,8 @@ pack(const struct run *run)
             return;
         of_fill = count_pages(run, job->fill);
     }
-    bool is_filled = of_fill <= of_piece + (of_piece >> FORECAST_NEAR_SHIFT);
-    job->offsets = is_filled ? job->fill : job->piece;
-    job->pages = is_filled ? of_fill : of_piece;
+    job->offsets = of_fill < of_piece ? job->fill : job->piece;
+    job->pages = of_fill < of_piece ? of_fill : of_piece;
     if (dryi_packing_find_next(job, run->memory) != DRY_OK)
         job->offsets = NULL;
 }
