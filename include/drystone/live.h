@@ -55,7 +55,7 @@ extern "C" {
  * The layout. Numbers are those of the machine. Another number in `version` is another layout,
  * which a reader refuses. Fields that are zero here may get a meaning within a version.
  */
-#define DRY_LIVE_VERSION 1u
+#define DRY_LIVE_VERSION 2u
 #define DRY_LIVE_MAGIC UINT64_C(0x314556494c595244) /* "DRYLIVE1" in memory */
 #define DRY_LIVE_SOURCES_MAX 24u
 #define DRY_LIVE_LANES_MAX 48u
@@ -102,6 +102,8 @@ struct dry_live_figures {
     uint64_t limit;         /* what may be reserved at most; DRY_LIVE_UNKNOWN */
     uint64_t retries, ooms; /* so far */
     uint64_t driver_allocs, driver_frees; /* so far: segments, or pages */
+    /* So far, as in struct dry_pool_counters; DRY_LIVE_UNKNOWN where an allocator does not tell. */
+    uint64_t driver_calls, pages_moved, driver_time_ns;
 };
 
 /* The result of a walk over all blocks. Written less often. */

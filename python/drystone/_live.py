@@ -30,7 +30,8 @@ class Figures(ctypes.Structure):
 
     _fields_ = [(name, _U64) for name in (
         "reserved", "allocated", "active", "requested", "reserved_peak", "allocated_peak", "limit",
-        "retries", "ooms", "driver_allocs", "driver_frees")]
+        "retries", "ooms", "driver_allocs", "driver_frees", "driver_calls", "pages_moved",
+        "driver_time_ns")]
 
 
 class Lane(ctypes.Structure):

@@ -74,9 +74,12 @@ bytes_of(int64_t figure)
 }
 
 static void
-take_pool_figures(const struct dryi_live_look *look, struct dry_live_figures *figures)
+take_pool_figures(struct dry_pool *pool, const struct dryi_live_look *look,
+                  struct dry_live_figures *figures)
 {
     const struct dry_stats *s = &look->stats;
+    struct dry_pool_counters counters;
+    dry_pool_get_counters(pool, &counters);
     *figures = (struct dry_live_figures){
         .reserved = bytes_of(s->reserved_bytes.all.current),
         .allocated = bytes_of(s->allocated_bytes.all.current),
@@ -89,6 +92,9 @@ take_pool_figures(const struct dryi_live_look *look, struct dry_live_figures *fi
         .ooms = bytes_of(s->num_ooms),
         .driver_allocs = bytes_of(s->num_device_alloc),
         .driver_frees = bytes_of(s->num_device_free),
+        .driver_calls = counters.driver_calls,
+        .pages_moved = counters.pages_remapped,
+        .driver_time_ns = counters.driver_time_ns,
     };
 }
 
@@ -107,6 +113,9 @@ take_pinned_figures(const struct dry_pinned_stats *s, struct dry_live_figures *f
         .limit = DRY_LIVE_UNKNOWN,
         .driver_allocs = bytes_of(s->num_host_alloc),
         .driver_frees = bytes_of(s->num_host_free),
+        .driver_calls = DRY_LIVE_UNKNOWN,
+        .pages_moved = DRY_LIVE_UNKNOWN,
+        .driver_time_ns = DRY_LIVE_UNKNOWN,
     };
 }
 
@@ -162,7 +171,7 @@ update_pool(struct dry_live *live, uint32_t number, struct dryi_live_origin *ori
     bool has_detail = walk_if_due(live, origin, &look);
     if (!has_detail && dryi_live_look(origin->pool, &look) != DRY_OK)
         return;
-    take_pool_figures(&look, &figures);
+    take_pool_figures(origin->pool, &look, &figures);
     write_source(live, number, &figures, has_detail ? live->detail : NULL);
 }
 

@@ -33,6 +33,9 @@ print_written(const char *separator)
     AT(dry_live_figures, ooms);
     AT(dry_live_figures, driver_allocs);
     AT(dry_live_figures, driver_frees);
+    AT(dry_live_figures, driver_calls);
+    AT(dry_live_figures, pages_moved);
+    AT(dry_live_figures, driver_time_ns);
     BEGIN(dry_live_lane);
     AT(dry_live_lane, stream);
     AT(dry_live_lane, reserved);

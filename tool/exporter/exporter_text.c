@@ -14,7 +14,11 @@
 #define PREFIX "drystone_"
 
 enum type { GAUGE, COUNTER };
-enum form { WHOLE, SECONDS }; /* a uint64_t; a double */
+enum form {
+    WHOLE,
+    NANOSECONDS,
+    SECONDS
+}; /* a uint64_t; likewise, told in seconds; a double */
 
 struct family {
     const char *name; /* behind the group's; without "_total" */
@@ -61,10 +65,12 @@ write_sample(const struct page *page, const char *group, const struct family *f,
     uint64_t whole = 0;
     double seconds = 0;
     const char *at = (const char *)figures + f->where;
-    if (f->form == WHOLE)
-        memcpy(&whole, at, sizeof whole);
-    else
+    if (f->form == SECONDS)
         memcpy(&seconds, at, sizeof seconds);
+    else
+        memcpy(&whole, at, sizeof whole);
+    if (f->form == NANOSECONDS)
+        seconds = (double)whole * 1e-9;
     if (whole == WATCH_UNKNOWN || !isfinite(seconds) || seconds < 0)
         return;
     fprintf(page->out, PREFIX "%s%s%s", group, f->name,
@@ -130,6 +136,13 @@ static const struct family of_sources[] = {
      FIGURE(driver_allocs), false},
     {"driver_frees", "", "Calls that gave memory back to the driver.", COUNTER, WHOLE,
      FIGURE(driver_frees), false},
+    {"driver_calls", "", "Calls of the driver, but queries.", COUNTER, WHOLE,
+     FIGURE(driver_calls), false},
+    {"pages_moved", "", "Pages taken from free memory and mapped elsewhere.", COUNTER,
+     WHOLE, FIGURE(pages_moved), false},
+    {"driver_seconds", "seconds",
+     "The time in the driver's calls for memory, and in waits.", COUNTER, NANOSECONDS,
+     FIGURE(driver_time_ns), false},
 };
 static const struct group process_group = {"process_", of_sources,
                                            sizeof of_sources / sizeof *of_sources};

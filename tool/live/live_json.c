@@ -137,6 +137,9 @@ put_figures(struct writer *w, const struct dry_live_figures *f)
     put_number(w, "ooms", f->ooms);
     put_number(w, "driver_allocs", f->driver_allocs);
     put_number(w, "driver_frees", f->driver_frees);
+    put_number(w, "driver_calls", f->driver_calls);
+    put_number(w, "pages_moved", f->pages_moved);
+    put_number(w, "driver_time_ns", f->driver_time_ns);
 }
 
 static void

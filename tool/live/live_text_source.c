@@ -91,6 +91,16 @@ print_sums(const struct watch_source *s, uint64_t now_ns, const struct term *ter
 }
 
 static void
+print_driver(const struct dry_live_figures *f, const struct term *term)
+{
+    char calls[TERM_NUMBER_BYTES], moved[TERM_NUMBER_BYTES], time[TERM_NUMBER_BYTES];
+    fprintf(term->out, "    driver         %s calls, %s pages moved, %s\n",
+            term_format_count(f->driver_calls, calls),
+            term_format_count(f->pages_moved, moved),
+            term_format_time(f->driver_time_ns / 1000, time));
+}
+
+static void
 print_course(const struct watch_source *s, const struct term *term)
 {
     const struct dry_live_figures *f = &s->page.figures;
@@ -105,6 +115,8 @@ print_course(const struct watch_source *s, const struct term *term)
     fprintf(term->out, "    retries        %s, out of memory %s%s\n",
             term_format_count(f->retries, retries), term_format_count(f->ooms, ooms),
             more);
+    if (f->driver_calls != DRY_LIVE_UNKNOWN)
+        print_driver(f, term);
 }
 
 /* --- lanes and lines ---------------------------------------------------------------------- */

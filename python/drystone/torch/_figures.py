@@ -14,6 +14,7 @@ def device_figures(torch: Any, device: int) -> Figures | None:
         return None
     reserved, allocated = stats["reserved_bytes"]["all"], stats["allocated_bytes"]["all"]
     requested = stats.get("requested_bytes", {}).get("all", {})
+    own = stats.get("drystone", {})  # of Drystone's allocator
     return Figures(
         reserved=reserved["current"], allocated=allocated["current"],
         active=stats["active_bytes"]["all"]["current"],
@@ -21,7 +22,9 @@ def device_figures(torch: Any, device: int) -> Figures | None:
         reserved_peak=reserved["peak"], allocated_peak=allocated["peak"],
         limit=_limit(torch, device), retries=stats.get("num_alloc_retries", 0),
         ooms=stats.get("num_ooms", 0), driver_allocs=stats.get("num_device_alloc", 0),
-        driver_frees=stats.get("num_device_free", 0))
+        driver_frees=stats.get("num_device_free", 0),
+        driver_calls=own.get("driver_calls", UNKNOWN), pages_moved=own.get("pages_moved", UNKNOWN),
+        driver_time_ns=own["driver_time_us"] * 1000 if own else UNKNOWN)
 
 
 def host_figures(torch: Any) -> Figures | None:
@@ -39,7 +42,8 @@ def host_figures(torch: Any) -> Figures | None:
         reserved=reserved["current"], allocated=active["current"], active=active["current"],
         requested=UNKNOWN, reserved_peak=reserved["peak"], allocated_peak=active["peak"],
         limit=UNKNOWN, driver_allocs=stats.get("num_host_alloc", 0),
-        driver_frees=stats.get("num_host_free", 0))
+        driver_frees=stats.get("num_host_free", 0), driver_calls=UNKNOWN, pages_moved=UNKNOWN,
+        driver_time_ns=UNKNOWN)
 
 
 def host_detail(figures: Figures) -> Detail:

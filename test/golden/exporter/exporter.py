@@ -51,6 +51,9 @@ def lint(told):
         assert done.returncode == 0 and not done.stderr + done.stdout, done
 
 
+COUNTS = ("retries", "ooms", "driver_allocs", "driver_frees", "driver_calls", "pages_moved")
+
+
 def check_figures():
     """Each figure of each source, chosen at random, is in the family of its name."""
     rng = random.Random(SEED)
@@ -69,9 +72,11 @@ def check_figures():
         labels = {"rank": rank, "device": device, "allocator": "torch", "name": "train",
                   "exported_pod": f"train-{rank}", "process": os.getpid()}
         for name, value in figures.items():
-            is_count = name in ("retries", "ooms", "driver_allocs", "driver_frees")
+            is_count = name in COUNTS
             ending = "_total" if is_count else "_peak_bytes" if "peak" in name else "_bytes"
             family = f"process_{name.replace('_peak', '')}{ending}"
+            if name == "driver_time_ns":
+                family, value = "process_driver_seconds_total", round(value * 1e-9, 6)
             assert text.one(told, family, **labels) == value, family
         for name in pages.SUMS[1:]:
             assert text.one(told, f"process_{name}_bytes", **labels) == sums[name], name

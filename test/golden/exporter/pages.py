@@ -14,7 +14,8 @@ UNKNOWN = (1 << 64) - 1
 POOL, PINNED, OTHER = 1, 2, 3
 SOURCES_MAX, LANES_MAX, LINES_MAX, TEXT, PATH = 24, 48, 16, 128, 1024
 FIGURES = ("reserved", "allocated", "active", "requested", "reserved_peak", "allocated_peak",
-           "limit", "retries", "ooms", "driver_allocs", "driver_frees")
+           "limit", "retries", "ooms", "driver_allocs", "driver_frees", "driver_calls", "pages_moved",
+           "driver_time_ns")
 SUMS = ("reserved", "pending", "releasable", "stranded", "largest_hole")
 LANE = ("reserved", "allocated", "pending", "releasable", "stranded", "largest_hole")
 
@@ -82,7 +83,7 @@ class Page:
         self.number = f"{process}-{Page.next_number}"
         Page.next_number += 1
         self.path = pathlib.Path(folder) / f"drystone-live-{self.number}"
-        self.layout = Layout(magic=0x314556494C595244, version=1,
+        self.layout = Layout(magic=0x314556494C595244, version=2,
                              page_bytes=ctypes.sizeof(Layout))
         self.layout.program = Program(process=process, started_ns=now_ns(), rank=rank, world=8,
                                       name=name, labels=labels)

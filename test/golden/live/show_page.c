@@ -139,6 +139,7 @@ put_figures(struct program *p)
     f.ooms = number();
     f.reserved_peak = f.reserved;
     f.allocated_peak = f.allocated;
+    f.driver_calls = f.pages_moved = f.driver_time_ns = DRY_LIVE_UNKNOWN;
     if (dry_live_put(p->live, at, &f) != DRY_OK)
         die("no figures");
 }
