@@ -10,7 +10,8 @@
  * Two packings are made. The first lies in one piece, in the lowest gap that is large enough. The
  * second puts each life into the lowest gap between the obstacles that it fits into, and fills
  * pages that are there anyway. The packing that touches fewer pages besides the obstacles' own is
- * taken. The lives of one stream are packed by place/offline, as if those that go on into the
+ * taken; of two with equally many the second, for which fewer pages move.
+ * The lives of one stream are packed by place/offline, as if those that go on into the
  * next period were there all the time. Such lives, and those of several streams, are packed by
  * forecast_streams.c, too.
  */
@@ -342,8 +343,8 @@ pack(const struct run *run)
             return;
         of_fill = count_pages(run, job->fill);
     }
-    job->offsets = of_fill < of_piece ? job->fill : job->piece;
-    job->pages = of_fill < of_piece ? of_fill : of_piece;
+    job->offsets = of_fill <= of_piece ? job->fill : job->piece;
+    job->pages = of_fill <= of_piece ? of_fill : of_piece;
     if (dryi_packing_find_next(job, run->memory) != DRY_OK)
         job->offsets = NULL;
 }
