@@ -6,7 +6,7 @@ import warnings
 from typing import List, Tuple
 
 # Options of placement paged, see drystone-pool(5).
-OPTIONS = ("budget", "remap", "small_kb", "segment_mb", "reuse_ordered", "reuse_passed",
+OPTIONS = ("budget", "remap", "small_kb", "segment_mb", "leave_mb", "reuse_ordered", "reuse_passed",
            "reuse_waiting", "plan", "per_process_memory_fraction")
 # What PyTorch goes by whoever allocates, and the choice that enable() makes anew.
 _KEPT = ("pinned_", "backend")
