@@ -3,7 +3,8 @@
 """A program whose steps repeat comes to a state without driver calls: steady.py TOOL MAKE_WORKLOAD
 
 Recordings of training on an H100 (test/recorded/h100) go on for twenty steps more, each as the last
-one; generated workloads run for as many. From then on no page moves and the driver is not called.
+one, alone and with three side streams; generated workloads run for as many. From then on no page
+moves and the driver is not called.
 What is reserved then is at most 2 % above the live peak, the floor of any placement whose addresses
 are fixed; and the peak of all steps is no higher than with PyTorch's expandable segments. Without
 a plan no more pages move than place/paged/paged.h promises under Price.
@@ -18,10 +19,11 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 RECORDED = ["gpt2", "lora", "resnet", "fsdp"]
-PERIODIC = ["train-fixed", "recompute-fixed", "pipeline-fixed", "zero3-fixed", "offload-fixed"]
+PERIODIC = ["zero3", "train-fixed", "recompute-fixed", "pipeline-fixed", "zero3-fixed", "offload-fixed"]
 REPEATS = 24
 LEARNT = 20  # steps, after which everything must stand still
 PERIOD_LEAST = 64
+SIDE_IDS, SIDE_STREAM = 1 << 30, 100
 BUDGET, PAGE = 1.05, 2 << 20
 FLOOR_MAX = 1.02
 OVER_EXPANDABLE = 1.01  # a page of 2 MiB for each arena and edge, in programs that fragment nothing
@@ -61,8 +63,12 @@ class Program:
         first = len(self.begins) - period
         return first, self.ops[self.begins[first]:]
 
-    def repeat(self, times):
-        """The ops with the last step so many times more, and the op with which each begins."""
+    def repeat(self, times, side_streams=0):
+        """The ops with the last step so many times more, and the op with which each begins.
+
+        A step begins with two blocks on each of so many side streams. The main stream uses one of
+        them, and is done with it when that block is freed.
+        """
         first, step = self.last_step()
         period = len(self.begins) - first
         freed = {op[1] for op in self.ops[:self.begins[first]] if op[0] == "f"}
@@ -70,6 +76,8 @@ class Program:
         dead = freed | {op[1] for op in step if op[0] == "f"}
         for turn in range(1, times + 1):
             starts.append(len(ops))
+            for side in range(1, side_streams + 1):
+                ops += beside(SIDE_IDS + 2 * (turn * side_streams + side), side)
             for op in step:
                 name = op[1] + turn * period
                 if op[0] == "a":
@@ -80,11 +88,16 @@ class Program:
         return ops, starts
 
 
+def beside(name, side):
+    stream = SIDE_STREAM + side
+    return [("a", name, (32 + 32 * side) << 20, stream), ("a", name + 1, (8 + 8 * side) << 20, stream),
+            ("r", name, 0), ("f", name + 1), ("f", name), ("s", 0), ("s", stream)]
+
+
 def write(ops, path):
     with open(path, "w", encoding="ascii") as file:
         for at, op in enumerate(ops):
-            size, stream = op[2:] if op[0] == "a" else (0, 0)
-            file.write(f"{op[0]} {op[1]} {size} {stream} {at}\n")
+            file.write(" ".join(map(str, op)) + (f" {at}\n" if op[0] == "a" else "\n"))
 
 
 def replay(path, *arguments):
@@ -125,9 +138,10 @@ with tempfile.TemporaryDirectory() as scratch:
     for name in RECORDED:
         with gzip.open(HERE / f"h100/{name}.pickle.gz") as file:
             program = Program(pickle.load(file))
-        ops, starts = program.repeat(REPEATS)
-        write(ops, folder / f"{name}.trace")
-        check(folder / f"{name}.trace", starts[LEARNT])
+        for path, streams in ((f"{name}.trace", 0), (f"{name}-streams.trace", 3)):
+            ops, starts = program.repeat(REPEATS, streams)
+            write(ops, folder / path)
+            check(folder / path, starts[LEARNT])
     for name in PERIODIC:
         begins = subprocess.run([maker, name, folder / f"{name}.trace", str(REPEATS)], check=True,
                                 text=True, stdout=subprocess.PIPE).stdout.split()

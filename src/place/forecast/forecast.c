@@ -124,22 +124,31 @@ find_position(struct dryi_forecast *h)
 }
 
 /*
- * End a period. If the hints of a layout are refused, something else has come to lie there. The
- * layout is then made anew, each time after more periods. The first period never counts: the blocks
- * from before the layout still lie there.
+ * End a period. If the hints of a layout are refused twice in a row, something else has come to lie
+ * there. If as many requests were skipped both times, the program has changed a little, and its
+ * period is learnt anew. Otherwise the layout is made anew, each time after more periods. The first
+ * period never counts: the blocks from before the layout still lie there.
  */
 static void
 end_period(struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->position == h->step_count);
-    bool is_refused = h->refused > dryi_forecast_drift(h->step_count);
+    bool was_refused = h->is_refused;
+    bool is_changed = h->skipped > 0 && h->skipped == h->skipped_before;
+    h->is_refused = h->refused > dryi_forecast_drift(h->step_count);
     h->is_settled = h->state == FORECAST_PACKED && h->skipped + h->refused == 0;
     h->position = 0;
+    h->skipped_before = h->skipped;
     h->skipped = h->refused = 0;
     h->periods++;
-    if (h->state == FORECAST_PACKED && is_refused && h->periods >= h->patience) {
-        h->state = FORECAST_KNOWN;
-        h->patience *= 2;
+    if (h->state != FORECAST_PACKED || !was_refused || !h->is_refused ||
+        h->periods < h->patience)
+        return;
+    h->state = FORECAST_KNOWN;
+    h->patience *= 2;
+    if (is_changed) {
+        h->step_count = 0;
+        dryi_forecast_begin_learning(h);
     }
 }
 
@@ -223,8 +232,7 @@ void
 dryi_forecast_refused(struct dryi_forecast *h)
 {
     DRYI_ASSERT(h->now > h->oldest);
-    DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING);
-    h->refused++;
+    h->refused++; /* counts for nothing if the request was the last of a period that is dropped */
 }
 
 void

@@ -92,15 +92,17 @@ struct dryi_forecast {
     /* Following. */
     struct forecast_step *steps;
     uint32_t step_count, step_capacity;
-    uint64_t period_number; /* count of the periods found so far */
-    uint32_t position;      /* the step that comes next */
-    uint32_t skipped;       /* requests of this period that were not expected */
-    uint64_t followed;      /* requests since the period was found */
-    uint64_t proof;         /* so many of these before the period is packed */
-    uint32_t refused;       /* hints of this period that could not be taken */
-    uint64_t periods;       /* since the layout was made */
-    bool is_settled;        /* the last of them skipped and refused nothing */
-    uint64_t patience;      /* periods before a layout that is refused is made anew */
+    uint64_t period_number;  /* count of the periods found so far */
+    uint32_t position;       /* the step that comes next */
+    uint32_t skipped;        /* requests of this period that were not expected */
+    uint32_t skipped_before; /* and of the period before */
+    uint64_t followed;       /* requests since the period was found */
+    uint64_t proof;          /* so many of these before the period is packed */
+    uint32_t refused;        /* hints of this period that could not be taken */
+    uint64_t periods;        /* since the layout was made */
+    bool is_settled;         /* the last of them skipped and refused nothing */
+    bool is_refused;         /* too many hints of the last of them were refused */
+    uint64_t patience;       /* periods before a layout that is refused is made anew */
 
     /* The last passes of memory from stream to stream: a ring, in order of time. */
     struct forecast_pass *passes;

@@ -224,7 +224,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
     h->period_number++;
     h->step_capacity = 2 * period;
     h->position = first ? period - first : 0;
-    h->skipped = h->refused = 0;
+    h->skipped = h->skipped_before = h->refused = 0;
     h->followed = 0;
     h->proof = proof_of(h, period);
     h->patience = 2;
