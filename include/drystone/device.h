@@ -44,7 +44,11 @@ extern "C" {
 /* The traits of a device, constant while it lives. */
 struct dry_device_traits {
     uint64_t total_bytes; /* of the device; UINT64_MAX: no limit known */
-    uint64_t page_bytes;  /* of a page; 0: memory comes with its addresses, alloc alone */
+    /*
+     * Of a page, a power of two; 0: memory comes with its addresses, alloc alone. A device of
+     * dry_cuda_open() has 4096 pages or more, of 2 to 64 MiB.
+     */
+    uint64_t page_bytes;
 };
 
 /* A range as another process opens it: bytes of the driver's (CUipcMemHandle). */

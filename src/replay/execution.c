@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "device/page_bytes.h"
 
 static enum dry_status
 make_device(struct dryi_execution *x, const struct dryi_execution_options *options,
@@ -21,6 +22,8 @@ make_device(struct dryi_execution *x, const struct dryi_execution_options *optio
     dry_sim_options_init(&sim_options);
     sim_options.memory = &x->memory;
     sim_options.capacity_bytes = options->capacity_bytes;
+    sim_options.page_bytes =
+        dryi_device_page_bytes(sim_options.page_bytes, options->capacity_bytes);
     sim_options.choose_address = options->choose_address;
     sim_options.choose_self = options->choose_self;
     sim_options.check = options->check_order;

@@ -24,6 +24,7 @@
 #include "base/options.h"
 #include "device/cuda/cuda_peer.h"
 #include "device/cuda/cuda_share.h"
+#include "device/page_bytes.h"
 #include "os/lock.h"
 
 #define LEAST_PAGE (2 * DRYI_MIB)
@@ -122,12 +123,12 @@ cuda_free(void *self, uint64_t address, uint64_t size)
     leave(cuda, &stay);
 }
 
-/* Whole pages, or 0 when that is more than 64 bits hold. */
+/* Whole grains, or 0 when that is more than 64 bits hold. */
 static uint64_t
-in_pages(const struct dry_cuda *cuda, uint64_t bytes)
+in_grains(const struct dry_cuda *cuda, uint64_t bytes)
 {
-    uint64_t page = cuda->traits.page_bytes;
-    return bytes > UINT64_MAX - (page - 1) ? 0 : dryi_round_up(bytes, page);
+    uint64_t grain = cuda->grain_bytes;
+    return bytes > UINT64_MAX - (grain - 1) ? 0 : dryi_round_up(bytes, grain);
 }
 
 static enum dry_status
@@ -138,15 +139,17 @@ cuda_reserve(void *self, uint64_t size, uint64_t *address)
         return DRY_ERR_UNSUPPORTED;
     if (size == 0)
         return DRY_ERR_ARGUMENT;
-    uint64_t bytes = in_pages(cuda, size);
+    uint64_t bytes = in_grains(cuda, size);
     if (bytes == 0)
         return DRY_ERR_NO_SPACE;
     struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
     dryi_cuda_address taken = 0;
-    int result = note(cuda, cuda->context.driver.mem_address_reserve(
-                                &taken, bytes, cuda->traits.page_bytes, 0, 0));
+    uint64_t page = cuda->traits.page_bytes;
+    uint64_t alignment = bytes % page == 0 ? page : cuda->grain_bytes;
+    int result = note(
+        cuda, cuda->context.driver.mem_address_reserve(&taken, bytes, alignment, 0, 0));
     leave(cuda, &stay);
     if (result == DRYI_CUDA_SUCCESS)
         *address = taken;
@@ -163,7 +166,7 @@ cuda_unreserve(void *self, uint64_t address, uint64_t size)
         return;
     }
     note_unheard(cuda,
-                 cuda->context.driver.mem_address_free(address, in_pages(cuda, size)));
+                 cuda->context.driver.mem_address_free(address, in_grains(cuda, size)));
     leave(cuda, &stay);
 }
 
@@ -199,7 +202,7 @@ unmap_range(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t pa
 static bool
 is_whole(const struct dry_cuda *cuda, uint64_t address, uint64_t size, uint64_t page)
 {
-    uint64_t grain = cuda->traits.page_bytes;
+    uint64_t grain = cuda->grain_bytes;
     return size && page && size % page == 0 && page % grain == 0 && address % grain == 0;
 }
 
@@ -672,7 +675,9 @@ choose_pages(struct dry_cuda *cuda, const struct dry_cuda_options *o,
                                      "cuMemGetAllocationGranularity", err);
     if (!dryi_is_power_of_two(bytes))
         return dryi_fail(err, DRY_ERR_UNSUPPORTED, "pages of %zu bytes", bytes);
-    cuda->traits.page_bytes = bytes > LEAST_PAGE ? bytes : LEAST_PAGE;
+    cuda->grain_bytes = bytes > LEAST_PAGE ? bytes : LEAST_PAGE;
+    cuda->traits.page_bytes =
+        dryi_device_page_bytes(cuda->grain_bytes, cuda->traits.total_bytes);
     return DRY_OK;
 }
 

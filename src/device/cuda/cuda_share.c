@@ -144,7 +144,7 @@ dryi_cuda_import_pages(void *self, const int *descriptors, size_t count, uint64_
 {
     struct dry_cuda *cuda = self;
     const struct dryi_cuda_driver *d = &cuda->context.driver;
-    uint64_t bytes, grain = cuda->traits.page_bytes;
+    uint64_t bytes, grain = cuda->grain_bytes;
     if (grain == 0 || !d->mem_import)
         return DRY_ERR_UNSUPPORTED;
     if (count == 0 || page == 0 || page % grain != 0 ||

@@ -32,6 +32,8 @@ struct dry_cuda {
     int driver_version;
     struct dry_device_traits traits;
     struct dryi_cuda_memory page; /* what cuMemCreate is asked for */
+    uint64_t
+        grain_bytes; /* of handles and addresses; a page is a multiple; 0: no pages */
 
     atomic_uint_least64_t retries;
     atomic_int unmaps_singly;

@@ -6,8 +6,8 @@
  * Our own placement: addresses are cheap, pages are not.
  *
  * A pool has two arenas, for small requests (up to 64 KiB) and for large ones. An arena is a growing
- * set of segments. Pages of the device's size (2 MiB) are created once and kept, and move under the
- * addresses that need them: free memory anywhere can serve a request everywhere.
+ * set of segments. Pages of the device's size (2 MiB or more) are created once and kept, and move
+ * under the addresses that need them: free memory anywhere can serve a request everywhere.
  *
  * Nouns      segment: a reservation of addresses. block: a part of a segment, used, free (its pages
  *            are mapped) or a hole (they are not). free list: the free blocks of an arena that one
