@@ -705,9 +705,20 @@ MUTANTS = {
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_onto_another_stream": (
         "forecast_next.c",
-        "    if (job->usable)\n        return",
-        "    if (job->usable && job->stream_count > 16)\n        return",
+        "!dryi_packing_is_conflict(s->job, life, k)",
+        "(s->job->lives[life].begin >= s->job->lives[k].end ||\n"
+        "                          s->job->lives[k].begin >= s->job->lives[life].end)",
         "test_forecast", "lives_of_streams_share_what_they_may"),
+    "changed_a_little_for_ever": (
+        "forecast.c",
+        "bool is_changed = h->skipped > 0 &&",
+        "bool is_changed = false &&",
+        "test_forecast", "a_small_change_whose_hints_are_refused_is_learnt_anew"),
+    "changed_by_noise": (
+        "forecast.c",
+        "!was_refused || ",
+        "",
+        "test_forecast", "a_small_change_whose_hints_are_refused_is_learnt_anew"),
     "waiting_for_an_older_plan": (
         "paged_park.h",
         " && !p->is_full &&\n           dryi_paged_is_successors_place(p, s, b);",

@@ -154,8 +154,7 @@ struct dryi_packing_job {
     /*
      * The request from which on a stream may have a life's range, as was seen: by life and stream.
      */
-    uint32_t *usable; /* UINT32_MAX: not in this period, nor the next; NULL: not needed */
-    bool is_wrapped;  /* some lives go on into the next period */
+    uint32_t *usable; /* UINT32_MAX: not in this period, nor the next; NULL: no lives */
     bool can_wait;
     uint32_t distance; /* several streams: requests from a free to the wait for it */
     uint32_t handed;   /* lives whose range another stream gets next */

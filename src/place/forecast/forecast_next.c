@@ -219,21 +219,6 @@ struct look {
     bool is_free;  /* for as long as the life lives */
 };
 
-/*
- * Must the two lives share no byte? A life that ends in the next period keeps its range all the
- * time.
- */
-static bool
-meet(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
-{
-    DRYI_ASSERT_SLOW(life != other);
-    const struct dryi_packing_life *a = &job->lives[life], *b = &job->lives[other];
-    if (job->usable)
-        return dryi_packing_is_conflict(job, life, other);
-    return (a->begin < b->end && b->begin < a->end) || a->end > job->period ||
-           b->end > job->period;
-}
-
 static void
 look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *least,
             struct look *look)
@@ -243,7 +228,7 @@ look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *l
         if (k == life)
             continue;
         uint32_t age = age_of(s->job, life, k);
-        look->is_free = look->is_free && !meet(s->job, life, k);
+        look->is_free = look->is_free && !dryi_packing_is_conflict(s->job, life, k);
         look->last = age < *least ? k : look->last;
         *least = age < *least ? age : *least;
     }

@@ -11,9 +11,9 @@
  * second puts each life into the lowest gap between the obstacles that it fits into, and fills
  * pages that are there anyway. The packing that touches fewer pages besides the obstacles' own is
  * taken; of two with equally many the second, for which fewer pages move.
- * The lives of one stream are packed by place/offline, as if those that go on into the
- * next period were there all the time. Such lives, and those of several streams, are packed by
- * forecast_streams.c, too.
+ *
+ * forecast_streams.c makes both, around the circle of time. The lives of one stream are packed in one
+ * piece by place/offline first, as if those that go on into the next period were there all the time.
  */
 #include <string.h>
 
@@ -89,7 +89,6 @@ list_lives(const struct dryi_forecast *h, struct dryi_packing_job *job, uint32_t
         if (!find_stream(job, streams, step->stream, &life.stream))
             return false;
         job->lives[job->count++] = life;
-        job->is_wrapped |= life.end > job->period;
     }
     return true;
 }
@@ -120,7 +119,7 @@ fill_job(const struct dryi_forecast *h, const struct dryi_packing_request *reque
         job->stream_count = 0;
         return DRY_ERR_UNSUPPORTED;
     }
-    if (job->stream_count <= 1 && !job->is_wrapped)
+    if (job->count == 0)
         return DRY_OK;
     job->usable = dryi_memory_zalloc(&job->memory, job->capacity,
                                      job->stream_count * sizeof *job->usable);
@@ -175,8 +174,8 @@ dryi_packing_job_create(const struct dryi_forecast *h,
 struct run {
     struct dryi_packing_job *job;
     const struct dry_memory *memory;
-    struct dryi_life *lives; /* of the job, then one for each obstacle */
-    uint64_t *fixed;
+    struct dryi_life *lives;      /* of the job, as place/offline has them */
+    uint64_t *changes;            /* of live bytes, by request */
     struct dryi_sort_item *items; /* with as many more for the sort */
 };
 
@@ -185,9 +184,9 @@ begin_run(struct run *run)
 {
     size_t capacity = run->job->capacity;
     run->lives = dryi_memory_zalloc(run->memory, capacity, sizeof *run->lives);
-    run->fixed = dryi_memory_zalloc(run->memory, capacity, sizeof *run->fixed);
+    run->changes = dryi_memory_zalloc(run->memory, capacity, sizeof *run->changes);
     run->items = dryi_memory_zalloc(run->memory, capacity, 2 * sizeof *run->items);
-    return run->lives && run->fixed && run->items;
+    return run->lives && run->changes && run->items;
 }
 
 static void
@@ -195,7 +194,7 @@ end_run(struct run *run)
 {
     size_t capacity = run->job->capacity;
     dryi_memory_free(run->memory, run->lives, capacity, sizeof *run->lives);
-    dryi_memory_free(run->memory, run->fixed, capacity, sizeof *run->fixed);
+    dryi_memory_free(run->memory, run->changes, capacity, sizeof *run->changes);
     dryi_memory_free(run->memory, run->items, capacity, 2 * sizeof *run->items);
 }
 
@@ -207,14 +206,8 @@ set_lives(const struct run *run)
         const struct dryi_packing_life *life = &job->lives[k];
         DRYI_ASSERT_SLOW(life->begin < life->end && life->step < job->period);
         bool is_inside = life->end <= job->period;
-        run->fixed[k] = DRYI_OFFLINE_ANYWHERE;
         run->lives[k] = is_inside ? (struct dryi_life){life->begin, life->end, life->size}
                                   : (struct dryi_life){0, job->period, life->size};
-    }
-    for (size_t k = 0; k < job->obstacle_count; k++) {
-        const struct dryi_obstacle *o = &job->obstacles[k];
-        run->fixed[job->count + k] = o->offset;
-        run->lives[job->count + k] = (struct dryi_life){0, job->period, o->size};
     }
 }
 
@@ -245,13 +238,21 @@ sort_ranges(const struct run *run, const uint64_t *offsets)
     for (size_t k = 0; k < job->count; k++)
         run->items[count++] = (struct dryi_sort_item){offsets[k], (uint32_t)k};
     for (size_t k = 0; k < job->obstacle_count; k++) {
-        size_t at = job->count + k;
-        if (!job->obstacles[k].is_passing)
-            run->items[count++] = (struct dryi_sort_item){run->fixed[at], (uint32_t)at};
+        const struct dryi_obstacle *o = &job->obstacles[k];
+        if (!o->is_passing)
+            run->items[count++] =
+                (struct dryi_sort_item){o->offset, (uint32_t)(job->count + k)};
     }
     DRYI_ASSERT_SLOW(count <= job->capacity);
     dryi_sort_items(run->items, run->items + job->capacity, count);
     return count;
+}
+
+/* Return the size of a life, or of an obstacle: their numbers follow those of the lives. */
+static uint64_t
+size_of(const struct dryi_packing_job *job, uint32_t at)
+{
+    return at < job->count ? job->lives[at].size : job->obstacles[at - job->count].size;
 }
 
 static uint64_t
@@ -260,8 +261,9 @@ count_pages(const struct run *run, const uint64_t *offsets)
     uint64_t pages = 0, next = 0; /* all pages below `next` are counted */
     size_t count = sort_ranges(run, offsets);
     for (size_t k = 0; k < count; k++) {
+        uint32_t at = run->items[k].value;
         uint64_t first = run->items[k].key / run->job->page_bytes;
-        uint64_t end = run->items[k].key + run->lives[run->items[k].value].size;
+        uint64_t end = run->items[k].key + size_of(run->job, at);
         uint64_t last = (end - 1) / run->job->page_bytes;
         first = first > next ? first : next;
         if (last + 1 > first) {
@@ -272,12 +274,12 @@ count_pages(const struct run *run, const uint64_t *offsets)
     return pages;
 }
 
-/* Find the peak of live bytes around the circle. The changes go into the scratch memory. */
+/* Find the peak of live bytes around the circle. */
 static void
 find_floor(const struct run *run)
 {
     struct dryi_packing_job *job = run->job;
-    uint64_t *change = run->fixed, live = 0; /* sums wrap, and wrap back */
+    uint64_t *change = run->changes, live = 0; /* sums wrap, and wrap back */
     memset(change, 0, job->period * sizeof *change);
     for (size_t k = 0; k < job->count; k++) {
         const struct dryi_packing_life *life = &job->lives[k];
@@ -316,19 +318,6 @@ pack_piece(const struct run *run)
     return DRY_OK;
 }
 
-static enum dry_status
-pack_fill(const struct run *run)
-{
-    struct dryi_packing_job *job = run->job;
-    struct dryi_packing packing;
-    struct dryi_packing_options options = {
-        .memory = run->memory, .alignment = FORECAST_GRAIN, .fixed = run->fixed};
-    if (job->usable)
-        return DRY_OK; /* dryi_packing_pack_circle() did both */
-    return dryi_offline_pack(run->lives, job->count + job->obstacle_count, &options,
-                             job->fill, &packing, NULL);
-}
-
 static void
 pack(const struct run *run)
 {
@@ -338,11 +327,8 @@ pack(const struct run *run)
     if (pack_piece(run) != DRY_OK || dryi_packing_job_is_cancelled(job))
         return;
     uint64_t of_piece = count_pages(run, job->piece), of_fill = UINT64_MAX;
-    if (job->obstacle_count > 0) {
-        if (pack_fill(run) != DRY_OK || dryi_packing_job_is_cancelled(job))
-            return;
+    if (job->obstacle_count > 0)
         of_fill = count_pages(run, job->fill);
-    }
     job->offsets = of_fill <= of_piece ? job->fill : job->piece;
     job->pages = of_fill <= of_piece ? of_fill : of_piece;
     if (dryi_packing_find_next(job, run->memory) != DRY_OK)
