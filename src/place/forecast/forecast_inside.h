@@ -171,6 +171,13 @@ dryi_packing_job_is_cancelled(const struct dryi_packing_job *job)
     return atomic_load_explicit(&job->is_cancelled, memory_order_relaxed);
 }
 
+/* Return the size of a life, or of an obstacle: their numbers follow those of the lives. */
+static inline uint64_t
+packing_size(const struct dryi_packing_job *job, size_t k)
+{
+    return k < job->count ? job->lives[k].size : job->obstacles[k - job->count].size;
+}
+
 /* Fill job->usable from what was seen in the last two periods. */
 DRY_CHECK_RESULT enum dry_status dryi_packing_find_usable(const struct dryi_forecast *h,
                                                           const uint32_t *streams,

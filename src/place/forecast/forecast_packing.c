@@ -248,13 +248,6 @@ sort_ranges(const struct run *run, const uint64_t *offsets)
     return count;
 }
 
-/* Return the size of a life, or of an obstacle: their numbers follow those of the lives. */
-static uint64_t
-size_of(const struct dryi_packing_job *job, uint32_t at)
-{
-    return at < job->count ? job->lives[at].size : job->obstacles[at - job->count].size;
-}
-
 static uint64_t
 count_pages(const struct run *run, const uint64_t *offsets)
 {
@@ -263,7 +256,7 @@ count_pages(const struct run *run, const uint64_t *offsets)
     for (size_t k = 0; k < count; k++) {
         uint32_t at = run->items[k].value;
         uint64_t first = run->items[k].key / run->job->page_bytes;
-        uint64_t end = run->items[k].key + size_of(run->job, at);
+        uint64_t end = run->items[k].key + packing_size(run->job, at);
         uint64_t last = (end - 1) / run->job->page_bytes;
         first = first > next ? first : next;
         if (last + 1 > first) {

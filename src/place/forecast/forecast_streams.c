@@ -196,13 +196,6 @@ offset_of(const struct packer *p, uint32_t k)
                              : p->job->obstacles[k - p->job->count].offset;
 }
 
-static uint64_t
-size_of(const struct packer *p, uint32_t k)
-{
-    return k < p->job->count ? p->job->lives[k].size
-                             : p->job->obstacles[k - p->job->count].size;
-}
-
 /*
  * Return from which request on `stream` may have the life's range: as was seen, or after a wait. A
  * stream waits at the begin of a period, or `distance` requests after the free if that is earlier.
@@ -247,7 +240,7 @@ place(struct packer *p, uint32_t life)
     size_t at = 0;
     for (; at < p->placed_count; at++) {
         uint32_t other = p->placed[at];
-        uint64_t offset = offset_of(p, other), end = offset + size_of(p, other);
+        uint64_t offset = offset_of(p, other), end = offset + packing_size(p->job, other);
         if (offset >= cursor && offset - cursor >= size)
             break;
         if (end > cursor &&
