@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/device_page.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "device/page_bytes.h"
 
 static enum dry_status
 make_device(struct dryi_execution *x, const struct dryi_execution_options *options,

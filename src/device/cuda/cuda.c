@@ -19,12 +19,12 @@
 #include "device/cuda/cuda_state.h"
 
 #include "base/bits.h"
+#include "base/device_page.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "device/cuda/cuda_peer.h"
 #include "device/cuda/cuda_share.h"
-#include "device/page_bytes.h"
 #include "os/lock.h"
 
 #define LEAST_PAGE (2 * DRYI_MIB)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DRYI_DEVICE_PAGE_BYTES_H
-#define DRYI_DEVICE_PAGE_BYTES_H
+#ifndef DRYI_BASE_DEVICE_PAGE_H
+#define DRYI_BASE_DEVICE_PAGE_H
 
 /*
  * The size of a device's pages.
