@@ -36,6 +36,7 @@
 #include <drystone/diff.h>
 #include <drystone/estimate.h>
 #include <drystone/explanation.h>
+#include <drystone/field.h>
 #include <drystone/graph.h>
 #include <drystone/knapsack.h>
 #include <drystone/message.h>

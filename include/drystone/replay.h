@@ -43,6 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <drystone/field.h>
 #include <drystone/memory.h>
 #include <drystone/stats.h>
 #include <drystone/status.h>
@@ -300,6 +301,21 @@ struct dry_run {
     /* With past_event: the run came that far, and placed the request that failed then. */
     bool gets_past;
 };
+
+/* The members of a dry_run: all, or those of one part that not every run has. */
+enum dry_run_part {
+    DRY_RUN_WHOLE,
+    DRY_RUN_PACKED, /* of runs with a `method` */
+    DRY_RUN_STEADY, /* has_steady */
+    DRY_RUN_ORDER,  /* has_order */
+};
+
+/* Return the table of a part of struct dry_run. */
+DRY_API struct dry_fields dry_run_get_fields(enum dry_run_part part);
+/* Return the table of struct dry_replay_check. */
+DRY_API struct dry_fields dry_replay_check_get_fields(void);
+/* Return the table of struct dry_replay_recorded; its settings are not in it. */
+DRY_API struct dry_fields dry_replay_recorded_get_fields(void);
 
 /*
  * Run the requests of `replay` under `options`; the result is *run. `options` NULL: the

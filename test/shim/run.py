@@ -30,7 +30,7 @@ def start(tool, program, placement, torch, folder):
                XDG_CACHE_HOME=str(tool.parents[1] / "shims"), TEST_OUT=str(folder))
     # Addresses are the same in each run, so that runs can be compared.
     words = ["setarch", "-R", tool, "dry-run", "--card", "h100-80", "--gpus", "2", "--steps",
-             "1000", "--output", folder / "run.pickle", "--", sys.executable, program, placement]
+             "100000", "--output", folder / "run.pickle", "--", sys.executable, program, placement]
     done = subprocess.run([str(word) for word in words], env=env, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=600, check=False)
     ends = (folder / "passed").exists()

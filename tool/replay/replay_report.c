@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/command.h"
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "base/table.h"
 #include "base/term.h"
@@ -407,52 +408,17 @@ make_check(const struct dry_replay_check *c)
     if (c->has_mismatch)
         mismatch = json_pack("{s:o, s:o}", "event", make_event(c->first_mismatch.event),
                              "what", json_out_string(c->first_mismatch.what));
-    return json_pack(
-        "{s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:o, s:o, s:o, s:o, s:o}",
-        "possible", c->possible, "exact", c->exact, "compat", c->compat, "reason",
-        c->possible ? json_null() : json_out_string(c->reason), "segment_events",
-        json_out_number(c->segment_event_count), "matched",
-        json_out_number(c->segment_event_matched), "allocs",
-        json_out_number(c->alloc_count), "allocs_matched",
-        json_out_number(c->alloc_matched), "segments", json_out_number(c->segment_count),
-        "segments_matched", json_out_number(c->segment_matched), "blocks",
-        json_out_number(c->block_count), "blocks_matched",
-        json_out_number(c->block_matched), "first_mismatch", mismatch, "live_before",
-        json_out_number(c->live_before), "sizes_inferred",
-        json_out_number(c->sizes_inferred), "frees_inferred",
-        json_out_number(c->frees_inferred), "pending_frees",
-        json_out_number(c->pending_count), "empty_caches",
-        json_out_number(c->empty_cache_count), "retries", json_out_number(c->retry_count),
-        "unknown_events", json_out_number(c->unknown_count));
-}
-
-static json_t *
-make_known(bool is_known, uint64_t bytes)
-{
-    return is_known ? json_out_number(bytes) : json_null();
+    return fields_add_json(json_pack("{s:o}", "first_mismatch", mismatch),
+                           dry_replay_check_get_fields(), c);
 }
 
 static json_t *
 make_recorded(const struct dry_replay_recorded *rec)
 {
-    bool is_known = rec->reserved_peak_bytes > 0;
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
-        "reserved_peak_bytes", make_known(is_known, rec->reserved_peak_bytes),
-        "allocated_peak_bytes",
-        make_known(rec->allocated_peak_bytes > 0, rec->allocated_peak_bytes),
-        "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "place",
-        rec->place[0] ? json_out_string(rec->place) : json_null(), "conf",
-        json_out_string(recorded_conf_of(rec)), "conf_problem",
-        rec->conf_problem ? json_out_string(rec->conf_problem) : json_null(), "oom",
-        rec->oom, "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
-        "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes),
-        "capacity_low_bytes",
-        make_known(rec->capacity_high_bytes > 0, rec->capacity_low_bytes),
-        "capacity_high_bytes",
-        make_known(rec->capacity_high_bytes > 0, rec->capacity_high_bytes),
-        "live_peak_bytes", make_known(rec->live_peak_bytes > 0, rec->live_peak_bytes));
+    json_t *made = json_pack("{s:o, s:o}", "place",
+                             rec->place[0] ? json_out_string(rec->place) : json_null(),
+                             "conf", json_out_string(recorded_conf_of(rec)));
+    return fields_add_json(made, dry_replay_recorded_get_fields(), rec);
 }
 
 static void
@@ -484,68 +450,11 @@ conf_of(const struct replay_report *r, const struct replay_row *row)
 }
 
 static json_t *
-make_packed(const struct dry_run *run)
+make_part(const struct dry_run *run, bool has_part, enum dry_run_part part)
 {
-    if (!run->method)
+    if (!has_part)
         return json_null();
-    return json_pack("{s:o, s:o, s:b, s:s}", "bytes", json_out_number(run->packed_bytes),
-                     "floor_bytes", json_out_number(run->floor_bytes), "optimal",
-                     run->is_optimal, "method", run->method);
-}
-
-static json_t *
-make_steady(const struct dry_run *run)
-{
-    if (!run->has_steady)
-        return json_null();
-    return json_pack("{s:o, s:o, s:o, s:f}", "reserved_peak_bytes",
-                     json_out_number(run->steady_reserved_peak_bytes), "driver_calls",
-                     json_out_number(run->steady_driver_calls), "pages_remapped",
-                     json_out_number(run->steady_pages_remapped), "driver_time_us",
-                     (double)run->steady_driver_time_ns / 1000.0);
-}
-
-static json_t *
-make_order(const struct dry_run *run)
-{
-    if (!run->has_order)
-        return json_null();
-    return json_pack(
-        "{s:o, s:o}", "faults", json_out_number(run->order_fault_count), "first",
-        run->order_fault_count ? json_out_string(run->first_order_fault) : json_null());
-}
-
-/* Add the figures that PyTorch has no name for. */
-static json_t *
-add_place_keys(json_t *made, const struct replay_report *r, const struct replay_row *row)
-{
-    const struct dry_run *run = &row->run;
-    const struct {
-        const char *key;
-        json_t *value;
-    } keys[] = {
-        {"driver_calls", json_out_number(run->driver_calls)},
-        {"pages_created", json_out_number(run->pages_created)},
-        {"pages_released", json_out_number(run->pages_released)},
-        {"pages_remapped", json_out_number(run->pages_remapped)},
-        {"reused_ordered", json_out_number(run->reused_ordered)},
-        {"reused_passed", json_out_number(run->reused_passed)},
-        {"reused_waiting", json_out_number(run->reused_waiting)},
-        {"plans_made", json_out_number(run->plans_made)},
-        {"hints_taken", json_out_number(run->hints_taken)},
-        {"hints_refused", json_out_number(run->hints_refused)},
-        {"packed", make_packed(run)},
-        {"steady", make_steady(run)},
-        {"order", make_order(run)},
-        {"release", r->across ? json_out_string(row->label) : json_null()},
-    };
-    bool ok = made != NULL;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        ok = json_object_set_new(made, keys[i].key, keys[i].value) == 0 && ok;
-    if (ok)
-        return made;
-    json_decref(made);
-    return NULL;
+    return fields_add_json(json_object(), dry_run_get_fields(part), run);
 }
 
 static json_t *
@@ -556,24 +465,21 @@ make_run(const struct replay_report *r, const struct replay_row *row)
     if (!stats)
         return NULL;
     dry_stats_visit(&run->stats, run->method ? add_packed_stat : add_stat, stats);
-    json_t *made = json_pack(
-        "{s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, "
-        "s:o}",
-        "conf", json_out_string(conf_of(r, row)), "place", run->place, "as_recorded",
-        run->as_recorded, "oom", run->oom, "oom_at_event",
-        run->oom ? make_event(run->oom_event) : json_null(), "reserved_peak_bytes",
-        json_out_number(run->reserved_peak_bytes), "reserved_end_bytes",
-        json_out_number(run->reserved_end_bytes), "allocated_peak_bytes",
-        json_out_number(run->allocated_peak_bytes), "requested_peak_bytes",
-        json_out_number(run->requested_peak_bytes), "capacity_bytes",
-        r->finds_capacity && run->capacity_bytes ? json_out_number(run->capacity_bytes)
-                                                 : json_null(),
-        "num_device_alloc", (json_int_t)run->stats.num_device_alloc, "num_device_free",
-        (json_int_t)run->stats.num_device_free, "num_alloc_retries",
-        (json_int_t)run->stats.num_alloc_retries, "num_ooms",
-        (json_int_t)run->stats.num_ooms, "driver_time_us",
-        json_real((double)run->driver_time_ns / 1000.0), "stats", stats);
-    return add_place_keys(made, r, row);
+    json_t *made =
+        fields_add_json(json_pack("{s:o}", "conf", json_out_string(conf_of(r, row))),
+                        dry_run_get_fields(DRY_RUN_WHOLE), run);
+    json_t *rest =
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "packed",
+                  make_part(run, run->method != NULL, DRY_RUN_PACKED), "steady",
+                  make_part(run, run->has_steady, DRY_RUN_STEADY), "order",
+                  make_part(run, run->has_order, DRY_RUN_ORDER), "release",
+                  r->across ? json_out_string(row->label) : json_null(), "stats", stats);
+    if (json_object_update(made, rest) != 0) {
+        json_decref(made);
+        made = NULL;
+    }
+    json_decref(rest);
+    return made;
 }
 
 int

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/json_out.h"
 
 static char *
@@ -18,13 +19,7 @@ dump(json_t *root)
 char *
 sweep_result_write(const struct dry_run *run)
 {
-    return dump(json_pack(
-        "{s:o, s:o, s:o, s:o, s:I, s:b}", "capacity_bytes",
-        run->capacity_bytes ? json_out_number(run->capacity_bytes) : json_null(),
-        "reserved_peak_bytes", json_out_number(run->reserved_peak_bytes),
-        "driver_time_ns", json_out_number(run->driver_time_ns), "driver_calls",
-        json_out_number(run->driver_calls), "num_alloc_retries",
-        (json_int_t)run->stats.num_alloc_retries, "oom", (int)run->oom));
+    return dump(fields_add_json(json_object(), dry_run_get_fields(DRY_RUN_WHOLE), run));
 }
 
 char *
@@ -34,28 +29,20 @@ sweep_result_write_error(const char *error)
 }
 
 static bool
-read_number(const json_t *root, const char *key, uint64_t *number)
-{
-    const json_t *value = json_object_get(root, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return false;
-    *number = (uint64_t)json_integer_value(value);
-    return true;
-}
-
-static bool
 read_figures(const json_t *root, struct sweep_figures *f)
 {
-    const json_t *oom = json_object_get(root, "oom");
-    bool has_device = !json_is_null(json_object_get(root, "capacity_bytes"));
-    f->device_bytes = SWEEP_NO_DEVICE;
-    f->fits = json_is_false(oom);
-    return json_is_boolean(oom) &&
-           (!has_device || read_number(root, "capacity_bytes", &f->device_bytes)) &&
-           read_number(root, "reserved_peak_bytes", &f->reserved_bytes) &&
-           read_number(root, "driver_time_ns", &f->driver_time_ns) &&
-           read_number(root, "driver_calls", &f->driver_calls) &&
-           read_number(root, "num_alloc_retries", &f->retries);
+    struct dry_run run = {0};
+    if (!fields_read_json(root, dry_run_get_fields(DRY_RUN_WHOLE), &run))
+        return false;
+    *f = (struct sweep_figures){
+        .device_bytes = run.capacity_bytes ? run.capacity_bytes : SWEEP_NO_DEVICE,
+        .fits = !run.oom,
+        .reserved_bytes = run.reserved_peak_bytes,
+        .driver_time_ns = run.driver_time_ns,
+        .driver_calls = run.driver_calls,
+        .retries = (uint64_t)run.stats.num_alloc_retries,
+    };
+    return true;
 }
 
 bool

@@ -5,8 +5,9 @@
 /*
  * The result of one run as a text, which a store keeps:
  *
- *     {"capacity_bytes":N or null,"reserved_peak_bytes":N,"driver_time_ns":N,
- *      "driver_calls":N,"num_alloc_retries":N,"oom":false}     or     {"error":"..."}
+ *     {"reserved_peak_bytes":N,...}     or     {"error":"..."}
+ *
+ * The members are those of dry_run_get_fields().
  *
  * A store is a file, so its texts are hostile input.
  */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_FIELD_H
+#define DRY_FIELD_H
+
+/*
+ * Tables of the members of result structs: a binding, a report or a store reads and writes a result
+ * by its table, and spells no member itself.
+ *
+ *     struct dry_fields fields = dry_run_get_fields(DRY_RUN_WHOLE);
+ *     for (size_t i = 0; i < fields.count; i++) {
+ *         struct dry_field_value value;
+ *         if (dry_field_get(&fields.list[i], &run, &value) && value.type == DRY_FIELD_U64)
+ *             printf("%s %llu\n", fields.list[i].key, (unsigned long long)value.number);
+ *     }
+ *
+ * A key is the name of the member in JSON, with its unit at the end: `_bytes`, `_us`. Tables are
+ * constant; any thread may read them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The type of a member. */
+enum dry_field_type {
+    DRY_FIELD_BOOL,
+    DRY_FIELD_U64,   /* uint64_t */
+    DRY_FIELD_I64,   /* int64_t; never below 0 */
+    DRY_FIELD_SIZE,  /* size_t */
+    DRY_FIELD_TEXT,  /* const char *; NULL: not known */
+    DRY_FIELD_CHARS, /* char[], with a zero at the end */
+};
+
+enum dry_field_unit {
+    DRY_UNIT_NONE,
+    DRY_UNIT_BYTES,
+    DRY_UNIT_COUNT,
+    DRY_UNIT_NANOSECONDS, /* JSON has microseconds, with a fraction */
+    DRY_UNIT_EVENT,       /* an index in the trace's events; SIZE_MAX: none */
+};
+
+/* When a member says something. `known_offset` is of the member that decides. */
+enum dry_field_known {
+    DRY_KNOWN_ALWAYS,
+    DRY_KNOWN_IF,         /* a bool is true */
+    DRY_KNOWN_UNLESS,     /* a bool is false */
+    DRY_KNOWN_IF_ABOVE_0, /* a uint64_t is not 0 */
+};
+
+struct dry_field {
+    const char *key;
+    enum dry_field_type type;
+    enum dry_field_unit unit;
+    size_t offset;
+    enum dry_field_known known;
+    size_t known_offset;
+    bool is_worse_above; /* more of it than before is worse, as a gate sees it */
+    const char *meaning; /* one line for people, without a full stop */
+};
+
+struct dry_fields {
+    const struct dry_field *list;
+    size_t count;
+};
+
+struct dry_field_value {
+    enum dry_field_type type; /* I64 and SIZE are U64 here, CHARS is TEXT */
+    uint64_t number;          /* of U64; 0 or 1 of BOOL */
+    const char *text;         /* of TEXT; the struct's */
+};
+
+/* Get a member's value. Returns false if the member is not known in this struct. O(1). */
+DRY_API bool dry_field_get(const struct dry_field *field, const void *object,
+                           struct dry_field_value *value);
+/*
+ * Set a member of type BOOL, U64, I64 or SIZE. Returns false, and changes nothing, if the number does
+ * not fit the type, or the type is another one. O(1).
+ */
+DRY_API bool dry_field_set(const struct dry_field *field, void *object, uint64_t number);
+/* Find the field with this key. NULL: there is none. O(count). */
+DRY_API const struct dry_field *dry_fields_find(const struct dry_fields *fields,
+                                                const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Tables of fields: every type and reason to be known; the tables of a replay are sound. */
+#include "support/cmocka.h"
+
+#include <string.h>
+
+#include <drystone/replay.h>
+
+struct thing {
+    bool is_on, has_count;
+    uint64_t bytes;
+    int64_t count;
+    size_t event;
+    const char *name;
+    char text[8];
+};
+
+#define OF(member) offsetof(struct thing, member)
+
+static const struct dry_field list[] = {
+    {"is_on", DRY_FIELD_BOOL, DRY_UNIT_NONE, OF(is_on), DRY_KNOWN_ALWAYS, 0, false, ""},
+    {"bytes", DRY_FIELD_U64, DRY_UNIT_BYTES, OF(bytes), DRY_KNOWN_IF_ABOVE_0, OF(bytes),
+     true, ""},
+    {"count", DRY_FIELD_I64, DRY_UNIT_COUNT, OF(count), DRY_KNOWN_IF, OF(has_count), true,
+     ""},
+    {"event", DRY_FIELD_SIZE, DRY_UNIT_EVENT, OF(event), DRY_KNOWN_UNLESS, OF(is_on),
+     false, ""},
+    {"name", DRY_FIELD_TEXT, DRY_UNIT_NONE, OF(name), DRY_KNOWN_ALWAYS, 0, false, ""},
+    {"text", DRY_FIELD_CHARS, DRY_UNIT_NONE, OF(text), DRY_KNOWN_ALWAYS, 0, false, ""},
+};
+static const struct dry_fields fields = {list, sizeof list / sizeof *list};
+
+static void
+what_is_not_known_has_no_value(void **state)
+{
+    (void)state;
+    const struct thing empty = {.is_on = true, .event = 7}, none = {.event = SIZE_MAX};
+    struct dry_field_value value;
+    assert_true(dry_field_get(&list[0], &empty, &value));
+    for (size_t i = 1; i < 5; i++)
+        assert_false(dry_field_get(&list[i], &empty, &value));
+    assert_false(dry_field_get(dry_fields_find(&fields, "event"), &none, &value));
+}
+
+static void
+a_value_has_its_type(void **state)
+{
+    (void)state;
+    const struct thing full = {.has_count = true,
+                               .bytes = UINT64_MAX,
+                               .count = INT64_MAX,
+                               .event = 3,
+                               .name = "a",
+                               .text = "b"};
+    const uint64_t numbers[] = {0, UINT64_MAX, INT64_MAX, 3};
+    struct dry_field_value value;
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(dry_field_get(&list[i], &full, &value));
+        assert_int_equal(value.type, i == 0 ? DRY_FIELD_BOOL : DRY_FIELD_U64);
+        assert_int_equal(value.number, numbers[i]);
+    }
+    for (size_t i = 4; i < 6; i++) {
+        assert_true(dry_field_get(&list[i], &full, &value));
+        assert_int_equal(value.type, DRY_FIELD_TEXT);
+        assert_string_equal(value.text, i == 4 ? "a" : "b");
+    }
+    assert_null(dry_fields_find(&fields, "byte"));
+}
+
+static void
+what_does_not_fit_is_not_set(void **state)
+{
+    (void)state;
+    struct thing thing = {0};
+    const struct thing before = thing;
+    assert_false(dry_field_set(&list[0], &thing, 2));
+    assert_false(dry_field_set(&list[2], &thing, (uint64_t)INT64_MAX + 1));
+    assert_false(dry_field_set(&list[4], &thing, 1));
+    assert_false(dry_field_set(&list[5], &thing, 1));
+    assert_memory_equal(&thing, &before, sizeof thing);
+    assert_true(dry_field_set(&list[0], &thing, 1));
+    assert_true(dry_field_set(&list[1], &thing, UINT64_MAX));
+    assert_true(dry_field_set(&list[2], &thing, 5));
+    assert_true(dry_field_set(&list[3], &thing, 6));
+    assert_true(thing.is_on && thing.bytes == UINT64_MAX && thing.count == 5 &&
+                thing.event == 6);
+}
+
+static void
+check_table(struct dry_fields table, size_t bytes)
+{
+    for (size_t i = 0; i < table.count; i++) {
+        const struct dry_field *f = &table.list[i];
+        assert_ptr_equal(dry_fields_find(&table, f->key), f); /* no key twice */
+        assert_true(f->offset < bytes && f->known_offset < bytes);
+        assert_true(f->meaning[0] != '\0' && f->meaning[strlen(f->meaning) - 1] != '.');
+        bool is_bytes = strlen(f->key) >= 5 && strstr(f->key, "bytes") != NULL;
+        assert_int_equal(is_bytes, f->unit == DRY_UNIT_BYTES);
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(table.list[k].offset, f->offset);
+    }
+}
+
+static void
+the_tables_of_a_replay_are_sound(void **state)
+{
+    (void)state;
+    for (int part = DRY_RUN_WHOLE; part <= DRY_RUN_ORDER; part++)
+        check_table(dry_run_get_fields((enum dry_run_part)part), sizeof(struct dry_run));
+    check_table(dry_replay_check_get_fields(), sizeof(struct dry_replay_check));
+    check_table(dry_replay_recorded_get_fields(), sizeof(struct dry_replay_recorded));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_known_has_no_value),
+        cmocka_unit_test(a_value_has_its_type),
+        cmocka_unit_test(what_does_not_fit_is_not_set),
+        cmocka_unit_test(the_tables_of_a_replay_are_sound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
