@@ -54,8 +54,9 @@ is_listed(const struct dryi_pool_caches *f, const struct dryi_pool_cache *cache)
     return i < f->open_count;
 }
 
-#define CACHE_IDLE 4096 /* a cache is idle after so many finds of others */
-#define CACHE_TURNS 16  /* one cache is looked at for so many finds of none */
+#define CACHE_IDLE 4096 /* look-ups served by other caches after which a cache is idle */
+#define CACHE_TURNS                                                                      \
+    16 /* failed look-ups after which one cache is examined for idleness */
 
 /*
  * Find a cache that has not been found for long and has no address in its table. NULL: not at this

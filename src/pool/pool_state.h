@@ -109,8 +109,9 @@ struct dryi_pool_streams {
     struct dryi_pool_stream *list;
     size_t capacity;
     uint32_t count;
-    uint32_t enough; /* so many: those that the place has nothing of are forgotten */
-    uint64_t last;   /* the number asked for last */
+    uint32_t
+        prune_count; /* at this length, streams without blocks in the placement are dropped */
+    uint64_t last; /* the number asked for last */
 };
 
 struct dry_pool {

@@ -35,7 +35,7 @@ forget_streams(struct dry_pool *pool)
         s->list[kept++] = stream;
     }
     s->count = kept;
-    s->enough = s->count < STREAMS_MAX / 2 ? STREAMS_MAX : 2 * s->count;
+    s->prune_count = s->count < STREAMS_MAX / 2 ? STREAMS_MAX : 2 * s->count;
 }
 
 enum dry_status
@@ -47,7 +47,7 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
     uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
     const uint32_t *known = dryi_map_find(&s->index, id);
     if (!known) {
-        if (s->count >= s->enough && pool->place.ops->has_stream)
+        if (s->count >= s->prune_count && pool->place.ops->has_stream)
             forget_streams(pool);
         if (!dryi_memory_grow(&pool->memory, &s->list, &s->capacity, (size_t)s->count + 1,
                               sizeof *s->list) ||

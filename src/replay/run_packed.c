@@ -21,7 +21,7 @@ struct watch {
     bool is_cancelled;
 };
 
-/* A search goes by no event, and how much is left of it nobody says. */
+/* The packing search has no notion of progress, so report the number of searches instead. */
 static int
 tell_packing(void *self, double done)
 {

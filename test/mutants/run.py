@@ -675,13 +675,13 @@ MUTANTS = {
         "test_forecast", "the_period_is_the_outer_loop"),
     "heir_of_another_size": (
         "forecast_next.c",
-        "s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)",
+        "s->ranges[at - 1].lo == lo && s->ranges[at - 1].hi != hi)",
         "false)",
         "test_forecast", "lives_of_streams_share_what_they_may"),
     "heir_of_another_stream": (
         "forecast_next.c",
-        "s->seat_of[last] == at && lives[last].stream == lives[life].stream",
-        "s->seat_of[last] == at",
+        "s->range_of[last] == at && lives[last].stream == lives[life].stream",
+        "s->range_of[last] == at",
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "heir_of_an_earlier_one": (
         "forecast_next.c",
@@ -695,13 +695,13 @@ MUTANTS = {
         "test_forecast", "a_loop_is_learnt"),
     "moved_never": (
         "forecast_next.c",
-        "        move_to_inherit(&seats);\n",
+        "        move_to_inherit(&ranges);\n",
         "        (void)move_to_inherit;\n",
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_never_of_streams": (
         "forecast_next.c",
-        "        move_to_inherit(&seats);\n",
-        "        if (job->stream_count == 1)\n            move_to_inherit(&seats);\n",
+        "        move_to_inherit(&ranges);\n",
+        "        if (job->stream_count == 1)\n            move_to_inherit(&ranges);\n",
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_onto_another_stream": (
         "forecast_next.c",

@@ -50,7 +50,7 @@ __attribute__((format(printf, 4, 5))) void term_print_subject(const struct term 
 
 /* Terminal columns of printable text, taking every character for one wide. */
 size_t term_columns(const char *text);
-/* The text behind so many of them. */
+/* Return `text` advanced by `columns` terminal columns. */
 const char *term_skip_columns(const char *text, size_t columns);
 
 /*

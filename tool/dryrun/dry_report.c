@@ -107,7 +107,7 @@ print_sums(const struct dry_report *r, const struct term *term)
                   "reserved if the driver hands out addresses in the other order");
     if (r->boundless && r->boundless->facts.process_count > 0)
         print_row(term, "needs", trial_main(r->boundless)->reserved_peak,
-                  "reserved at the peak of a run on a card without an end");
+                  "reserved at the peak of a run with unlimited memory");
 }
 
 static void

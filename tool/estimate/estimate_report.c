@@ -82,9 +82,9 @@ print_model(const struct view *v)
         print_item(v, "", "it attends to an encoder of %llu layer%s",
                    ull(m->encoder_layers), m->encoder_layers == 1 ? "" : "s");
     if (*v->r->unknown_family)
-        print_item(v, "family", "%s is not known: by its keys the model is taken as %s",
-                   v->r->unknown_family,
-                   m->norm == DRY_NORM_RMS ? "Llama's are" : "GPT-2's are");
+        print_item(v, "family",
+                   "%s is not known: assuming the architecture of %s, by its keys",
+                   v->r->unknown_family, m->norm == DRY_NORM_RMS ? "Llama" : "GPT-2");
     for (size_t i = 0; i < v->r->note_count; i++)
         print_item(v, i ? "" : "left out", "%s", v->r->notes[i]);
     if (s->active_parameter_count < s->parameter_count && m->experts)
@@ -230,8 +230,8 @@ print_peak(const struct view *v)
     char peak[TERM_NUMBER_BYTES], reserved[TERM_NUMBER_BYTES], outside[TERM_NUMBER_BYTES],
         all[TERM_NUMBER_BYTES];
     print_item(v, "peak",
-               "%s allocated, in the phase %s; phases follow one another, so "
-               "that the peak is the most of them and not the sum of the rows",
+               "%s allocated, in the phase %s: phases follow one another, so the peak is "
+               "the largest phase, not the sum of the rows",
                term_format_bytes(s->allocated_bytes, peak),
                dry_estimate_phase_name(s->peak_phase));
     print_parts(v);

@@ -186,7 +186,7 @@ check_usage(struct session *s, const struct option_list *operands)
     if (code != EXIT_FINE)
         return code;
     if (!v->output)
-        return report_usage("export", "where to? -o OUT says it");
+        return report_usage("export", "no output: give -o OUT");
     code = check_word("view", v->view, "timeline", "map");
     if (code == EXIT_FINE)
         code = check_word("axis", v->axis, "events", "time");

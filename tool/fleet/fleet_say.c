@@ -14,7 +14,7 @@ fleet_say_nothing(const struct fleet_report *r)
 {
     return fleet_judge_compares(r->judgement)
                ? "no rank stands out from its group"
-               : "no group has the five ranks that a comparison takes";
+               : "a comparison needs five similar ranks, and no group has them";
 }
 
 void

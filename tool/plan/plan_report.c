@@ -123,10 +123,9 @@ describe_class(enum dry_plan_class plan_class)
 {
     static const char *const texts[DRY_CLASS_COUNT] = {
         [DRY_CLASS_RULE] = "made by a rule; a better one may exist",
-        [DRY_CLASS_ONE_LEVEL] = "the best of all plans without ranges in ranges, but for "
-                                "the gap",
-        [DRY_CLASS_NESTED] = "the best of all plans with ranges in ranges up to the "
-                             "window, but for the gap",
+        [DRY_CLASS_ONE_LEVEL] = "the best plan without nested ranges, within the gap",
+        [DRY_CLASS_NESTED] =
+            "the best plan with nested ranges up to the window, within the gap",
         [DRY_CLASS_OPTIMAL] = "no plan of any kind is faster",
     };
     return plan_class < DRY_CLASS_COUNT ? texts[plan_class] : "";

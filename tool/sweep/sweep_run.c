@@ -294,8 +294,8 @@ run_round(struct sweep *s, size_t round, size_t round_count, size_t *count)
 }
 
 /*
- * Put refused rows behind, the recorded settings behind what runs in rounds, and run all:
- * the recorded settings take part in the last, whole run alone.
+ * Order the rows: candidates, recorded settings, refused. Successive halving runs the candidates;
+ * the recorded settings join only the final full run.
  */
 int
 sweep_run(struct sweep *s)

@@ -6,7 +6,7 @@
 #include "base/ascii.h"
 #include "host/facts/fact_text.h"
 
-/* The bytes before the first line end or `end`, behind *at; *at goes behind that. */
+/* Read a word that ends at `end` or at a newline. Returns its length; *at moves past `end` alone. */
 static size_t
 take_word(const char *text, size_t length, size_t *at, char end)
 {

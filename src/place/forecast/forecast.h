@@ -29,11 +29,14 @@
 /* The longest period, in requests: the records of two such periods take 4 MiB. */
 #define DRYI_FORECAST_PERIOD_MAX 65536
 
-/* A period in which one step in so many goes otherwise is still the same period; of a short one a few. */
+/*
+ * A period still matches if at most 1/DRIFT_SHARE of its steps differ, plus DRIFT_LEAST for short
+ * periods.
+ */
 #define DRYI_FORECAST_DRIFT_SHARE 64u
 #define DRYI_FORECAST_DRIFT_LEAST 4u
 
-/* Return how many of so many steps may go otherwise in a period. */
+/* Return how many of a period's `step_count` steps may differ. */
 static inline uint64_t
 dryi_forecast_drift(uint64_t step_count)
 {

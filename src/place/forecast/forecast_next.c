@@ -10,7 +10,7 @@
  * takes no more memory, for something lies there anyway.
  *
  * Cost: O(lives x lives that share bytes with one) for each of the two, and a sort. No life is
- * moved after LOOKS_MAX looks at lives and seats.
+ * moved after LOOKS_MAX looks at lives and ranges.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -18,24 +18,27 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
-/* --- seats -------------------------------------------------------------------------------- */
+/* --- ranges -------------------------------------------------------------------------------- */
 
 #define NOBODY UINT32_MAX
 
-/* The lives with the very same range. A life that moves comes to another seat; no seat is new. */
-struct seat {
+/*
+ * All lives placed at one exact range. Moving a life assigns it to another existing range; no range is
+ * created here.
+ */
+struct placed_range {
     uint64_t lo, hi;
-    uint64_t top;   /* the highest end of the seats up to this one, by lo */
+    uint64_t top;   /* the highest end of the ranges up to this one, by lo */
     uint32_t first; /* of its lives, a list; NOBODY: none */
-    size_t of_size; /* index in items where the seats of its size begin */
+    size_t of_size; /* index in items where the ranges of its size begin */
 };
 
-struct seats {
+struct placed_ranges {
     struct dryi_packing_job *job;
-    struct seat *seats; /* by lo */
+    struct placed_range *ranges; /* by lo */
     size_t count;
-    uint32_t *seat_of, *next;     /* by life */
-    struct dryi_sort_item *items; /* lives by lo, then seats by size; room for two */
+    uint32_t *range_of, *next;    /* by life */
+    struct dryi_sort_item *items; /* lives by lo, then ranges by size; room for two */
     uint64_t looks;
 };
 
@@ -55,61 +58,61 @@ age_of(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 }
 
 static bool
-take_memory(struct seats *s, const struct dry_memory *memory)
+take_memory(struct placed_ranges *s, const struct dry_memory *memory)
 {
     size_t capacity = s->job->capacity;
-    s->seats = dryi_memory_zalloc(memory, capacity, sizeof *s->seats);
-    s->seat_of = dryi_memory_zalloc(memory, capacity, sizeof *s->seat_of);
+    s->ranges = dryi_memory_zalloc(memory, capacity, sizeof *s->ranges);
+    s->range_of = dryi_memory_zalloc(memory, capacity, sizeof *s->range_of);
     s->next = dryi_memory_zalloc(memory, capacity, sizeof *s->next);
     s->items = dryi_memory_zalloc(memory, capacity, 2 * sizeof *s->items);
-    return s->seats && s->seat_of && s->next && s->items;
+    return s->ranges && s->range_of && s->next && s->items;
 }
 
 static void
-give_memory(const struct seats *s, const struct dry_memory *memory)
+give_memory(const struct placed_ranges *s, const struct dry_memory *memory)
 {
     size_t capacity = s->job->capacity;
-    dryi_memory_free(memory, s->seats, capacity, sizeof *s->seats);
-    dryi_memory_free(memory, s->seat_of, capacity, sizeof *s->seat_of);
+    dryi_memory_free(memory, s->ranges, capacity, sizeof *s->ranges);
+    dryi_memory_free(memory, s->range_of, capacity, sizeof *s->range_of);
     dryi_memory_free(memory, s->next, capacity, sizeof *s->next);
     dryi_memory_free(memory, s->items, capacity, 2 * sizeof *s->items);
 }
 
 static void
-sit_down(struct seats *s, uint32_t life, uint32_t at)
+enter_range(struct placed_ranges *s, uint32_t life, uint32_t at)
 {
     DRYI_ASSERT_SLOW(at < s->count);
-    s->seat_of[life] = at;
-    s->next[life] = s->seats[at].first;
-    s->seats[at].first = life;
+    s->range_of[life] = at;
+    s->next[life] = s->ranges[at].first;
+    s->ranges[at].first = life;
 }
 
 static void
-stand_up(struct seats *s, uint32_t life)
+leave_range(struct placed_ranges *s, uint32_t life)
 {
-    uint32_t *link = &s->seats[s->seat_of[life]].first;
+    uint32_t *link = &s->ranges[s->range_of[life]].first;
     while (*link != life)
         link = &s->next[*link];
     *link = s->next[life];
 }
 
-/* Find or make the seat of a range. */
+/* Find or make the range [lo, hi). */
 static uint32_t
-seat_for(struct seats *s, uint64_t lo, uint64_t hi)
+range_for(struct placed_ranges *s, uint64_t lo, uint64_t hi)
 {
-    DRYI_ASSERT_SLOW(lo < hi && (s->count == 0 || s->seats[s->count - 1].lo <= lo));
+    DRYI_ASSERT_SLOW(lo < hi && (s->count == 0 || s->ranges[s->count - 1].lo <= lo));
     size_t at = s->count;
-    while (at > 0 && s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)
+    while (at > 0 && s->ranges[at - 1].lo == lo && s->ranges[at - 1].hi != hi)
         at--;
-    if (at > 0 && s->seats[at - 1].lo == lo)
+    if (at > 0 && s->ranges[at - 1].lo == lo)
         return (uint32_t)(at - 1);
-    uint64_t top = s->count > 0 ? s->seats[s->count - 1].top : 0;
-    s->seats[s->count] = (struct seat){lo, hi, hi > top ? hi : top, NOBODY, 0};
+    uint64_t top = s->count > 0 ? s->ranges[s->count - 1].top : 0;
+    s->ranges[s->count] = (struct placed_range){lo, hi, hi > top ? hi : top, NOBODY, 0};
     return (uint32_t)s->count++;
 }
 
 static void
-list_seats(struct seats *s)
+list_ranges(struct placed_ranges *s)
 {
     const struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count; k++)
@@ -117,25 +120,25 @@ list_seats(struct seats *s)
     dryi_sort_items(s->items, s->items + job->capacity, job->count);
     for (size_t i = 0; i < job->count; i++) {
         uint32_t life = s->items[i].value;
-        sit_down(s, life, seat_for(s, job->offsets[life], end_offset(job, life)));
+        enter_range(s, life, range_for(s, job->offsets[life], end_offset(job, life)));
     }
     for (uint32_t k = 0; k < s->count; k++)
-        s->items[k] = (struct dryi_sort_item){s->seats[k].hi - s->seats[k].lo, k};
+        s->items[k] = (struct dryi_sort_item){s->ranges[k].hi - s->ranges[k].lo, k};
     dryi_sort_items(s->items, s->items + job->capacity, s->count);
     for (size_t i = 0, first = 0; i < s->count; i++) {
         first = s->items[i].key == s->items[first].key ? first : i;
-        s->seats[s->items[i].value].of_size = first;
+        s->ranges[s->items[i].value].of_size = first;
     }
 }
 
-/* Count the seats that begin below `hi`. */
+/* Count the ranges that begin below `hi`. */
 static size_t
-seats_below(const struct seats *s, uint64_t hi)
+ranges_below(const struct placed_ranges *s, uint64_t hi)
 {
     size_t low = 0, high = s->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (s->seats[middle].lo < hi)
+        if (s->ranges[middle].lo < hi)
             low = middle + 1;
         else
             high = middle;
@@ -188,11 +191,12 @@ note_handed(const struct overlaps *o, struct dryi_packing_job *job)
 
 /* Find the lives that share bytes with this one, as many as there is room for. */
 static void
-find_overlaps(const struct seats *s, struct overlaps *o)
+find_overlaps(const struct placed_ranges *s, struct overlaps *o)
 {
-    const struct seat *seat = &s->seats[s->seat_of[o->life]];
-    for (size_t k = seats_below(s, seat->hi); k-- > 0 && s->seats[k].top > seat->lo;) {
-        uint32_t other = s->seats[k].hi > seat->lo ? s->seats[k].first : NOBODY;
+    const struct placed_range *range = &s->ranges[s->range_of[o->life]];
+    for (size_t k = ranges_below(s, range->hi);
+         k-- > 0 && s->ranges[k].top > range->lo;) {
+        uint32_t other = s->ranges[k].hi > range->lo ? s->ranges[k].first : NOBODY;
         for (; other != NOBODY && o->count < NEIGHBOURS_MAX; other = s->next[other]) {
             if (other != o->life)
                 o->others[o->count++] = other;
@@ -201,7 +205,7 @@ find_overlaps(const struct seats *s, struct overlaps *o)
 }
 
 static void
-find_handed(struct seats *s)
+find_handed(struct placed_ranges *s)
 {
     struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count && !dryi_packing_job_is_cancelled(job); k++) {
@@ -213,17 +217,17 @@ find_handed(struct seats *s)
 
 /* --- successors --------------------------------------------------------------------------- */
 
-/* A seat as a life finds it when it begins. */
+/* A range as a life finds it when it begins. */
 struct look {
     uint32_t last; /* lay there last, at least on a part; itself: no other since */
     bool is_free;  /* for as long as the life lives */
 };
 
 static void
-look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *least,
-            struct look *look)
+look_at_all(struct placed_ranges *s, uint32_t life, const struct placed_range *range,
+            uint32_t *least, struct look *look)
 {
-    for (uint32_t k = seat->first; k != NOBODY; k = s->next[k]) {
+    for (uint32_t k = range->first; k != NOBODY; k = s->next[k]) {
         s->looks++;
         if (k == life)
             continue;
@@ -235,41 +239,42 @@ look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *l
 }
 
 static struct look
-look_at(struct seats *s, uint32_t life, uint32_t at)
+look_at(struct placed_ranges *s, uint32_t life, uint32_t at)
 {
-    const struct seat *seat = &s->seats[at];
+    const struct placed_range *range = &s->ranges[at];
     uint32_t least = age_of(s->job, life, life);
     struct look look = {.last = life, .is_free = true};
-    for (size_t k = seats_below(s, seat->hi); k-- > 0 && s->seats[k].top > seat->lo;) {
+    for (size_t k = ranges_below(s, range->hi);
+         k-- > 0 && s->ranges[k].top > range->lo;) {
         s->looks++;
-        if (s->seats[k].hi > seat->lo)
-            look_at_all(s, life, &s->seats[k], &least, &look);
+        if (s->ranges[k].hi > range->lo)
+            look_at_all(s, life, &s->ranges[k], &least, &look);
     }
     return look;
 }
 
-/* Is the life, on this seat, the successor of `last`, which lay there last? */
+/* Is the life, on this range, the successor of `last`, which lay there last? */
 static bool
-inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
+inherits(const struct placed_ranges *s, uint32_t life, uint32_t at, uint32_t last)
 {
     const struct dryi_packing_life *lives = s->job->lives;
     return last == life ||
-           (s->seat_of[last] == at && lives[last].stream == lives[life].stream);
+           (s->range_of[last] == at && lives[last].stream == lives[life].stream);
 }
 
 /* --- moved to inherit --------------------------------------------------------------------- */
 
-#define TRIES_MAX 16u                 /* seats that are tried for a life */
+#define TRIES_MAX 16u                 /* ranges that are tried for a life */
 #define LOOKS_MAX (UINT64_C(1) << 26) /* at 5 ns a look a third of a second */
 
-/* Seats of the size of a life; the seats that were left last come first. */
+/* Ranges of the size of a life; those left most recently come first. */
 struct choice {
-    uint32_t seats[TRIES_MAX], ages[TRIES_MAX];
+    uint32_t ranges[TRIES_MAX], ages[TRIES_MAX];
     unsigned count;
 };
 
 static void
-choose(struct choice *c, uint32_t seat, uint32_t age)
+choose(struct choice *c, uint32_t range, uint32_t age)
 {
     DRYI_ASSERT_SLOW(c->count <= TRIES_MAX);
     unsigned at = c->count;
@@ -278,56 +283,56 @@ choose(struct choice *c, uint32_t seat, uint32_t age)
     c->count += at < TRIES_MAX;
     at -= at == TRIES_MAX;
     for (; at > 0 && c->ages[at - 1] > age; at--) {
-        c->seats[at] = c->seats[at - 1];
+        c->ranges[at] = c->ranges[at - 1];
         c->ages[at] = c->ages[at - 1];
     }
-    c->seats[at] = seat;
+    c->ranges[at] = range;
     c->ages[at] = age;
 }
 
 static void
-list_choices(struct seats *s, uint32_t life, struct choice *choice)
+list_choices(struct placed_ranges *s, uint32_t life, struct choice *choice)
 {
     uint64_t size = s->job->lives[life].size;
-    size_t i = s->seats[s->seat_of[life]].of_size;
+    size_t i = s->ranges[s->range_of[life]].of_size;
     DRYI_ASSERT_SLOW(s->items[i].key == size && (i == 0 || s->items[i - 1].key < size));
     for (; i < s->count && s->items[i].key == size; i++) {
         uint32_t at = s->items[i].value, least = UINT32_MAX;
-        for (uint32_t k = s->seats[at].first; k != NOBODY; k = s->next[k]) {
+        for (uint32_t k = s->ranges[at].first; k != NOBODY; k = s->next[k]) {
             uint32_t age = age_of(s->job, life, k);
             least = age < least ? age : least;
             s->looks++;
         }
-        if (at != s->seat_of[life] && least != UINT32_MAX)
+        if (at != s->range_of[life] && least != UINT32_MAX)
             choose(choice, at, least);
     }
 }
 
-/* Move a life to a seat where it inherits, if there is one. */
+/* Move a life to a range where it inherits, if there is one. */
 static void
-move_life(struct seats *s, uint32_t life)
+move_life(struct placed_ranges *s, uint32_t life)
 {
     struct choice choice = {.count = 0};
-    uint32_t at = s->seat_of[life];
+    uint32_t at = s->range_of[life];
     if (inherits(s, life, at, look_at(s, life, at).last))
         return;
     list_choices(s, life, &choice);
     for (unsigned i = 0; i < choice.count; i++) {
-        at = choice.seats[i];
+        at = choice.ranges[i];
         struct look look = look_at(s, life, at);
         if (!look.is_free || !inherits(s, life, at, look.last))
             continue;
-        DRYI_ASSERT_SLOW(s->seats[at].hi - s->seats[at].lo == s->job->lives[life].size);
-        stand_up(s, life);
-        sit_down(s, life, at);
-        s->job->offsets[life] = s->seats[at].lo;
+        DRYI_ASSERT_SLOW(s->ranges[at].hi - s->ranges[at].lo == s->job->lives[life].size);
+        leave_range(s, life);
+        enter_range(s, life, at);
+        s->job->offsets[life] = s->ranges[at].lo;
         return;
     }
 }
 
 /* Move the lives that end in their period, in order of their begin: they are listed so. */
 static void
-move_to_inherit(struct seats *s)
+move_to_inherit(struct placed_ranges *s)
 {
     const struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count && s->looks < LOOKS_MAX; k++) {
@@ -337,12 +342,12 @@ move_to_inherit(struct seats *s)
 }
 
 static void
-find_successors(struct seats *s)
+find_successors(struct placed_ranges *s)
 {
     struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count && !dryi_packing_job_is_cancelled(job); k++) {
-        uint32_t last = look_at(s, k, s->seat_of[k]).last;
-        if (inherits(s, k, s->seat_of[k], last))
+        uint32_t last = look_at(s, k, s->range_of[k]).last;
+        if (inherits(s, k, s->range_of[k], last))
             job->lives[last].successor = job->lives[k].step;
     }
 }
@@ -351,15 +356,15 @@ enum dry_status
 dryi_packing_find_next(struct dryi_packing_job *job, const struct dry_memory *memory)
 {
     DRYI_ASSERT_SLOW(job->offsets && job->handed == 0);
-    struct seats seats = {.job = job};
-    bool has_memory = take_memory(&seats, memory);
+    struct placed_ranges ranges = {.job = job};
+    bool has_memory = take_memory(&ranges, memory);
     if (has_memory) {
-        list_seats(&seats);
-        move_to_inherit(&seats);
+        list_ranges(&ranges);
+        move_to_inherit(&ranges);
         if (job->stream_count > 1)
-            find_handed(&seats);
-        find_successors(&seats);
+            find_handed(&ranges);
+        find_successors(&ranges);
     }
-    give_memory(&seats, memory);
+    give_memory(&ranges, memory);
     return has_memory ? DRY_OK : DRY_ERR_MEMORY;
 }

@@ -130,7 +130,7 @@ lift(struct exact *x, uint32_t life, uint64_t lowest)
     enqueue(x, x->p->lo[life], x->p->hi[life]);
 }
 
-/* Behind those of its sections, and of all lives, that are not placed. */
+/* Mark a life as placed: swap it past the unplaced ones in each of its sections' lists, and of all. */
 static void
 close(struct exact *x, uint32_t life)
 {

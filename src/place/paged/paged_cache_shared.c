@@ -533,7 +533,10 @@ add_local(struct paged_stat *sum, struct paged_stat *b)
     *b = (struct paged_stat){0};
 }
 
-/* A peak of all caches may be too high by one in so many bytes that are reserved, or by so much. */
+/*
+ * The peak over all caches may be overstated by 1/LOCAL_SHARE of the reserved bytes, or by LOCAL_LEAST,
+ * whichever is larger.
+ */
 #define LOCAL_SHARE 64
 #define LOCAL_LEAST (2 * DRYI_MIB)
 

@@ -64,7 +64,7 @@ take(struct evaluation *e, struct dry_plan_step step)
         e->is_too_long = true;
 }
 
-/* Stage i has run: what the one before it sends to the host has left. */
+/* Stage i has run, so stage i - 1's copy to the host is complete: its bytes no longer count as held. */
 static void
 let_leave(struct evaluation *e, uint32_t i)
 {

@@ -371,7 +371,7 @@ look_at_one_level(struct nested *n)
     return status == DRY_ERR_MEMORY || status == DRY_ERR_CANCELLED ? status : DRY_OK;
 }
 
-/* Consider the plan that the exact least memory guides to: it fits. */
+/* Build the plan of least memory, which fits by construction, and keep it if it is faster. */
 static enum dry_status
 look_at_least(struct nested *n)
 {

@@ -282,7 +282,7 @@ save_all(const struct dryi_one *one, struct dryi_one_plan *plan)
     plan->cost = dryi_one_evaluate(one, plan->choices, plan->count);
 }
 
-/* The evaluation says where the floor is, and what is there. */
+/* Evaluate the plan of least memory; its peak is the floor, with the stage and phase of the peak. */
 static enum dry_status
 set_floor(struct planner *r)
 {

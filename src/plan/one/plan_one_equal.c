@@ -49,7 +49,7 @@ longest(const struct dryi_one *one, size_t first, uint64_t room)
 }
 
 /*
- * Is there room for stages from `first` on, saved, and the last one's option, behind so much?
+ * With `held` bytes in use, can stages from `first` on be saved, the last with `option`?
  * The last of equal stages needs the most, except that the chain's first makes another
  * gradient.
  */

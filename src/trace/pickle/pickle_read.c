@@ -227,7 +227,7 @@ get_special(struct dryi_pickle_walk *w, uint32_t entry)
     return dryi_stack_push(w, value);
 }
 
-/* A fetch that is not one of a run: the last in the window, or one that needs a look. */
+/* Execute a single BINGET: the last one in the window, or one whose value is a container. */
 static enum dry_status
 get_one(struct dryi_pickle_walk *w)
 {

@@ -156,7 +156,7 @@ def check_names():
 def check_few():
     make("few", 1, 4, 1)
     text, _ = fleet("few", "--no-settings", code=0)
-    expect("few ranks are not compared", "no group has the five ranks" in text)
+    expect("few ranks are not compared", "a comparison needs five similar ranks" in text)
 
 
 def check_refusals():
