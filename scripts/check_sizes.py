@@ -12,7 +12,7 @@ import sys
 import rulers
 
 LINES_MAX, LINES_IN_TESTS_MAX, COMPLEXITY_MAX = 52, 70, 27
-FILES_MAX, FILES_IN_SRC_MAX, HEADER_MAX = 37, 30, 300
+FILES_MAX, FILES_IN_SRC_MAX, HEADER_MAX = 38, 30, 300
 PAGES = {"ARCHITECTURE.md": 900}
 UNASSERTED_MAX = 1000 / 15
 ASSERTED = ("src/place/paged", "src/place/torch", "src/place/forecast", "src/place/offline", "src/pool",

@@ -413,7 +413,8 @@ a_small_change_whose_hints_are_refused_is_learnt_anew(void **state)
     assert_int_equal(dryi_forecast_create(NULL, &h, NULL), DRY_OK);
     assert_int_equal(loop_refused(h, 0, 20), 1);
     assert_int_equal(dryi_forecast_get_period(h), 100);
-    assert_int_equal(loop_refused(h, 3, 1) + loop_refused(h, 0, 5), 0); /* once is noise */
+    assert_int_equal(loop_refused(h, 3, 1) + loop_refused(h, 0, 5),
+                     0); /* once is noise */
     assert_int_equal(dryi_forecast_get_period(h), 100);
     assert_true(loop_refused(h, 3, 20) > 0);
     assert_int_equal(dryi_forecast_get_period(h), 103);
