@@ -9,6 +9,7 @@
 
 #include "base/command.h"
 #include "base/report.h"
+#include "work/store.h"
 
 #define FIGURES                                                                          \
     "fits INTEGER, runs_on_bytes INTEGER, reserved_peak_bytes INTEGER, "                 \
@@ -162,7 +163,7 @@ sweep_table_write(const struct sweep *sweep)
     int code = EXIT_FINE;
     if (sqlite3_open_v2(sweep->store, &w.handle, SQLITE_OPEN_READWRITE, NULL) !=
             SQLITE_OK ||
-        sqlite3_busy_timeout(w.handle, 5000) != SQLITE_OK || !write_all(&w))
+        sqlite3_busy_timeout(w.handle, STORE_BUSY_MS) != SQLITE_OK || !write_all(&w))
         code = report_failure("sweep", sweep->store, EXIT_MACHINE, "the store: %s",
                               w.handle ? sqlite3_errmsg(w.handle) : "no memory");
     sqlite3_finalize(w.row);

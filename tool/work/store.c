@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in store.h. SQL sees keys and texts as parameters only. */
+/*
+ * The idea stands in store.h. SQL sees keys and texts as parameters only. Results wait in a
+ * table of our own, so the store is locked only while they are written.
+ */
 #include "work/store.h"
 
 #include <stdbool.h>
@@ -15,14 +18,14 @@
 #define STORE_ID 0x44525957 /* "DRYW", the application id of the file */
 #define STORE_VERSION 1
 #define EVERY_NS INT64_C(1000000000)
-#define BUSY_MS 5000
+#define COUNT_TABLES "SELECT count(*) FROM sqlite_master"
 
 struct store {
     const char *name, *file;
     sqlite3 *handle;
     sqlite3_stmt *find, *put;
-    bool is_open; /* a transaction */
-    int64_t begin_ns;
+    bool is_behind; /* results wait to be written */
+    int64_t written_ns;
 };
 
 static int64_t
@@ -65,18 +68,22 @@ ask(const struct store *s, const char *sql)
     return answer;
 }
 
+/* Make the tables, unless another process was faster: the look and they are one transaction. */
 static int
 make(const struct store *s)
 {
     char sql[512];
     sqlite3_snprintf(sizeof sql, sql,
-                     "BEGIN; PRAGMA application_id = %d;"
+                     "PRAGMA application_id = %d;"
                      "CREATE TABLE work(name TEXT, version INTEGER);"
                      "INSERT INTO work VALUES(%Q, %d);"
                      "CREATE TABLE result(key TEXT PRIMARY KEY, stamp INTEGER, text TEXT)"
-                     " WITHOUT ROWID; COMMIT;",
+                     " WITHOUT ROWID;",
                      STORE_ID, s->name, STORE_VERSION);
-    return run_sql(s, sql);
+    int code = run_sql(s, "BEGIN IMMEDIATE");
+    if (code == EXIT_FINE && ask(s, COUNT_TABLES) == 0)
+        code = run_sql(s, sql);
+    return code == EXIT_FINE ? run_sql(s, "COMMIT") : code;
 }
 
 static int
@@ -105,14 +112,20 @@ static int
 prepare(struct store *s)
 {
     static const char find[] = "SELECT text FROM result WHERE key = ? AND stamp = ?";
-    static const char put[] = "REPLACE INTO result VALUES(?, ?, ?)";
-    sqlite3_busy_timeout(s->handle, BUSY_MS);
-    int64_t tables = ask(s, "SELECT count(*) FROM sqlite_master");
+    static const char put[] = "INSERT INTO waiting VALUES(?, ?, ?)";
+    sqlite3_busy_timeout(s->handle, STORE_BUSY_MS);
+    int64_t tables = ask(s, COUNT_TABLES);
     if (tables < 0)
         return fail(s);
-    int code = tables == 0 ? make(s) : check(s);
+    int code = tables == 0 ? make(s) : EXIT_FINE;
+    if (code == EXIT_FINE)
+        code = check(s);
+    if (code == EXIT_FINE)
+        code = run_sql(s, "PRAGMA temp_store = MEMORY;"
+                          "CREATE TEMP TABLE waiting(key, stamp, text)");
     if (code != EXIT_FINE)
         return code;
+    s->written_ns = now_ns();
     if (sqlite3_prepare_v2(s->handle, find, -1, &s->find, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(s->handle, put, -1, &s->put, NULL) != SQLITE_OK)
         return fail(s);
@@ -150,14 +163,27 @@ store_open(const char *name, const char *file, struct store **store)
 
 /* --- results ------------------------------------------------------------------------------ */
 
+static int
+write_waiting(struct store *s)
+{
+    if (!s->is_behind)
+        return EXIT_FINE;
+    s->is_behind = false;
+    s->written_ns = now_ns();
+    return run_sql(s, "BEGIN IMMEDIATE; REPLACE INTO result SELECT * FROM waiting;"
+                      "DELETE FROM waiting; COMMIT");
+}
+
 int
 store_find(struct store *s, const char *key, uint64_t stamp, char **text)
 {
     *text = NULL;
+    int code = write_waiting(s);
+    if (code != EXIT_FINE)
+        return code;
     sqlite3_bind_text(s->find, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s->find, 2, (int64_t)stamp);
     int step = sqlite3_step(s->find);
-    int code = EXIT_FINE;
     if (step == SQLITE_ROW) {
         const unsigned char *found = sqlite3_column_text(s->find, 0);
         *text = found ? strdup((const char *)found) : NULL;
@@ -171,23 +197,9 @@ store_find(struct store *s, const char *key, uint64_t stamp, char **text)
     return code;
 }
 
-static int
-commit(struct store *s)
-{
-    s->is_open = false;
-    return run_sql(s, "COMMIT");
-}
-
 int
 store_put(struct store *s, const char *key, uint64_t stamp, const char *text)
 {
-    if (!s->is_open) {
-        int code = run_sql(s, "BEGIN IMMEDIATE");
-        if (code != EXIT_FINE)
-            return code;
-        s->is_open = true;
-        s->begin_ns = now_ns();
-    }
     sqlite3_bind_text(s->put, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s->put, 2, (int64_t)stamp);
     sqlite3_bind_text(s->put, 3, text, -1, SQLITE_STATIC);
@@ -195,7 +207,8 @@ store_put(struct store *s, const char *key, uint64_t stamp, const char *text)
     sqlite3_reset(s->put);
     if (step != SQLITE_DONE)
         return fail(s);
-    return now_ns() - s->begin_ns >= EVERY_NS ? commit(s) : EXIT_FINE;
+    s->is_behind = true;
+    return now_ns() - s->written_ns >= EVERY_NS ? write_waiting(s) : EXIT_FINE;
 }
 
 /* The other store is opened by store_open(), which checks it, and closed again. */
@@ -236,5 +249,5 @@ store_close(struct store *s)
 {
     if (!s)
         return EXIT_FINE;
-    return drop(s, s->is_open ? commit(s) : EXIT_FINE);
+    return drop(s, write_waiting(s));
 }

@@ -13,12 +13,16 @@
  * process that ends in between leaves the ones before. A file is input, too: a file that is no
  * store, of another command or version, or damaged, is refused with a line that says so.
  *
+ * Several commands may make one store, read it and write to it at once.
+ *
  * Functions return an exit_code; what failed is said on standard error.
  *
  * Threads    One thread uses a store.
  */
 
 #include <stdint.h>
+
+#define STORE_BUSY_MS 60000 /* how long to wait for others that write */
 
 struct store;
 

@@ -112,6 +112,22 @@ def check_threads_and_store(text):
     expect("a broken row is said", "its row in the store is broken" in said)
 
 
+def check_many_at_once():
+    """Commands that make one store together all end well, and it has every row once."""
+    store = work / "together.sqlite"
+    words = [tool, "fleet", "well0", "--no-settings", "--store", store]
+    jobs = [subprocess.Popen(words, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) for _ in range(12)]
+    told = [job.communicate() for job in jobs]
+    expect(f"all end well: {told}", [job.returncode for job in jobs] == [0] * len(jobs) and
+           len(set(told)) == 1)
+    rows = sqlite3.connect(store)
+    expect("every row is there once", [key for key, in rows.execute(
+        "select key from result order by key")] == sorted(f"row {path.relative_to(work)}"
+                                                          for path in (work / "well0").iterdir()))
+    rows.close()
+
+
 def check_parts(text):
     store = work / "parts.sqlite"
     for part in 0, 2:
@@ -177,6 +193,7 @@ def check_refusals():
 check_healthy()
 told = check_sick()
 check_threads_and_store(told)
+check_many_at_once()
 check_parts(told)
 check_none_is_fine()
 check_names()

@@ -63,6 +63,17 @@ def check_store(files):
         check_tables(store, sweep(*files, "-g", GRID, *form))
 
 
+def check_many_at_once(files):
+    """Sweeps that make one store together all end well, and it has what one makes."""
+    store = work / "together.sqlite"
+    words = [tool, "sweep", *files, "-g", GRID, "--store", store]
+    jobs = [subprocess.Popen(words, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True) for _ in range(8)]
+    told = [job.communicate()[1] for job in jobs]
+    assert all(job.returncode in (0, 1) for job in jobs), told
+    check_tables(store, sweep(*files, "-g", GRID))
+
+
 def check_parts(files):
     """Three parts, by number and by a job array's variables, make one store."""
     store = work / "parts.sqlite"
@@ -154,6 +165,7 @@ def main():
     cases = ["fragmentation-varlen.pickle", "healthy-streams.pickle"]
     check_threads(cases)
     check_store(cases)
+    check_many_at_once(cases)
     check_parts(cases)
     check_replay(cases)
     check_replay(cases[:1], "--capacity", "18GiB")

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -216,6 +217,80 @@ a_store_keeps_texts_as_they_are(void **state)
     unlink(path);
 }
 
+static int64_t
+count_rows(const char *path)
+{
+    sqlite3 *handle;
+    sqlite3_stmt *row;
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(handle, "SELECT count(*) FROM result", -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    int64_t count = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    sqlite3_close(handle);
+    return count;
+}
+
+/* Start a process that does the squares once `gate` is closed. */
+static pid_t
+start_squares(const int gate[2], const char *path)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    char none;
+    struct squares s = {.refused = SIZE_MAX};
+    struct work work = make_work(&s, 40);
+    struct work_options options = {.threads = 2, .store = path};
+    struct work_results results;
+    close(gate[1]);
+    if (read(gate[0], &none, 1) != 0)
+        _exit(99);
+    _exit(work_run(&work, &options, &results));
+}
+
+static void
+a_store_may_be_made_by_many_at_once(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 16 };
+    for (int round = 0; round < 5; round++) {
+        const char *path = make_path();
+        pid_t children[PROCESSES];
+        int gate[2], status;
+        assert_int_equal(pipe(gate), 0);
+        for (int i = 0; i < PROCESSES; i++)
+            children[i] = start_squares(gate, path);
+        close(gate[0]);
+        close(gate[1]);
+        for (int i = 0; i < PROCESSES; i++) {
+            assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+            assert_int_equal(status, 0);
+        }
+        assert_int_equal(count_rows(path), 40);
+        unlink(path);
+    }
+}
+
+/* One that waits for its next result keeps no other from writing. */
+static void
+two_commands_write_a_store_in_turn(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    struct store *stores[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(store_open("fleet", path, &stores[i]), EXIT_FINE);
+    assert_int_equal(store_put(stores[0], "a", 1, "first"), EXIT_FINE);
+    assert_int_equal(store_put(stores[1], "b", 1, "second"), EXIT_FINE);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(store_close(stores[i]), EXIT_FINE);
+    assert_int_equal(count_rows(path), 2);
+    unlink(path);
+}
+
 static void
 parts_are_the_whole(void **state)
 {
@@ -408,6 +483,8 @@ main(void)
         cmocka_unit_test(a_store_is_gone_on_with),
         cmocka_unit_test(what_is_not_a_store_of_this_command_is_refused),
         cmocka_unit_test(a_store_keeps_texts_as_they_are),
+        cmocka_unit_test(a_store_may_be_made_by_many_at_once),
+        cmocka_unit_test(two_commands_write_a_store_in_turn),
         cmocka_unit_test(parts_are_the_whole),
         cmocka_unit_test(a_part_that_was_cut_off_is_not_complete),
         cmocka_unit_test(parts_are_told_or_found),
