@@ -114,7 +114,17 @@ run_row(void *self, size_t i)
     return fleet_row_make(s->files.files[i].path, s->memory_bytes);
 }
 
-/* A row of a store that is none makes its file one that cannot be read. */
+static bool
+is_row(const char *text)
+{
+    struct fleet_row row;
+    struct dry_error err;
+    bool is_read = fleet_row_read(text, strlen(text), &row, &err) == DRY_OK;
+    fleet_row_finish(&row);
+    return is_read;
+}
+
+/* A row that is none makes its file one that cannot be read. */
 static int
 read_row(const char *text, struct fleet_row *row)
 {
@@ -122,7 +132,7 @@ read_row(const char *text, struct fleet_row *row)
     if (fleet_row_read(text, strlen(text), row, &err) == DRY_OK)
         return EXIT_FINE;
     char why[400];
-    snprintf(why, sizeof why, "its row in the store is broken: %s", err.text);
+    snprintf(why, sizeof why, "its row is broken: %s", err.text);
     fleet_row_finish(row);
     char *instead = fleet_row_make_unreadable(why);
     bool is_read =
@@ -138,7 +148,8 @@ make_rows(struct session *s, const struct work_options *options)
                         .count = s->files.count,
                         .self = s,
                         .describe = describe_row,
-                        .run = run_row};
+                        .run = run_row,
+                        .is_whole = is_row};
     int code = work_run(&work, options, &s->row_texts);
     s->is_elsewhere = s->row_texts.is_elsewhere;
     s->is_job = s->row_texts.is_job;
@@ -174,6 +185,16 @@ run_search(void *self, size_t i)
 {
     const struct session *s = self;
     return fleet_settings_make(s->files.files[s->deciders[i]].path, s->memory_bytes);
+}
+
+static bool
+is_search(const char *text)
+{
+    struct fleet_search search;
+    struct dry_error err;
+    bool is_read = fleet_settings_read(text, strlen(text), &search, &err) == DRY_OK;
+    fleet_settings_finish(&search);
+    return is_read;
 }
 
 /* A trial's result depends on what is tried, so its name has that. */
@@ -221,8 +242,11 @@ ask_deciders(struct session *s, const struct work *work,
 static int
 search_settings(struct session *s, const struct work_options *options)
 {
-    struct work work = {
-        .name = "fleet", .self = s, .describe = describe_search, .run = run_search};
+    struct work work = {.name = "fleet",
+                        .self = s,
+                        .describe = describe_search,
+                        .run = run_search,
+                        .is_whole = is_search};
     s->decider_count = work.count = fleet_settings_choose(&s->judgement, s->deciders);
     int code = ask_deciders(s, &work, options, s->searches);
     if (code != EXIT_FINE)

@@ -46,6 +46,17 @@ read_figures(const json_t *root, struct sweep_figures *f)
 }
 
 bool
+sweep_result_is_whole(const char *text)
+{
+    struct sweep_figures figures;
+    json_t *root = json_loads(text, 0, NULL);
+    bool is_whole =
+        json_is_string(json_object_get(root, "error")) || read_figures(root, &figures);
+    json_decref(root);
+    return is_whole;
+}
+
+bool
 sweep_result_read(const char *text, struct sweep_figures *figures,
                   char error[SWEEP_ERROR_BYTES])
 {

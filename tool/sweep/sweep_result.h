@@ -20,6 +20,8 @@
 char *sweep_result_write(const struct dry_run *run);
 /* Return the text of a run that failed. */
 char *sweep_result_write_error(const char *error);
+/* Tell whether a text is one of these. */
+bool sweep_result_is_whole(const char *text);
 /*
  * Read a text. False: the run failed, or the text is no result's, and `error` says so.
  */

@@ -253,7 +253,8 @@ run_batch(struct sweep *s, struct sweep_row *rows, size_t count, unsigned halvin
                         .count = count * s->file_count,
                         .self = &batch,
                         .describe = describe,
-                        .run = run_task};
+                        .run = run_task,
+                        .is_whole = sweep_result_is_whole};
     struct work_options options = {.threads = s->threads,
                                    .store = s->store,
                                    .part = s->part,

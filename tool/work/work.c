@@ -46,11 +46,13 @@ work_find_stored(struct run *r)
     for (size_t i = 0; i < r->due_count && code == EXIT_FINE; i++) {
         size_t task = r->due[i].task;
         r->work->describe(r->work->self, task, &r->described);
+        char **text = &r->results->texts[task];
         if (r->store)
-            code = store_find(r->store, r->described.key, r->described.stamp,
-                              &r->results->texts[task]);
-        if (r->results->texts[task])
+            code = store_find(r->store, r->described.key, r->described.stamp, text);
+        if (*text && r->work->is_whole(*text))
             continue;
+        free(*text);
+        *text = NULL;
         r->weight += r->due[i].weight;
         r->due[kept++] = r->due[i];
     }

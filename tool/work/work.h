@@ -9,7 +9,7 @@
  * made of them is the same to the byte, whoever did which.
  *
  * A store is a SQLite file with the results so far. A task that the store has is not done
- * again, so work goes on where it was cut off.
+ * again, so work goes on where it was cut off. A result that is broken is done again, and replaced.
  *
  * A part is one share of the tasks, by a process that knows nothing of the others. Its
  * results are in the file STORE.part-K-of-N, which is complete or absent.
@@ -48,6 +48,8 @@ struct work {
      * into the result.
      */
     char *(*run)(void *self, size_t i);
+    /* Tell whether a text of the store is such a result. */
+    bool (*is_whole)(const char *text);
 };
 
 struct work_options {

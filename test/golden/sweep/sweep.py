@@ -41,7 +41,7 @@ def check_threads(files):
 
 
 def check_store(files):
-    """A store that lost every second result, and one that is whole, give the same."""
+    """A store that lost or broke results, and one that is whole, give the same."""
     store = work / "sweep.sqlite"
     for form in ([], ["--budget", "2"]):
         store.unlink(missing_ok=True)
@@ -54,6 +54,8 @@ def check_store(files):
                     db.executemany("DELETE FROM result WHERE key = ?",
                                    [(key,) for key in keys[::2]])
                     db.execute("UPDATE result SET text = replace(text, '\"oom\"', ' \"oom\"')")
+                    for key, broken in zip(keys[1::2], ("'{}'", "substr(text, 2)", "null")):
+                        db.execute(f"UPDATE result SET text = {broken} WHERE key = ?", (key,))
                 db.close()
             assert run(*words, "--store", store) == plain, (files, form, is_ruined)
         db = sqlite3.connect(store)

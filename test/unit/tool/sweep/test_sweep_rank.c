@@ -140,18 +140,18 @@ results_come_back(void **state)
                           .driver_calls = 6,
                           .stats = {.num_alloc_retries = 7}};
     char *text = sweep_result_write(&run);
-    assert_true(sweep_result_read(text, &f, error));
+    assert_true(sweep_result_is_whole(text) && sweep_result_read(text, &f, error));
     free(text);
     assert_true(f.fits && f.device_bytes == 44040192 && f.reserved_bytes == 44040193 &&
                 f.driver_time_ns == 5 && f.driver_calls == 6 && f.retries == 7);
     run.capacity_bytes = 0;
     run.oom = true;
     text = sweep_result_write(&run);
-    assert_true(sweep_result_read(text, &f, error));
+    assert_true(sweep_result_is_whole(text) && sweep_result_read(text, &f, error));
     free(text);
     assert_true(!f.fits && f.device_bytes == SWEEP_NO_DEVICE);
     text = sweep_result_write_error("too many events");
-    assert_false(sweep_result_read(text, &f, error));
+    assert_true(sweep_result_is_whole(text) && !sweep_result_read(text, &f, error));
     assert_string_equal(error, "too many events");
     free(text);
 }
@@ -177,6 +177,7 @@ damaged_results_are_refused(void **state)
         struct sweep_figures f;
         assert_false(sweep_result_read(bad[i], &f, error));
         assert_non_null(strstr(error, "damaged"));
+        assert_false(sweep_result_is_whole(bad[i]));
     }
 }
 

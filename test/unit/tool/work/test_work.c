@@ -46,11 +46,21 @@ run(void *self, size_t i)
     return text;
 }
 
+static bool
+is_whole(const char *text)
+{
+    return text[0] >= '0' && text[0] <= '9';
+}
+
 static struct work
 make_work(struct squares *s, size_t count)
 {
-    return (struct work){
-        .name = "squares", .count = count, .self = s, .describe = describe, .run = run};
+    return (struct work){.name = "squares",
+                         .count = count,
+                         .self = s,
+                         .describe = describe,
+                         .run = run,
+                         .is_whole = is_whole};
 }
 
 static void
@@ -144,6 +154,16 @@ a_store_is_gone_on_with(void **state)
     unlink(path);
 }
 
+static int
+open_and_close(const char *name, const char *path)
+{
+    struct store *store;
+    int code = store_open(name, path, &store);
+    assert_true(code == EXIT_FINE || !store);
+    int closed = store_close(store);
+    return code == EXIT_FINE ? closed : code;
+}
+
 static void
 run_sql(const char *path, const char *sql)
 {
@@ -153,14 +173,27 @@ run_sql(const char *path, const char *sql)
     sqlite3_close(handle);
 }
 
-static int
-open_and_close(const char *name, const char *path)
+static void
+a_broken_result_is_done_again(void **state)
 {
-    struct store *store;
-    int code = store_open(name, path, &store);
-    assert_true(code == EXIT_FINE || !store);
-    int closed = store_close(store);
-    return code == EXIT_FINE ? closed : code;
+    (void)state;
+    const char *path = make_path();
+    struct squares s = {.refused = SIZE_MAX};
+    struct work work = make_work(&s, 20);
+    struct work_options options = {.threads = 2, .store = path};
+    struct work_results results;
+    static const size_t runs[] = {20, 20 + 3,
+                                  20 + 3}; /* the third finds all whole again */
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+        assert_squares(&results, 20);
+        assert_int_equal(s.runs, runs[i]);
+        work_results_drop(&results);
+        if (i == 0)
+            run_sql(path, "UPDATE result SET text = 'broken' WHERE key LIKE '%7';"
+                          "UPDATE result SET text = NULL WHERE key LIKE '%13'");
+    }
+    unlink(path);
 }
 
 static void
@@ -481,6 +514,7 @@ main(void)
         cmocka_unit_test(every_number_of_threads_gives_the_same),
         cmocka_unit_test(a_task_without_memory_ends_the_work),
         cmocka_unit_test(a_store_is_gone_on_with),
+        cmocka_unit_test(a_broken_result_is_done_again),
         cmocka_unit_test(what_is_not_a_store_of_this_command_is_refused),
         cmocka_unit_test(a_store_keeps_texts_as_they_are),
         cmocka_unit_test(a_store_may_be_made_by_many_at_once),
