@@ -51,14 +51,16 @@ serve(struct mcp_server *server, char *line)
 {
     size_t length;
     enum mcp_line state;
-    while ((state = mcp_line_read(stdin, line, &length)) != MCP_LINE_END) {
+    json_t *id;
+    while ((state = mcp_line_read(stdin, line, &length, &id)) != MCP_LINE_END) {
         bool is_read = state == MCP_LINE_READ;
         json_t *response =
-            is_read ? mcp_serve_line(server, line, length) : mcp_serve_too_long();
+            is_read ? mcp_serve_line(server, line, length) : mcp_serve_too_long(id);
         if ((response || !is_read) && !write_response(response))
             return report_failure("mcp", NULL, EXIT_MACHINE, "cannot answer: %s",
                                   strerror(errno));
     }
+    json_decref(id);
     return EXIT_FINE;
 }
 

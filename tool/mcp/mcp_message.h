@@ -39,15 +39,15 @@ enum mcp_line {
 
 /*
  * Read the next line into `text`, without its line feed; `text` has MCP_LINE_BYTES_MAX
- * bytes. Sets *length.
+ * bytes. Sets *length. *id is the caller's: that of a line that is too long, else NULL.
  */
-enum mcp_line mcp_line_read(FILE *in, char *text, size_t *length);
+enum mcp_line mcp_line_read(FILE *in, char *text, size_t *length, json_t **id);
 
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE, MCP_REFUSED };
 
 struct mcp_message {
-    json_t *root;       /* the caller's to json_decref(); NULL if nothing could be read */
-    json_t *id;         /* a string or an integer; NULL: none that can be answered */
+    json_t *root; /* the caller's to json_decref(); of a broken line the id, or NULL */
+    json_t *id;   /* a string or an integer; NULL: none that can be answered */
     const char *method; /* NULL in a response */
     json_t *params;     /* an object; NULL: none */
     int code;           /* of a refusal, with its reason */

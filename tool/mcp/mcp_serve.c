@@ -301,7 +301,10 @@ mcp_serve_line(struct mcp_server *server, const char *text, size_t length)
 }
 
 json_t *
-mcp_serve_too_long(void)
+mcp_serve_too_long(json_t *id)
 {
-    return make_error(NULL, MCP_INVALID_REQUEST, "a line has at most 1 MiB", NULL);
+    json_t *response =
+        make_error(id, MCP_INVALID_REQUEST, "a line has at most 1 MiB", NULL);
+    json_decref(id);
+    return response;
 }

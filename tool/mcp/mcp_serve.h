@@ -25,7 +25,7 @@ struct mcp_server {
  */
 json_t *mcp_serve_line(struct mcp_server *server, const char *text, size_t length);
 
-/* The refusal of a line that is too long to be read. */
-json_t *mcp_serve_too_long(void);
+/* Refuse a line that is too long to be read. Takes `id`, which may be NULL. */
+json_t *mcp_serve_too_long(json_t *id);
 
 #endif

@@ -211,6 +211,30 @@ def check_hostile_lines(folder):
     assert s.process.wait(timeout=60) == 0
 
 
+def check_ids(folder):
+    """A request has its id back, whatever is wrong with the rest; no id is guessed."""
+    s = Server(tool, folder)
+    begin = b'{"jsonrpc": "2.0", "method": "tools/call", "params": '
+    ids = ((b"7", 7), (b'"a\\",}"', 'a",}'), (b'"\\u0041"', "A"), (b" -1 ", -1),
+           (b'"' + b"x" * 128 + b'"', "x" * 128), (b'"' + b"x" * 129 + b'"', None), (b"1.5", None),
+           (b"null", None), (b"[7]", None), (b"7 8", None), (b"99999999999999999999", None),
+           (b'7, "id": 8', None))
+    wrongs = (b'{"rows": 99999999999999999999}', b'{"rows": -1e999}', b'{"id": 1, "id": 2}',
+              b'"\xff"', b'"\\u0000"', b"[" * 3000 + b"]" * 3000, b"{'}", b"x", b"",
+              b'"' + b'\\"' * (1 << 20) + b'"')
+    for id, told in ids:
+        for wrong in wrongs:
+            for line in (begin + wrong + b', "id":' + id + b"}",
+                         b'{"id":' + id + b"," + begin[1:] + wrong + b"}"):
+                answer = s.say(line)
+                assert answer["id"] == told and "error" in answer, (line[:200], answer)
+    for line in (b'{"id": 7', b'{"id": "7', b'{"params": {"id": 7}', b'[{"id": 7}',
+                 b'{"a": "\"id\": 7, "}x', b'{"id": 7}{"id": 8}', b'}"id": 7, {'):
+        assert s.say(line)["id"] is None, line
+    assert s.ask("tools/list")["result"]
+    assert s.end() == 0
+
+
 def check_limits(folder):
     """A call that takes too long or too much ends alone."""
     s = Server(tool, "--memory", "64MiB", "--seconds", "1", folder)
@@ -244,5 +268,6 @@ with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as oth
     check_pages(folder)
     check_arguments(folder)
     check_hostile_lines(folder)
+    check_ids(folder)
     check_folders(folder, outside)
     check_limits(folder)
