@@ -99,7 +99,9 @@ def signals():
         check("and the proof comes all the same", not prove or b"proven" in errors)
 
 
-HOLD = "import time; b = b'x' * (96 << 20); time.sleep(1.5)"
+HELPER = str(pathlib.Path(__file__).resolve().parent / "helper")
+WAIT = f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, {HELPER!r}); import looked_at"
+HOLD = f"b = b'x' * (96 << 20); {WAIT}"
 
 
 def proofs():
@@ -128,7 +130,7 @@ def allocator():
         with open("/proc/self/maps", encoding="ascii") as maps:
             libc = next(line.split()[-1] for line in maps if "/libc.so" in line)
         copy.write_bytes(pathlib.Path(libc).with_name("libm.so.6").read_bytes())
-        load = f"import ctypes, time; ctypes.CDLL({str(copy)!r}); {HOLD}"
+        load = f"import ctypes; ctypes.CDLL({str(copy)!r}); {HOLD}"
         done = run("--prove", "--strict", "--malloc", "keep", "--thp", "keep", "--allocator",
                    "paged", "--", PYTHON, "-c", load)
         check("an allocator that is there is proven", done.returncode == 0 and
@@ -175,12 +177,12 @@ def affinity():
     if not node:
         skip("the machine tells no nodes")
         return
-    leave = f"import os, time; os.sched_setaffinity(0, {whole}); time.sleep(1.5)"
+    leave = f"import os; os.sched_setaffinity(0, {whole}); {WAIT}"
     narrow = lambda: os.sched_setaffinity(0, {one})
     done = run("--prove", "--strict", *node, PYTHON, "-c", leave, preexec_fn=narrow)
     check("a program that leaves its CPUs is found", done.returncode == 1 and
           has_row(done, "NOT SO", "CPUs"), done)
-    done = run("--prove", *node, PYTHON, "-c", "import time; time.sleep(1.5)",
+    done = run("--prove", *node, PYTHON, "-c", WAIT,
                preexec_fn=narrow)
     check("one that stays is proven", has_row(done, "proven", "CPUs"), done)
 
@@ -191,7 +193,7 @@ def broken_library():
         library.parent.mkdir()
         head = open("/proc/self/exe", "rb").read(64)
         library.write_bytes(head[:16] + struct.pack("=H", 3) + head[18:])
-        done = run("--prove", "--strict", "--malloc", "jemalloc", "sleep", "1",
+        done = run("--prove", "--strict", "--malloc", "jemalloc", PYTHON, "-c", WAIT,
                    env={"VIRTUAL_ENV": prefix})
         check("a library that does not load is found", done.returncode == 1 and
               has_row(done, "NOT SO", "malloc"), done)

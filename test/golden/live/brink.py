@@ -5,9 +5,8 @@ import json
 import re
 import subprocess
 import sys
-import time
 
-from program import GIB, Machine
+from program import GIB, Machine, growing, measure_in_peace
 
 
 class Watcher:
@@ -22,9 +21,20 @@ class Watcher:
         assert text, self.process.stderr.read()
         return text
 
-    def end(self):
+    def let_look(self, m):
+        """Wait for a whole look: it tells of a program that began after another was told of."""
+        for _ in range(2):
+            witness = start(m, "witness")
+            fill(witness, 1)
+            line = self.line()
+            assert "witness" in line, line
+            witness.end("kill")
+            if "; asked for" in line:
+                assert "it ended before it answered" in self.line()
+
+    def end(self, m):
         """The lines that were not read; the watcher is ended."""
-        time.sleep(0.3)
+        self.let_look(m)
         self.process.terminate()
         return self.process.communicate()[0].splitlines()
 
@@ -45,8 +55,8 @@ def check_share(m, folder):
     program = start(m, "../my train\\x1b[2J", rank=3)
     name = f"{folder}/.._my_train__2J-rank3-{program.pid}"
     (folder / f".._my_train__2J-rank3-{program.pid}-1.pickle").write_text("there already")
-    watcher = Watcher(m, "--at", "95%", "--snapshot", folder, "--at-most", "2")
-    time.sleep(0.3)
+    watcher = Watcher(m, "--at", "95%", "--snapshot", folder, "--at-most", "12")
+    watcher.let_look(m)  # which asks for two: ten of twelve are the witnesses'
     fill(program, 0.96)
     line = watcher.line()
     assert f"96.0 % of the limit is taken; asked for {name}-2.pickle" in line, line
@@ -55,39 +65,45 @@ def check_share(m, folder):
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ", line), line
     assert f"snapshot written, 42 MiB: {name}-2.pickle" in line, line
     fill(program, 0.9)  # not far enough
-    time.sleep(0.3)
+    watcher.let_look(m)
     fill(program, 0.97)
-    time.sleep(0.3)
+    watcher.let_look(m)
     fill(program, 0.8)
-    time.sleep(0.3)
+    watcher.let_look(m)
     fill(program, 0.98)
     assert f"98.0 % of the limit is taken; asked for {name}-3.pickle" in watcher.line()
     program.tell("serve", 28, "no_space\\x1b[31m")
     assert f"no snapshot, no space?[31m: {name}-3.pickle" in watcher.line()
     fill(program, 0.1)
-    time.sleep(0.3)
+    watcher.let_look(m)
     fill(program, 1)
     assert "no snapshot, as many snapshots as --at-most allows were asked for" in watcher.line()
-    assert watcher.end() == []
+    assert watcher.end(m) == []
     program.end()
     assert sorted(p.name.split("-")[-1] for p in folder.glob("*.pickle")) == ["1.pickle",
                                                                               "2.pickle"]
 
 
-def check_rates(m, folder):
-    """Retries and growth a minute, as JSON; who is wanted ends the watch."""
+def measure_rates(m, folder):
     program, other = start(m, rank=1), start(m, "other")
     watcher = Watcher(m, "--at-retries", "50", "--at-growth", "500MiB", "--json", "--snapshot",
                       folder, "train")
-    begin = time.monotonic()
-    while time.monotonic() - begin < 6:
-        now = time.monotonic() - begin
+
+    def step(now):
         fill(program, 0.5 + now / 60, int(2 * now))
         fill(other, 0.5 + now / 60, int(2 * now))
-        time.sleep(0.05)
+    with growing(step) as pause:
+        lines = [watcher.line(), watcher.line()]
     program.end("kill")
-    events = [json.loads(line) for line in watcher.process.stdout]
+    lines += watcher.process.stdout
     assert watcher.process.wait() == 1
+    other.end()
+    return *pause, program, [json.loads(line) for line in lines]
+
+
+def check_rates(m, folder):
+    """Retries and growth a minute, as JSON; who is wanted ends the watch."""
+    program, events = measure_in_peace(measure_rates, m, folder)
     assert [e["event"] for e in events] == ["crossed", "crossed", "answered"], events
     assert {e["rule"] for e in events[:2]} == {"at-retries", "at-growth"}
     for event in events:
@@ -99,7 +115,6 @@ def check_rates(m, folder):
     assert events[1]["why"] == "a snapshot was asked for already" and events[1]["path"] is None
     assert events[0]["path"] == f"{folder}/train-rank1-{program.pid}-1.pickle"
     assert events[2]["text"] == "it ended before it answered" and events[2]["result"] == -1
-    other.end()
 
 
 def check_without_folder(m):
@@ -108,7 +123,7 @@ def check_without_folder(m):
     line = watcher.line()
     assert "50.0 % of the limit is taken; no snapshot\n" in line, line
     program.end()
-    assert watcher.end() == []
+    assert watcher.end(m) == []
 
 
 def check_refusals(m, folder):

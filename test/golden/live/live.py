@@ -8,9 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
-from program import GIB, MIB, UNKNOWN, Machine
+from program import GIB, MIB, UNKNOWN, Machine, growing, measure_in_peace
 
 HOSTILE = "evil\\x1b[2J\\x1b]0;title\\x07\\x0aline\\xe2\\x80\\xaeright\\xff"
 
@@ -120,27 +119,31 @@ def check_ended(m):
     assert not (m.folder / program.page).exists()
 
 
-def check_trend(m):
-    """Growth of 16 MiB a second, as --for and a stream see it."""
+def measure_trend(m):
     program = m.start("grows")
     program.tell("source", "torch", 0, "-")
+
+    def step(now):
+        program.tell("figures", 0, int(GIB + now * 16 * MIB), GIB, 2 * GIB, int(now), 0)
     with subprocess.Popen(m.words("--json", "--every", "0.5", "grows"), stdout=subprocess.PIPE,
                           env=m.environment(), text=True) as stream, \
          subprocess.Popen(m.words("--for", "6", "grows"), stdout=subprocess.PIPE,
                           env=m.environment(), text=True) as look:
-        begin = time.monotonic()
-        while time.monotonic() - begin < 7:
-            now = time.monotonic() - begin
-            program.tell("figures", 0, int(GIB + now * 16 * MIB), GIB, 2 * GIB, int(now), 0)
-            time.sleep(0.05)
-        text = look.stdout.read()
+        with growing(step) as pause:
+            lines = [stream.stdout.readline() for _ in range(12)]
+            text = look.stdout.read()
         program.end()
-        documents = [json.loads(line) for line in stream.stdout]
+        lines += stream.stdout
         assert stream.wait() == 0 and look.wait() == 0
+    return *pause, text, [json.loads(line) for line in lines]
+
+
+def check_trend(m):
+    """Growth of 16 MiB a second, as --for and a stream see it."""
+    text, documents = measure_in_peace(measure_trend, m)
     check_width(text)
     assert re.search(r"trend +\+1[4-8]\.\d\d MiB/s: full in (5\d|6\d) s at this rate", text), text
-    assert len(documents) >= 10
-    source = documents[-2]["processes"][0]["sources"][0]
+    source = documents[11]["processes"][0]["sources"][0]
     assert 14 * MIB < source["growth_per_s"] < 18 * MIB, source
     assert 45 < source["retries_per_min"] < 75, source
     assert 40 < source["seconds_left"] < 75, source

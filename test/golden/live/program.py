@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with pages, and devices of a text file, for the tests of `drystone live`."""
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
+import threading
+import time
 
 MIB, GIB = 1 << 20, 1 << 30
 UNKNOWN = 2**64 - 1
@@ -42,6 +45,35 @@ class Program:
         self.process.stdout.read()
         self.process.stdout.close()
         self.process.wait()
+
+
+@contextlib.contextmanager
+def growing(step):
+    """Call step() with the seconds since the beginning, again and again. Gives the longest pause."""
+    is_over, pause = threading.Event(), [0]
+
+    def run():
+        begin = last = time.monotonic()
+        while not is_over.wait(0.05):
+            step(time.monotonic() - begin)
+            last, before = time.monotonic(), last
+            pause[0] = max(pause[0], last - before)
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield pause
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def measure_in_peace(measure, *words, pause=0.2):
+    """What measure() returns behind its pause, which is short: a busy machine is no measure."""
+    for _ in range(100):
+        longest, *found = measure(*words)
+        if longest < pause:
+            return found
+    raise AssertionError("the machine is too busy")
 
 
 class Machine:

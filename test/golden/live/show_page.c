@@ -193,7 +193,7 @@ serve(struct program *p)
     char path[DRY_LIVE_PATH_BYTES], room[256];
     uint64_t wish, result = number();
     text(room);
-    for (int i = 0; i < 3000; i++, usleep(10000)) {
+    for (int i = 0; i < 60000; i++, usleep(10000)) {
         if (!dry_live_get_wish(p->live, &wish, path, sizeof path))
             continue;
         FILE *file = result == 0 ? fopen(path, "w") : NULL;

@@ -238,7 +238,7 @@ class Lifetimes(unittest.TestCase):
 
     def test_the_interpreter_may_end_with_tensors_alive(self):
         program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-                   "import drystone, threading, time\n"
+                   "import drystone, threading\n"
                    "kept = [drystone.zeros(9), drystone.zeros(9, pinned='lock')]\n"
                    "caps = [t.__dlpack__() for t in kept]\n"
                    "class Late:\n"
@@ -246,9 +246,11 @@ class Lifetimes(unittest.TestCase):
                    "self.t.__dlpack__(max_version=(1, 0))\n"
                    "    def __del__(self): del self.c; del self.t\n"
                    "drystone.late = Late()\n"
-                   "threading.Thread(target=lambda: [drystone.empty(5) for _ in iter(int, 1)],"
-                   " daemon=True).start()\n"
-                   "time.sleep(0.05)\n")
+                   "runs = threading.Event()\n"
+                   "def forever():\n"
+                   "    while True: drystone.empty(5); runs.set()\n"
+                   "threading.Thread(target=forever, daemon=True).start()\n"
+                   "runs.wait()\n")
         done = subprocess.run([sys.executable, "-c", program, str(here.ROOT / "python")],
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

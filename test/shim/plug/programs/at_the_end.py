@@ -18,12 +18,16 @@ assert os.waitpid(child, 0)[1] == 0
 kept.append(kept[0] + 1)
 
 
+runs = threading.Event()
+
+
 def forever():
     while True:
         torch.empty(1 << 16, device="cuda")
+        runs.set()
         time.sleep(0.001)
 
 
 threading.Thread(target=forever, daemon=True).start()
-time.sleep(0.05)
+runs.wait()
 graph = torch.cuda.CUDAGraph()

@@ -671,7 +671,7 @@ the_background_pins_any_number_of_pieces(void **state)
     f.options.in_background = true;
     begin(&f);
     /* Nobody asks for anything meanwhile: no call of ours fetches what is there. */
-    for (int i = 0; i < 10000 && !atomic_load(&f.pinned->pinner.is_done); i++)
+    for (int i = 0; i < 600000 && !atomic_load(&f.pinned->pinner.is_done); i++)
         usleep(1000);
     assert_int_equal(stats_of(&f).allocated_bytes.current, 600 * DRYI_MIB);
     assert_int_equal(f.fake.takes, 300);
