@@ -119,10 +119,10 @@ def choose(given, torch):
             continue
         missing = find_missing(path, torch)
         if missing:
-            print(f"{path.stem}: SKIPPED: no {missing} in DRY_TEST_TORCH's folder", flush=True)
+            print(f"SKIPPED: {path.stem}: no {missing} in DRY_TEST_TORCH's folder", flush=True)
             skipped += 1
         elif given.allocator == "paged" and "rules" in read_head(path):
-            print(f"{path.stem}: SKIPPED: it asserts where PyTorch's rules put memory", flush=True)
+            print(f"SKIPPED: {path.stem}: it asserts where PyTorch's rules put memory", flush=True)
             skipped += 1
         elif not (given.allocator and read_head(path)["expect"] == "none"):
             chosen.append(path)

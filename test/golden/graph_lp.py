@@ -76,7 +76,7 @@ def check_random(program, solve, folder):
 def main():
     names = [name for name in SOLVERS if shutil.which(name)]
     if not names:
-        print("neither cbc nor glpsol is installed: SKIPPED", file=sys.stderr)
+        print("SKIPPED: neither cbc nor glpsol is installed")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         for name in names:

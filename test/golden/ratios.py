@@ -91,7 +91,7 @@ def find_recordings():
     found = [path for path in paths if path.exists()]
     if len(found) < len(REAL):
         print(f"SKIPPED: {len(REAL) - len(found)} of {len(REAL)} recordings are not in "
-              "$DRY_TEST_TRACES", file=sys.stderr)
+              "$DRY_TEST_TRACES")
     return found
 
 

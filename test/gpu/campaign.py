@@ -208,7 +208,8 @@ def main():
     given = parse()
     status, about, said = start([sys.executable, HERE / "parts/about.py"], 120)
     if status != "ok":
-        print("nothing was measured:", *([about[-1]["says"]] if about else said), sep="\n")
+        print("SKIPPED:" if status == "skipped" else "FAILED: nothing was measured:",
+              *([about[-1]["says"]] if about else said))
         sys.exit(SKIPPED if status == "skipped" else 1)
     given.out.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(given, about[-1])

@@ -371,7 +371,8 @@ main(int argc, char **argv)
     struct dry_error err;
     enum dry_status status = dry_cuda_open(&o, &cuda, &err);
     if (status == DRY_ERR_UNSUPPORTED) {
-        printf("nothing was checked, there is no GPU to check on: %s\n", err.text);
+        printf("SKIPPED: nothing was checked, there is no GPU to check on: %s\n",
+               err.text);
         return 77;
     }
     if (status != DRY_OK) {

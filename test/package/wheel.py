@@ -23,7 +23,10 @@ import urllib.request
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
+sys.path.insert(0, str(ROOT / "test/support"))
+
+import said  # noqa: E402
+
 torch_folder = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
 has_torch = (torch_folder / "torch/include/c10/cuda/CUDACachingAllocator.h").is_file()
 SIZE_MAX = 15_000_000
@@ -232,7 +235,7 @@ def make():
                           capture_output=True, text=True, check=False)
     if done.returncode == 4:
         print(f"SKIPPED: {done.stderr.strip()}")
-        sys.exit(SKIPPED)
+        sys.exit(said.SKIPPED)
     if done.returncode != 0:
         sys.exit(done.stderr)
     return pathlib.Path(done.stdout.split(": ")[0])
@@ -240,4 +243,4 @@ def make():
 
 if __name__ == "__main__":
     wheel = make()
-    unittest.main()
+    said.main()

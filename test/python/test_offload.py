@@ -402,4 +402,4 @@ class Command(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}, seed {SEED}")
-    unittest.main()
+    torch_here.main()

@@ -399,4 +399,4 @@ class Shared(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}")
-    unittest.main()
+    torch_here.main()

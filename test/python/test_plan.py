@@ -585,4 +585,4 @@ class Ranks(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}, seed {SEED}")
-    unittest.main()
+    torch_here.main()

@@ -10,7 +10,8 @@ import sys
 
 SKIPPED = 77
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/support")]
 if os.environ.get("DRY_TEST_PYTHON"):
     sys.path.insert(0, os.environ["DRY_TEST_PYTHON"])
     os.environ.setdefault("TORCH_USE_RTLD_GLOBAL", "1")
@@ -23,3 +24,5 @@ except (ImportError, OSError) as why:
     print(f"SKIPPED: no torch: {why}")
     sys.exit(SKIPPED)
 torch.set_num_threads(1)
+
+from said import main  # noqa: E402, F401

@@ -75,7 +75,7 @@ def main():
         for path in chosen:
             missing = read_head(path).get("needs")
             if missing and not os.environ.get(missing):
-                print(f"{path.stem}: SKIPPED: {missing} is not set", flush=True)
+                print(f"SKIPPED: {path.stem}: {missing} is not set", flush=True)
                 skipped += 1
                 continue
             wrong = run(tool, path, torch, folder)

@@ -10,4 +10,10 @@
 
 #include <cmocka.h>
 
+/* Skip the test and say why, by printf()'s arguments. No other skip is allowed. */
+#undef skip
+#define skip_because(...)                                                                \
+    (print_message("SKIPPED: "), print_message(__VA_ARGS__), print_message("\n"),        \
+     _skip(__FILE__, __LINE__))
+
 #endif

@@ -202,7 +202,7 @@ def main():
                               capture_output=True, text=True, check=False)
         busy.close()
         if "this build has no server" in done.stderr:
-            print("libmicrohttpd was not found: there is no server to try")
+            print("SKIPPED: libmicrohttpd was not found: there is no server to try")
             sys.exit(77)
         # A sanitizer keeps what was freed, up to 256 MiB, which would look as if it were kept.
         sanitizer = [os.environ.get("ASAN_OPTIONS"), "quarantine_size_mb=8"]

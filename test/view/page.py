@@ -14,7 +14,7 @@ viewer = pathlib.Path(sys.argv[1]) / "viewer"
 
 
 def skip(why):
-    print(f"SKIPPED, the page is untested: {why}", file=sys.stderr)
+    print(f"SKIPPED: the page is untested: {why}")
     sys.exit(SKIP)
 
 

@@ -14,13 +14,13 @@ numbers = itertools.count()  # a server that ends must not meet the next one
 def skip_without_terminals():
     """End the test as skipped where no program can have a terminal: without tmux, or without ptys."""
     if not shutil.which("tmux"):
-        print("there is no tmux to drive a terminal in")
+        print("SKIPPED: there is no tmux to drive a terminal in")
         sys.exit(77)
     try:
         for end in os.openpty():
             os.close(end)
     except OSError as error:
-        print(f"there are no pseudo-terminals here: {error.strerror}")
+        print(f"SKIPPED: there are no pseudo-terminals here: {error.strerror}")
         sys.exit(77)
 
 

@@ -109,7 +109,7 @@ def main():
         done = subprocess.run([tool, "tui", path], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=False)
         if "this build has no terminal view" in done.stderr:
-            print("ncurses was not found: there is no terminal view to try")
+            print("SKIPPED: ncurses was not found: there is no terminal view to try")
             sys.exit(77)
         check_refusals(tool, path)
         skip_without_terminals()

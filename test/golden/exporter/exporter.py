@@ -280,7 +280,7 @@ def check_refusals():
 
 def main():
     if not shutil.which("promtool"):
-        print("promtool (Debian: prometheus) is not installed: its lint is not asked")
+        print("SKIPPED in part: promtool (Debian: prometheus) is not installed: its lint is not asked")
     try:
         for check in (check_figures, check_pinned, check_devices, check_hostile_texts,
                       check_random_texts, check_bounds, check_lanes, check_refused, check_ended,

@@ -201,11 +201,11 @@ class Growing:
 def main():
     check_dashboard()
     if not shutil.which("prometheus") or not shutil.which("promtool"):
-        print("prometheus and promtool (Debian: prometheus) are not installed: nothing scrapes")
+        print("SKIPPED: prometheus and promtool (Debian: prometheus) are not installed")
         sys.exit(77)
     check_files()
     if not has_server(tool):
-        print("libmicrohttpd was not found: there is no server to scrape")
+        print("SKIPPED: libmicrohttpd was not found: there is no server to scrape")
         sys.exit(77)
     work = pathlib.Path(tempfile.mkdtemp())
     folder = work / "pages"

@@ -14,7 +14,7 @@ import tempfile
 
 where = os.environ.get("DRY_TEST_MCP", "")
 if not pathlib.Path(where, "ready").exists():
-    print("skipped: DRY_TEST_MCP names no folder with mcp from PyPI")
+    print("SKIPPED: DRY_TEST_MCP names no folder with mcp from PyPI")
     sys.exit(77)
 sys.path.insert(0, where)
 

@@ -10,7 +10,6 @@ import os
 import pathlib
 import site
 import sys
-import unittest
 
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -18,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BEGIN = f"import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r}); import here\n"
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/support")]
 if os.environ.get("DRY_TEST_PYTHON"):
     sys.path.insert(0, os.environ["DRY_TEST_PYTHON"])
     os.environ.setdefault("TORCH_USE_RTLD_GLOBAL", "1")
@@ -26,6 +25,8 @@ if os.environ.get("DRY_TEST_ARRAYS"):
     site.addsitedir(os.environ["DRY_TEST_ARRAYS"])  # with its .pth files: Numba's has one
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from said import main  # noqa: E402, F401
 
 
 def need(name):
@@ -80,6 +81,3 @@ def free_pages_of_pool():
         return int(pathlib.Path(path).read_text(encoding="ascii"))
     except OSError:
         return 0
-
-
-main = unittest.main

@@ -8,15 +8,16 @@ import pathlib
 import pickle
 import sys
 
-SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRACES = pathlib.Path(os.environ.get("DRY_TEST_TRACES") or ROOT.parent / "shared/traces")
 MIB = 1 << 20
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/support")]
 if os.environ.get("DRY_TEST_FRAMES"):
     sys.path.insert(0, os.environ["DRY_TEST_FRAMES"])
+
+from said import main  # noqa: E402, F401
 
 
 def _frames(*lines):
@@ -65,12 +66,3 @@ def write_snapshot(folder, value=None, file="run.pickle"):
 def recordings():
     """The real pickles; none where there are none."""
     return sorted(TRACES.glob("pytorch/*.pickle"))
-
-
-def main(program):
-    """Run the tests of a file; skipped ones are said, and none but skipped ones are a 77."""
-    result = program(exit=False).result
-    for test, why in result.skipped:
-        print(f"SKIPPED: {test.id()}: {why}")
-    sys.exit(1 if not result.wasSuccessful()
-             else SKIPPED if result.skipped else 0)

@@ -171,4 +171,4 @@ class Others(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    here.main(unittest.main)
+    here.main()

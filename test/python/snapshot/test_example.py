@@ -63,4 +63,4 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    here.main(unittest.main)
+    here.main()

@@ -212,4 +212,4 @@ def drystone_offset(value):
 
 
 if __name__ == "__main__":
-    here.main(unittest.main)
+    here.main()

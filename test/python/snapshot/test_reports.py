@@ -241,4 +241,4 @@ class Notebook(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    here.main(unittest.main)
+    here.main()

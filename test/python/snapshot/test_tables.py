@@ -240,4 +240,4 @@ class End(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    here.main(unittest.main)
+    here.main()

@@ -78,7 +78,7 @@ def main():
                 if path.stem in sys.argv[3:] or len(sys.argv) == 3]
     for path in programs:
         if is_too_old(torch, path):
-            print(f"{path.stem}: SKIPPED: needs PyTorch {read_head(path)['needs']}", flush=True)
+            print(f"SKIPPED: {path.stem}: needs PyTorch {read_head(path)['needs']}", flush=True)
             skipped += 1
             continue
         with tempfile.TemporaryDirectory() as folder:

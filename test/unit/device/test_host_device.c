@@ -284,10 +284,8 @@ too_many_pieces_are_refused_and_taken_back(void **state)
 {
     (void)state;
     long limit = max_map_count();
-    if (limit <= 0 || limit > 300000) {
-        print_message("max_map_count is %ld: the limit is out of reach\n", limit);
-        skip();
-    }
+    if (limit <= 0 || limit > 300000)
+        skip_because("max_map_count is %ld: the limit is out of reach", limit);
     size_t count = (size_t)limit + 100;
     uint64_t bytes = dryi_system_page_bytes(), range, page;
     struct fixture f = make_host(bytes, bytes);

@@ -312,8 +312,7 @@ end_of_contention_leaves_nobody_asleep(void **state)
     struct stage *s = make_stage();
     if (!s->lock.has_barrier) {
         free_stage(s);
-        print_message("skipped: the kernel has no fence, and contention no end\n");
-        skip();
+        skip_because("the kernel has no fence, and contention no end");
     }
     dryi_lock_take(&s->lock);
     start_sleeper(s, take_once);
@@ -485,8 +484,7 @@ fence_refused_after_it_was_promised(void **state)
     int why = refuse_fences();
     if (why != 0) {
         free_stage(s);
-        print_message("skipped: no filter of system calls (error %d)\n", why);
-        skip();
+        skip_because("no filter of system calls (error %d)", why);
     }
     dryi_lock_take(&s->lock);
     start_sleeper(s, take_once);
@@ -502,10 +500,8 @@ static void
 fence_refused_from_the_beginning(void **state)
 {
     (void)state;
-    if (refuse_fences() != 0) {
-        print_message("skipped: no filter of system calls\n");
-        skip();
-    }
+    if (refuse_fences() != 0)
+        skip_because("no filter of system calls");
     struct stage *s = make_stage();
     assert_false(s->lock.has_barrier);
     assert_int_equal(atomic_load(&s->lock.is_contended), 1);

@@ -528,10 +528,8 @@ recordings_run_in_every_place(void **state)
     (void)state;
     size_t count;
     unsigned char *bytes = bytes_of_trace("pytorch/decomfl.pickle", &count);
-    if (!bytes) {
-        fprintf(stderr, "SKIPPED: decomfl is not in $DRY_TEST_TRACES\n");
-        skip();
-    }
+    if (!bytes)
+        skip_because("decomfl is not in $DRY_TEST_TRACES");
     struct subject s = {.trace = bytes_read_trace(bytes, count)};
     s.replay = replay_of(s.trace);
     uint64_t live = live_peak_of(&s);

@@ -34,10 +34,8 @@ read_recording(const char *name)
 {
     size_t count;
     unsigned char *bytes = bytes_of_trace(name, &count);
-    if (!bytes) {
-        fprintf(stderr, "SKIPPED: %s is not in $DRY_TEST_TRACES\n", name);
-        skip();
-    }
+    if (!bytes)
+        skip_because("%s is not in $DRY_TEST_TRACES", name);
     struct dry_trace *trace = bytes_read_trace(bytes, count);
     free(bytes);
     return trace;

@@ -436,10 +436,8 @@ check_recording(const char *name)
 {
     size_t count;
     unsigned char *bytes = bytes_of_trace(name, &count);
-    if (!bytes) {
-        fprintf(stderr, "SKIPPED: %s is not in $DRY_TEST_TRACES\n", name);
-        skip();
-    }
+    if (!bytes)
+        skip_because("%s is not in $DRY_TEST_TRACES", name);
     struct bytes_source from;
     struct dry_source source = bytes_source_init(&from, bytes, count);
     struct dry_trace *trace = NULL;

@@ -474,10 +474,8 @@ read_recording(struct recording *r, const char *name)
 {
     size_t count;
     unsigned char *bytes = bytes_of_trace(name, &count);
-    if (!bytes) {
-        fprintf(stderr, "SKIPPED: %s is not in $DRY_TEST_TRACES\n", name);
-        skip();
-    }
+    if (!bytes)
+        skip_because("%s is not in $DRY_TEST_TRACES", name);
     struct bytes_source from;
     struct dry_source source = bytes_source_init(&from, bytes, count);
     assert_int_equal(dry_trace_read(&source, NULL, &r->trace, NULL), DRY_OK);

@@ -99,7 +99,7 @@ real_kernel_counts_what_is_locked(void **state)
     uint64_t limit;
     assert_int_equal(kernel.get_lock_limit(kernel.self, &limit), 0);
     if (limit < DRYI_MIB || dryi_facts_lock_room(&facts) < DRYI_MIB)
-        skip();
+        skip_because("less than 1 MiB may be locked");
     struct fixture f = {0};
     make(&f);
     uint64_t before = dryi_facts_lock_room(&facts);

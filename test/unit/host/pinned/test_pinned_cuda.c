@@ -142,7 +142,7 @@ without_a_driver_memory_is_locked(void **state)
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
     if (limit.rlim_cur < 4 * DRYI_MIB)
-        skip();
+        skip_because("less than 4 MiB may be locked");
     struct bench b;
     void *at;
     prepare(&b, NULL);
@@ -218,7 +218,7 @@ pages_are_those_of_the_options(void **state)
     for (size_t i = 0; i < count; i++)
         if (sizes[i].kind == DRY_PAGES_POOL &&
             sizes[i].free_count + sizes[i].growth_count)
-            skip();
+            skip_because("the pool of huge pages has some");
     struct bench b;
     void *at;
     prepare(&b, NULL);

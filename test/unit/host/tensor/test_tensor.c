@@ -584,10 +584,8 @@ deleter_is_there_after_the_library_was_closed(void **state)
     (void)state;
     const char *path = getenv("DRY_TEST_LIBRARY");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (!library) {
-        print_message("SKIPPED: no shared library in DRY_TEST_LIBRARY\n");
-        skip();
-    }
+    if (!library)
+        skip_because("no shared library in DRY_TEST_LIBRARY");
     enum dry_status (*of_library_create)(const struct dry_tensor_options *,
                                          struct dry_tensor **, struct dry_pages_report *,
                                          struct dry_error *);

@@ -776,10 +776,8 @@ a_training_run_is_packed(void **state)
     const char *name = "plain/transformer-medium-512-train.trace";
     struct bytes_at b = {0};
     unsigned char *bytes = bytes_of_trace(name, &b.count);
-    if (!bytes) {
-        fprintf(stderr, "SKIPPED: %s is not in $DRY_TEST_TRACES\n", name);
-        skip();
-    }
+    if (!bytes)
+        skip_because("%s is not in $DRY_TEST_TRACES", name);
     b.bytes = bytes;
     struct dry_source source = {read_bytes, &b};
     struct dry_trace *trace;

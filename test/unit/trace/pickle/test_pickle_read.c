@@ -995,10 +995,8 @@ real_recordings(void **state)
         size_t count;
         snprintf(name, sizeof name, "pytorch/%s.pickle", recordings[i].name);
         unsigned char *bytes = bytes_of_trace(name, &count);
-        if (!bytes) {
-            fprintf(stderr, "SKIPPED: %s is not in $DRY_TEST_TRACES\n", name);
-            skip();
-        }
+        if (!bytes)
+            skip_because("%s is not in $DRY_TEST_TRACES", name);
         struct dry_trace *t;
         struct dry_error err;
         if (read_bytes(bytes, count, NULL, &t, &err) != DRY_OK)

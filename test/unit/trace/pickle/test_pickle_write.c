@@ -327,7 +327,7 @@ real_snapshots_read_back_equal(void **state)
         struct bytes_sink file = {0};
         file.bytes = bytes_of_trace(names[i], &file.count);
         if (!file.bytes)
-            skip(); /* the folder of recordings is not here */
+            skip_because("%s is not in $DRY_TEST_TRACES", names[i]);
         struct dry_trace *trace = read_back(&file);
         check_round_trip(trace);
         dry_trace_destroy(trace);
