@@ -92,5 +92,14 @@ expect("what met its target leaves, and what is no more", left, 0)
 if left[2] != "# kept\n":
     failures.append(f"ceilings are left: {left[2]}")
 
+SAY = 'void\ndryi_x(void)\n{\n    say(%s);\n}\n'
+for what, code, said in (
+        ("an option of ours", '"state it with "\n"--gpu-total"', "src/a/x.c:1: names --gpu-total"),
+        ("a command with one", '"drystone replay x -c y"', "names drystone replay x -c"),
+        ("a command alone", '"drystone replay x"', ""),
+        ("other programs have options", '"docker run --memory=%s"', ""),
+        ("a comment may name one", '/* "--gpu-total" */ "a"', "")):
+    expect(what, measure("texts", {"src/a/x.c": f"const char *text = {code};\n"}), bool(said), said)
+
 print("\n".join(failures) or "all as expected")
 sys.exit(1 if failures else 0)

@@ -268,7 +268,8 @@ print_findings(const struct explain_printer *p)
         for (unsigned k = 0; k < f->proof_count; k++)
             print_proof(p, &f->proofs[k]);
         if (f->note[0])
-            explain_print_item(p, "  ", "%s", f->note);
+            explain_print_item(p, "  ", "%s%s", f->note,
+                               f->is_assumed ? "; state it with --gpu-total" : "");
     }
 }
 

@@ -46,9 +46,9 @@ finding_of(const struct doctor_report *r, const struct dry_doctor_finding *f)
                      "id", f->id, "topic", dry_doctor_topic_name(f->topic), "verdict",
                      dry_doctor_verdict_name(f->verdict), "title", f->title, "is",
                      text_of(f->is), "should_be", text_of(f->should_be), "why", f->why,
-                     "fix", lines_of(f->fix), "undo", lines_of(f->undo), "persist",
-                     lines_of(f->persist), "needs_root", f->needs_root, "needs_reboot",
-                     f->needs_reboot, "changes", changes_of(r, f));
+                     "fix", lines_of(doctor_report_fix(f)), "undo", lines_of(f->undo),
+                     "persist", lines_of(f->persist), "needs_root", f->needs_root,
+                     "needs_reboot", f->needs_reboot, "changes", changes_of(r, f));
 }
 
 static json_t *

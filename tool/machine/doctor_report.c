@@ -45,6 +45,16 @@ doctor_report_count(const struct doctor_report *r, enum dry_doctor_verdict verdi
     return count;
 }
 
+const char *
+doctor_report_fix(const struct dry_doctor_finding *f)
+{
+    bool is_of_nodes =
+        strcmp(f->id, "numa-no-cpus") == 0 || strcmp(f->id, "gpu-node") == 0;
+    if (is_of_nodes && f->verdict == DRY_DOCTOR_COULD_BE_BETTER)
+        return "# start programs by: drystone run --node N -- PROGRAM";
+    return f->fix;
+}
+
 /* --- one finding -------------------------------------------------------------------------- */
 
 /* Texts may hold bytes of files and variables. False: no memory. */
@@ -158,7 +168,7 @@ print_finding(const struct page *p, const struct dry_doctor_finding *f)
                 f->needs_reboot ? "mended, as root and with a reboot, by"
                 : f->needs_root ? "mended, as root, by"
                                 : "mended by",
-                f->fix, true);
+                doctor_report_fix(f), true);
     print_lines(p, "undone by", f->undo, true);
     print_lines(p, "lasts by", f->persist, false);
     return true;

@@ -29,6 +29,9 @@ bool doctor_report_has(const struct doctor_report *r, const char *id);
 size_t doctor_report_count(const struct doctor_report *r,
                            enum dry_doctor_verdict verdict);
 
+/* Return how a finding is mended; the library knows no commands of ours. */
+const char *doctor_report_fix(const struct dry_doctor_finding *f);
+
 /* False: there was no memory. */
 bool doctor_report_print(const struct doctor_report *r);
 /* An exit_code. */

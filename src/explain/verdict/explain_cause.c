@@ -201,8 +201,7 @@ add_other(struct dry_explanation *e)
     f->is_assumed = !is_known && !has_shrunk;
     if (f->is_assumed)
         snprintf(f->note, sizeof f->note,
-                 "the file does not say how large the device is: the size is assumed; "
-                 "state it with --gpu-total");
+                 "the file does not say how large the device is: the size is assumed");
     else
         dryi_finding_promote(e);
 }

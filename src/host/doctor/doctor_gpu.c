@@ -157,7 +157,6 @@ check_nodes(struct dry_doctor *d)
     if (unknown && d->machine.node_count > 1) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "known: nvidia-smi topo -m may tell");
-        dryi_doctor_fix(d, "# start programs by: drystone run --node N -- PROGRAM");
     }
     dryi_doctor_end(d);
 }

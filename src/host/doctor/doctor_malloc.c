@@ -325,7 +325,7 @@ check_options(struct dry_doctor *d, enum malloc_kind kind)
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_is(d, "but jemalloc is not loaded");
         dryi_doctor_should_be(d, "for a jemalloc that is loaded");
-        dryi_doctor_fix(d, "# start the program by: drystone run -m jemalloc -- PROGRAM\n"
+        dryi_doctor_fix(d, "# start the program with LD_PRELOAD=libjemalloc.so.2\n"
                            "# or: unset MALLOC_CONF");
     } else if (!keeps) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);

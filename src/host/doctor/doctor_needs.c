@@ -219,8 +219,8 @@ warn_of_slow_nodes(struct dry_doctor *d, const struct dry_doctor_row *row)
         if (!dryi_nodes_have(&d->nodes, node) || dryi_nodes_have(&d->cpu_nodes, node))
             continue;
         dryi_doctor_fix(d,
-                        "# node %d has no CPUs and gets a share of them: better ask with "
-                        "--node",
+                        "# node %d has no CPUs and gets a share of them: better ask for "
+                        "nodes with CPUs",
                         (int)node);
         return;
     }

@@ -124,10 +124,8 @@ check_slow_nodes(struct dry_doctor *d)
         if (n->is_allowed)
             dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
     }
-    if (!dryi_doctor_is_good(d)) {
+    if (!dryi_doctor_is_good(d))
         dryi_doctor_should_be(d, "programs bound to nodes with CPUs");
-        dryi_doctor_fix(d, "# start programs by: drystone run --node N -- PROGRAM");
-    }
     dryi_doctor_end(d);
 }
 

@@ -1032,7 +1032,8 @@ variables_that_are_set_are_not_replaced(void **state)
         {"X", "", "malloc", "export GLIBC_TUNABLES=glibc.malloc.mmap_threshold="},
         {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", "malloc",
          "export GLIBC_TUNABLES=\"$GLIBC_TUNABLES:glibc.malloc.mmap_threshold="},
-        {"MALLOC_CONF", "narenas:4", "malloc-conf", "# start the program by: drystone"},
+        {"MALLOC_CONF", "narenas:4", "malloc-conf",
+         "# start the program with LD_PRELOAD="},
     };
     struct tree tree;
     machine_unpack(&tree, "one-node");
