@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <drystone/drystone.h>
+
 #include "base/command.h"
 #include "base/report.h"
 
@@ -84,7 +86,7 @@ run(int argc, char **argv)
         return EXIT_FINE;
     }
     if (strcmp(word, "--version") == 0) {
-        puts("drystone " DRYSTONE_VERSION);
+        printf("drystone %s\n", dry_version());
         return EXIT_FINE;
     }
     if (strcmp(word, "help") == 0)

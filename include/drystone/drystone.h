@@ -2,7 +2,15 @@
 #ifndef DRY_DRYSTONE_H
 #define DRY_DRYSTONE_H
 
-/* Include everything public, bottom up. Each header also stands alone. */
+/*
+ * Include everything public, bottom up; each header also stands alone. Say which release these
+ * headers are of, and which the library is that the program runs with.
+ *
+ *     #if DRY_VERSION_NUMBER < 2000
+ *     #error "Drystone 0.2 or later is needed"
+ *     #endif
+ *     printf("built with %s, runs with %s\n", DRY_VERSION, dry_version());
+ */
 
 #include <drystone/live.h>
 #include <drystone/memory.h>
@@ -46,5 +54,32 @@
 #include <drystone/state.h>
 #include <drystone/steps.h>
 #include <drystone/timeline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The same numbers stand in meson.build; a build in which they differ does not begin. */
+#define DRY_VERSION_MAJOR 0
+#define DRY_VERSION_MINOR 1
+#define DRY_VERSION_PATCH 0
+
+/* The release as one number, 1002003 for 1.2.3; a later release has a larger one. */
+#define DRY_VERSION_NUMBER                                                               \
+    (DRY_VERSION_MAJOR * 1000000 + DRY_VERSION_MINOR * 1000 + DRY_VERSION_PATCH)
+
+/* The release as a text, "1.2.3". */
+#define DRY_VERSION                                                                      \
+    DRY_VERSION_JOIN(DRY_VERSION_MAJOR, DRY_VERSION_MINOR, DRY_VERSION_PATCH)
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): they would be in the text */
+#define DRY_VERSION_JOIN(major, minor, patch) DRY_VERSION_QUOTE(major.minor.patch)
+#define DRY_VERSION_QUOTE(numbers) #numbers
+
+/* Return the release of the library, "1.2.3". */
+DRY_API const char *dry_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include <drystone/drystone.h>
+
 #include "base/fail.h"
 #include "bucket/bucket_page.h"
 #include "bucket/curl_library.h"
@@ -237,7 +239,7 @@ set_all(struct request *r, const struct request_wish *wish)
     SET(CURLOPT_PATH_AS_IS, has_dots(wish->url) ? 1L : 0L);
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    SET(CURLOPT_USERAGENT, "drystone/" DRYSTONE_VERSION);
+    SET(CURLOPT_USERAGENT, "drystone/" DRY_VERSION);
     return is_set && set_signature(r) && set_wish(r, wish);
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <drystone/drystone.h>
+
 #include "export/export.h"
 #include "export/export_steps.h"
 #include "export/export_time.h"
@@ -324,7 +326,7 @@ write_chrome(const struct export_job *job, struct writer *w)
     struct chrome c = {.job = job, .w = w};
     writer_put(w, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"file\":");
     writer_json(w, job->path, strlen(job->path));
-    writer_put(w, ",\"generator\":\"drystone " DRYSTONE_VERSION "\"},\"traceEvents\":[");
+    writer_put(w, ",\"generator\":\"drystone " DRY_VERSION "\"},\"traceEvents\":[");
     for (size_t i = job->first_device; i < job->end_device && w->status == DRY_OK; i++) {
         c.device = i;
         c.view = export_view(job, i);

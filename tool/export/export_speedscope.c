@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <drystone/drystone.h>
+
 #include "export/export.h"
 #include "export/export_stacks.h"
 
@@ -147,7 +149,7 @@ write_speedscope(const struct export_job *job, struct writer *w)
     }
     memset(s.places, 0xff, (frame_count + 1) * sizeof *s.places);
     writer_put(w, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-                  "\"exporter\":\"drystone " DRYSTONE_VERSION "\",\"name\":");
+                  "\"exporter\":\"drystone " DRY_VERSION "\",\"name\":");
     writer_json(w, job->path, strlen(job->path));
     writer_put(w, ",\n\"shared\":{\"frames\":[");
     share_roots(&s);

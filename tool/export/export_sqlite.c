@@ -12,6 +12,8 @@
 
 #include <sqlite3.h>
 
+#include <drystone/drystone.h>
+
 #include "base/output.h"
 #include "base/term.h"
 #include "export/export.h"
@@ -261,7 +263,7 @@ write_meta(struct database *d)
 {
     begin_table(d, "INSERT INTO meta VALUES(?, ?)");
     put_pair(d, "schema", "drystone.export.sqlite/1");
-    put_pair(d, "generator", "drystone " DRYSTONE_VERSION);
+    put_pair(d, "generator", "drystone " DRY_VERSION);
     put_pair(d, "file", d->job->path);
     put_pair(d, "is_simulated", d->job->study->is_simulated ? "1" : "0");
     end_table(d);

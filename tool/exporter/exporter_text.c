@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <drystone/drystone.h>
+
 #define PREFIX "drystone_"
 
 enum type { GAUGE, COUNTER };
@@ -276,7 +278,7 @@ write_self(const struct page *page, const struct watch *watch,
         .counts = *counts,
     };
     write_head(page, "exporter_", &build);
-    write_sample(page, "exporter_", &build, "version=\"" DRYSTONE_VERSION "\"", &self);
+    write_sample(page, "exporter_", &build, "version=\"" DRY_VERSION "\"", &self);
     for (size_t i = 0; i < sizeof of_self / sizeof *of_self; i++) {
         write_head(page, "exporter_", &of_self[i]);
         write_sample(page, "exporter_", &of_self[i], "", &self);

@@ -313,14 +313,14 @@ static json_t *
 make_about(const struct fleet_page *p)
 {
     const struct fleet_judgement *j = p->report->judgement;
-    return json_pack(
-        "{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-        "drystone.fleet.page/1", "version", DRYSTONE_VERSION, "ranks_an_answer",
-        RANKS_AN_ANSWER, "compared", (int)fleet_judge_compares(j), "order",
-        make_indices(p->order, p->order_count), "places",
-        make_texts(j->lines.names, j->lines.place_count), "findings", make_findings(j),
-        "group_ranks", make_ranks(j), "sentences", make_sentences(p->report), "left_out",
-        make_texts(p->left_out_list, p->left_out_count));
+    return json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                     "drystone.fleet.page/1", "version", DRY_VERSION, "ranks_an_answer",
+                     RANKS_AN_ANSWER, "compared", (int)fleet_judge_compares(j), "order",
+                     make_indices(p->order, p->order_count), "places",
+                     make_texts(j->lines.names, j->lines.place_count), "findings",
+                     make_findings(j), "group_ranks", make_ranks(j), "sentences",
+                     make_sentences(p->report), "left_out",
+                     make_texts(p->left_out_list, p->left_out_count));
 }
 
 /* Set the bytes of `about` aside: it comes last, when it is known what was left out. */

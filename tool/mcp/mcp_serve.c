@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <drystone/drystone.h>
+
 #include "mcp/mcp_arguments.h"
 #include "mcp/mcp_message.h"
 #include "mcp/mcp_page.h"
@@ -65,7 +67,7 @@ make_error(json_t *id, int code, const char *reason, json_t *data)
 static json_t *
 make_server_info(void)
 {
-    return json_pack("{s:s, s:s}", "name", "drystone", "version", DRYSTONE_VERSION);
+    return json_pack("{s:s, s:s}", "name", "drystone", "version", DRY_VERSION);
 }
 
 /* Takes `result`; a modern one says its type and its maker. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <drystone/drystone.h>
+
 #include "base/command.h"
 #include "base/fnv.h"
 #include "base/report.h"
@@ -153,7 +155,7 @@ static uint64_t
 stamp_of(const char *path, const struct input_description *about)
 {
     struct stat st;
-    uint64_t hash = fnv_add(FNV_BEGIN, DRYSTONE_VERSION, sizeof DRYSTONE_VERSION);
+    uint64_t hash = fnv_add(FNV_BEGIN, DRY_VERSION, sizeof DRY_VERSION);
     if (about->stamp != 0)
         return fnv_add(hash, &about->stamp, sizeof about->stamp);
     if (stat(path, &st) != 0)
