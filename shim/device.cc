@@ -268,11 +268,12 @@ Device::out_of_memory(struct dry_pool *pool, size_t size, cudaStream_t stream)
         observer(index_, size, why.allocated_bytes, why.total_bytes);
     for (const auto &observer : observers)
         observer(index_, why.segment_size, total, why.free_bytes);
-    int expandable = placement_ == DRY_PLACEMENT_PAGED
-                         ? -1
-                         : torch_cuda::CUDAAllocatorConfig::expandable_segments();
+    dry_oom_hint hint = placement_ == DRY_PLACEMENT_PAGED ? DRY_OOM_HINT_NONE
+                        : torch_cuda::CUDAAllocatorConfig::expandable_segments()
+                            ? DRY_OOM_HINT_RESERVE
+                            : DRY_OOM_HINT_EXPANDABLE;
     std::string text(text_max, '\0');
-    size_t length = dry_pool_format_oom(&why, index_, process_bytes(index_), expandable,
+    size_t length = dry_pool_format_oom(&why, index_, process_bytes(index_), hint,
                                         text.data(), text.size());
     text.resize(std::min(text_max - 1, length));
     TORCH_CHECK_WITH(OutOfMemoryError, false, text);

@@ -36,8 +36,8 @@ fail_out_of_memory(struct plug_gpu *gpu, size_t size, int device, const void *st
     char text[TEXT_MAX];
     memset(&why, 0, sizeof why);
     if (dry_pool_explain(gpu->pool, size, number_of(stream), &why) == DRY_OK)
-        dry_pool_format_oom(&why, device, plug_process_bytes(device), -1, text,
-                            sizeof text);
+        dry_pool_format_oom(&why, device, plug_process_bytes(device), DRY_OOM_HINT_NONE,
+                            text, sizeof text);
     else
         snprintf(text, sizeof text, "CUDA out of memory. Tried to allocate %zu bytes.",
                  size);

@@ -87,9 +87,9 @@ struct dry_explain_options {
      * as many as dry_recommend_create() makes by itself.
      */
     size_t run_max;
-    int (*progress)(
+    bool (*progress)(
         void *self, size_t run_count,
-        size_t run_max); /* Called before each replay; a result other than 0 cancels. */
+        size_t run_max); /* Called before each replay; a result of true cancels. */
     void *progress_self;
     /*
      * The subject's record is dry_replay_record()'s, of a trace that holds requests

@@ -169,10 +169,10 @@ struct dry_graph_options {
     /*
      * Called after every round with the least time so far; UINT64_MAX: no plan yet.
      * Before the first round ends, while bounds and first plans are made, it is called
-     * now and then with a step of 0. A result other than 0 ends the search with the best
+     * now and then with a step of 0. A result of true ends the search with the best
      * plan so far.
      */
-    int (*progress)(void *self, uint64_t step, uint64_t best_ns);
+    bool (*progress)(void *self, uint64_t step, uint64_t best_ns);
     void *progress_self;
 };
 
@@ -255,7 +255,7 @@ DRY_API uint64_t dry_graph_get_floor(const struct dry_graph *graph, uint32_t *no
 
 /* A receiver of text. */
 struct dry_graph_writer {
-    int (*write)(void *self, const char *text, size_t length); /* other than 0: stop */
+    bool (*write)(void *self, const char *text, size_t length); /* true: stop */
     void *self;
 };
 

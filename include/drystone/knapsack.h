@@ -77,7 +77,7 @@ struct dry_keep_item {
      */
     uint32_t tied_to;
     uint32_t rule;  /* enum dry_keep_rule */
-    bool is_unread; /* 1: no backward reads it */
+    bool is_unread; /* true: no backward reads it */
 };
 
 /* Item `from` is an input of item `to`, a later one. */

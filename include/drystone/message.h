@@ -199,10 +199,10 @@ struct dry_message_options {
     /*
      * Required: called for each message, in the order in which their ends are certain. If
      * lines of several ranks alternate, this is not always the order of `offset`. A
-     * result other than 0 ends the search with CANCELLED. The message is the finder's and
+     * result of true ends the search with CANCELLED. The message is the finder's and
      * is gone after the call.
      */
-    int (*found)(void *self, const struct dry_message *message);
+    bool (*found)(void *self, const struct dry_message *message);
     void *found_self;
 };
 

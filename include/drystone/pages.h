@@ -150,10 +150,10 @@ struct dry_pages_options {
     uint64_t keep_free_bytes;
     /*
      * Called in the calling thread with the bytes of this attempt filled so far: at least every
-     * 50 ms while other threads fill, otherwise between pieces. A result other than 0 stops the
+     * 50 ms while other threads fill, otherwise between pieces. A result of true stops the
      * call, and everything goes back.
      */
-    int (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
+    bool (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
     void *progress_self;
     /* A prefix of the /sys and /proc that create alone reads facts from; NULL: "". */
     const char *root;

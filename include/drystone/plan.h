@@ -201,11 +201,11 @@ struct dry_plan_options {
     uint64_t table_bytes_max; /* default 256 MiB */
     /*
      * Called in the caller's thread before the work, and then within half a second as a
-     * rule; a result other than 0 cancels. `done` never falls. For dry_plan_create() it
+     * rule; a result of true cancels. `done` never falls. For dry_plan_create() it
      * counts rows of tables, and `total` is 0: nobody knows how many rows it takes. For
      * dry_plan_curve() it counts plans, of `total`. NULL, the default: nobody is told.
      */
-    int (*progress)(void *self, uint64_t done, uint64_t total);
+    bool (*progress)(void *self, uint64_t done, uint64_t total);
     void *progress_self;
 };
 

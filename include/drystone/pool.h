@@ -716,19 +716,25 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_explain(
     struct dry_pool *pool, uint64_t size, uint64_t stream,
     struct dry_pool_explanation *explanation);
 
+/* PyTorch's last sentence of an out-of-memory. */
+enum dry_oom_hint {
+    DRY_OOM_HINT_NONE,       /* placement paged: neither is true of it */
+    DRY_OOM_HINT_EXPANDABLE, /* of expandable_segments off: switch them on */
+    DRY_OOM_HINT_RESERVE,    /* of expandable_segments on: they may reserve too much */
+};
+
 /*
  * Write the text of torch.OutOfMemoryError for this request, exactly; lines of their own then
  * say what the text lacks. Returns the length of the whole text, like snprintf(). If room > 0,
  * `text` always ends with a zero byte. Takes no memory. dry_message_parse() reads it back.
  *     process_bytes  memory of this process as the driver sees it; 0: not known, left out
- *     expandable     PyTorch's last sentence: that of expandable_segments on (1) or off (0);
- *                    less than 0: none, as neither is true of placement paged
+ *     hint           PyTorch's last sentence
  * Source of the first line: DeviceCachingAllocator::malloc
  * (c10/cuda/CUDACachingAllocator.cpp, 2.15.0a0).
  */
 DRY_API size_t dry_pool_format_oom(const struct dry_pool_explanation *explanation,
                                    int32_t device_index, uint64_t process_bytes,
-                                   int expandable, char *text, size_t room);
+                                   enum dry_oom_hint hint, char *text, size_t room);
 
 /*
  * Walk all invariants of the pool and its placement. FORMAT: one is broken; err says which is

@@ -114,10 +114,10 @@ struct dry_recommend_options {
      */
     size_t run_max;
     /*
-     * Called before every run with the number of runs done; a result other than 0
+     * Called before every run with the number of runs done; a result of true
      * cancels.
      */
-    int (*progress)(void *self, size_t run_count, size_t run_max);
+    bool (*progress)(void *self, size_t run_count, size_t run_max);
     void *progress_self;
     /*
      * The recorded out-of-memory to get past, whatever comes after it (an index in the

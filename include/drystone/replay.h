@@ -69,9 +69,9 @@ struct dry_replay_options {
     const char *compat;
     /*
      * Called now and then with the events done so far, or with the searches done so far
-     * while "offline" packs; a result other than 0 cancels.
+     * while "offline" packs; a result of true cancels.
      */
-    int (*progress)(void *self, uint64_t event_count);
+    bool (*progress)(void *self, uint64_t event_count);
     void *progress_self;
 };
 
@@ -98,7 +98,7 @@ struct dry_mismatch {
 
 /* The replay under the recorded settings, compared with the record. */
 struct dry_replay_check {
-    bool possible;      /* 0: the record cannot be checked, and `reason` says why */
+    bool possible;      /* false: the record cannot be checked, and `reason` says why */
     bool exact;         /* every address, segment event and final block came out */
     char reason[160];   /* why it is not possible */
     const char *compat; /* the release whose rules were used */
@@ -211,8 +211,8 @@ struct dry_run_options {
      * if known.
      */
     uint64_t capacity_bytes;
-    int begin_anew;    /* begin on an empty device, even under the recorded settings */
-    int find_capacity; /* also find the smallest device on which the program runs */
+    bool begin_anew;    /* begin on an empty device, even under the recorded settings */
+    bool find_capacity; /* also find the smallest device on which the program runs */
     /* Takes one line an action, drystone-replay(1); NULL: none. */
     const struct dry_sink *decisions;
     /*
@@ -234,7 +234,7 @@ struct dry_run_options {
      */
     size_t steady_from;
     /*
-     * 1: the device also checks order (<drystone/sim.h>). A block counts as used on its
+     * true: the device also checks order (<drystone/sim.h>). A block counts as used on its
      * own stream from alloc to free, and on every stream recorded on it. The run begins
      * anew. Not for "offline", which knows no streams. Costs about as much again as the
      * run.

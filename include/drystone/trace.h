@@ -167,7 +167,7 @@ struct dry_trace_segment {
     size_t first_block, block_count;
     int32_t device;
     bool is_large, is_expandable;
-    /* 1: the key is present; files of 2023 lack it. */
+    /* true: the key is present; files of 2023 lack it. */
     bool pool_id_known, expandable_known;
 };
 
@@ -189,7 +189,7 @@ struct dry_trace_device {
 
 /* `allocator_settings`; a snapshot exports no other settings. */
 struct dry_trace_settings {
-    bool known;    /* 0: the file has none (before about 2.1) */
+    bool known;    /* false: the file has none (before about 2.1) */
     uint32_t conf; /* a string: the last PYTORCH_CUDA_ALLOC_CONF; DRY_NONE if absent */
     int64_t max_split_size; /* -1: unlimited */
     double garbage_collection_threshold;
@@ -279,10 +279,10 @@ struct dry_trace_options {
     uint32_t depth_max;        /* nesting of unknown values; default 64 */
     uint32_t string_bytes_max; /* one string; default 16 MiB */
     /*
-     * Called about every 16 MiB with the bytes read so far; a result other than 0
+     * Called about every 16 MiB with the bytes read so far; a result of true
      * cancels.
      */
-    int (*progress)(void *self, uint64_t byte_count);
+    bool (*progress)(void *self, uint64_t byte_count);
     void *progress_self;
 };
 

@@ -201,7 +201,7 @@ dry_plan_create(const struct dry_chain *chain, const struct dry_plan_options *op
     struct dryi_plan_progress progress = {.tell = p.options.progress,
                                           .self = p.options.progress_self};
     p.progress = &progress;
-    if (status == DRY_OK && progress.tell && progress.tell(progress.self, 0, 0) != 0)
+    if (status == DRY_OK && progress.tell && progress.tell(progress.self, 0, 0))
         status = dryi_fail(err, DRY_ERR_CANCELLED, "cancelled by the progress callback");
     if (status == DRY_OK)
         status = plan_by_method(&p, plan);

@@ -17,14 +17,14 @@ struct curve {
     struct dry_plan_options options;
     struct dry_plan_point *points;
     size_t count;
-    int (*progress)(void *self, uint64_t done, uint64_t total);
+    bool (*progress)(void *self, uint64_t done, uint64_t total);
     void *progress_self;
     uint64_t done, total; /* plans */
     struct dry_error *err;
 };
 
 /* However far the plan under way is. */
-static int
+static bool
 note_plan(void *self, uint64_t done, uint64_t total)
 {
     const struct curve *c = self;

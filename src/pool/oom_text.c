@@ -98,12 +98,12 @@ print_pytorch(struct output *out, const struct dry_pool_explanation *e)
 }
 
 static void
-print_hint(struct output *out, int expandable)
+print_hint(struct output *out, enum dry_oom_hint hint)
 {
-    if (expandable < 0)
+    if (hint == DRY_OOM_HINT_NONE)
         return;
     print(out, "%s",
-          expandable
+          hint == DRY_OOM_HINT_RESERVE
               ? " expandable_segments is enabled. If instead the process is running out "
                 "of virtual address space (VSZ), expandable segments may be "
                 "over-reserving VA (each segment reserves ~9/8 of device memory, times "
@@ -148,7 +148,8 @@ print_rest(struct output *out, const struct dry_pool_explanation *e)
 
 size_t
 dry_pool_format_oom(const struct dry_pool_explanation *explanation, int32_t device_index,
-                    uint64_t process_bytes, int expandable, char *text, size_t room)
+                    uint64_t process_bytes, enum dry_oom_hint hint, char *text,
+                    size_t room)
 {
     struct output out = {.text = text, .room = room};
     if (room > 0)
@@ -158,7 +159,7 @@ dry_pool_format_oom(const struct dry_pool_explanation *explanation, int32_t devi
     } else {
         print_device(&out, explanation, device_index, process_bytes);
         print_pytorch(&out, explanation);
-        print_hint(&out, expandable);
+        print_hint(&out, hint);
     }
     print_rest(&out, explanation);
     return out.length;

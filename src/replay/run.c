@@ -51,7 +51,7 @@ static bool
 is_cancelled(const struct dry_replay *r, size_t op)
 {
     return op % DRYI_OPS_BETWEEN_PROGRESS == 0 && r->options.progress &&
-           r->options.progress(r->options.progress_self, r->program.events[op]) != 0;
+           r->options.progress(r->options.progress_self, r->program.events[op]);
 }
 
 static void

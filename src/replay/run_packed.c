@@ -22,12 +22,12 @@ struct watch {
 };
 
 /* The packing search has no notion of progress, so report the number of searches instead. */
-static int
+static bool
 tell_packing(void *self, double done)
 {
     (void)done;
     struct watch *w = self;
-    w->is_cancelled = w->options->progress(w->options->progress_self, ++w->searches) != 0;
+    w->is_cancelled = w->options->progress(w->options->progress_self, ++w->searches);
     return w->is_cancelled;
 }
 

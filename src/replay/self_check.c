@@ -392,7 +392,7 @@ static bool
 is_cancelled(const struct dryi_self_check_subject *subject, size_t op, uint32_t event)
 {
     return op % DRYI_OPS_BETWEEN_PROGRESS == 0 && subject->progress &&
-           subject->progress(subject->progress_self, event) != 0;
+           subject->progress(subject->progress_self, event);
 }
 
 static enum dry_status

@@ -16,8 +16,8 @@ struct dryi_self_check_subject {
     const struct dryi_torch_conf *conf; /* the recorded one */
     const struct dryi_torch_rules *rules;
     const struct dryi_listener *listener; /* hears the window; or NULL */
-    int (*progress)(void *self,
-                    uint64_t event_count); /* as dry_replay_options; or NULL */
+    bool (*progress)(void *self,
+                     uint64_t event_count); /* as dry_replay_options; or NULL */
     void *progress_self;
     bool is_trial; /* leave the program as it is, and stop at the first mismatch */
 };

@@ -83,7 +83,7 @@ check_writing(const struct dry_message *m)
             m->form == DRY_MESSAGE_DRIVER);
 }
 
-static int
+static bool
 take(void *self, const struct dry_message *m)
 {
     struct found *f = self;
@@ -109,7 +109,7 @@ take(void *self, const struct dry_message *m)
     if (f->count < KEPT_MAX)
         f->messages[f->count] = *m;
     f->count++;
-    return 0;
+    return false;
 }
 
 static void

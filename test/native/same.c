@@ -220,8 +220,9 @@ compare_texts(const struct run *r, uint64_t size, uint64_t stream)
     dry_sim_get_account(r->ours, &account);
     native_need(dry_pool_explain(r->pool, size, stream, &explanation) == DRY_OK,
                 "no explanation");
-    dry_pool_format_oom(&explanation, 0, account.used_bytes, r->is_expandable, ours,
-                        sizeof ours);
+    dry_pool_format_oom(&explanation, 0, account.used_bytes,
+                        r->is_expandable ? DRY_OOM_HINT_RESERVE : DRY_OOM_HINT_EXPANDABLE,
+                        ours, sizeof ours);
     const char *theirs = native_last_text();
     if (strncmp(ours, theirs, strlen(theirs)) == 0)
         return;

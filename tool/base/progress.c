@@ -50,13 +50,13 @@ progress_begin(struct progress *progress, const char *what, uint64_t total)
     progress->next_ns = progress->begin_ns + FIRST_NS;
 }
 
-int
+bool
 progress_update(void *self, uint64_t done)
 {
     struct progress *p = self;
     uint64_t now = p->is_wanted ? now_ns() : 0;
     if (!p->is_wanted || now < p->next_ns)
-        return 0;
+        return false;
     p->next_ns = now + EVERY_NS;
     if (!p->is_shown)
         catch_interrupt(p);
@@ -69,7 +69,7 @@ progress_update(void *self, uint64_t done)
     else
         fprintf(stderr, "\r%s: %s\x1b[K", what, term_format_count(done, count));
     fflush(stderr);
-    return 0;
+    return false;
 }
 
 void

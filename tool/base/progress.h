@@ -25,8 +25,8 @@ struct progress {
 };
 
 void progress_begin(struct progress *progress, const char *what, uint64_t total);
-/* `self` is the struct progress; always 0: go on. */
-int progress_update(void *self, uint64_t done);
+/* `self` is the struct progress; always false: go on. */
+bool progress_update(void *self, uint64_t done);
 /* The line disappears. */
 void progress_end(struct progress *progress);
 

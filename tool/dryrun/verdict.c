@@ -69,7 +69,7 @@ replay_cards(struct trial_verdict *v, uint64_t nccl_bytes)
 
 /* --- the peak, or the failure ------------------------------------------------------------- */
 
-static int
+static bool
 on_progress(void *self, size_t run_count, size_t run_max)
 {
     struct trial_verdict *v = self;

@@ -66,7 +66,7 @@ struct session {
     struct study study;
 };
 
-static int
+static bool
 on_progress(void *self, size_t run_count, size_t run_max)
 {
     struct session *s = self;

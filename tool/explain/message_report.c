@@ -60,7 +60,7 @@ add_label(struct entry *e, const struct dry_message *m)
     memcpy(label->text, m->label, sizeof label->text);
 }
 
-static int
+static bool
 collect(void *self, const struct dry_message *m)
 {
     struct report *r = self;
@@ -73,16 +73,16 @@ collect(void *self, const struct dry_message *m)
         if (m->offset < e->message.offset)
             e->message = *m;
         add_label(e, m);
-        return 0;
+        return false;
     }
     if (r->entry_count == DISTINCT_MAX) {
         r->left_out++;
-        return 0;
+        return false;
     }
     struct entry *e = r->entries + r->entry_count++;
     *e = (struct entry){.message = *m, .count = 1};
     add_label(e, m);
-    return 0;
+    return false;
 }
 
 static int

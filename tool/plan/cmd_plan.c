@@ -118,7 +118,7 @@ judge(struct session *s)
     return EXIT_FINE;
 }
 
-static int
+static bool
 note_progress(void *self, uint64_t done, uint64_t total)
 {
     struct progress *progress = self;

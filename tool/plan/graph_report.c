@@ -76,7 +76,7 @@ struct teller {
     uint64_t first, steps; /* calls before the rounds, rounds at most */
 };
 
-static int
+static bool
 note_round(void *self, uint64_t step, uint64_t best_ns)
 {
     struct teller *teller = self;
@@ -367,7 +367,7 @@ struct lp_file {
     enum dry_status status;
 };
 
-static int
+static bool
 write_piece(void *self, const char *text, size_t length)
 {
     struct lp_file *f = self;

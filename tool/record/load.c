@@ -17,7 +17,7 @@ struct watch {
     struct progress progress;
 };
 
-static int
+static bool
 show_progress(void *self, uint64_t byte_count)
 {
     (void)byte_count;

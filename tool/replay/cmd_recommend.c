@@ -153,7 +153,7 @@ open_replay(struct session *s)
 }
 
 /* The line counts events within a run; its words say which run. */
-static int
+static bool
 note_run(void *self, size_t run_count, size_t run_max)
 {
     struct session *s = self;

@@ -50,7 +50,7 @@ enum escape { NO_ESCAPE, ESCAPE_BEGUN, ESCAPE_CSI, ESCAPE_OSC };
 
 struct dry_message_finder {
     struct dry_memory memory;
-    int (*found)(void *self, const struct dry_message *message);
+    bool (*found)(void *self, const struct dry_message *message);
     void *found_self;
     bool is_cancelled;
 
@@ -705,14 +705,14 @@ struct first {
 };
 
 /* The earliest by its place, which need not be the first to end. */
-static int
+static bool
 keep_first(void *self, const struct dry_message *message)
 {
     struct first *first = self;
     if (!first->is_found || message->offset < first->message->offset)
         *first->message = *message;
     first->is_found = true;
-    return 0;
+    return false;
 }
 
 enum dry_status

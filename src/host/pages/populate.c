@@ -153,7 +153,7 @@ report_progress(struct work *w)
 {
     const struct dryi_populate *p = w->populate;
     if (p->progress &&
-        p->progress(p->progress_self, atomic_load(&w->done_bytes), p->bytes) != 0)
+        p->progress(p->progress_self, atomic_load(&w->done_bytes), p->bytes))
         end_work(w, BY_CALLER);
 }
 

@@ -36,7 +36,7 @@ struct dryi_populate {
      */
     bool (*may_go_on)(const void *self, uint64_t left_bytes);
     const void *may_go_on_self;
-    int (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
+    bool (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
     void *progress_self;
 };
 

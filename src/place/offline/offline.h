@@ -47,7 +47,7 @@ struct dryi_packing_options {
      */
     const uint64_t *fixed;
     uint64_t target; /* good enough: stop when the height is no more; 0: the floor */
-    int (*progress)(void *self, double done); /* other than 0 ends the search early */
+    bool (*progress)(void *self, double done); /* true ends the search early */
     void *progress_self;
 };
 

@@ -25,7 +25,7 @@ struct dryi_problem {
     uint64_t bound;            /* no packing is lower */
     uint64_t wanted;           /* >= bound: good enough */
     uint64_t effort;           /* what is left of it */
-    int (*progress)(void *self, double done);
+    bool (*progress)(void *self, double done);
     void *progress_self;
     uint64_t *offsets; /* the best packing so far */
     uint64_t height;

@@ -23,7 +23,7 @@
 #define DRYI_PROGRESS_ROWS 64u
 
 struct dryi_plan_progress {
-    int (*tell)(void *self, uint64_t done, uint64_t total); /* NULL: nobody is told */
+    bool (*tell)(void *self, uint64_t done, uint64_t total); /* NULL: nobody is told */
     void *self;
     uint64_t done, told;
     bool is_cancelled; /* for good: who said so is not called again */
@@ -41,7 +41,7 @@ dryi_plan_go_on(struct dryi_plan_progress *progress, uint64_t rows)
     if (progress->done - progress->told < DRYI_PROGRESS_ROWS)
         return true;
     progress->told = progress->done;
-    progress->is_cancelled = progress->tell(progress->self, progress->done, 0) != 0;
+    progress->is_cancelled = progress->tell(progress->self, progress->done, 0);
     return !progress->is_cancelled;
 }
 

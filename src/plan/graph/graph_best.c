@@ -24,6 +24,6 @@ dryi_graph_go_on(struct dryi_graph_search *s)
 {
     const struct dry_graph_options *o = &s->options;
     if (!s->is_cancelled && s->steps == 0 && o->progress)
-        s->is_cancelled = o->progress(o->progress_self, 0, s->best_ns) != 0;
+        s->is_cancelled = o->progress(o->progress_self, 0, s->best_ns);
     return !s->is_cancelled;
 }

@@ -29,7 +29,7 @@ struct dryi_input {
     uint64_t window_offset; /* byte of the file at window[0] */
     size_t item_bytes_max;  /* options.string_bytes_max */
     bool is_at_end;         /* the source has said so: window[..end) is the last of it */
-    int (*progress)(void *self, uint64_t byte_count);
+    bool (*progress)(void *self, uint64_t byte_count);
     void *progress_self;
     uint64_t progress_next;
 };

@@ -54,7 +54,7 @@ make_random(struct dry_graph *graph, uint64_t seed)
     }
 }
 
-static int
+static bool
 write_text(void *self, const char *text, size_t length)
 {
     return fwrite(text, 1, length, self) != length;

@@ -250,7 +250,7 @@ struct watch {
     bool is_in_order; /* told 1, 2, 3 ... */
 };
 
-static int
+static bool
 count_searches(void *self, uint64_t count)
 {
     struct watch *w = self;

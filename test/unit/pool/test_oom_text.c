@@ -54,9 +54,10 @@ static const struct dry_pool_explanation fragmented = {
     "expandable_segments_reserve_by_class."
 
 static size_t
-format(const struct dry_pool_explanation *e, uint64_t process, int expandable, char *text)
+format(const struct dry_pool_explanation *e, uint64_t process, enum dry_oom_hint hint,
+       char *text)
 {
-    size_t length = dry_pool_format_oom(e, 0, process, expandable, text, TEXT_BYTES);
+    size_t length = dry_pool_format_oom(e, 0, process, hint, text, TEXT_BYTES);
     assert_true(length < TEXT_BYTES);
     assert_int_equal(strlen(text), length);
     return length;
@@ -64,11 +65,11 @@ format(const struct dry_pool_explanation *e, uint64_t process, int expandable, c
 
 /* The first line alone is PyTorch's. */
 static void
-expect_first_line(const struct dry_pool_explanation *e, uint64_t process, int expandable,
-                  const char *expected)
+expect_first_line(const struct dry_pool_explanation *e, uint64_t process,
+                  enum dry_oom_hint hint, const char *expected)
 {
     char text[TEXT_BYTES];
-    format(e, process, expandable, text);
+    format(e, process, hint, text);
     char *end = strchr(text, '\n');
     assert_non_null(end);
     *end = '\0';
@@ -79,7 +80,7 @@ static void
 first_line_is_pytorchs(void **state)
 {
     (void)state;
-    expect_first_line(&fragmented, 0, 0,
+    expect_first_line(&fragmented, 0, DRY_OOM_HINT_EXPANDABLE,
                       "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total "
                       "capacity of 16.00 GiB of which 1.50 GiB is free. Of the allocated "
                       "memory 10.00 GiB is allocated by PyTorch, and 4.00 GiB is "
@@ -93,7 +94,7 @@ parts_appear_where_they_have_something_to_say(void **state)
     struct dry_pool_explanation e = fragmented;
     e.limit_bytes = 15 * GIB;
     e.private_free_bytes = 512 * MIB;
-    expect_first_line(&e, 14 * GIB + 512 * MIB, 1,
+    expect_first_line(&e, 14 * GIB + 512 * MIB, DRY_OOM_HINT_RESERVE,
                       "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total "
                       "capacity of 16.00 GiB of which 1.50 GiB is free. Including "
                       "non-PyTorch memory, this process has 14.50 GiB memory in use. "
@@ -101,7 +102,7 @@ parts_appear_where_they_have_something_to_say(void **state)
                       "by PyTorch, with 512.00 MiB allocated in private pools (e.g., "
                       "CUDA Graphs), and 3.50 GiB is reserved by PyTorch but "
                       "unallocated." HINT_ON);
-    expect_first_line(&fragmented, 0, -1,
+    expect_first_line(&fragmented, 0, DRY_OOM_HINT_NONE,
                       "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total "
                       "capacity of 16.00 GiB of which 1.50 GiB is free. Of the allocated "
                       "memory 10.00 GiB is allocated by PyTorch, and 4.00 GiB is "
@@ -120,13 +121,13 @@ unknown_capacity_is_called_so(void **state)
     e.free_bytes = UINT64_MAX - e.reserved_bytes;
     e.limit_bytes = 15 * GIB;
     expect_first_line(
-        &e, 0, -1,
+        &e, 0, DRY_OOM_HINT_NONE,
         "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has no known "
         "capacity. 15.00 GiB allowed; Of the allocated memory 10.00 GiB is "
         "allocated by PyTorch, and 4.00 GiB is reserved by PyTorch but "
         "unallocated.");
     char text[TEXT_BYTES];
-    size_t length = format(&e, 0, 0, text);
+    size_t length = format(&e, 0, DRY_OOM_HINT_EXPANDABLE, text);
     assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
     assert_int_equal(m.form, DRY_MESSAGE_MODERN);
     assert_false(m.is_cut);
@@ -144,12 +145,12 @@ rejection_has_a_text_of_its_own(void **state)
     struct dry_error err;
     e.is_rejected = true;
     expect_first_line(
-        &e, 0, 0,
+        &e, 0, DRY_OOM_HINT_EXPANDABLE,
         "CUDA out of memory. Allocation was preemptively rejected because it "
         "would exceed per_process_memory_fraction limit. Requested size: "
         "3.00 GiB");
     char text[TEXT_BYTES];
-    size_t length = format(&e, 0, 0, text);
+    size_t length = format(&e, 0, DRY_OOM_HINT_EXPANDABLE, text);
     assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
     assert_int_equal(m.form, DRY_MESSAGE_REJECTED);
 }
@@ -177,7 +178,7 @@ units_change_above_their_limits(void **state)
         struct dry_pool_explanation e = fragmented;
         e.segment_size = sizes[i].bytes;
         char text[TEXT_BYTES], expected[128];
-        format(&e, 0, 0, text);
+        format(&e, 0, DRY_OOM_HINT_EXPANDABLE, text);
         snprintf(expected, sizeof expected,
                  "CUDA out of memory. Tried to allocate %s. GPU 0 ", sizes[i].text);
         assert_memory_equal(text, expected, strlen(expected));
@@ -189,7 +190,7 @@ what_it_lacks_follows_line_by_line(void **state)
 {
     (void)state;
     char text[TEXT_BYTES];
-    format(&fragmented, 0, 0, text);
+    format(&fragmented, 0, DRY_OOM_HINT_EXPANDABLE, text);
     assert_string_equal(strchr(text, '\n'),
                         "\nRequest: 3.00 GiB. The largest that would fit now: 1.50 GiB."
                         "\nLargest free block it could have had: 512.00 MiB; of any "
@@ -202,7 +203,7 @@ what_it_lacks_follows_line_by_line(void **state)
                         "1024.00 MiB.");
     struct dry_pool_explanation e = fragmented;
     e.pinned_bytes = 0;
-    format(&e, 0, 0, text);
+    format(&e, 0, DRY_OOM_HINT_EXPANDABLE, text);
     assert_null(strstr(text, "Pinned"));
     assert_null(strstr(text, "worst"));
 }
@@ -212,14 +213,14 @@ any_room_is_enough(void **state)
 {
     (void)state;
     char whole[TEXT_BYTES];
-    size_t length = format(&fragmented, GIB, 0, whole);
+    size_t length = format(&fragmented, GIB, DRY_OOM_HINT_EXPANDABLE, whole);
     for (size_t room = 0; room <= length + 2; room++) {
         char *text = malloc(room + 1);
         assert_non_null(text);
         text[room] = 'x';
-        assert_int_equal(
-            dry_pool_format_oom(&fragmented, 0, GIB, 0, room ? text : NULL, room),
-            length);
+        assert_int_equal(dry_pool_format_oom(&fragmented, 0, GIB, DRY_OOM_HINT_EXPANDABLE,
+                                             room ? text : NULL, room),
+                         length);
         assert_int_equal(text[room], 'x');
         size_t shown = room > length ? length : room ? room - 1 : 0;
         if (room > 0) {
@@ -282,10 +283,9 @@ our_reader_finds_the_same_numbers(void **state)
         struct dry_pool_explanation e = random_explanation(&r);
         int32_t device = (int32_t)random_below(&r, 100);
         uint64_t process = random_below(&r, 2) ? 0 : 1 + random_size(&r);
-        int expandable = (int)random_below(&r, 3) - 1;
+        enum dry_oom_hint hint = (enum dry_oom_hint)random_below(&r, 3);
         char text[TEXT_BYTES];
-        size_t length =
-            dry_pool_format_oom(&e, device, process, expandable, text, sizeof text);
+        size_t length = dry_pool_format_oom(&e, device, process, hint, text, sizeof text);
         struct dry_message m;
         struct dry_error err;
         assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
@@ -311,9 +311,10 @@ our_reader_finds_the_same_numbers(void **state)
             expect_size(&m.private_pools, e.private_free_bytes, "private pools");
         assert_int_equal(m.reserved.known, DRY_MESSAGE_ABSENT);
         assert_int_equal(m.other_count, 0);
-        assert_int_equal(m.hints, expandable < 0 ? 0
-                                  : expandable   ? DRY_MESSAGE_HINT_RESERVE
-                                                 : DRY_MESSAGE_HINT_EXPANDABLE);
+        static const uint32_t hints[] = {
+            [DRY_OOM_HINT_EXPANDABLE] = DRY_MESSAGE_HINT_EXPANDABLE,
+            [DRY_OOM_HINT_RESERVE] = DRY_MESSAGE_HINT_RESERVE};
+        assert_int_equal(m.hints, hints[hint]);
     }
 }
 
@@ -343,7 +344,8 @@ failure_of_a_pool_is_told_and_judged(void **state)
     assert_true(e.allocated_bytes == 29 * MIB && e.reserved_bytes == 60 * MIB);
     assert_true(e.pinned_bytes == 31 * MIB && e.pinner_count == 19);
     assert_true(e.largest_hole == 2 * MIB && e.would_fit == e.largest_hole);
-    size_t length = dry_pool_format_oom(&e, 0, 0, 0, text, sizeof text);
+    size_t length =
+        dry_pool_format_oom(&e, 0, 0, DRY_OOM_HINT_EXPANDABLE, text, sizeof text);
     assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
     expect_size(&m.free, 4 * MIB, "free");
     expect_size(&m.allocated, 29 * MIB, "allocated");

@@ -454,7 +454,7 @@ releases_are_found_by_their_rules(void **state)
     }
 }
 
-static int
+static bool
 cancel_at(void *self, uint64_t event_count)
 {
     int *calls_left = self;

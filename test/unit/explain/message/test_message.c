@@ -707,7 +707,7 @@ struct found {
     size_t count, stop_after;
 };
 
-static int
+static bool
 keep(void *self, const struct dry_message *message)
 {
     struct found *f = self;

@@ -835,7 +835,7 @@ struct watch {
     size_t calls, stop_at;
 };
 
-static int
+static bool
 count_runs(void *self, size_t run_count, size_t run_max)
 {
     struct watch *w = self;

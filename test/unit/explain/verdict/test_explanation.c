@@ -642,7 +642,7 @@ any_moment_can_be_explained(void **state)
     drop(&m);
 }
 
-static int
+static bool
 cancel(void *self, size_t run_count, size_t run_max)
 {
     (void)self;

@@ -574,7 +574,7 @@ time_out_gives_everything_back(void **state)
     assert_int_equal(f->report.attempts[2].reason, DRY_PAGES_TIMEOUT);
 }
 
-static int
+static bool
 stop_at_once(void *self, uint64_t done_bytes, uint64_t bytes)
 {
     int *calls = self;
@@ -595,13 +595,13 @@ caller_may_stop_it(void **state)
 }
 
 /* Somebody else takes what was there. */
-static int
+static bool
 lose_memory(void *self, uint64_t done_bytes, uint64_t bytes)
 {
     struct fake_kernel *fake = self;
     if (done_bytes > bytes / 2)
         fake_kernel_file(fake, "/proc/meminfo", "MemAvailable: 100000 kB\n");
-    return 0;
+    return false;
 }
 
 static void
@@ -616,13 +616,13 @@ filling_stops_where_memory_goes(void **state)
     assert_true(f->fake.maps_made > 0);
 }
 
-static int
+static bool
 watch_progress(void *self, uint64_t done_bytes, uint64_t bytes)
 {
     uint64_t *last = self;
     assert_true(done_bytes >= *last && done_bytes <= bytes);
     *last = done_bytes;
-    return 0;
+    return false;
 }
 
 static void

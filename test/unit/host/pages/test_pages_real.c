@@ -379,7 +379,7 @@ count_signal(int number)
     signals_seen++;
 }
 
-static int
+static bool
 send_signal(void *self, uint64_t done_bytes, uint64_t bytes)
 {
     (void)self;
@@ -387,7 +387,7 @@ send_signal(void *self, uint64_t done_bytes, uint64_t bytes)
     (void)bytes;
     signals_sent++;
     kill(getpid(), SIGUSR1);
-    return 0;
+    return false;
 }
 
 /* Whoever fills takes no signals; the caller does, and goes on. */

@@ -467,13 +467,13 @@ many_lives_take_no_square(void **state)
     pack_many(100000, STAIRS);
 }
 
-static int
+static bool
 stop_at_once(void *self, double done)
 {
     unsigned *calls = self;
     (void)done;
     ++*calls;
-    return 1;
+    return true;
 }
 
 static void

@@ -24,7 +24,7 @@ struct calls {
     bool is_told_between;
 };
 
-static int
+static bool
 note_call(void *self, uint64_t done, uint64_t total)
 {
     struct calls *calls = self;
@@ -191,7 +191,7 @@ a_curve_counts_plans_and_ends_within_one(void **state)
 
 /* --- graphs ------------------------------------------------------------------------------- */
 
-static int
+static bool
 note_round(void *self, uint64_t step, uint64_t best_ns)
 {
     struct calls *calls = self;

@@ -506,7 +506,7 @@ more_rounds_never_take_more_time(void **state)
     dry_graph_destroy(graph);
 }
 
-static int
+static bool
 stop_at_third(void *self, uint64_t step, uint64_t best_ns)
 {
     uint64_t *last = self;
@@ -751,7 +751,7 @@ struct pieces {
     size_t left, bytes;
 };
 
-static int
+static bool
 take_pieces(void *self, const char *text, size_t length)
 {
     struct pieces *p = self;

@@ -563,13 +563,13 @@ more_cells_than_31_bits_count_are_refused(void **state)
     dry_chain_destroy(chain);
 }
 
-static int
+static bool
 fail_if_called_again(void *self, uint64_t done, uint64_t total)
 {
     (void)self;
     (void)total;
     assert_int_equal(done, 0);
-    return 0;
+    return false;
 }
 
 /* 5,000 windows of 5,000 stages have 25 million rows, whatever is in them. */

@@ -450,7 +450,7 @@ struct calls {
     uint64_t count, cancel_at;
 };
 
-static int
+static bool
 note_call(void *self, uint64_t done, uint64_t total)
 {
     struct calls *calls = self;

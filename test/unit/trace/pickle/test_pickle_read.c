@@ -861,11 +861,11 @@ other_files_are_named(void **state)
     }
 }
 
-static int
+static bool
 cancel(void *self, uint64_t byte_count)
 {
     *(uint64_t *)self = byte_count;
-    return 1;
+    return true;
 }
 
 static void
