@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test/golden/mcp"))
 import server  # noqa: E402
 
-TOOLS = ("info", "explain", "top", "frag", "steps", "recommend")
+TOOLS = ("info", "explain", "top", "frag", "steps", "sweep")
 
 
 def find_recordings(folder, count):

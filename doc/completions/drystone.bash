@@ -5,7 +5,7 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo exporter mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo exporter mcp help --help --version" -- "$word")
         return
     fi
     case $command$previous in
@@ -13,7 +13,7 @@ _drystone()
         live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
     esac
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo exporter mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo exporter mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -22,7 +22,7 @@ _drystone()
         --checkpointing | -c) mapfile -t COMPREPLY < <(compgen -W "none selective full every sqrt" -- "$word"); return ;;
         --for | -f) mapfile -t COMPREPLY < <(compgen -W "training inference cpu" -- "$word"); return ;;
         --format | -f) mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
-        --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
+        --goal) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         --malloc | -m) mapfile -t COMPREPLY < <(compgen -W "auto jemalloc tcmalloc mimalloc glibc keep" -- "$word"); return ;;
         --membind) mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
         --method | -m) mapfile -t COMPREPLY < <(compgen -W "one-level nested none block every sqrt greedy revolve" -- "$word"); return ;;
@@ -47,8 +47,7 @@ _drystone()
         diff) options="--at --by --min --rows --device --fail-above --fail-if --baseline --annotate --json --help" ;;
         fleet) options="--all --rank-from --no-settings --store --part --merge --threads --output --max-size --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
-        recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
-        sweep) options="--grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
+        sweep) options="--goal --without --min-gain --runs --grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
         report) options="--output --max-size --quick --help" ;;
         serve) options="--open --port --help" ;;
         tui) options="--help" ;;

@@ -19,7 +19,7 @@ def run(*args, code=0):
 
 def check_recommend(path):
     """A loss is told of nothing that was not searched to its smallest device."""
-    args = ["recommend", path, "--capacity", "40GiB", "--without", "expandable"]
+    args = ["sweep", path, "--capacity", "40GiB", "--without", "expandable"]
     told = json.loads(run(*args, "--json"))
     step = told["capacity_step_bytes"]
     for row in told["candidates"]:

@@ -18,7 +18,7 @@ import zlib
 
 NONE = 0xFFFFFFFF
 TYPES = {1: "B", 2: "I", 3: "d", 4: "Q"}
-COMMANDS = ("explain", "info", "steps", "recommend")
+COMMANDS = ("explain", "info", "steps", "sweep")
 MAPS_CHECKED = 4
 
 
@@ -199,9 +199,9 @@ def check_stacks(tool, path, pack, snapshot):
 
 
 def check_curves(answers):
-    """The curves under other settings reach what `recommend` says of them."""
+    """The curves under other settings reach what `sweep` says of them."""
     peaks = {row["conf"]: row["reserved_peak_bytes"]
-             for row in json.loads(answers["0/recommend"])["candidates"] if not row["oom"]}
+             for row in json.loads(answers["0/sweep"])["candidates"] if not row["oom"]}
     for key, packed in answers.items():
         conf = key.partition("/reserved/")[2] if "/reserved/" in key else None
         if conf in peaks:

@@ -28,7 +28,7 @@ def check_answers(server, tool, path):
     status, about, _ = server.answer("about")
     device = json.loads(about)["files"][0]["devices"][0]
     assert json.loads(about)["kind"] == "serve"
-    for command in ("explain", "info", "steps", "recommend"):
+    for command in ("explain", "info", "steps", "sweep"):
         status, told, headers = server.answer(f"0/{command}")
         printed = subprocess.run([tool, command, "--json", path], capture_output=True,
                                  check=False).stdout
@@ -110,7 +110,7 @@ def check_many(server):
 def check_commands_beside(server):
     """A command that takes replays holds nobody up; five at once are one too many."""
     statuses = []
-    threads = [threading.Thread(target=lambda: statuses.append(server.answer("0/recommend")[0]))
+    threads = [threading.Thread(target=lambda: statuses.append(server.answer("0/sweep")[0]))
                for _ in range(12)]
     for thread in threads:
         thread.start()
@@ -124,7 +124,7 @@ def check_gone_client(server):
     """A client that goes away while its command runs costs nothing."""
     for _ in range(3):
         with server.connect() as peer:
-            head = f"GET /{server.token}/a/0/recommend HTTP/1.1\r\nHost: 127.0.0.1:{server.port}"
+            head = f"GET /{server.token}/a/0/sweep HTTP/1.1\r\nHost: 127.0.0.1:{server.port}"
             peer.sendall(head.encode() + b"\r\n\r\n")
     assert server.answer("about")[0] == 200
 

@@ -62,7 +62,6 @@ extern const struct command command_live;
 extern const struct command command_mcp;
 extern const struct command command_pages;
 extern const struct command command_plan;
-extern const struct command command_recommend;
 extern const struct command command_replay;
 extern const struct command command_report;
 extern const struct command command_run;

@@ -42,7 +42,7 @@ static const struct option_spec specs[] = {
      .max = NO_MAX, .refuses = {{"message", of_file}}},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, runs),
      .help = "replays under other settings at most; 0: none; default: as many as "
-             "drystone recommend makes",
+             "drystone sweep makes",
      .max = 1000},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      .help = "the release of PyTorch the program ran on, like 2.11; default auto: those "

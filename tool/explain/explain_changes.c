@@ -148,7 +148,7 @@ print_no_setting(const struct explain_printer *p, const char *mark,
         dry_recommend_get_candidates(p->view->settings, &count);
     explain_print_item(
         p, mark,
-        "No allocator setting helps: %zu %s replayed (drystone recommend shows "
+        "No allocator setting helps: %zu %s replayed (drystone sweep shows "
         "%s).",
         count, count == 1 ? "was" : "were", count == 1 ? "it" : "them");
 }

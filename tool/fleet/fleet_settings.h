@@ -5,7 +5,7 @@
 /*
  * One setting of the allocator for the whole job. A job has one PYTORCH_CUDA_ALLOC_CONF, so
  * it must help somewhere and harm nowhere. The ranks that decide are those that ran out of
- * memory and the largest of each group. Each is searched as `drystone recommend` does; what
+ * memory and the largest of each group. Each is searched as `drystone sweep` does; what
  * helps one of them is then replayed on those whose search left it out.
  *
  *     count = fleet_settings_choose(judgement, files);

@@ -52,10 +52,10 @@ static const struct mcp_tool tools[] = {
      .command = &command_replay,
      .input = MCP_ONE_FILE,
      .options = {"conf", "place", "capacity", "find-capacity", "compat", "device"}},
-    {.name = "recommend",
+    {.name = "sweep",
      .about = "The setting of PyTorch's allocator to use, found by replays, or that none "
               "helps.",
-     .command = &command_recommend,
+     .command = &command_sweep,
      .input = MCP_ONE_FILE,
      .options = {"goal", "capacity", "without", "compat", "device"}},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone sweep`: recorded programs under every combination of settings. */
+/* `drystone sweep`: recorded programs under other settings, searched for or of a grid. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "record/load.h"
 #include "sweep/sweep_report.h"
 #include "sweep/sweep_run.h"
+#include "sweep/sweep_search.h"
 #include "sweep/sweep_table.h"
 #include "work/part.h"
 #include "work/work.h"
@@ -22,38 +23,62 @@
 #define PATH_BYTES_MAX 1900
 
 struct values {
-    const char *grid, *place, *compat, *store, *part;
-    uint64_t capacity;
-    int64_t device, threads, budget, rows;
-    bool merge, json;
+    struct sweep_search search; /* has what a grid takes, too */
+    const char *grid, *place, *store, *part;
+    int64_t threads, budget, rows;
+    bool merge;
 };
 
+#define OF_GRID .needs = {"grid", "of --grid"}
+#define OF_SEARCH .refuses = {{"grid", "of a search, without --grid"}}
+
 static const struct option_spec specs[] = {
+    {"goal", 0, "GOAL", OPTION_STRING, offsetof(struct values, search.goal),
+     .help = "fit: the smallest device on which it does not fail; peak: the lowest peak "
+             "of reserved memory; stable: the fewest retries, then the least driver "
+             "time; default: fit where a capacity is known or the record met its "
+             "limit, else peak",
+     OF_SEARCH},
+    {"without", 0, "WHAT", OPTION_LIST, offsetof(struct values, search.without),
+     .help = "what cannot be used: expandable, gc or split; may be given several times",
+     OF_SEARCH},
+    {"min-gain", 0, "SIZE", OPTION_SIZE, offsetof(struct values, search.min_gain),
+     .help = "less is no gain; default: 64MiB or 1 % of the peak, whichever is more",
+     OF_SEARCH},
+    {"runs", 0, "N", OPTION_INT, offsetof(struct values, search.runs),
+     .help = "replay the program N times at most; default: 48, fewer for very long "
+             "programs",
+     .min = 1, OF_SEARCH},
     {"grid", 'g', "GRID", OPTION_STRING, offsetof(struct values, grid),
-     .help = "the settings: KEY=VALUES;KEY=VALUES, keys as in PYTORCH_CUDA_ALLOC_CONF; "
+     .help = "instead of a search, these settings: KEY=VALUES;KEY=VALUES, keys as in "
+             "PYTORCH_CUDA_ALLOC_CONF; "
              "values are a list a,b,c, in which default leaves the key away, and ranges "
              "FROM:TO:STEP or FROM:TO:xFACTOR"},
     {"budget", 'b', "N", OPTION_INT, offsetof(struct values, budget),
      .help = "run at most N combinations whole: the others are pruned after a part of "
              "the events, half of them at a time",
-     .min = 1, .max = SWEEP_COMBINATIONS_MAX},
-    {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
+     .min = 1, .max = SWEEP_COMBINATIONS_MAX, OF_GRID},
+    {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, search.capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran out of memory, else no limit",
+             "by an out-of-memory or, without --grid, by retries, else no limit",
      .min = 1},
     {"place", 'p', "PLACE", OPTION_STRING, offsetof(struct values, place),
      .help = "who decides where a request goes: torch, the default, or paged, "
-             "Drystone's own; the grid has its keys"},
-    {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
+             "Drystone's own; the grid has its keys",
+     OF_GRID},
+    {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, search.compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
-             "that reproduces the record"},
-    {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     .help = "the device; default: each file's one with the most events", .max = NO_MAX},
+             "that reproduces the record, without --grid all that do"},
+    {"device", 'd', "N", OPTION_INT, offsetof(struct values, search.device),
+     .help = "the device; default: each file's one with the most events, without --grid "
+             "the one that ran out of memory before it",
+     .max = NO_MAX},
     {"threads", 't', "N", OPTION_INT, offsetof(struct values, threads),
-     .help = "replay on N cores; default: all of them", .min = 1,
-     .max = WORK_THREADS_MAX},
+     .help = "replay on N cores; default: all of them", .min = 1, .max = WORK_THREADS_MAX,
+     OF_GRID},
     {"store", 0, "FILE", OPTION_STRING, offsetof(struct values, store),
-     .help = "keep all results in this SQLite file, and go on from those it has"},
+     .help = "keep all results in this SQLite file, and go on from those it has",
+     OF_GRID},
     {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),
      .help = WORK_PART_HELP, .needs = {"store", WORK_WANTS_STORE}},
     {"merge", 0, NULL, OPTION_FLAG, offsetof(struct values, merge),
@@ -61,13 +86,17 @@ static const struct option_spec specs[] = {
      .refuses = {{"part", WORK_NO_PART}}},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
      .help = "how many rows of the table, 0 for all; default 20; --json has all",
-     .max = NO_MAX, .refuses = {{"json", "of the table"}}},
-    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     .help = "print JSON, schema drystone.sweep/1, see drystone-sweep(1)"},
+     .max = NO_MAX, OF_GRID, .refuses = {{"json", "of the table"}}},
+    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, search.json),
+     .help = "print JSON, schema drystone.recommend/1, with --grid drystone.sweep/1, see "
+             "drystone-sweep(1)"},
 };
 
 static const char about_text[] =
-    "Replays each FILE under every combination of the grid, on all cores, and ranks them "
+    "Searches PYTORCH_CUDA_ALLOC_CONF by replay: runs the requests of FILE under "
+    "settings made for the sizes it asks for, and says which one helps, by how much, "
+    "what stands against it, or why none can. With --grid it replays each FILE under "
+    "every combination of the grid, on all cores, and ranks them "
     "by the smallest device on which the program runs, then by reserved memory, then by "
     "the driver's time. The recorded settings are a row of their own, and the others are "
     "held against it. Of several files the worst one decides.";
@@ -131,16 +160,13 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
         code = check_budget(v);
     if (code != EXIT_FINE)
         return code;
-    if (!v->grid)
-        return report_usage("sweep", "--grid is missing: which settings to try, such as "
-                                     "--grid 'expandable_segments=False,True'");
     if (!sweep_grid_parse(v->grid, &s->grid, why))
         return report_usage("sweep", "--grid: %s", why);
     s->place = v->place;
-    s->compat = v->compat;
+    s->compat = v->search.compat;
     s->store = v->store;
-    s->device = v->device;
-    s->capacity_bytes = v->capacity == NOT_GIVEN ? 0 : v->capacity;
+    s->device = v->search.device;
+    s->capacity_bytes = v->search.capacity;
     s->threads = v->threads;
     s->part = v->part;
     s->does_merge = v->merge;
@@ -236,21 +262,32 @@ sweep_files(struct sweep *s, const struct values *v, const struct option_list *o
         code = sweep_table_write(s);
     if (code != EXIT_FINE || s->is_elsewhere)
         return code;
-    code = v->json ? sweep_report_print_json(s, v->grid)
-                   : sweep_report_print(s, rows_limit(v->rows, false));
+    code = v->search.json ? sweep_report_print_json(s, v->grid)
+                          : sweep_report_print(s, rows_limit(v->rows, false));
     return code == EXIT_FINE ? sweep_report_exit_code(s) : code;
+}
+
+static int
+search(struct values *v, const struct option_list *operands)
+{
+    if (operands->count != 1)
+        return report_usage("sweep",
+                            "%zu files are given; without --grid one is expected",
+                            operands->count);
+    v->search.path = operands->values[0];
+    return sweep_search_run(&v->search);
 }
 
 static int
 run(int argc, char **argv)
 {
-    struct values values = {
-        .device = LOAD_BUSIEST_DEVICE, .rows = ROWS_NOT_GIVEN, .capacity = NOT_GIVEN};
+    struct values values = {.search.device = LOAD_BUSIEST_DEVICE, .rows = ROWS_NOT_GIVEN};
     struct sweep sweep = {0};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_sweep, argc, argv, &values, &operands, &code))
-        code = sweep_files(&sweep, &values, &operands);
+        code = values.grid ? sweep_files(&sweep, &values, &operands)
+                           : search(&values, &operands);
     finish(&sweep);
     options_finish(&command_sweep, &values, &operands);
     return code;
@@ -258,10 +295,13 @@ run(int argc, char **argv)
 
 const struct command command_sweep = {
     .name = "sweep",
-    .summary = "every combination of a grid of settings, by replay",
-    .usage = "[options] --grid GRID FILE...",
+    .summary = "which settings would have helped, or a grid of them, by replay",
+    .usage = "[options] FILE, or [options] --grid GRID FILE...",
     .about = about_text,
     .examples =
+        "drystone sweep oom.pickle\n"
+        "drystone sweep run.pickle --capacity 40GiB\n"
+        "drystone sweep run.pickle --goal peak --without expandable --json\n"
         "drystone sweep run.pickle -g 'max_split_size_mb=default,20:512:x2'\n"
         "drystone sweep rank*.pickle -g 'expandable_segments=False,True;"
         "roundup_power2_divisions=default,4,[256:1,512:2,>:4]' --store sweep.sqlite\n"

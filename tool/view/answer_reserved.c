@@ -18,7 +18,7 @@ struct run {
     uint32_t before; /* of them, made for what was alive before the window */
 };
 
-/* Return the room that `recommend` judges on. */
+/* Return the room that `sweep` judges on. */
 static uint64_t
 proved_room(const struct dry_replay *recorded)
 {

@@ -15,7 +15,7 @@
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* Read which settings the table of `recommend` has first, and of which device it tells. */
+/* Read which settings the table of `sweep` has first, and of which device it tells. */
 static void
 note_settings(struct report_set *s, const struct answer *answer)
 {
@@ -34,7 +34,7 @@ keep(struct report_set *s, const char *key, size_t most)
     size_t length = 0;
     char *text = page_pack(answer.bytes, answer.length, &length);
     bool fits = text && length + strlen(key) + 8 <= most;
-    if (fits && answer.is_json && strstr(key, "/recommend"))
+    if (fits && answer.is_json && strstr(key, "/sweep"))
         note_settings(s, &answer);
     free(answer.bytes);
     s->has_failed |= !text || (fits && !page_answers_add(&s->answers, key, text, length));

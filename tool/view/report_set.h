@@ -7,7 +7,7 @@
  *
  *     1. the verdict, the facts and the steps of each file; the whole timeline, the map and
  *        the owners of each device at its failure, its peak and its end; curves under the
- *        settings that `recommend` found best
+ *        settings that `sweep` found best
  *     2. every level of tiles around these moments, then the other tiles, level by level
  *     3. pages of events, those around these moments first
  *
@@ -32,8 +32,8 @@ struct report_set {
     struct progress *progress;
     size_t budget, used; /* bytes of the texts and their keys */
     struct page_answers answers;
-    json_t *recommended; /* the JSON of `recommend`, of one file at a time; NULL */
-    bool is_what_if;     /* with the replays of `recommend` */
+    json_t *recommended; /* the JSON of `sweep`, of one file at a time; NULL */
+    bool is_what_if;     /* with the replays of `sweep` */
     bool has_failed;     /* no memory */
     size_t tiles_wanted, tiles_kept, pages_wanted, pages_kept, maps_wanted, maps_kept;
     char sentences[REPORT_SENTENCES_MAX][REPORT_SENTENCE_BYTES];

@@ -11,7 +11,7 @@
 #include "view/answers.h"
 
 const struct command *const view_commands[VIEW_COMMANDS] = {
-    &command_explain, &command_info, &command_steps, &command_recommend};
+    &command_explain, &command_info, &command_steps, &command_sweep};
 
 /* So many can be drawn one by one, down to a quarter of a pixel of a large picture. */
 #define FEW_ALLOCATIONS 65536

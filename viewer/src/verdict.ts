@@ -67,7 +67,7 @@ export class Verdict implements View {
     const { app } = this, file = app.fileIndex;
     try {
       this.explain = await app.json<Explain>(`${file}/explain`);
-      const recommend = await app.json<Recommend>(`${file}/recommend`).catch(() => null);
+      const recommend = await app.json<Recommend>(`${file}/sweep`).catch(() => null);
       for (const c of recommend?.candidates ?? [])
         for (const { name, text } of c.caveats) this.caveats.set(name, text);
     } catch (error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What-if: the same requests under other allocator settings, as `drystone recommend` replayed them. */
+/* What-if: the same requests under other allocator settings, as `drystone sweep` replayed them. */
 
 import type { App, View } from "./app.ts";
 import { copyText } from "./clipboard.ts";
@@ -37,7 +37,7 @@ export class WhatIf implements View {
   private async load(): Promise<void> {
     const { app } = this, key = app.key;
     try {
-      this.answer = await app.json<Recommend>(`${app.fileIndex}/recommend`);
+      this.answer = await app.json<Recommend>(`${app.fileIndex}/sweep`);
     } catch (error) {
       clear(this.host, el("p", { class: "error" }, `The replays cannot be read: ${String(error)}`));
       return;
@@ -51,7 +51,7 @@ export class WhatIf implements View {
     const { answer: r, host } = this;
     if (r === null) {
       clear(host, el("p", { class: "error" },
-        "The replays under other settings were left out of this report. drystone recommend makes them."));
+        "The replays under other settings were left out of this report. drystone sweep makes them."));
       return;
     }
     const { app } = this, at = Math.max(0, app.file.devices.findIndex((d) => d.device === r.device));

@@ -205,7 +205,7 @@ export function makeAnswers(files = 1) {
       capacity_bytes: null, steps_until_full: null, growth: [], steps: [{ partial: false, first_event: 8, events: 200, begin_us: 0,
         end_us: 10, peak_bytes: active, peak_event: 30, active_end_bytes: 1, reserved_end_bytes: 1, kept_bytes: 1, alloc_bytes: 1,
         allocs: 4, temporary_bytes: 1, temporaries: 1 }] }));
-    answers.set(`${f}/recommend`, json({ device: 0, goal: "peak", outcome: "change", best: 0, conf: "x", capacity_bytes: null,
+    answers.set(`${f}/sweep`, json({ device: 0, goal: "peak", outcome: "change", best: 0, conf: "x", capacity_bytes: null,
       margin_bytes: null, floor_bytes: MIB, floor_event: 3, runs: 2, min_gain_bytes: MIB,
       trust: { possible: true, exact: true, approximate: false, compat: "2.11" }, candidates: [{ conf: "expandable_segments:True",
         label: "expandable_segments:True", verdict: "best", recorded: false, default: false, allowed: true, oom: false,

@@ -138,7 +138,7 @@ class Snapshot:
         goal     "fit", "peak" or "stable"
         without  what cannot be used: "expandable", "gc", "split"
         """
-        return self._report("recommend", goal=goal, capacity=capacity, without=_list(without),
+        return self._report("sweep", goal=goal, capacity=capacity, without=_list(without),
                             min_gain=min_gain, runs=runs, compat=compat, device=device)
 
     def replay(self, conf: Words = (), place: Words = (), *, capacity: Optional[Size] = None,

@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError  # noqa: E402
 
 tool = str(pathlib.Path(sys.argv[1]).resolve())
 reading = {"list_files", "info", "explain", "explain_message", "top", "frag", "steps",
-           "diff", "replay", "recommend"}
+           "diff", "replay", "sweep"}
 
 
 async def check_tools(client):
@@ -46,7 +46,7 @@ async def check_calls(client, schemas, folder):
             ("frag", {"file": "demo.pickle"}), ("steps", {"file": "demo.pickle"}),
             ("diff", {"files": ["demo.pickle", "demo.pickle"]}),
             ("replay", {"file": "demo.pickle", "conf": ["expandable_segments:True"]}),
-            ("recommend", {"file": "demo.pickle", "goal": "peak"})):
+            ("sweep", {"file": "demo.pickle", "goal": "peak"})):
         jsonschema.validate(arguments, schemas[name])
         result = await client.call_tool(name, arguments)
         text = result.content[0].text

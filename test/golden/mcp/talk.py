@@ -17,7 +17,7 @@ from server import META, VERSION, Server, data
 
 tool = pathlib.Path(sys.argv[1]).resolve()
 reading = {"list_files", "info", "explain", "explain_message", "top", "frag", "steps",
-           "diff", "replay", "recommend"}
+           "diff", "replay", "sweep"}
 
 
 def printed(*words):
@@ -74,7 +74,7 @@ def check_answers(folder):
     s = Server(tool, folder)
     trace, demo = folder / "small.trace", folder / "demo.pickle"
     for name, words in (("info", ()), ("explain", ()), ("top", ()), ("frag", ()),
-                        ("steps", ()), ("recommend", ())):
+                        ("steps", ()), ("sweep", ())):
         text, is_error = s.call(name, file="demo.pickle")
         assert not is_error and text == printed(name, demo), (name, text)
     text, _ = s.call("top", file=str(demo), by="category", rows=3)
@@ -161,7 +161,7 @@ def check_arguments(folder):
                       {"file": "small.trace", "stacks": "yes"}):
         text, is_error = s.call("top", **arguments)
         assert is_error and text, arguments
-    for name in ("replay", "recommend"):
+    for name in ("replay", "sweep"):
         text, is_error = s.call(name, file="small.trace", conf="x")
         assert is_error, text
     for arguments in ({}, {"text": "x", "file": "train.log"}, {"text": 1}):
@@ -241,7 +241,7 @@ def check_limits(folder):
     with (folder / "many.trace").open("w") as out:
         for i in range(400000):
             out.write(f"a {i} {512 * (i % 999 + 1)} 0 {i}\n")
-    text, is_error = s.call("recommend", file="many.trace")
+    text, is_error = s.call("sweep", file="many.trace")
     assert is_error and ("memory" in text or "longer" in text), text
     assert not s.call("info", file="small.trace")[1]
     assert s.end() == 0

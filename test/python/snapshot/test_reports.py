@@ -75,7 +75,7 @@ class Same(unittest.TestCase):
         self.same(opened.replay("max_split_size_mb:128", "offline"),
                   ["replay", "-cmax_split_size_mb:128", "-poffline", path])
         self.same(opened.recommend(goal="peak", without=["expandable"], runs=4),
-                  ["recommend", "--goal=peak", "--without=expandable", "--runs=4", path])
+                  ["sweep", "--goal=peak", "--without=expandable", "--runs=4", path])
         self.same(opened.explain(at=3), ["explain", "--at=3", path])
 
     def test_a_snapshot_made_here(self):

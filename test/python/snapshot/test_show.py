@@ -38,8 +38,8 @@ class Shown(unittest.TestCase):
     def test_the_page_is_the_command_s(self):
         page = drystone.show(self.path, what_if=False)
         self.assertIn("about", self.answers(page))
-        self.assertNotIn("0/recommend", self.answers(page))
-        self.assertIn("0/recommend", self.answers(drystone.show(self.path)))
+        self.assertNotIn("0/sweep", self.answers(page))
+        self.assertIn("0/sweep", self.answers(drystone.show(self.path)))
         self.assertIn("run.pickle", repr(page))
         target = os.path.join(self.folder, "page.html")
         page.save(target)

@@ -2,7 +2,7 @@
 /*
  * The idea stands in recommend_report.h: head, table, recommendation, JSON, in this order.
  */
-#include "replay/recommend_report.h"
+#include "sweep/recommend_report.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -659,5 +659,5 @@ recommend_report_print_json(const struct recommend_report *report)
         make_known(s->capacity_high_bytes > 0, s->capacity_high_bytes), "retries",
         json_out_number(s->recorded_retries), "evidence_gap",
         s->evidence_gap ? json_out_string(s->evidence_gap) : json_null());
-    return json_out_print("recommend", root);
+    return json_out_print("sweep", root);
 }
