@@ -5,7 +5,7 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo exporter mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help --help --version" -- "$word")
         return
     fi
     case $command$previous in
@@ -13,7 +13,7 @@ _drystone()
         live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
     esac
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo exporter mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -58,9 +58,8 @@ _drystone()
         estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
-        doctor) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --watch --prove --strict --quiet --dry-run --json --root --help" ;;
-        pages) options="--bytes --rounds --only --here --json --root --help" ;;
+        pages) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --bench --bytes --rounds --only --here --help" ;;
         demo) options="--output --steps --help" ;;
         exporter) options="--folder --lanes --listen --no-driver --once --processes-max --unix --help" ;;
         mcp) options="--memory --seconds --help" ;;

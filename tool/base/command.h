@@ -49,7 +49,6 @@ struct command {
 extern const struct command command_anonymize;
 extern const struct command command_demo;
 extern const struct command command_diff;
-extern const struct command command_doctor;
 extern const struct command command_dry_run;
 extern const struct command command_estimate;
 extern const struct command command_explain;

@@ -93,7 +93,7 @@ read_line(const char *line, size_t length, struct journal *journal, uint64_t off
     text[length] = '\0';
     if (!split(text, words) || !make_entry(&entry, words))
         return fail_at(err, DRY_ERR_FORMAT, offset,
-                       "this is nothing that doctor writes: all of it is refused");
+                       "this is nothing that pages --apply writes: all of it is refused");
     return append(journal, &entry, err);
 }
 
@@ -106,7 +106,7 @@ journal_read(const char *text, size_t length, struct journal *journal,
     enum dry_status status = DRY_OK;
     if (length < begin ? memcmp(text, HEADER, length) != 0
                        : memcmp(text, HEADER, begin) != 0)
-        return fail_at(err, DRY_ERR_FORMAT, 0, "expected a journal of doctor");
+        return fail_at(err, DRY_ERR_FORMAT, 0, "expected a journal of pages --apply");
     for (size_t at = begin; at < length && status == DRY_OK;) {
         const char *end = memchr(text + at, '\n', length - at);
         if (!end)

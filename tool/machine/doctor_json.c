@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The findings of doctor for programs: schema drystone.doctor/1, see drystone-doctor(1).
- */
+/* The findings and the pages for programs: schema drystone.pages/2, see drystone-pages(1). */
 #include <string.h>
 
 #include "base/json_out.h"
 #include "machine/doctor_report.h"
+#include "machine/pages_report.h"
 
 static json_t *
 text_of(const char *text)
@@ -129,11 +128,13 @@ int
 doctor_report_print_json(const struct doctor_report *r)
 {
     return json_out_print(
-        "doctor",
-        json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "schema",
-                  "drystone.doctor/1", "root", text_of(r->root), "process",
+        "pages",
+        json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                  "drystone.pages/2", "root", text_of(r->root), "process",
                   r->process ? json_integer(r->process) : json_null(), "purpose",
-                  dry_doctor_purpose_name(r->purpose), "machine", machine_of(r), "counts",
-                  counts_of(r), "need", r->need_count ? needs_of(r) : json_null(),
-                  "findings", findings_of(r)));
+                  dry_doctor_purpose_name(r->purpose), "machine", machine_of(r), "pages",
+                  pages_report_sizes(r->root, -1), "nodes",
+                  pages_report_nodes(r->topology, r->root), "counts", counts_of(r),
+                  "need", r->need_count ? needs_of(r) : json_null(), "findings",
+                  findings_of(r)));
 }

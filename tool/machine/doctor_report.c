@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "base/term.h"
+#include "machine/pages_report.h"
 
 #define TEXT_COLUMN 13
 #define COMMAND_COLUMN 3
@@ -315,5 +316,6 @@ doctor_report_print(const struct doctor_report *r)
     struct page p = {.r = r};
     term_init(&p.term, stdout);
     print_head(&p);
-    return print_needs(&p) && print_topics(&p);
+    return (r->id_count || pages_report_list(r->topology, r->root, &p.term)) &&
+           print_needs(&p) && print_topics(&p);
 }

@@ -2,16 +2,18 @@
 #ifndef TOOL_DOCTOR_REPORT_H
 #define TOOL_DOCTOR_REPORT_H
 
-/* The findings of doctor, for people and for programs. */
+/* What `drystone pages` finds, for people and for programs. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <drystone/doctor.h>
+#include <drystone/topology.h>
 
 struct doctor_report {
     const struct dry_doctor *doctor;
+    const struct dry_topology_view *topology; /* to print; only without ids, if as text */
     enum dry_doctor_purpose purpose;
     const char *root; /* "": this machine */
     int64_t process;  /* 0: one that is to be started */

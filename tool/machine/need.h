@@ -2,7 +2,7 @@
 #ifndef TOOL_NEED_H
 #define TOOL_NEED_H
 
-/* The words of `drystone doctor --need`: the bytes that a tensor takes. */
+/* The words of `drystone pages --need`: the bytes that a tensor takes. */
 
 #include <stdbool.h>
 #include <stddef.h>

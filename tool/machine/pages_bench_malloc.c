@@ -75,8 +75,8 @@ make_words(struct words *w, const struct bench_malloc *m)
     static const char self[] = "/proc/self/exe";
     static const char *const before[] = {"run",  "--quiet",       "--node",
                                          "none", "--omp-threads", "keep"};
-    static const char *const measure[] = {"pages",  "bench",  "--only",
-                                          "malloc", "--here", "--json"};
+    static const char *const measure[] = {"pages",  "--bench", "--only",
+                                          "malloc", "--here",  "--json"};
     w->count = 0;
     add_word(w, self);
     for (size_t i = 0; m->is_run && i < sizeof before / sizeof *before; i++)

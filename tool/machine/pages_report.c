@@ -43,23 +43,23 @@ add_sizes(struct table *t, const char *root, int32_t node)
             add_size(t, where, &sizes[i]);
 }
 
-int
-pages_report_list(const struct dry_topology_view *view, const char *root)
+bool
+pages_report_list(const struct dry_topology_view *view, const char *root,
+                  const struct term *term)
 {
-    struct term term;
     struct table t;
-    term_init(&term, stdout);
+    fputc('\n', term->out);
     table_init(&t, "<where <pages >size >in_the_pool >free >may_grow_by");
     add_sizes(&t, root, -1);
     for (size_t i = 0; i < view->node_count && view->node_count > 1; i++)
         add_sizes(&t, root, view->nodes[i].node);
-    bool is_done = table_print(&t, &term);
+    bool is_done = table_print(&t, term);
     table_finish(&t);
-    return is_done ? EXIT_FINE : report_failure("pages", NULL, EXIT_MACHINE, "no memory");
+    return is_done;
 }
 
-static json_t *
-sizes_of(const char *root, int32_t node)
+json_t *
+pages_report_sizes(const char *root, int32_t node)
 {
     struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX];
     size_t count = dry_pages_read_sizes(root, node, sizes);
@@ -89,8 +89,8 @@ known(uint64_t bytes)
     return bytes == DRY_TOPOLOGY_NOT_KNOWN ? json_null() : json_out_number(bytes);
 }
 
-int
-pages_report_list_json(const struct dry_topology_view *view, const char *root)
+json_t *
+pages_report_nodes(const struct dry_topology_view *view, const char *root)
 {
     json_t *nodes = json_array();
     for (size_t i = 0; i < view->node_count; i++) {
@@ -99,11 +99,9 @@ pages_report_list_json(const struct dry_topology_view *view, const char *root)
             nodes,
             json_pack("{s:i, s:o, s:o, s:i, s:o}", "node", (int)n->node, "total_bytes",
                       known(n->total_bytes), "free_bytes", known(n->free_bytes), "cpus",
-                      (int)n->cpu_count, "pages", sizes_of(root, n->node)));
+                      (int)n->cpu_count, "pages", pages_report_sizes(root, n->node)));
     }
-    return json_out_print("pages",
-                          json_pack("{s:s, s:n, s:o, s:o}", "schema", "drystone.pages/1",
-                                    "file", "pages", sizes_of(root, -1), "nodes", nodes));
+    return nodes;
 }
 
 /* --- the machine's name ------------------------------------------------------------------- */

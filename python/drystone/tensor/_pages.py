@@ -11,7 +11,7 @@ from ._form import whole_numbers
 from ._layout import NODES_MAX, PagesOptions
 
 # Every refusal of memory ends with this. The library itself names the command for a pool.
-REMEDY = "'drystone pages' lists what there is, 'drystone doctor' tells what is wrong"
+REMEDY = "'drystone pages' lists what there is and tells what is wrong"
 
 BASE, TRANSPARENT, POOL = 0, 1, 2
 _KINDS = {None: TRANSPARENT, "normal": BASE, "thp": TRANSPARENT, "pool": POOL}

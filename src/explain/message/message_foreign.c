@@ -68,7 +68,7 @@ static const struct {
     {ON_HOST,
      "This is the host's memory, and no setting of PyTorch's allocator for a device "
      "helps. See what the machine, the container and the process may take.",
-     "drystone doctor", DRY_MESSAGE_SHELL},
+     "drystone pages", DRY_MESSAGE_SHELL},
     {IN(KILLED_IN_GROUP),
      "Compare the limit of the group with the most it has held; then raise the "
      "container's limit, or hold less.",

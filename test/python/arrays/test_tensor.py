@@ -108,7 +108,7 @@ class Pages(unittest.TestCase):
         self.assertIsInstance(caught.exception, MemoryError)
         self.assertIn(f"{count} needed", text)
         self.assertIn("nr_hugepages", text)
-        self.assertIn("drystone doctor", text)
+        self.assertIn("drystone pages", text)
 
     def test_other_pages_are_taken_only_if_asked_for(self):
         count = here.free_pages_of_pool() + 2

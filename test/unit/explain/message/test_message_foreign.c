@@ -29,7 +29,7 @@ static const struct example examples[] = {
     {"RuntimeError: [enforce fail at alloc_cpu.cpp:114] data. DefaultCPUAllocator: not "
      "enough memory: you tried to allocate 17179869184 bytes.",
      DRY_MESSAGE_HOST, DRY_MESSAGE_BACKEND_HOST, 16 * GIB, 0, 0, DRY_CAUSE_CAPACITY,
-     OR(LIMIT) | OR(OTHER_MEMORY), "drystone doctor"},
+     OR(LIMIT) | OR(OTHER_MEMORY), "drystone pages"},
     {"RuntimeError: [enforce fail at CPUAllocator.cpp:64] . DefaultCPUAllocator: can't "
      "allocate memory: you tried to allocate 8589934592 bytes. Error code 12 (Cannot "
      "allocate memory)",
@@ -74,11 +74,11 @@ static const struct example examples[] = {
     {"[12345.678901] Out of memory: Killed process 1234 (python) total-vm:99999999kB, "
      "anon-rss:67108864kB, file-rss:0kB, shmem-rss:0kB, UID:1000",
      DRY_MESSAGE_KILLED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 64 * GIB, DRY_CAUSE_CAPACITY,
-     OR(OTHER_MEMORY), "drystone doctor"},
+     OR(OTHER_MEMORY), "drystone pages"},
     {"[12345.678901] Out of memory: Kill process 1234 (python) score 900 or sacrifice "
      "child",
      DRY_MESSAGE_KILLED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_CAPACITY,
-     OR(OTHER_MEMORY), "drystone doctor"},
+     OR(OTHER_MEMORY), "drystone pages"},
     {"kernel: Memory cgroup out of memory: Killed process 99 (python3) "
      "total-vm:99999999kB, anon-rss:1024kB, file-rss:0kB",
      DRY_MESSAGE_KILLED_IN_GROUP, DRY_MESSAGE_BACKEND_HOST, 0, 0, 1024 * KIB,

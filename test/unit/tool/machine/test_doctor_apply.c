@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What `drystone doctor` writes and takes back, with each step refused in turn. */
+/* What `drystone pages` writes and takes back, with each step refused in turn. */
 #include "support/cmocka.h"
 
 #include <errno.h>
