@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test/golden/mcp"))
 import server  # noqa: E402
 
-TOOLS = ("info", "explain", "top", "frag", "steps", "sweep")
+CALLS = {"info": ("info", {}), "explain": ("explain", {}), "top": ("top", {}),
+         "top, free": ("top", {"free": True}), "steps": ("steps", {}), "sweep": ("sweep", {})}
 
 
 def find_recordings(folder, count):
@@ -26,17 +27,17 @@ def find_recordings(folder, count):
     return found[:count] or list(folder.glob("*.pickle"))
 
 
-def measure_tool(s, name, path):
+def measure_tool(s, name, path, **given):
     """Bytes of the first page, of all text and of all JSON; milliseconds of the first."""
     begin = time.monotonic()
-    answer = s.ask("tools/call", name=name, arguments={"file": str(path)})
+    answer = s.ask("tools/call", name=name, arguments={"file": str(path), **given})
     ms = (time.monotonic() - begin) * 1000
     if answer["result"]["isError"]:
         return None
     s.longest = 0
-    s.ask("tools/call", name=name, arguments={"file": str(path)})
+    s.ask("tools/call", name=name, arguments={"file": str(path), **given})
     first = s.longest
-    whole = [len(s.pages(name, file=str(path), max_bytes=1000000, **more)[0].encode())
+    whole = [len(s.pages(name, file=str(path), max_bytes=1000000, **given, **more)[0].encode())
              for more in ({}, {"format": "json", **({"rows": 0} if name == "top" else {})})]
     return first, *whole, ms
 
@@ -61,8 +62,9 @@ def run(is_short, machine, build):
                        stdout=subprocess.DEVNULL)
         recordings = find_recordings(folder, 3 if is_short else 100)
         s = server.Server(tool, folder, recordings[0].parent)
-        rows = {name: [r for r in (measure_tool(s, name, path) for path in recordings) if r]
-                for name in TOOLS}
+        rows = {title: [r for r in (measure_tool(s, name, path, **given)
+                                    for path in recordings) if r]
+                for title, (name, given) in CALLS.items()}
         s.longest = 0
         s.ask("tools/list")
         listed = s.longest

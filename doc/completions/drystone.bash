@@ -5,7 +5,7 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help --help --version" -- "$word")
         return
     fi
     case $command$previous in
@@ -13,7 +13,7 @@ _drystone()
         live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
     esac
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -41,8 +41,7 @@ _drystone()
     case $command in
         info) options="--json --help" ;;
         explain) options="--at --message --gpu-total --device --runs --compat --rows --fail-if --baseline --annotate --json --help" ;;
-        top) options="--at --by --inverted --stacks --rows --device --json --help" ;;
-        frag) options="--at --map --device --rows --json --help" ;;
+        top) options="--at --by --inverted --stacks --free --map --rows --device --json --help" ;;
         steps) options="--device --capacity --rows --fail-if --baseline --annotate --json --help" ;;
         diff) options="--at --by --min --rows --device --fail-above --fail-if --baseline --annotate --json --help" ;;
         fleet) options="--all --rank-from --no-settings --store --part --merge --threads --output --max-size --json --help" ;;

@@ -1,11 +1,10 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help
+set -l commands info explain top steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a top -d 'who holds the memory, by line, function, module, stack...'
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a frag -d 'what is free and cannot be had, pool by pool, and what...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a top -d 'who holds the memory, by line and more'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 'peak and churn of each step, and what grows from step to...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a diff -d 'runs, ranks or devices compared'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a fleet -d 'all ranks of a job'
@@ -28,7 +27,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a exporter 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -47,16 +46,12 @@ complete -c drystone -n "__fish_seen_subcommand_from top" -s a -l at -x -a 'oom 
 complete -c drystone -n "__fish_seen_subcommand_from top" -s b -l by -x -a 'line function module stack category size step' -d 'line'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s i -l inverted -d 'by the outermost frame of the users code instead of the...'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s s -l stacks -d 'also show the stack of each owners largest allocation'
-complete -c drystone -n "__fish_seen_subcommand_from top" -s n -l rows -x -d 'how many owners, 0 for all'
+complete -c drystone -n "__fish_seen_subcommand_from top" -s f -l free -d 'instead of owners, what is free and cannot be had, pool...'
+complete -c drystone -n "__fish_seen_subcommand_from top" -l map -d 'draw every segment, not only those that pin most'
+complete -c drystone -n "__fish_seen_subcommand_from top" -s n -l rows -x -d 'how many owners, or pools and pinning segments, 0 for all'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s d -l device -x -d 'the device'
-complete -c drystone -n "__fish_seen_subcommand_from top" -l json -d 'print JSON, schema drystone.top/1, see drystone-top(1)'
+complete -c drystone -n "__fish_seen_subcommand_from top" -l json -d 'print JSON, schema drystone.top/1, with --free...'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s h -l help -d 'this text'
-complete -c drystone -n "__fish_seen_subcommand_from frag" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
-complete -c drystone -n "__fish_seen_subcommand_from frag" -l map -d 'draw every segment, not only those that pin most'
-complete -c drystone -n "__fish_seen_subcommand_from frag" -s d -l device -x -d 'the device'
-complete -c drystone -n "__fish_seen_subcommand_from frag" -s n -l rows -x -d 'pools and pinning segments shown'
-complete -c drystone -n "__fish_seen_subcommand_from frag" -l json -d 'print JSON, schema drystone.frag/1, see drystone-frag(1)'
-complete -c drystone -n "__fish_seen_subcommand_from frag" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from steps" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from steps" -l capacity -x -d 'bytes the device has for PyTorch'
 complete -c drystone -n "__fish_seen_subcommand_from steps" -s n -l rows -x -d 'steps and leak suspects shown'

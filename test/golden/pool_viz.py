@@ -30,7 +30,7 @@ POOLS = [("torch", ""), ("torch", "expandable_segments:True"),
          ("torch", "max_split_size_mb:25"),
          ("torch", "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]"),
          ("torch", "large_segment_size_mb:40"), ("paged", ""), ("paged", "remap:False")]
-COMMANDS = [["info"], ["frag"], ["explain"], ["top"], ["replay", "--json"]]
+COMMANDS = [["info"], ["top", "--free"], ["explain"], ["top"], ["replay", "--json"]]
 
 
 class Safe(pickle.Unpickler):

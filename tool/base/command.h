@@ -55,7 +55,6 @@ extern const struct command command_explain;
 extern const struct command command_export;
 extern const struct command command_exporter;
 extern const struct command command_fleet;
-extern const struct command command_frag;
 extern const struct command command_info;
 extern const struct command command_live;
 extern const struct command command_mcp;

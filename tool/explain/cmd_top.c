@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone top`: who holds the memory. */
+/* `drystone top`: who holds the memory; with --free, what is free and what holds that. */
 #include <string.h>
 
 #include <drystone/categories.h>
@@ -9,38 +9,57 @@
 #include "base/command.h"
 #include "base/report.h"
 #include "base/rows.h"
+#include "explain/frag_report.h"
 #include "explain/top_report.h"
 #include "record/study.h"
+
+#define FREE_ROWS 10
 
 struct values {
     const char *at, *by;
     int64_t device, rows;
-    bool is_inverted, has_stacks, json;
+    bool is_inverted, has_stacks, is_free, has_map, json;
 };
+
+#define OF_OWNERS .refuses = {{"free", "of owners, without --free"}}
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event: the state after it; default: "
              "the out-of-memory if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
-     .help = "line (the default), function, module, stack, category, size or step"},
+     .help = "line (the default), function, module, stack, category, size or step",
+     OF_OWNERS},
     {"inverted", 'i', NULL, OPTION_FLAG, offsetof(struct values, is_inverted),
-     .help = "by the outermost frame of the user's code instead of the innermost"},
+     .help = "by the outermost frame of the user's code instead of the innermost",
+     OF_OWNERS},
     {"stacks", 's', NULL, OPTION_FLAG, offsetof(struct values, has_stacks),
-     .help = "also show the stack of each owner's largest allocation"},
+     .help = "also show the stack of each owner's largest allocation", OF_OWNERS},
+    {"free", 'f', NULL, OPTION_FLAG, offsetof(struct values, is_free),
+     .help = "instead of owners, what is free and cannot be had, pool by pool, and what "
+             "pins it"},
+    {"map", 0, NULL, OPTION_FLAG, offsetof(struct values, has_map),
+     .help = "draw every segment, not only those that pin most",
+     .needs = {"free", "of --free"}},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
-     .help = "how many owners, 0 for all; default 20, with --json all", .max = NO_MAX},
+     .help = "how many owners, or pools and pinning segments, 0 for all; default 20, of "
+             "--free 10; --json has all where none is given",
+     .max = NO_MAX},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device; default: one that ran out of memory, else the one with the "
              "most events",
      .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     .help = "print JSON, schema drystone.top/1, see drystone-top(1)"},
+     .help = "print JSON, schema drystone.top/1, with --free drystone.frag/1, see "
+             "drystone-top(1)"},
 };
 
 static const char about_text[] =
     "Sums up the allocations that are alive at one moment by the line of the user's code "
-    "that asked for them. What is alive includes blocks that wait for a stream.";
+    "that asked for them. What is alive includes blocks that wait for a stream. With "
+    "--free it shows how much was in use then, how much the allocator would give back by "
+    "itself, and how much was stranded, pool by pool; and the segments that little pins, "
+    "best first, with a map of each.";
 
 struct session {
     struct values values;
@@ -50,6 +69,7 @@ struct session {
     struct dry_steps *steps;
     struct dry_categories *categories;
     struct dry_owners *owners;
+    struct dry_state *state; /* of --free */
 };
 
 static int
@@ -129,6 +149,32 @@ report(struct session *s, uint32_t moment)
 }
 
 static int
+report_free(struct session *s, uint32_t moment)
+{
+    const struct dry_timeline *timeline = s->study.devices[s->study.main].timeline;
+    struct dry_error err;
+    if (dry_state_create(timeline, moment, &s->state, &err) != DRY_OK)
+        return report_error("top", s->path, &err);
+    struct frag_report r = {
+        .file = s->path,
+        .trace = s->study.subject,
+        .is_simulated = s->study.is_simulated,
+        .timeline = timeline,
+        .state = s->state,
+        .moment = moment_describe(dry_timeline_get_view(timeline), s->values.at, moment),
+        .owners = s->owners,
+        .row_max = s->values.rows == ROWS_NOT_GIVEN ? FREE_ROWS
+                                                    : rows_limit(s->values.rows, false),
+        .has_map = s->values.has_map,
+    };
+    if (s->values.json)
+        return frag_report_print_json("top", &r);
+    if (!frag_report_print(&r))
+        return report_failure("top", s->path, EXIT_MACHINE, "no memory");
+    return EXIT_FINE;
+}
+
+static int
 look_at_file(struct session *s)
 {
     uint32_t moment;
@@ -138,7 +184,7 @@ look_at_file(struct session *s)
     if (code == EXIT_FINE)
         code = find_owners(s, moment);
     if (code == EXIT_FINE)
-        code = report(s, moment);
+        code = s->values.is_free ? report_free(s, moment) : report(s, moment);
     return code;
 }
 
@@ -155,6 +201,7 @@ run(int argc, char **argv)
             code = look_at_file(&s);
         }
     }
+    dry_state_destroy(s.state);
     dry_owners_destroy(s.owners);
     dry_categories_destroy(s.categories);
     dry_steps_destroy(s.steps);
@@ -165,13 +212,15 @@ run(int argc, char **argv)
 
 const struct command command_top = {
     .name = "top",
-    .summary = "who holds the memory, by line, function, module, stack and more",
+    .summary = "who holds the memory, by line and more; with --free, what pins the rest",
     .usage = "[options] FILE",
     .about = about_text,
     .examples = "drystone top run.pickle\n"
                 "drystone top run.pickle --at end --by module\n"
                 "drystone top run.pickle --by category\n"
                 "drystone top run.pickle --stacks -n 3\n"
+                "drystone top run.pickle --free\n"
+                "drystone top run.pickle --free --at end --map\n"
                 "drystone top run.pickle --json | jq '.owners[:5]'\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

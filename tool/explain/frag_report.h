@@ -2,7 +2,7 @@
 #ifndef TOOL_FRAG_REPORT_H
 #define TOOL_FRAG_REPORT_H
 
-/* The layout at a moment: pools, what pins them, and a map in text; for `frag`. */
+/* The layout at a moment: pools, what pins them, and a map in text; for `top --free`. */
 
 #include <stdbool.h>
 
@@ -26,7 +26,7 @@ struct frag_report {
 /* False: there was no memory. */
 bool frag_report_print(const struct frag_report *report);
 
-/* Prints drystone.frag/1, drystone-frag(1); returns an exit code. */
+/* Prints drystone.frag/1, drystone-top(1); returns an exit code. */
 int frag_report_print_json(const char *command, const struct frag_report *report);
 
 #endif

@@ -26,7 +26,7 @@ static const struct option_spec specs[] = {
 };
 
 static const char about_text[] =
-    "Serves info, explain, top, frag, steps, diff, replay and sweep over standard "
+    "Serves info, explain, top, steps, diff, replay and sweep over standard "
     "input and output, a JSON-RPC message a line, until the input ends. Files are read "
     "below the folders given, and nowhere else; nothing is written, and no network is "
     "used. An answer has at most 10,000 bytes and names the page behind it.";

@@ -32,8 +32,8 @@
 static const char instructions[] =
     "Drystone reads recordings of GPU memory (PyTorch memory snapshots, plain traces) "
     "and "
-    "logs. Begin with info and explain; explain_message takes an error text. top, frag "
-    "and steps show who, where and when. sweep names a setting, and replay proves "
+    "logs. Begin with info and explain; explain_message takes an error text. top and "
+    "steps show who, where and when. sweep names a setting, and replay proves "
     "one. Sizes are binary: 1 GiB is 2^30 bytes.";
 
 struct call {

@@ -122,7 +122,7 @@ class Snapshot:
     def frag(self, at: Union[str, int, None] = None, *,
              device: Optional[int] = None) -> _result.Result:
         """Where free memory lies, and what pins it, at a moment as in explain()."""
-        return self._report("frag", at=at, device=device)
+        return self._report("top", free=True, at=at, device=device)
 
     def steps(self, *, device: Optional[int] = None,
               capacity: Optional[Size] = None) -> _result.Result:

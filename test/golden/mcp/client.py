@@ -24,7 +24,7 @@ from mcp import Client, StdioServerParameters  # noqa: E402
 from mcp.shared.exceptions import MCPError  # noqa: E402
 
 tool = str(pathlib.Path(sys.argv[1]).resolve())
-reading = {"list_files", "info", "explain", "explain_message", "top", "frag", "steps",
+reading = {"list_files", "info", "explain", "explain_message", "top", "steps",
            "diff", "replay", "sweep"}
 
 
@@ -43,7 +43,7 @@ async def check_calls(client, schemas, folder):
             ("explain", {"file": "demo.pickle", "gpu_total": "15GiB", "rows": 3}),
             ("explain_message", {"text": "CUDA error: out of memory"}),
             ("top", {"file": "demo.pickle", "by": "category", "format": "json"}),
-            ("frag", {"file": "demo.pickle"}), ("steps", {"file": "demo.pickle"}),
+            ("top", {"file": "demo.pickle", "free": True}), ("steps", {"file": "demo.pickle"}),
             ("diff", {"files": ["demo.pickle", "demo.pickle"]}),
             ("replay", {"file": "demo.pickle", "conf": ["expandable_segments:True"]}),
             ("sweep", {"file": "demo.pickle", "goal": "peak"})):

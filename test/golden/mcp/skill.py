@@ -35,8 +35,7 @@ assert len(text.splitlines()) <= 150
 compile(blocks["python"], str(skill), "exec")
 lines = blocks["sh"].splitlines()
 taught = {line.split()[1] for line in lines}
-assert {"info", "explain", "top", "steps", "frag", "sweep", "replay",
-        "diff"} <= taught, taught
+assert {"info", "explain", "top", "steps", "sweep", "replay", "diff"} <= taught, taught
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     subprocess.run([make_cases, folder], check=True, stdout=subprocess.DEVNULL)

@@ -16,7 +16,7 @@ import tempfile
 from server import META, VERSION, Server, data
 
 tool = pathlib.Path(sys.argv[1]).resolve()
-reading = {"list_files", "info", "explain", "explain_message", "top", "frag", "steps",
+reading = {"list_files", "info", "explain", "explain_message", "top", "steps",
            "diff", "replay", "sweep"}
 
 
@@ -73,12 +73,14 @@ def check_list(folder):
 def check_answers(folder):
     s = Server(tool, folder)
     trace, demo = folder / "small.trace", folder / "demo.pickle"
-    for name, words in (("info", ()), ("explain", ()), ("top", ()), ("frag", ()),
+    for name, words in (("info", ()), ("explain", ()), ("top", ()),
                         ("steps", ()), ("sweep", ())):
         text, is_error = s.call(name, file="demo.pickle")
         assert not is_error and text == printed(name, demo), (name, text)
     text, _ = s.call("top", file=str(demo), by="category", rows=3)
     assert text == printed("top", demo, "--by", "category", "--rows", "3")
+    text, _ = s.call("top", file="demo.pickle", free=True)
+    assert text == printed("top", demo, "--free")
     text, _ = s.call("explain", file="demo.pickle", gpu_total="15GiB", at="peak")
     assert text == printed("explain", demo, "--gpu-total", "15GiB", "--at", "peak")
     text, _ = s.call("replay", file="small.trace", find_capacity=True,

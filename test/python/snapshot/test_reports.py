@@ -60,8 +60,8 @@ class Same(unittest.TestCase):
         self.same(opened.explain(runs=0), ["explain", "--runs=0", path])
         self.same(opened.explain(at="peak", runs=0), ["explain", "-apeak", "--runs=0", path])
         self.same(opened.explain(compat="2.6"), ["explain", "--compat=2.6", path])
-        self.same(opened.frag(), ["frag", path])
-        self.same(opened.frag(at="end"), ["frag", "--at=end", path], plain=False)
+        self.same(opened.frag(), ["top", "--free", path])
+        self.same(opened.frag(at="end"), ["top", "--free", "--at=end", path], plain=False)
         self.same(opened.steps(capacity="40GiB"), ["steps", "--capacity=40GiB", path])
         self.assertEqual(opened.settings, opened.info().settings)
 

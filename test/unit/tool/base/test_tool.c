@@ -270,10 +270,10 @@ tables_of_the_commands_are_sound(void **state)
 {
     (void)state;
     static const struct command *const all[] = {
-        &command_anonymize, &command_demo,   &command_diff,  &command_estimate,
-        &command_explain,   &command_export, &command_frag,  &command_info,
-        &command_pages,     &command_plan,   &command_sweep, &command_replay,
-        &command_run,       &command_steps,  &command_top};
+        &command_anonymize, &command_demo,   &command_diff,   &command_estimate,
+        &command_explain,   &command_export, &command_info,   &command_pages,
+        &command_plan,      &command_sweep,  &command_replay, &command_run,
+        &command_steps,     &command_top};
     for (size_t i = 0; i < sizeof all / sizeof(const struct command *); i++) {
         assert_true(all[i]->option_count <= OPTIONS_MAX);
         for (size_t k = 0; k < all[i]->option_count; k++) {
