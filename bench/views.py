@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long `drystone serve` takes to be up and to answer: `bench/run views [EVENTS | short]`
+"""How long `drystone view` takes to be up and to answer: `bench/run views [EVENTS | short]`
 
 A snapshot of EVENTS events (default 10000000) is generated and served. Tiles are drawn by chance
 from each level, moments and pages of events from the device, seeded. Beside the time by the clock

@@ -5,7 +5,7 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo exporter mcp help --help --version" -- "$word")
         return
     fi
     case $command$previous in
@@ -13,7 +13,7 @@ _drystone()
         live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
     esac
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep report serve tui view live dry-run plan estimate export anonymize run pages demo exporter mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo exporter mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -47,10 +47,7 @@ _drystone()
         fleet) options="--all --rank-from --no-settings --store --part --merge --threads --output --max-size --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         sweep) options="--goal --without --min-gain --runs --grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
-        report) options="--output --max-size --quick --help" ;;
-        serve) options="--open --port --help" ;;
-        tui) options="--help" ;;
-        view) options="--help" ;;
+        view) options="--port --output --max-size --quick --terminal --help" ;;
         live) options="--once --for --every --at --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --help" ;;
         dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;

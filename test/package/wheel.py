@@ -152,7 +152,7 @@ class Installed(unittest.TestCase):
 
     def test_the_server_answers(self):
         self.call(self.drystone, "demo")
-        words = [self.drystone, "serve", "drystone-demo.pickle"]
+        words = [self.drystone, "view", "drystone-demo.pickle"]
         with subprocess.Popen(words, cwd=self.folder, env=environment(), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
             address = server.stdout.readline().strip()
@@ -167,7 +167,7 @@ class Installed(unittest.TestCase):
         self.call(self.drystone, "demo")
         ours, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
-        with subprocess.Popen([self.drystone, "tui", "drystone-demo.pickle"], cwd=self.folder,
+        with subprocess.Popen([self.drystone, "view", "-t", "drystone-demo.pickle"], cwd=self.folder,
                               env={**environment(), "TERM": "xterm"}, stdin=its, stdout=its,
                               stderr=subprocess.PIPE) as shown:
             os.close(its)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of the tool's, `drystone serve` or `drystone exporter`, to ask and to be rude to."""
+"""A server of the tool's, `drystone view` or `drystone exporter`, to ask and to be rude to."""
 import http.client
 import os
 import signal
@@ -10,6 +10,12 @@ import time
 
 PLACES = 64       # connections that a server has at once
 HEAD_SECONDS = 5  # that it gives a head
+
+
+def without_display():
+    """The environment in which no browser is opened."""
+    return {name: value for name, value in os.environ.items()
+            if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
 
 
 class Served:

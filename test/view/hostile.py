@@ -198,7 +198,7 @@ def main():
         subprocess.run([make_cases, cases], check=True, stdout=subprocess.DEVNULL)
         path = sorted(cases.glob("*.pickle"))[3]
         busy = socket.create_server(("127.0.0.1", 0))
-        done = subprocess.run([tool, "serve", "--port", str(busy.getsockname()[1]), path],
+        done = subprocess.run([tool, "view", "--port", str(busy.getsockname()[1]), path],
                               capture_output=True, text=True, check=False)
         busy.close()
         if "this build has no server" in done.stderr:

@@ -212,7 +212,7 @@ def check_file(tool, path, folder):
     with open(path, "rb") as file:
         snapshot = pickle.load(file)
     page = folder / "report.html"
-    run(tool, "report", path, "-o", page, status=(0,))
+    run(tool, "view", path, "-o", page, status=(0,))
     answers = read_report(page)
     about = json.loads(answers["about"])
     for command in COMMANDS:
@@ -236,7 +236,7 @@ def check_budget(tool, path, folder):
     """A page is as small as asked, and says what it lacks; what matters most is in it."""
     page = folder / "small.html"
     small = 512 << 10
-    run(tool, "report", "--max-size", small, path, "-o", page, status=(0,))
+    run(tool, "view", "--max-size", small, path, "-o", page, status=(0,))
     answers = read_report(page)
     assert page.stat().st_size <= small, page.stat().st_size
     about = json.loads(answers["about"])
@@ -255,17 +255,18 @@ def check_hostile(tool, path, folder):
     hostile = folder / f"{'<b>evil'}.pickle"
     hostile.write_bytes(pickle.dumps(snapshot, protocol=4))
     page = folder / "hostile.html"
-    run(tool, "report", "--quick", hostile, "-o", page, status=(0,))
+    run(tool, "view", "--quick", hostile, "-o", page, status=(0,))
     assert "alert(1)" not in page.read_text() and "<b>evil" not in page.read_text()
     assert json.loads(read_report(page)["about"])["files"][0]["name"] == hostile.name
 
 
 def check_refusals(tool, path, folder):
-    for words, status in ((["report"], 2), (["report", "-"], 2),
-                          (["report", path, "-o", path], 2),
-                          (["report", path, "--max-size", "1KiB"], 2),
-                          (["report", folder / "absent"], 3),
-                          (["report", path, "-o", folder / "no" / "where.html"], 4)):
+    for words, status in ((["view", "-o", "-"], 2), (["view", "-", "-o", "x"], 2),
+                          (["view", path, "-o", path], 2), (["view", path, "--quick"], 2),
+                          (["view", path, "-o", "x", "--max-size", "1KiB"], 2),
+                          (["view", path, "-o", "x", "--port", "8000"], 2),
+                          (["view", folder / "absent", "-o", "x"], 3),
+                          (["view", path, "-o", folder / "no" / "where.html"], 4)):
         run(tool, *words, status=(status,))
         assert not list(folder.glob("*.part-*"))
 

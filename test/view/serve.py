@@ -136,7 +136,7 @@ def main():
         subprocess.run([make_cases, cases], check=True, stdout=subprocess.DEVNULL)
         files = sorted(cases.glob("*.pickle"))
         busy = socket.create_server(("127.0.0.1", 0))
-        done = subprocess.run([tool, "serve", "--port", str(busy.getsockname()[1]), files[0]],
+        done = subprocess.run([tool, "view", "--port", str(busy.getsockname()[1]), files[0]],
                               capture_output=True, text=True, check=False)
         assert done.returncode == 4, done
         if "this build has no server" in done.stderr:
@@ -155,7 +155,7 @@ def main():
             both.end(signal.SIGINT)
         for words, status in (([], 2), (["-"], 2), (["--port", "0", files[0]], 2),
                               ([cases / "absent"], 3)):
-            assert subprocess.run([tool, "serve", *words], capture_output=True,
+            assert subprocess.run([tool, "view", *words], capture_output=True,
                                   check=False).returncode == status, words
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `drystone serve` to ask, for tests and benchmarks."""
+"""A `drystone view` to ask, for tests and benchmarks."""
 import pathlib
 import sys
 
@@ -9,10 +9,10 @@ import served  # noqa: E402
 
 
 class Server(served.Served):
-    """One `drystone serve`, from its beginning to its end."""
+    """One `drystone view`, from its beginning to its end."""
 
     def __init__(self, tool, *words):
-        super().__init__(tool, "serve", *words)
+        super().__init__(tool, "view", *words, environment=served.without_display())
         assert self.address == f"http://127.0.0.1:{self.port}/{self.address.split('/')[3]}/"
         self.token = self.address.split("/")[3]
 

@@ -61,13 +61,10 @@ extern const struct command command_mcp;
 extern const struct command command_pages;
 extern const struct command command_plan;
 extern const struct command command_replay;
-extern const struct command command_report;
 extern const struct command command_run;
-extern const struct command command_serve;
 extern const struct command command_steps;
 extern const struct command command_sweep;
 extern const struct command command_top;
-extern const struct command command_tui;
 extern const struct command command_view;
 
 #endif

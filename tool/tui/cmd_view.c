@@ -1,56 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone view`: the browser where there is a display, else the terminal. */
-#include <stdlib.h>
-#include <string.h>
-
+/* `drystone view`: a recording in the browser, in a page that is written, or in a terminal. */
 #include "base/command.h"
-#include "view/view.h"
+#include "base/output.h"
+#include "base/report.h"
+#include "tui/tui_run.h"
+#include "view/view_report.h"
+#include "view/view_serve.h"
 
-static const char about_text[] = "Shows FILE: as `drystone serve --open` where DISPLAY "
-                                 "or WAYLAND_DISPLAY is set, else as "
-                                 "`drystone tui`.";
+#define DEFAULT_BYTES (UINT64_C(5) << 20)
+#define LEAST_BYTES (INT64_C(256) << 10)
 
-static bool
-has_display(void)
+struct values {
+    struct view_report report;
+    int64_t port;
+    bool is_terminal;
+};
+
+#define OF_PAGE .needs = {"output", "of the page that --output writes"}
+
+static const struct option_spec specs[] = {
+    {"port", 'p', "N", OPTION_INT, offsetof(struct values, port),
+     .help = "the port on 127.0.0.1; default: any that is free", .min = 1, .max = 65535,
+     .refuses = {{"output terminal", "of the browser"}}},
+    {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, report.output),
+     .help = "write the page to a file that opens anywhere; - is standard output",
+     .refuses = {{"terminal", "a page, which no terminal shows"}}},
+    {"max-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, report.max_bytes),
+     .help = "bytes of that page at most; default 5MiB. The page says what was left out",
+     .min = LEAST_BYTES, OF_PAGE},
+    {"quick", 'q', NULL, OPTION_FLAG, offsetof(struct values, report.is_quick),
+     .help = "leave out what other settings would do, which takes replays", OF_PAGE},
+    {"terminal", 't', NULL, OPTION_FLAG, offsetof(struct values, is_terminal),
+     .help = "show it in the terminal; ? tells the keys"},
+};
+
+static const char about_text[] =
+    "Shows the verdict, the timeline, the memory map, who holds the memory, the steps, "
+    "other settings, and the events of FILE. In a browser it has every event and every "
+    "moment: it listens on 127.0.0.1 and answers only who knows the address it prints, "
+    "which is another one each time. It opens that where DISPLAY or WAYLAND_DISPLAY is "
+    "set, and ends with ^C. From another machine: "
+    "ssh -L 8000:127.0.0.1:8000 HOST drystone view --port 8000 FILE. "
+    "The page that --output writes fetches nothing and sends nothing. Several files, or "
+    "devices of one file, can be compared. In the terminal 80 columns and 24 rows are "
+    "enough, and no colours are needed.";
+
+static int
+check_usage(const struct values *v, const struct option_list *operands)
 {
-    const char *x = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
-    return (x && *x) || (wayland && *wayland);
+    int code =
+        view_expect_files(&command_view, operands,
+                          v->is_terminal ? "is the keyboard" : "cannot be read twice");
+    for (size_t i = 0; code == EXIT_FINE && v->report.output && i < operands->count; i++)
+        if (output_is_input(v->report.output, operands->values[i]))
+            code =
+                report_usage("view", "%s is both read and written", operands->values[i]);
+    return code;
 }
 
 static int
-show(const struct option_list *files)
+show(struct view *view, const struct values *v)
 {
-    char name[] = "view", open[] = "--open", end[] = "--";
-    char *words[VIEW_FILES_MAX + 3] = {name};
-    int count = 1;
-    if (has_display())
-        words[count++] = open;
-    words[count++] = end;
-    memcpy(words + count, files->values, files->count * sizeof *words);
-    count += (int)files->count;
-    return has_display() ? command_serve.run(count, words)
-                         : command_tui.run(count, words);
+    if (v->is_terminal)
+        return tui_run(view);
+    return v->report.output ? view_report_write(view, &v->report)
+                            : view_serve(view, (uint16_t)v->port);
 }
 
 static int
 run(int argc, char **argv)
 {
+    struct values values = {.report.max_bytes = DEFAULT_BYTES};
     struct option_list operands = {0};
+    struct view view = {0};
     int code;
-    if (options_parse(&command_view, argc, argv, NULL, &operands, &code)) {
-        code = view_expect_files(&command_view, &operands, "cannot be read twice");
+    if (options_parse(&command_view, argc, argv, &values, &operands, &code)) {
+        code = check_usage(&values, &operands);
         if (code == EXIT_FINE)
-            code = show(&operands);
+            code = view_open(&view, "view", operands.values, operands.count);
+        if (code == EXIT_FINE)
+            code = show(&view, &values);
     }
-    options_finish(&command_view, NULL, &operands);
+    view_close(&view);
+    options_finish(&command_view, &values, &operands);
     return code;
 }
 
 const struct command command_view = {
     .name = "view",
-    .summary = "look at it: in the browser, or without a display in the terminal",
-    .usage = "FILE...",
+    .summary = "look at it: in the browser, in one page to keep, or in the terminal",
+    .usage = "[options] FILE...",
     .about = about_text,
-    .examples = "drystone view oom.pickle\n",
+    .examples = "drystone view oom.pickle\n"
+                "drystone view rank*.pickle --port 8000\n"
+                "drystone view rank0.pickle rank1.pickle -o ranks.html\n"
+                "drystone view run.pickle -o run.html --quick --max-size 2MiB\n"
+                "drystone view oom.pickle --terminal\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
     .run = run,
 };

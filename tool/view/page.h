@@ -9,7 +9,7 @@
  *     struct page_answers answers = {0};
  *     char *text = page_pack(bytes, count, &length);
  *     if (text && page_answers_add(&answers, "about", text, length))
- *         code = page_write(&view_page, "report", path, &answers, &written);
+ *         code = page_write(&view_page, "view", path, &answers, &written);
  *     page_answers_finish(&answers);
  */
 
@@ -23,7 +23,7 @@ struct page {
     size_t length;
 };
 
-extern const struct page view_page;  /* viewer/page.html: a recording, also for `serve` */
+extern const struct page view_page;  /* viewer/page.html: a recording, also served */
 extern const struct page fleet_page; /* viewer/fleet.html: all ranks of a job */
 
 /* An answer: base64 of its zlib stream. */

@@ -331,13 +331,13 @@ server_start(struct view *view, uint16_t port, struct server **server)
     struct server *s = calloc(1, sizeof *s);
     *server = s;
     if (!s || !make_token(s))
-        return report_failure("serve", NULL, EXIT_MACHINE, "no memory");
+        return report_failure("view", NULL, EXIT_MACHINE, "no memory");
     s->view = view;
     s->peers.head_ms = HEAD_MS;
     errno = 0;
     s->daemon = listen_on(s, port);
     if (!s->daemon)
-        return report_failure("serve", NULL, EXIT_MACHINE,
+        return report_failure("view", NULL, EXIT_MACHINE,
                               "cannot listen on 127.0.0.1:%u: %s", port,
                               errno ? strerror(errno) : "no memory");
     write_names(s);

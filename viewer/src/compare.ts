@@ -57,7 +57,7 @@ export class Compare implements View {
       el("section", { class: "card" },
         el("h3", {}, runs.length === 1 ? "Only one device was recorded" : `${count(runs.length)} runs on one scale`),
         runs.length === 1 && el("p", { class: "faint" },
-          "Name several files to compare them: drystone report rank0.pickle rank1.pickle -o ranks.html"),
+          "Name several files to compare them: drystone view rank0.pickle rank1.pickle -o ranks.html"),
         el("div", { class: "toolbar" }, choice("Curve", [["active", "active"], ["reserved", "reserved"]], this.curve,
           (v) => { this.curve = v as "active" | "reserved"; this.draw(); })),
         this.canvas,

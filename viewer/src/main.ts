@@ -183,7 +183,7 @@ async function start(): Promise<void> {
   } catch (error) {
     document.body.replaceChildren(el("main", {}, el("h1", {}, "Drystone"),
       el("p", { class: "error" }, `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`),
-      el("p", {}, "A report is written by: drystone report FILE -o report.html")));
+      el("p", {}, "A report is written by: drystone view FILE -o report.html")));
   }
 }
 

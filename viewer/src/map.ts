@@ -116,7 +116,7 @@ export class MapView implements View {
     clear(this.side, el("h3", {}, fault === "" ? "This map was left out" : "This map cannot be read"),
       fault !== "" ? el("p", { class: "error" }, fault) : el("p", {},
         `A report holds the map of a few moments, and ${app.momentName(moment)} is none of them. `,
-        "drystone serve shows every moment."),
+        "drystone view without -o shows every moment."),
       el("p", { class: "actions" }, ...app.device.places.map((p) =>
         app.link(`${clean(p.name)}: ${app.momentName(p.moment)}`, { a: p.moment }, "button"))));
   }

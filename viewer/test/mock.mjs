@@ -223,7 +223,7 @@ export function makeAnswers(files = 1) {
   return { answers, peak, moments, events: events.length, active, lives, categories: CATEGORIES };
 }
 
-/* Put answers into the page, as `drystone report` does. */
+/* Put answers into the page, as `drystone view -o` does. */
 export function makeReport(page, answers) {
   const packed = Object.fromEntries([...answers].map(([key, bytes]) => [key, deflateSync(bytes).toString("base64")]));
   const text = JSON.stringify(packed).replace(/</g, "\\u003c");

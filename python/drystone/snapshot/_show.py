@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `drystone report`, in a notebook or in a file."""
+"""The page of `drystone view -o`, in a notebook or in a file."""
 from __future__ import annotations
 
 import html
@@ -41,7 +41,7 @@ class Page:
 
 def show(given: Any, *others: Any, max_bytes: int = 4 << 20, what_if: bool = True,
          height: int = 760) -> Page:
-    """Show a snapshot, or several to compare, as `drystone report` does.
+    """Show a snapshot, or several to compare, as `drystone view -o` does.
 
     given, others  snapshots, or what drystone.open() takes
     max_bytes      of the page, at most; the page says what was left out
@@ -54,7 +54,7 @@ def show(given: Any, *others: Any, max_bytes: int = 4 << 20, what_if: bool = Tru
                for each in (given, *others)]
     for source in sources:
         source.check()
-    words = ["report", "--output=-", f"--max-size={int(max_bytes)}",
+    words = ["view", "--output=-", f"--max-size={int(max_bytes)}",
              *([] if what_if else ["--quick"]), "--", *(source.path for source in sources)]
     try:
         text = read_command(words)

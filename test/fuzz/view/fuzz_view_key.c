@@ -37,7 +37,7 @@ the_view(void)
     int file = memfd_create("trace", 0);
     fuzz_require(file >= 0 && write(file, trace, sizeof trace - 1) > 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    fuzz_require(view_open(&view, "serve", paths, 1) == EXIT_FINE);
+    fuzz_require(view_open(&view, "view", paths, 1) == EXIT_FINE);
     return &view;
 }
 

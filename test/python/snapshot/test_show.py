@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""drystone.show() gives the page of `drystone report`, and a notebook keeps it apart."""
+"""drystone.show() gives the page of `drystone view -o`, and a notebook keeps it apart."""
 import html.parser
 import json
 import os

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone tui`: the views in a terminal. */
+/* The idea stands in tui_run.h. */
+#include "tui/tui_run.h"
+
 #include <string.h>
 
 #include "base/command.h"
 #include "base/report.h"
-#include "view/view.h"
 
 #ifdef HAVE_TERMINAL
 #include <langinfo.h>
@@ -16,12 +17,6 @@
 #include "tui/tui.h"
 #include "view/answers.h"
 #endif
-
-static const char about_text[] = "Shows FILE in the terminal: the timeline with a "
-                                 "cursor, and at the cursor who holds the "
-                                 "memory and the memory map; the verdict; ? tells the "
-                                 "keys. 80 columns and 24 rows are "
-                                 "enough, and no colours are needed.";
 
 #ifdef HAVE_TERMINAL
 
@@ -75,13 +70,13 @@ loop(struct tui *tui, struct terminal *terminal)
     return is_fine;
 }
 
-static int
-look(struct view *view)
+int
+tui_run(struct view *view)
 {
     struct tui tui;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return report_failure(
-            "tui", NULL, EXIT_USAGE,
+            "view", NULL, EXIT_USAGE,
             "a terminal is needed; `drystone explain` and `drystone top` "
             "print text");
     setlocale(LC_CTYPE, "");
@@ -89,54 +84,26 @@ look(struct view *view)
     tui.has_blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     struct terminal *terminal = terminal_open();
     int code = terminal ? EXIT_FINE
-                        : report_failure("tui", NULL, EXIT_MACHINE,
+                        : report_failure("view", NULL, EXIT_MACHINE,
                                          "TERM=%s: the terminal is not known",
                                          getenv("TERM") ? getenv("TERM") : "");
     bool is_fine = !terminal || loop(&tui, terminal);
     terminal_close(terminal);
     if (!is_fine)
-        code = report_failure("tui", NULL, EXIT_MACHINE, "no memory");
+        code = report_failure("view", NULL, EXIT_MACHINE, "no memory");
     tui_finish(&tui);
     return code;
 }
 
 #else
 
-static int
-look(struct view *view)
+int
+tui_run(struct view *view)
 {
     (void)view;
-    return report_failure("tui", NULL, EXIT_MACHINE,
+    return report_failure("view", NULL, EXIT_MACHINE,
                           "this build has no terminal view, which ncurses is needed for; "
                           "`drystone explain` and `drystone top` print text");
 }
 
 #endif
-
-static int
-run(int argc, char **argv)
-{
-    struct option_list operands = {0};
-    struct view view = {0};
-    int code;
-    if (options_parse(&command_tui, argc, argv, NULL, &operands, &code)) {
-        code = view_expect_files(&command_tui, &operands, "is the keyboard");
-        if (code == EXIT_FINE)
-            code = view_open(&view, "tui", operands.values, operands.count);
-        if (code == EXIT_FINE)
-            code = look(&view);
-    }
-    view_close(&view);
-    options_finish(&command_tui, NULL, &operands);
-    return code;
-}
-
-const struct command command_tui = {
-    .name = "tui",
-    .summary = "the timeline, owners, map and verdict in the terminal",
-    .usage = "FILE...",
-    .about = about_text,
-    .examples = "drystone tui oom.pickle\n"
-                "drystone tui rank0.pickle rank1.pickle\n",
-    .run = run,
-};
