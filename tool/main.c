@@ -14,7 +14,7 @@ static const struct command *const commands[] = {
     &command_diff,     &command_fleet,   &command_replay,    &command_sweep,
     &command_view,     &command_live,    &command_dry_run,   &command_plan,
     &command_estimate, &command_export,  &command_anonymize, &command_run,
-    &command_pages,    &command_demo,    &command_exporter,  &command_mcp,
+    &command_pages,    &command_demo,    &command_mcp,
 };
 /* clang-tidy takes the size of a pointer for a slip here. */
 #define COMMAND_COUNT (sizeof commands / sizeof(const struct command *))

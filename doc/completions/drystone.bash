@@ -5,7 +5,7 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo exporter mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help --help --version" -- "$word")
         return
     fi
     case $command$previous in
@@ -13,7 +13,7 @@ _drystone()
         live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
     esac
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo exporter mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -36,7 +36,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --across | --allocator | --allocator-conf | --at-growth | --at-most | --at-retries | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --folder | --gpu-total | --gpus | --grid | --interleave | --key | --lanes | --listen | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --processes-max | --rank | --rank-from | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --snapshot | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --unix | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --across | --allocator | --allocator-conf | --at-growth | --at-most | --at-retries | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --folder | --gpu-total | --gpus | --grid | --interleave | --key | --lanes | --listen | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --processes-max | --rank | --rank-from | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --snapshot | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -48,7 +48,7 @@ _drystone()
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         sweep) options="--goal --without --min-gain --runs --grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
         view) options="--port --output --max-size --quick --terminal --help" ;;
-        live) options="--once --for --every --at --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --help" ;;
+        live) options="--once --for --every --at --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --listen --metrics --lanes --processes-max --help" ;;
         dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;
         estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
@@ -57,7 +57,6 @@ _drystone()
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --watch --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --bench --bytes --rounds --only --here --help" ;;
         demo) options="--output --steps --help" ;;
-        exporter) options="--folder --lanes --listen --no-driver --once --processes-max --unix --help" ;;
         mcp) options="--memory --seconds --help" ;;
     esac
     case $word in

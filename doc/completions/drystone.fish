@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo exporter mcp help
+set -l commands info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -20,11 +20,10 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a run -d 'start a program near its GPU, with a malloc and pages...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 'what pages this machine has, what slows host memory, and...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a exporter -d 'the memory of running programs, for Prometheus'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo exporter mcp help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -128,6 +127,10 @@ complete -c drystone -n "__fish_seen_subcommand_from live" -l at-most -x -d 'sna
 complete -c drystone -n "__fish_seen_subcommand_from live" -l folder -x -d 'where programs have their pages'
 complete -c drystone -n "__fish_seen_subcommand_from live" -l no-driver -d 'do not ask NVIDIAs driver'
 complete -c drystone -n "__fish_seen_subcommand_from live" -l json -d 'print JSON, schema drystone.live/1, see drystone-live(1)'
+complete -c drystone -n "__fish_seen_subcommand_from live" -s l -l listen -x -d 'serve it to Prometheus on this address and port, 127.0.0.1'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l metrics -d 'print once what --listen serves, for a collector of text...'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l lanes -x -d 'serve pools and streams, too'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l processes-max -x -d 'serve the N largest processes'
 complete -c drystone -n "__fish_seen_subcommand_from live" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s c -l card -x -d 'the card to run on'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s g -l gpus -x -d 'how many of them this machine has'
@@ -254,14 +257,6 @@ complete -c drystone -n "__fish_seen_subcommand_from pages" -s h -l help -d 'thi
 complete -c drystone -n "__fish_seen_subcommand_from demo" -s o -l output -r -d 'where the snapshot goes'
 complete -c drystone -n "__fish_seen_subcommand_from demo" -l steps -x -d 'training steps, 2 to 1000'
 complete -c drystone -n "__fish_seen_subcommand_from demo" -s h -l help -d 'this text'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -l folder -x -d 'where the pages of programs are'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -l lanes -x -d 'pools and streams, too'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -s l -l listen -x -d 'address and port'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -l no-driver -d 'do not ask the NVIDIA driver for devices and processes'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -l once -d 'print the text and end, for a collector of text files'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -l processes-max -x -d 'export the N largest processes'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -l unix -x -d 'listen on a socket in a folder, of mode 0660'
-complete -c drystone -n "__fish_seen_subcommand_from exporter" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from mcp" -l memory -x -d 'what a call may take'
 complete -c drystone -n "__fish_seen_subcommand_from mcp" -l seconds -x -d 'how long a call may take'
 complete -c drystone -n "__fish_seen_subcommand_from mcp" -s h -l help -d 'this text'

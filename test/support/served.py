@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of the tool's, `drystone view` or `drystone exporter`, to ask and to be rude to."""
+"""A server of the tool's, `drystone view` or `drystone live --listen`, to ask and to be rude to."""
 import http.client
 import os
 import signal

@@ -116,7 +116,7 @@ refuse(const char *text, int file)
     int error = errno;
     if (file >= 0)
         close(file);
-    return report_failure("exporter", NULL, EXIT_MACHINE, "cannot listen on %s: %s", text,
+    return report_failure("live", NULL, EXIT_MACHINE, "cannot listen on %s: %s", text,
                           strerror(error));
 }
 
@@ -146,9 +146,9 @@ exporter_listen(const char *text, struct exporter_socket *made)
     const int yes = 1;
     *made = (struct exporter_socket){.file = -1};
     if (!exporter_read_address(text, &address))
-        return report_usage("exporter",
+        return report_usage("live",
                             "--listen %s: expected ADDRESS:PORT, as 127.0.0.1:9432 or "
-                            "[::1]:9432",
+                            "[::1]:9432, or unix:PATH",
                             text);
     int file =
         socket(address.to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -203,9 +203,9 @@ exporter_listen_unix(const char *path, struct exporter_socket *made)
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     *made = (struct exporter_socket){.file = -1};
     if (path[0] == '\0' || strlen(path) >= sizeof at.sun_path)
-        return report_usage("exporter",
-                            "--unix %s: a path of a socket has 1 to %zu bytes", path,
-                            sizeof at.sun_path - 1);
+        return report_usage("live",
+                            "--listen unix:%s: a path of a socket has 1 to %zu bytes",
+                            path, sizeof at.sun_path - 1);
     memcpy(at.sun_path, path, strlen(path));
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0 || !bind_path(file, &at) || listen(file, BACKLOG) != 0 ||

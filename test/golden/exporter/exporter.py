@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`drystone exporter --once` prints what pages say: exporter.py TOOL NVML
+"""`drystone live --metrics` prints what pages say: exporter.py TOOL NVML
 
 NVML is that of test/golden/live, which reads its devices from a file.
 """
@@ -36,7 +36,7 @@ def export(where, *words, devices=None, code=0):
         environment["DRY_TEST_NVML"] = str(work / "nvml")
         environment["LD_LIBRARY_PATH"] = str(driver.parent)
     no_driver = ["--no-driver"] if devices is None else []
-    done = subprocess.run([tool, "exporter", "--once", "--folder", where, *no_driver,
+    done = subprocess.run([tool, "live", "--metrics", "--folder", where, *no_driver,
                            *map(str, words)], capture_output=True, env=environment, check=False)
     assert done.returncode == code, done
     lint(done.stdout)
@@ -271,10 +271,13 @@ def check_container():
 
 
 def check_refusals():
-    for words in (["x"], ["--once", "--listen", "127.0.0.1:0"], ["--unix", "a", "--once"],
-                  ["--listen", "127.0.0.1:1", "--unix", "a"], ["--lanes", "49"],
-                  ["--lanes", "-1"], ["--processes-max", "0"], ["--processes-max", "4097"]):
-        done = subprocess.run([tool, "exporter", *words], capture_output=True, check=False)
+    for words in (["--metrics", "x"], ["--listen", "127.0.0.1:0", "x"],
+                  ["--once", "--listen", "127.0.0.1:0"], ["--metrics", "--json"],
+                  ["--metrics", "--at", "95%"], ["--listen", "127.0.0.1:0", "--metrics"],
+                  ["--lanes", "3"], ["--processes-max", "3"], ["--metrics", "--lanes", "49"],
+                  ["--metrics", "--lanes", "-1"], ["--metrics", "--processes-max", "0"],
+                  ["--metrics", "--processes-max", "4097"]):
+        done = subprocess.run([tool, "live", *words], capture_output=True, check=False)
         assert done.returncode == 2 and done.stderr, done
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`drystone exporter` over HTTP: formats, strangers, slow ones, sockets, ends: http_server.py TOOL"""
+"""`drystone live --listen` over HTTP: formats, strangers, slow ones, sockets, ends: http_server.py TOOL"""
 import concurrent.futures
 import os
 import pathlib
@@ -140,27 +140,27 @@ def check_trend(server, page):
 def check_unix(tool, folder, work):
     """A socket of mode 0660; one that was left behind is taken, others are not."""
     path = work / "socket"
-    with Exporter(tool, folder, "--unix", path, listen=None) as server:
+    with Exporter(tool, folder, listen=f"unix:{path}") as server:
         assert server.address == f"unix:{path}"
         assert stat.S_IMODE(path.stat().st_mode) == 0o660
         assert server.ask(Host="anything")[0] == 200
-        second = subprocess.run([tool, "exporter", "--unix", path], capture_output=True,
+        second = subprocess.run([tool, "live", "--listen", f"unix:{path}"], capture_output=True,
                                 check=False)
         assert second.returncode == 4 and b"in use" in second.stderr, second
         server.process.kill()
         server.process.wait()
     assert path.is_socket()
-    with Exporter(tool, folder, "--unix", path, listen=None) as server:
+    with Exporter(tool, folder, listen=f"unix:{path}") as server:
         assert server.ask()[0] == 200
         server.end()
     assert not path.exists()
-    with Exporter(tool, folder, "--unix", path, listen=None) as server:
+    with Exporter(tool, folder, listen=f"unix:{path}") as server:
         path.unlink()
         path.write_text("another's")
         server.end()
     assert path.read_text() == "another's"
     for wrong, code in ((path, 4), (work / "absent" / "socket", 4), ("x" * 108, 2), ("", 2)):
-        done = subprocess.run([tool, "exporter", "--unix", wrong], capture_output=True,
+        done = subprocess.run([tool, "live", "--listen", f"unix:{wrong}"], capture_output=True,
                               check=False)
         assert done.returncode == code and done.stderr, done
 
@@ -170,11 +170,11 @@ def check_addresses(tool, folder):
     for word in ("", ":", ":9432", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
                  "127.0.0.1:-1", "127.1:9432", "[::1]", "[]:1", "[::1:1", "::1:1", "]:1",
                  "example.com:9432", "[127.0.0.1]:1", "127.0.0.1:+1", "1" * 300 + ":1"):
-        done = subprocess.run([tool, "exporter", "--listen", word], capture_output=True,
+        done = subprocess.run([tool, "live", "--listen", word], capture_output=True,
                               check=False)
         assert done.returncode == 2 and b"expected ADDRESS:PORT" in done.stderr, done
     with Exporter(tool, folder) as server:
-        done = subprocess.run([tool, "exporter", "--listen", server.place], capture_output=True,
+        done = subprocess.run([tool, "live", "--listen", server.place], capture_output=True,
                               check=False)
         assert done.returncode == 4 and b"cannot listen" in done.stderr, done
         served.check_loopback_only(server)

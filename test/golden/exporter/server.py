@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `drystone exporter` to ask, for tests."""
+"""A `drystone live --listen` to ask, for tests."""
 import http.client
 import os
 import pathlib
@@ -23,26 +23,26 @@ class OverUnix(http.client.HTTPConnection):
 
 def has_server(tool):
     """Tell whether the command was built with one."""
-    done = subprocess.run([tool, "exporter", "--listen", "x"], capture_output=True, text=True,
+    done = subprocess.run([tool, "live", "--listen", "x"], capture_output=True, text=True,
                           check=False)
     return "this build has no server" not in done.stderr
 
 
 class Exporter(served.Served):
     """
-    One `drystone exporter`, from its beginning to its end. `driver` is the tests' NVML and the
+    One `drystone live --listen`, from its beginning to its end. `driver` is the tests' NVML and the
     file that tells of its devices; without, none is asked.
     """
 
     def __init__(self, tool, folder, *words, listen="127.0.0.1:0", driver=None):
-        where = ["--listen", listen] if listen else []
+        where = ["--listen", listen]
         environment = dict(os.environ)
         if driver:
             environment["LD_LIBRARY_PATH"] = str(driver[0].parent)
             environment["DRY_TEST_NVML"] = str(driver[1])
         else:
             where.append("--no-driver")
-        super().__init__(tool, "exporter", *where, "--folder", folder, *words,
+        super().__init__(tool, "live", *where, "--folder", folder, *words,
                          environment=environment)
         assert not self.place or self.address == f"http://{self.place}/metrics", self.address
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone live`: the memory of programs that run, pool by pool. */
+/* `drystone live`: the memory of programs that run, for people and for Prometheus. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/command.h"
 #include "base/report.h"
 #include "base/term.h"
+#include "exporter/exporter_run.h"
 #include "live/brink.h"
 #include "live/brink_text.h"
 #include "live/live_json.h"
@@ -22,13 +23,17 @@
 #endif
 
 struct values {
-    const char *every, *duration, *folder, *at, *snapshot;
-    int64_t at_retries, at_most;
+    const char *every, *duration, *folder, *at, *snapshot, *listen;
+    int64_t at_retries, at_most, lanes, processes;
     uint64_t at_growth;
-    bool once, json, no_driver;
+    bool once, json, no_driver, has_metrics;
 };
 
 #define OF_WATCHING "of watching, and not of --once or --for"
+#define LOOKING "once for every at at-retries at-growth snapshot json"
+#define FOR_OTHERS                                                                       \
+    "for others' eyes: it goes with --folder, --no-driver, --lanes and --processes-max"
+#define OF_METRICS .needs = {"listen metrics", "of --listen and --metrics"}
 
 static const struct option_spec specs[] = {
     {"once", '1', NULL, OPTION_FLAG, offsetof(struct values, once),
@@ -59,6 +64,21 @@ static const struct option_spec specs[] = {
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.live/1, see drystone-live(1); with --every a "
              "document a line, until it is ended"},
+    {"listen", 'l', "ADDRESS", OPTION_STRING, offsetof(struct values, listen),
+     .help = "serve it to Prometheus on this address and port, 127.0.0.1:9432, or, as "
+             "unix:PATH, on a socket in a folder, of mode 0660",
+     .refuses = {{LOOKING, FOR_OTHERS},
+                 {"metrics", "of a server: --metrics prints once"}}},
+    {"metrics", 0, NULL, OPTION_FLAG, offsetof(struct values, has_metrics),
+     .help = "print once what --listen serves, for a collector of text files",
+     .refuses = {{LOOKING, FOR_OTHERS}}},
+    {"lanes", 0, "N", OPTION_INT, offsetof(struct values, lanes),
+     .help = "serve pools and streams, too: the N largest of an allocator; the rest are "
+             "one",
+     .max = DRY_LIVE_LANES_MAX, OF_METRICS},
+    {"processes-max", 0, "N", OPTION_INT, offsetof(struct values, processes),
+     .help = "serve the N largest processes; default: 256", .min = 1,
+     .max = WATCH_PROCESSES_MAX, OF_METRICS},
 };
 
 static const char about_text[] =
@@ -67,7 +87,8 @@ static const char about_text[] =
     "it "
     "and the time to the limit at this rate. PyTorch has a page under `drystone run "
     "--watch` and after drystone.torch.publish(), an engine in C by <drystone/live.h>. "
-    "Processes without one are shown as the driver knows them.";
+    "Processes without one are shown as the driver knows them. With --listen it serves "
+    "this to Prometheus at http://ADDRESS/metrics, until ^C or SIGTERM.";
 
 /* --- options ------------------------------------------------------------------------------ */
 
@@ -317,17 +338,33 @@ run_session(const struct values *v, const char *wanted)
 }
 
 static int
+tell_others(const struct values *v, const char *wanted)
+{
+    const struct exporter_options options = {
+        .watch = {.folder = v->folder, .has_driver = !v->no_driver},
+        .bounds = {.processes = (size_t)v->processes, .lanes = (size_t)v->lanes},
+    };
+    if (wanted)
+        return report_usage("live", "'%s': --listen and --metrics tell of all programs",
+                            wanted);
+    return exporter_run(v->listen, &options);
+}
+
+static int
 run(int argc, char **argv)
 {
-    struct values v = {.folder = "/dev/shm", .at_most = 4};
+    struct values v = {.folder = "/dev/shm", .at_most = 4, .processes = 256};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_live, argc, argv, &v, &operands, &code)) {
         const char *wanted = operands.count ? operands.values[0] : NULL;
-        code = operands.count <= 1
-                   ? run_session(&v, wanted)
-                   : report_usage("live", "one PID or NAME is expected, not %zu",
-                                  operands.count);
+        if (operands.count > 1)
+            code = report_usage("live", "one PID or NAME is expected, not %zu",
+                                operands.count);
+        else if (v.listen || v.has_metrics)
+            code = tell_others(&v, wanted);
+        else
+            code = run_session(&v, wanted);
     }
     options_finish(&command_live, &v, &operands);
     return code;
@@ -335,13 +372,15 @@ run(int argc, char **argv)
 
 const struct command command_live = {
     .name = "live",
-    .summary = "the memory of running programs, pool by pool",
+    .summary = "the memory of running programs, pool by pool; for Prometheus, too",
     .usage = "[options] [PID|NAME]",
     .about = about_text,
     .examples = "drystone live\n"
                 "drystone live train.py --once --for 5\n"
                 "drystone live 4711 --json --every 0.5\n"
-                "drystone live --at 95% --snapshot /tmp/snapshots\n",
+                "drystone live --at 95% --snapshot /tmp/snapshots\n"
+                "drystone live --listen 127.0.0.1:9432\n"
+                "drystone live --metrics > /var/lib/node_exporter/drystone.prom\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,
