@@ -18,7 +18,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a estimate 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a run -d 'start a program near its GPU, with a malloc and pages...'
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 'what pages this machine has, what slows host memory, and...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 'what pages this machine has, what slows memory, and what...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'

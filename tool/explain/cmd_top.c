@@ -212,7 +212,7 @@ run(int argc, char **argv)
 
 const struct command command_top = {
     .name = "top",
-    .summary = "who holds the memory, by line and more; with --free, what pins the rest",
+    .summary = "who holds the memory, by line and more; --free: what pins the rest",
     .usage = "[options] FILE",
     .about = about_text,
     .examples = "drystone top run.pickle\n"

@@ -542,7 +542,7 @@ run(int argc, char **argv)
 
 const struct command command_pages = {
     .name = "pages",
-    .summary = "what pages this machine has, what slows host memory, and what mends it",
+    .summary = "what pages this machine has, what slows memory, and what mends it",
     .usage = "[options] [ID...]",
     .about = about_text,
     .examples = "drystone pages\n"
