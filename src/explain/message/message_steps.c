@@ -147,7 +147,7 @@ static const struct row rows[] = {
      DRY_MESSAGE_PYTHON},
     {ANY, IS_TORCH_GPU | IS_NOT_HUGE,
      "Then see what other settings would have done with the same requests.",
-     "drystone recommend oom-0.pickle", DRY_MESSAGE_SHELL},
+     "drystone sweep oom-0.pickle", DRY_MESSAGE_SHELL},
     {ANY, IS_XPU | IS_NOT_HUGE, "See what is alive before the request that fails.",
      "print(torch.xpu.memory_summary())", DRY_MESSAGE_PYTHON},
     {ANY, IS_MPS | IS_NOT_HUGE, "See what the tensors hold, and what Metal holds in all.",
