@@ -14,9 +14,20 @@
 `find_command()` and `find_library()` say where the command and the C library are, each the one of
 the wheel if it came with one.
 """
-import importlib
+from __future__ import annotations
 
-from ._errors import ArgumentError, Error, SpaceError
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._errors import ArgumentError as ArgumentError, Error as Error, SpaceError as SpaceError
+
+if TYPE_CHECKING:
+    from . import checkpoint as checkpoint, plan as plan
+    from ._command import find_command as find_command
+    from ._library import find_library as find_library
+    from .checkpoint import auto_checkpoint as auto_checkpoint, compile_budget as compile_budget
+    from .snapshot import Snapshot as Snapshot, open as open, show as show
+    from .tensor import Tensor as Tensor, empty as empty, from_file as from_file, zeros as zeros
 
 # Names that are loaded when somebody asks for them, and their modules.
 _LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "auto_checkpoint": "checkpoint",
@@ -27,7 +38,7 @@ _LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "auto_checkpoint": "checkpo
 __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module("." + _LAZY[name], __package__)
@@ -36,5 +47,5 @@ def __getattr__(name):
     return found
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any
+from typing import Any, TypeVar
 
 from ._errors import ArgumentError, Error, SpaceError
 from ._library import find_library, load_library
@@ -22,6 +22,8 @@ class CError(ctypes.Structure):
                 ("offset", ctypes.c_uint64), ("text", ctypes.c_char * 232)]
 
 
+_Options = TypeVar("_Options", bound=ctypes.Structure)
+
 _loaded: ctypes.CDLL | None = None
 
 
@@ -38,7 +40,7 @@ def library() -> ctypes.CDLL:
     return _loaded
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def declare(function: str, *types: Any, result: Any = ctypes.c_int) -> Any:
     """Return the library's function of this name with its types set; Error: there is none."""
     try:
@@ -63,7 +65,7 @@ def check(status: int, err: CError, hint: str = "") -> None:
         raise error_of(status, text, hint)
 
 
-def options_of(kind: Any, init: str) -> Any:
+def options_of(kind: type[_Options], init: str) -> _Options:
     """Return an options struct with the library's defaults; Error: the library is older.
 
     A newer library writes more than `kind` has, into room that is dropped. Its functions then

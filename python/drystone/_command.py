@@ -5,13 +5,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Optional, Sequence, Type
+from collections.abc import Sequence
+from typing import Any, Optional
 
 from ._errors import Error
 from ._place import find_own
 
 
-def find_command(error: Type[Error] = Error, but: Optional[str] = None) -> str:
+def find_command(error: type[Error] = Error, but: Optional[str] = None) -> str:
     """$DRYSTONE, else the package's own, else what PATH has.
 
     error  a kind of Error; raised where there is none
@@ -32,7 +33,7 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def read_command(words: Sequence[str], command: Optional[str] = None,
-                 error: Type[Error] = Error) -> str:
+                 error: type[Error] = Error) -> str:
     """What the command printed: 0 and 1, what was found, have some.
 
     `error`, a kind of Error, is raised with the command's line and its exit status.
@@ -46,7 +47,7 @@ def read_command(words: Sequence[str], command: Optional[str] = None,
 
 
 def run_command(words: Sequence[str], command: Optional[str] = None,
-                error: Type[Error] = Error) -> Any:
+                error: type[Error] = Error) -> Any:
     """What the command printed as JSON; the rest is as with read_command()."""
     try:
         return json.loads(read_command(words, command, error))
@@ -55,7 +56,7 @@ def run_command(words: Sequence[str], command: Optional[str] = None,
 
 
 def run_on(value: Any, before: Sequence[str], after: Sequence[str],
-           command: Optional[str] = None, error: Type[Error] = Error) -> Any:
+           command: Optional[str] = None, error: type[Error] = Error) -> Any:
     """The command on a value that is handed over as a file."""
     with tempfile.TemporaryDirectory(prefix="drystone-") as folder:
         path = os.path.join(folder, "chain.json")

@@ -5,7 +5,7 @@ import ctypes.util
 import os
 import pathlib
 import shutil
-from typing import Optional, Type
+from typing import Optional
 
 from ._errors import Error
 from ._place import find_own
@@ -42,7 +42,7 @@ def load_library() -> Optional[ctypes.CDLL]:
         return None
 
 
-def require(error: Type[Error] = Error) -> ctypes.CDLL:
+def require(error: type[Error] = Error) -> ctypes.CDLL:
     """The library, loaded once for the process so that others link to it; `error` without one."""
     path = find_library()
     if not path:

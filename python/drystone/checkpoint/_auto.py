@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model under a budget in one call: its layers are found, measured, planned, and run by it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.utils._pytree import tree_map_only
@@ -7,14 +11,16 @@ from torch.utils._pytree import tree_map_only
 from .. import plan as planning
 from ..plan._errors import PlanError
 from ..plan._items import read_items
-from ..plan._measure import Clock, Estimate, Runner
+from ..plan._measure import Clock, Estimate, Runner, Timer
 from ..plan._roofline import BYTES_PER_SECOND, FLOPS_PER_SECOND
 from ..plan._stage import untouched
+from ..plan._types import Json, Loss, Stage, Tree
+from ..plan._verify import Verdict
 from ._call import arguments_of
-from ._chain import chain_of
-from ._find import find_layers
+from ._chain import Layout, chain_of
+from ._find import Layers, find_layers
 from ._optimizer import optimizer_bytes
-from ._record import called_layers, record
+from ._record import Call, Recording, called_layers, record
 from ._report import Report
 from ._size import read_size
 from ._steps import Steps
@@ -28,14 +34,15 @@ class AutoCheckpoint:
     report       the promise: peak, time added, what runs again
     """
 
-    def __init__(self, model, example, loss, steps, chain, plan):
+    def __init__(self, model: torch.nn.Module, example: Tree, loss: Loss | None, steps: Steps,
+                 chain: Json, plan: Json) -> None:
         self.model, self.example, self.loss = model, example, loss
         self.chain, self.plan = chain, plan
         self.report = Report(chain, plan, steps.layout)
         self._steps = steps
         steps.place()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.report)
 
     @property
@@ -44,11 +51,11 @@ class AutoCheckpoint:
         return self.report.peak_bytes
 
     @property
-    def layers(self):
+    def layers(self) -> list[torch.nn.Module]:
         """The modules that may run twice, in their order."""
         return list(self._steps.layers)
 
-    def verify(self, example=None):
+    def verify(self, example: Tree = None) -> Verdict:
         """Run one real step, and return promised against seen bytes: a drystone.plan Verdict.
 
         Gradients, buffers and random numbers are afterwards what they were. On a GPU the
@@ -59,7 +66,7 @@ class AutoCheckpoint:
         seen = watch_step(self._steps, self.example if example is None else example, self.loss)
         return planning.verify(self.chain, self.plan, seen)
 
-    def undo(self):
+    def undo(self) -> None:
         """Give the model its own calls back. A second undo does nothing."""
         self._steps.remove()
 
@@ -67,15 +74,21 @@ class AutoCheckpoint:
 # --- the one call --------------------------------------------------------------------------
 
 
+_Measured = tuple[list[Call], Json, Layout]
+_Finish = Callable[[Recording, Tree, Callable[[Stage], Runner], Timer], _Measured]
+
+
 class _Wish:
     """What auto_checkpoint() was asked for."""
 
-    def __init__(self, model, example, layers, loss):
+    def __init__(self, model: torch.nn.Module, example: Tree, layers: Layers | None,
+                 loss: Loss | None) -> None:
         self.model, self.example, self.loss = model, example, loss
         self.is_named = layers is not None
         self.layers = find_layers(model, layers)
 
-    def record(self, run, weights, inputs, rates=None):
+    def record(self, run: Callable[[], Tree], weights: list[torch.Tensor], inputs: Tree,
+               rates: tuple[float, float] | None = None) -> Recording:
         called = called_layers(self.model, run, self.layers, self.is_named)
         return record(self.model, run, called, weights, inputs, self.loss, rates)
 
@@ -83,28 +96,29 @@ class _Wish:
 class _Around(torch.nn.Module):
     """A model, with something else to run while its weights are others."""
 
-    def __init__(self, model):
+    def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, run):
+    def forward(self, run: Callable[[], Tree]) -> Tree:
         return run()
 
 
-def _with_weights(model, weights, run):
+def _with_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor],
+                  run: Callable[[], Tree]) -> Tree:
     """Run with these weights in the model, also in what a backward runs again."""
     named = {f"model.{name}": weight for name, weight in weights.items()}
     return torch.func.functional_call(_Around(model), named, (run,))
 
 
-def _measure_fake(wish, rates, finish):
+def _measure_fake(wish: _Wish, rates: tuple[float, float], finish: _Finish) -> _Measured:
     """The chain of fake tensors, by a roofline."""
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         inputs = tree_map_only(torch.Tensor, mode.from_tensor, wish.example)
         weights = {name: mode.from_tensor(tensor) for name, tensor in [
             *wish.model.named_parameters(), *wish.model.named_buffers()]}
 
-        def run():
+        def run() -> Tree:
             args, kwargs = arguments_of(inputs)
             return wish.model(*args, **kwargs)
 
@@ -119,7 +133,7 @@ def _measure_fake(wish, rates, finish):
         return finish(recording, inputs, lambda stage: Runner(stage, mode), Estimate(*rates))
 
 
-def _measure_real(wish, repeats, finish):
+def _measure_real(wish: _Wish, repeats: int, finish: _Finish) -> _Measured:
     """The chain of real tensors, by the clock."""
     args, kwargs = arguments_of(wish.example)
     with untouched([wish.model]):
@@ -128,10 +142,13 @@ def _measure_real(wish, repeats, finish):
         return finish(recording, wish.example, Runner, Clock(repeats))
 
 
-def auto_checkpoint(model, example, budget="8GB", *, loss=None, optimizer=None, layers=None,
-                    fake=True, repeats=3, grads="lazy", operations=False, method=None,
-                    flops_per_second=FLOPS_PER_SECOND, bytes_per_second=BYTES_PER_SECOND,
-                    command=None):
+def auto_checkpoint(model: torch.nn.Module, example: Tree, budget: int | str = "8GB", *,
+                    loss: Loss | None = None, optimizer: torch.optim.Optimizer | None = None,
+                    layers: Layers | None = None, fake: bool = True, repeats: int = 3,
+                    grads: str = "lazy", operations: bool = False, method: str | None = None,
+                    flops_per_second: float = FLOPS_PER_SECOND,
+                    bytes_per_second: float = BYTES_PER_SECOND,
+                    command: str | None = None) -> AutoCheckpoint:
     """Have a model's training step fit a budget of memory: an AutoCheckpoint.
 
     model      used afterwards as before; gradients are bit for bit those without a plan
@@ -157,7 +174,8 @@ def auto_checkpoint(model, example, budget="8GB", *, loss=None, optimizer=None, 
     wish = _Wish(model, example, layers, loss)
     states = optimizer_bytes(optimizer) if optimizer else (0, 0)
 
-    def finish(recording, inputs, make_runner, clock):
+    def finish(recording: Recording, inputs: Tree, make_runner: Callable[[Stage], Runner],
+               clock: Timer) -> _Measured:
         return (recording.calls, *chain_of(recording, inputs, make_runner, clock, states, grads,
                                            operations))
 

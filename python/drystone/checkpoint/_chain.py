@@ -5,16 +5,30 @@ Layers between two sections are measured one after the other, as drystone.plan.m
 What a section holds is there until its backward is over. What the model returns is held by the
 program to the end of the backward, so that the first section is charged for it, not the last.
 """
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from ..plan._live import bytes_of, tensors_of
 from ..plan._measure import FORMAT, Wishes, measure_all, microseconds
+from ..plan._types import Json, Stage, Tree
 from ._call import Bound, one_or_all
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..plan._measure import Runner, Timer
+    from ._record import Recording
 
 
 class Layout:
     """Which stages of the chain are layers: `stage_of[call]`, and the names of all stages."""
 
-    def __init__(self, recording):
-        self.stage_of, self.section_at, self.names = [], {}, []
+    def __init__(self, recording: Recording) -> None:
+        self.stage_of: list[int] = []
+        self.section_at: dict[int, int] = {}
+        self.names: list[str] = []
         for index, call in enumerate(recording.calls):
             if index == 0 or call.is_loose:
                 self.section_at[index] = len(self.names)
@@ -26,7 +40,7 @@ class Layout:
         self.names.append("after the layers" + ", loss" * recording.has_loss)
 
 
-def _section_stage(recording, index, name):
+def _section_stage(recording: Recording, index: int, name: str) -> Json:
     """The stage of section `index`; a chain charges x to the stage that returns it."""
     section, calls = recording.sections[index], recording.calls
     before = calls[index - 1] if index else None
@@ -45,7 +59,7 @@ def _section_stage(recording, index, name):
             "bwd_tmp": max(0, more), "grads": max(0, section.gradients), "recomputable": False}
 
 
-def _charge_first(stages):
+def _charge_first(stages: list[Json]) -> None:
     """The model returns what its last layer does: the first section is charged for it."""
     layer, last = stages[-2:]
     if "options" in layer or "operations" in layer:
@@ -57,13 +71,14 @@ def _charge_first(stages):
     last["saved_has_input"] = False
 
 
-def _segments(recording):
+def _segments(recording: Recording) -> list[tuple[int, int]]:
     """Pairs of first call and the one after the last, with nothing in between."""
     starts = [i for i, call in enumerate(recording.calls) if i == 0 or call.is_loose]
     return list(zip(starts, starts[1:] + [len(recording.calls)]))
 
 
-def _layer_stages(recording, make_runner, clock, wishes):
+def _layer_stages(recording: Recording, make_runner: Callable[[Stage], Runner], clock: Timer,
+                  wishes: Wishes) -> tuple[list[Json], int]:
     """(Stages of all calls, bytes that they keep from step to step)."""
     stages, kept = [], 0
     for first, end in _segments(recording):
@@ -77,7 +92,9 @@ def _layer_stages(recording, make_runner, clock, wishes):
     return stages, kept
 
 
-def chain_of(recording, example, make_runner, clock, states, grads, operations):
+def chain_of(recording: Recording, example: Tree, make_runner: Callable[[Stage], Runner],
+             clock: Timer, states: tuple[int, int], grads: str,
+             operations: bool) -> tuple[Json, Layout]:
     """Return (the chain, its Layout).
 
     make_runner  of a stage: see Runner of _measure.py
@@ -103,7 +120,7 @@ def chain_of(recording, example, make_runner, clock, states, grads, operations):
             "input": {"bytes": bytes_of(example), "grad": wanted}, "stages": stages}, layout
 
 
-def _persistent(model, kept, states, grads):
+def _persistent(model: torch.nn.Module, kept: int, states: tuple[int, int], grads: str) -> Json:
     weights = list(model.parameters())
     return {"params": bytes_of(weights),
             "grads": {"bytes": bytes_of([w for w in weights if w.requires_grad]), "alloc": grads},

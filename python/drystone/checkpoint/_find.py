@@ -4,17 +4,25 @@
 A child that has more than half of its container's parameters is opened in its turn, if lists in
 it have more than half of its own: Sequential(backbone, head) is no chain of two.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
 import torch
 from torch import nn
 
 from ..plan._errors import PlanError
 
-
-def _weight(module):
-    return sum(p.numel() for p in module.parameters()) + 1
+Layers = Union[str, Sequence[Union[str, nn.Module]]]
 
 
-def _find_in(module):
+def _weight(module: nn.Module) -> int:
+    count: int = sum(p.numel() for p in module.parameters())
+    return count + 1
+
+
+def _find_in(module: nn.Module) -> list[nn.Module]:
     """Layers and what they are the children of, in the order of the model."""
     children = list(module.children())
     if not isinstance(module, (nn.ModuleList, nn.Sequential)) or len(children) < 2:
@@ -26,7 +34,7 @@ def _find_in(module):
     return found
 
 
-def _named(model, path):
+def _named(model: nn.Module, path: str) -> list[nn.Module]:
     """The children of the container of this name, or the module of this name itself."""
     try:
         module = model
@@ -41,7 +49,7 @@ def _named(model, path):
     return [module]
 
 
-def find_layers(model, layers=None):
+def find_layers(model: nn.Module, layers: Layers | None = None) -> list[nn.Module]:
     """Return the modules that may run twice.
 
     layers  None: by structure; or a name such as "model.h" of a list of layers, or several

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an optimizer keeps and takes, before its first step: a twin steps on fake weights."""
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -7,7 +11,7 @@ from ..plan._errors import PlanError
 from ..plan._live import LiveBytes, bytes_of
 
 
-def _group_of(group, mode):
+def _group_of(group: dict[str, Any], mode: FakeTensorMode) -> dict[str, Any]:
     """The twin's group, with the implementation that PyTorch would choose for real weights."""
     fakes = []
     for weight in group["params"]:
@@ -20,7 +24,7 @@ def _group_of(group, mode):
     return dict(twin, params=fakes)
 
 
-def optimizer_bytes(optimizer):
+def optimizer_bytes(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
     """Return (bytes of its states, bytes that a step takes beyond them).
 
     PlanError where the twin cannot step and the optimizer has not stepped yet.

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a plan promises, for people."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..plan._types import Json
 from ._size import write_size
 
+if TYPE_CHECKING:
+    from ._chain import Layout
 
-def _text_of(item, names):
+
+def _text_of(item: Json, names: Sequence[str]) -> str:
     kind = "ckpt" if "ckpt" in item else "opt"
     first, last = item[kind]
     text = names[first] if first == last else f"{names[first]} to {names[last]}"
@@ -21,9 +30,9 @@ class Report:
     is_loss_outside     the model returned no loss and none was given: it is not in the promise
     """
 
-    def __init__(self, chain, plan, layout):
+    def __init__(self, chain: Json, plan: Json, layout: Layout) -> None:
         predicted, persistent = plan["predicted"], chain["persistent"]
-        self.peak_bytes = predicted["peak_bytes"]
+        self.peak_bytes: int = predicted["peak_bytes"]
         self.peak_at = f"{predicted['peak_phase']} of {layout.names[predicted['peak_stage']]}" \
             if predicted.get("peak_stage") is not None else predicted["peak_phase"]
         self.budget_bytes = plan["budget_bytes"]
@@ -37,7 +46,7 @@ class Report:
         self.recomputed_count = predicted["recomputed_count"]
         self.is_loss_outside = not layout.names[-1].endswith("loss")
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"peak       {write_size(self.peak_bytes)} of {write_size(self.budget_bytes)}, "
                  f"in the {self.peak_at}",
                  f"always     {write_size(self.always_bytes)}, of it "

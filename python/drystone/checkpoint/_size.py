@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes as people write them, and as people read them."""
+from __future__ import annotations
+
 import re
 
 from ..plan._errors import PlanError
@@ -9,7 +11,7 @@ _UNITS = {"": 1, "B": 1,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 
 
-def read_size(value) -> int:
+def read_size(value: object) -> int:
     """Return the bytes of a whole number, or of a text such as "8GB", "7.5 GiB", "512MiB".
 
     GB is 10^9 and GiB is 2^30. PlanError for anything else.
@@ -18,8 +20,8 @@ def read_size(value) -> int:
         return value
     if isinstance(value, str):
         found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value)
-        unit = _UNITS.get(found.group(2).upper()) if found else None
-        size = int(float(found.group(1)) * unit) if unit else 0
+        unit = _UNITS.get(found[2].upper()) if found else None
+        size = int(float(found[1]) * unit) if found and unit else 0
         if size > 0:
             return size
     raise PlanError(f"{value!r} is not a size: write bytes, or a text such as '8GB' or '7.5GiB'")
@@ -27,11 +29,10 @@ def read_size(value) -> int:
 
 def write_size(size: float) -> str:
     """Return the size with three figures and a unit, such as "7.45 GiB"."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(size) < 1024:
-            break
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while abs(size) >= 1024 and len(units) > 1:
         size /= 1024
-    else:
-        unit = "TiB"
+        del units[0]
+    unit = units[0]
     return f"{size:.0f} B" if unit == "B" else f"{size:.3g} {unit}" if abs(size) < 1000 else \
         f"{size:.0f} {unit}"

@@ -6,16 +6,26 @@ last layer of the range is called. Until then the model has a Later in place of 
 recording has shown that the model hands it on and does not look at it; if it does now, it is
 told so.
 """
+from __future__ import annotations
+
 import copy
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
 from ..plan._carry import Carrier, Run, Step
 from ..plan._errors import PlanError
-from ..plan._items import Save
-from ._call import Bound, call_layer, one_or_all, stand_before, step_aside, value_at
+from ..plan._items import Item, Save
+from ..plan._types import Tree
+from ._call import Bound, Slot, call_layer, one_or_all, stand_before, step_aside, value_at
+
+if TYPE_CHECKING:
+    from ._chain import Layout
+    from ._record import Call, Shape
+    from ._watch import _Labels
 
 _PLAN_AGAIN = "plan with the example and the settings that the model is run with"
 
@@ -23,10 +33,10 @@ _PLAN_AGAIN = "plan with the example and the settings that the model is run with
 class Later:
     """Stands for what a layer returns that has not run yet. Only the next layer takes it."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.__dict__["name"] = name
 
-    def __getattr__(self, attribute):
+    def __getattr__(self, attribute: str) -> Any:
         raise PlanError(f"the model looks at what {self.name} returns ({attribute}), and did not "
                         f"when it was planned: {_PLAN_AGAIN}")
 
@@ -37,16 +47,16 @@ class Later:
 class _Step:
     """One forward: stages of its own, and the range that waits for its last layer."""
 
-    def __init__(self, carrier):
+    def __init__(self, carrier: Carrier) -> None:
         self.carrier = copy.copy(carrier)
         self.carrier.stages = list(carrier.stages)
         step = Step()
         self.root = Run(step, step.traffic, is_root=True)
         self.next = 0        # the call that has to come
-        self.waiting = None  # what the range takes
-        self.later = ()      # what the model has of it
+        self.waiting: list[Any] | None = None  # what the range takes
+        self.later: tuple[Later, ...] = ()  # what the model has of it
 
-    def put_off(self, name, shape, x):
+    def put_off(self, name: str, shape: Shape, x: list[Any]) -> Tree:
         """Return what stands for the output of a layer of this name."""
         kind, places = shape
         self.waiting = x
@@ -57,7 +67,7 @@ class _Step:
         return kind(next(later) if is_tensor else None for is_tensor in places)
 
 
-def _by_stage(items):
+def _by_stage(items: Sequence[Item]) -> dict[int, Item]:
     """Stage: the item that runs it. What is saved runs a stage at a time."""
     return {stage: Save(stage, stage) if isinstance(item, Save) else item
             for item in items for stage in range(item.first, item.last + 1)}
@@ -72,18 +82,19 @@ class Steps:
     items   of the plan
     """
 
-    def __init__(self, model, calls, layout, items):
+    def __init__(self, model: torch.nn.Module, calls: Sequence[Call], layout: Layout,
+                 items: Sequence[Item]) -> None:
         self.model, self.layout = model, layout
         self.layers = [call.layer for call in calls]
         self.shapes = [(call.slots, call.output_shape) for call in calls]
         self.sections = set(layout.section_at.values())
         self.items = _by_stage(items)
         self.carrier = Carrier([None] * len(layout.names), items)
-        self.labels = None  # of somebody who watches
-        self.step = None
+        self.labels: _Labels | None = None  # of somebody who watches
+        self.step: _Step | None = None
         self.is_placed = False
 
-    def place(self):
+    def place(self) -> None:
         placed = []
         try:
             for index, layer in enumerate(self.layers):
@@ -97,7 +108,7 @@ class Steps:
             raise
         self.is_placed = True
 
-    def remove(self):
+    def remove(self) -> None:
         if self.is_placed:
             for layer in [self.model, *self.layers]:
                 step_aside(layer)
@@ -105,7 +116,7 @@ class Steps:
 
     # --- a step ----------------------------------------------------------------------------
 
-    def _take_model(self, *args, **kwargs):
+    def _take_model(self, *args: Any, **kwargs: Any) -> Tree:
         self.step = None
         output = call_layer(self.model, args, kwargs)
         step, self.step = self.step, None
@@ -115,7 +126,7 @@ class Steps:
                             f"was planned: {_PLAN_AGAIN}")
         return output
 
-    def _take(self, index, *args, **kwargs):
+    def _take(self, index: int, *args: Any, **kwargs: Any) -> Tree:
         """Run layer `index`, or put it off to the end of its range."""
         if not torch.is_grad_enabled():
             return call_layer(self.layers[index], args, kwargs)
@@ -132,18 +143,20 @@ class Steps:
         bound = step.carrier.stages[stage] = Bound(self.layers[index], slots, args, kwargs,
                                                    stage == item.last)
         if stage < item.last:
+            assert shape is not None  # else something would stand between the two
             return step.put_off(self.layout.names[stage], shape, x)
         self._run(step, item, x)
         return bound.take_output()
 
-    def _run(self, step, item, x):
+    def _run(self, step: _Step, item: Item, x: list[Any]) -> None:
         if self.labels and item.first - 1 in self.sections:
             self.labels.output(item.first - 1, x)
         step.carrier.run([item], one_or_all(x), step.root)
         if self.labels and item.last + 1 in self.sections:
             self.labels.enter(item.last + 1)
 
-    def _x(self, step, slots, args, kwargs, stage):
+    def _x(self, step: _Step, slots: Sequence[Slot], args: Sequence[Any], kwargs: dict[str, Any],
+           stage: int) -> list[Any]:
         """What the layer takes, or what the range took that it is in."""
         name = self.layout.names[stage]
         try:
@@ -153,8 +166,10 @@ class Steps:
                             f"{_PLAN_AGAIN}") from None
         if stage == self.items[stage].first:
             return values
-        if len(values) != len(step.later) or any(a is not b for a, b in zip(values, step.later)):
+        x = step.waiting
+        if (x is None or len(values) != len(step.later) or
+                any(a is not b for a, b in zip(values, step.later))):
             raise PlanError(f"{name} is not given what the layer before it returned: "
                             f"{_PLAN_AGAIN}")
-        x, step.waiting = step.waiting, None
+        step.waiting = None
         return x

@@ -14,11 +14,22 @@ The planner is the drystone command, found by $DRYSTONE or in PATH; the knapsack
 library's, found by $DRYSTONE_LIBRARY, beside that command, or by the system. Neither needs
 PyTorch; all that measures or runs does, and is imported when it is asked for.
 """
+from __future__ import annotations
+
 import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from .._command import run_on
-from ._errors import PlanError
-from ._knapsack import knapsack, solver
+from ._errors import PlanError as PlanError
+from ._knapsack import knapsack as knapsack, solver as solver
+from ._types import Json
+
+if TYPE_CHECKING:
+    from ._apply import Planned as Planned, apply as apply
+    from ._measure import measure as measure
+    from ._ranks import check_ranks as check_ranks, rank_hash as rank_hash, share as share
+    from ._verify import Verdict as Verdict, verify as verify, watch as watch
 
 # What imports torch, and where it is.
 _NEED_TORCH = {"Planned": "_apply", "apply": "_apply", "measure": "_measure",
@@ -28,7 +39,7 @@ _NEED_TORCH = {"Planned": "_apply", "apply": "_apply", "measure": "_measure",
 __all__ = sorted(["PlanError", "knapsack", "plan", "solver", *_NEED_TORCH])
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _NEED_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module("." + _NEED_TORCH[name], __package__), name)
@@ -36,11 +47,12 @@ def __getattr__(name):
     return found
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def plan(chain, budget=None, *, method=None, options=(), command=None):
+def plan(chain: Json, budget: int | str | None = None, *, method: str | None = None,
+         options: Iterable[str] = (), command: str | None = None) -> Json:
     """The plan of a chain, as the command's JSON says it: a dict with "items".
 
     budget   of the device: bytes, or a text such as "40GiB"; None: the chain's own, or none
@@ -54,7 +66,7 @@ def plan(chain, budget=None, *, method=None, options=(), command=None):
         words += ["--budget", str(budget)]
     if method is not None:
         words += ["--method", method]
-    made = run_on(chain, ["plan", *words], list(options), command, PlanError)
+    made: Json = run_on(chain, ["plan", *words], list(options), command, PlanError)
     if not made.get("feasible", True):
         floor = made.get("min_feasible_budget", {})
         raise PlanError(f"no plan fits {made.get('budget_bytes')} bytes: the least budget is "

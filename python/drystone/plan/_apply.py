@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as a module; _carry.py says how its items run."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import torch
 from torch.utils.checkpoint import set_checkpoint_early_stop
 
 from ._carry import Carrier, Run, Step
-from ._items import read_items
+from ._items import Item, read_items
+from ._types import Json, Loss, Stage, Tree
 
 
 class Planned(torch.nn.Module):
     """Stages one after the other, by a plan: what apply() makes."""
 
-    def __init__(self, stages, items, preserve_rng_state, early_stop, is_cut=False):
+    def __init__(self, stages: Iterable[Stage], items: Sequence[Item], preserve_rng_state: bool,
+                 early_stop: bool, is_cut: bool = False) -> None:
         super().__init__()
         self.stages = list(stages)
         # Under their numbers, so that a state_dict is the same whatever the plan.
@@ -22,7 +29,7 @@ class Planned(torch.nn.Module):
         self.early_stop = early_stop
         self.carrier = Carrier(self.stages, items, preserve_rng_state)
 
-    def forward(self, *args):
+    def forward(self, *args: Any) -> Tree:
         step = Step()
         with set_checkpoint_early_stop(self.early_stop):
             y = self.carrier.run(self.items, args if len(args) > 1 else args[0],
@@ -33,7 +40,9 @@ class Planned(torch.nn.Module):
         return y
 
 
-def apply(stages, plan, *, chain=None, loss=None, preserve_rng_state=True, early_stop=True):
+def apply(stages: Iterable[Stage], plan: Json, *, chain: Json | None = None,
+          loss: Loss | None = None, preserve_rng_state: bool = True,
+          early_stop: bool = True) -> Planned:
     """A module that runs the stages by the plan.
 
     plan        of plan(), or a plan file that was read as JSON

@@ -21,46 +21,54 @@ which it keeps. One without a policy keeps what autograd saves, which hooks see,
 again: within a range, where a checkpoint of its own has to be met, the second run of that saves
 once more what the hooks saw.
 """
-import contextlib
+from __future__ import annotations
 
-import torch
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from torch.utils.checkpoint import checkpoint
 
-from ._items import Option, Save, offloading
+from ._items import Item, Option, Range, Save, offloading
 from ._live import tensors_of
 from ._offload import Away, Link, Traffic, save_again
-from ._policy import kept_values
+from ._policy import Cached, kept_values
 from ._stage import call, frozen_statistics, weights_of
+from ._types import Context, Contexts, Stage, Tree
+
+if TYPE_CHECKING:
+    from ._offload import _Handle
+    from ._verify import Watcher
 
 
 class Silent:
     """Nobody watches; verify has one who does."""
 
-    def forward(self, stage):
+    def forward(self, stage: int) -> Context:
         return contextlib.nullcontext()
 
-    def output(self, stage, y):
+    def output(self, stage: int, y: Tree) -> None:
         pass
 
-    def again(self, phase):
+    def again(self, phase: str) -> Context:
         return contextlib.nullcontext()
 
 
 class Step:
     """One call of the module: what is on the host, and how it gets there."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.link = Link()
         self.traffic = Traffic()
-        self.away = {}  # by stage, of the run that kept it last
+        self.away: dict[int, Away] = {}  # by stage, of the run that kept it last
 
-    def expect(self, stage, y):
+    def expect(self, stage: int, y: Tree) -> None:
         """The stage before comes back when the backward of this one begins."""
         for tensor in tensors_of(y):
             if tensor.requires_grad:
                 tensor.register_hook(lambda _: self._begin_to_return(stage - 1))
 
-    def _begin_to_return(self, stage):
+    def _begin_to_return(self, stage: int) -> None:
         if stage in self.away:
             self.away[stage].begin_to_return()
 
@@ -68,19 +76,21 @@ class Step:
 class Run:
     """One call of a range or an option, or of all: what its two runs tell those within."""
 
-    def __init__(self, step, traffic, is_root=False):
+    def __init__(self, step: Step, traffic: Traffic, is_root: bool = False) -> None:
         self.step = step
         self.traffic = traffic
         self.is_keeping = is_root  # of ranges: only when they run again
-        self.kept = {}  # stage: the context in which its kept tensors are used, or handles
-        self.handles = None  # what the second run saves, in place of the stage
+        # By stage: the context in which its kept tensors are used, or handles.
+        self.kept: dict[int, Any] = {}
+        # What the second run saves, in place of the stage.
+        self.handles: list[_Handle] | None = None
 
     @property
-    def is_first(self):
+    def is_first(self) -> bool:
         """Do these outputs belong to the graph that is gone through?"""
         return self.traffic is self.step.traffic
 
-    def begin_again(self):
+    def begin_again(self) -> None:
         self.is_keeping = True
         self.traffic = Traffic()
 
@@ -91,23 +101,23 @@ class Run:
 class _Using:
     """Around the last run of an option: what it kept and sent away is back."""
 
-    def __init__(self, using):
+    def __init__(self, using: Context) -> None:
         self.using = using
-        self.sent = []  # (where PyTorch looks for it, its handle)
+        self.sent: list[tuple[Cached, _Handle]] = []  # where PyTorch looks for it
 
-    def send(self, keeping, away):
+    def send(self, keeping: Context, away: Away) -> None:
         self.sent = [(value, away.pack(value.val)) for value in kept_values(keeping)]
         for value, _ in self.sent:
             value.val = None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         sent, self.sent = self.sent, []
         for value, handle in sent:
             value.val = handle.get()
             value.version = value.val._version
         self.using.__enter__()
 
-    def __exit__(self, *why):
+    def __exit__(self, *why: Any) -> bool | None:
         return self.using.__exit__(*why)
 
 
@@ -117,15 +127,16 @@ class _Keeping:
     Not before the option runs, for a second run may end between the two.
     """
 
-    def __init__(self, around, stage, keeping, kept):
+    def __init__(self, around: Run, stage: int, keeping: Context,
+                 kept: Any) -> None:
         self.around, self.stage = around, stage
         self.keeping, self.kept = keeping, kept
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.around.kept[self.stage] = self.kept
         self.keeping.__enter__()
 
-    def __exit__(self, *why):
+    def __exit__(self, *why: Any) -> bool | None:
         return self.keeping.__exit__(*why)
 
 
@@ -136,38 +147,40 @@ class _Kept:
     that follows was wanted any more: then the option runs for the second time, and in full.
     """
 
-    def __init__(self, around, stage):
+    def __init__(self, around: Run, stage: int) -> None:
         self.around, self.stage = around, stage
 
-    def __enter__(self):
-        self.using = self.around.kept.pop(self.stage, contextlib.nullcontext())
+    def __enter__(self) -> None:
+        self.using: Context = self.around.kept.pop(self.stage, contextlib.nullcontext())
         self.using.__enter__()
 
-    def __exit__(self, *why):
-        using, self.using = self.using, None
+    def __exit__(self, *why: Any) -> bool | None:
+        using = self.using
+        del self.using
         return using.__exit__(*why)
 
 
 class _KeptHandles:
     """The same of an option without a policy: what is kept is all that the stage saves."""
 
-    def __init__(self, around, stage, run):
+    def __init__(self, around: Run, stage: int, run: Run) -> None:
         self.around, self.stage, self.run = around, stage, run
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.run.handles = self.around.kept.pop(self.stage, None)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.run.handles = None
 
 
 class _SecondRun:
     """Around each second run, of which there is one for each backward."""
 
-    def __init__(self, carrier, item, run, context):
+    def __init__(self, carrier: Carrier, item: Option | Range, run: Run,
+                 context: Context) -> None:
         self.carrier, self.item, self.run, self.context = carrier, item, run, context
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         stages = self.carrier.stages[self.item.first:self.item.last + 1]
         self.run.begin_again()
         self.stack = contextlib.ExitStack()
@@ -175,7 +188,7 @@ class _SecondRun:
         self.stack.enter_context(frozen_statistics(stages))
         self.stack.enter_context(self.context)
 
-    def __exit__(self, *why):
+    def __exit__(self, *why: Any) -> bool | None:
         return self.stack.__exit__(*why)
 
 
@@ -185,13 +198,14 @@ class _SecondRun:
 class Carrier:
     """Runs items of a plan over stages, some of them now and others later in the same step."""
 
-    def __init__(self, stages, items, preserve_rng_state=True):
-        self.stages = list(stages)
+    def __init__(self, stages: Sequence[Any], items: Sequence[Item],
+                 preserve_rng_state: bool = True) -> None:
+        self.stages: list[Stage] = list(stages)
         self.offloading = offloading(items)
         self.preserve_rng_state = preserve_rng_state
-        self.watcher = Silent()
+        self.watcher: Silent | Watcher = Silent()
 
-    def run(self, items, x, around):
+    def run(self, items: Sequence[Item], x: Tree, around: Run) -> Tree:
         for item in items:
             if isinstance(item, Save):
                 x = self._run_stages(item, x, around)
@@ -201,7 +215,7 @@ class Carrier:
                 x = self._checkpoint(item, x, around)
         return x
 
-    def _run_stages(self, item, x, run):
+    def _run_stages(self, item: Save, x: Tree, run: Run) -> Tree:
         for index in range(item.first, item.last + 1):
             with run.traffic.during_stage(), self.watcher.forward(index):
                 x = call(self.stages[index], x)
@@ -210,7 +224,7 @@ class Carrier:
                 run.step.expect(index, x)
         return x
 
-    def _run_option(self, item, x, around):
+    def _run_option(self, item: Option, x: Tree, around: Run) -> Tree:
         if not around.is_keeping:
             return self._checkpoint(item, x, around, lambda run: (
                 contextlib.nullcontext(), _Kept(around, item.first) if item.policy is not None
@@ -223,20 +237,22 @@ class Carrier:
             around.traffic.leaving = around.step.away[item.first] = away
         return y
 
-    def _keep_all(self, item, x, around, away):
+    def _keep_all(self, item: Option, x: Tree, around: Run, away: Away | None) -> Tree:
+        assert away is not None  # without a policy, an option offloads
         if around.is_first:
             with away.watching():
-                return self._run_stages(item.inner[0], x, around)
-        handles = []
+                return self._run_stages(Save(item.first, item.last), x, around)
+        handles: list[_Handle] = []
         keeping = _Keeping(around, item.first, away.watching(handles), handles)
         return self._checkpoint(item, x, around, lambda run: (keeping,
                                                               contextlib.nullcontext()))
 
-    def _keep_selected(self, item, x, around, away):
-        keeping, using = item.make_contexts()
-        using = _Using(using)
+    def _keep_selected(self, item: Option, x: Tree, around: Run, away: Away | None) -> Tree:
+        assert item.make_contexts is not None
+        keeping, used = item.make_contexts()
+        using = _Using(used)
         if around.is_first:
-            pair = keeping, using
+            pair: Contexts = keeping, using
         else:
             pair = _Keeping(around, item.first, keeping, using), contextlib.nullcontext()
         y = self._checkpoint(item, x, around, lambda run: pair)
@@ -244,16 +260,17 @@ class Carrier:
             using.send(keeping, away)
         return y
 
-    def _checkpoint(self, item, x, around, contexts=None):
+    def _checkpoint(self, item: Option | Range, x: Tree, around: Run,
+                    contexts: Callable[[Run], Contexts] | None = None) -> Tree:
         """The first run goes by the inner items too: both must save the same, in autograd's
         eyes. It holds none of it."""
         run = Run(around.step, around.traffic)
 
-        def make_contexts():
+        def make_contexts() -> Contexts:
             first, second = contexts(run) if contexts else (contextlib.nullcontext(),) * 2
             return first, _SecondRun(self, item, run, second)
 
-        def run_inner(*args):
+        def run_inner(*args: Any) -> Tree:
             if run.handles is not None:
                 return save_again(run.handles)
             return self.run(item.inner, args if len(args) > 1 else args[0], run)

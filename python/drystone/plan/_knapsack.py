@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's knapsack (drystone/knapsack.h), and PyTorch's compiler as one who asks it."""
+from __future__ import annotations
+
 import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .._library import load_library
 from ._errors import PlanError
@@ -17,11 +21,11 @@ class _Options(ctypes.Structure):
 _Result = ctypes.c_uint64 * 64
 
 
-def _array(values):
+def _array(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
     return (ctypes.c_uint64 * len(values))(*values)
 
 
-def knapsack(sizes, times, budget):
+def knapsack(sizes: Sequence[int], times: Sequence[int], budget: int) -> list[int]:
     """Indices of what to keep: within the budget, so that the least time is spent again.
 
     Whole numbers, in any units; the same input gives the same answer everywhere.
@@ -45,14 +49,15 @@ def knapsack(sizes, times, budget):
     return [index for index, is_kept in enumerate(kept) if is_kept]
 
 
-def _whole(values, limit):
+def _whole(values: Sequence[float], limit: int) -> tuple[list[int], float]:
     """As whole numbers whose sum stays below the limit, as finely as doubles are."""
     total = sum(values)
     scale = limit / total if total > 0 else 1.0
     return [round(value * min(scale, 2.0 ** 40)) for value in values], min(scale, 2.0 ** 40)
 
 
-def solve_memory_budget(memory, times, max_memory):
+def solve_memory_budget(memory: Sequence[float], times: Sequence[float],
+                        max_memory: float) -> tuple[list[int], list[int]]:
     """What PyTorch's solvers do: (indices that are saved, indices that are recomputed)."""
     sizes, scale = _whole(memory, _SUM_MAX)
     budget = int(max(max_memory, 0) * scale)
@@ -61,7 +66,7 @@ def solve_memory_budget(memory, times, max_memory):
     return kept, rest
 
 
-def solver():
+def solver() -> Callable[..., tuple[list[int], list[int]]]:
     """For torch._functorch.config.activation_memory_budget_solver.
 
     The least recomputation for the saved bytes that activation_memory_budget leaves: proved,
@@ -71,12 +76,13 @@ def solver():
     from torch._inductor.custom_graph_pass import CustomKnapsackSolver
 
     class Solver(CustomKnapsackSolver):
-        def __call__(self, memory, joint_graph, max_memory, node_info,
-                     all_recomputable_banned_nodes):
+        def __call__(self, memory: list[float], joint_graph: object, max_memory: float,
+                     node_info: object,
+                     all_recomputable_banned_nodes: list[Any]) -> tuple[list[int], list[int]]:
             times = [estimate_runtime(node) for node in all_recomputable_banned_nodes]
             return solve_memory_budget(memory, times, max_memory)
 
-        def uuid(self):
+        def uuid(self) -> str:
             return "drystone.knapsack/1"
 
     return Solver()

@@ -5,9 +5,12 @@ Each stage runs alone, on the real output of the one before: forward, then backw
 gradient of ones. So a model is measured that as a whole does not fit. What autograd saves is
 seen by saved_tensors_hooks; what is alive beside it, by counting (LiveBytes).
 """
-import collections
+from __future__ import annotations
+
 import statistics
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Union
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -15,49 +18,58 @@ from torch.utils._pytree import tree_map_only
 from torch.utils.checkpoint import CheckpointError, checkpoint
 
 from ._errors import PlanError
-from ._live import LiveBytes, bytes_of, meter_for, tensors_of
+from ._live import LiveBytes, Meter, bytes_of, meter_for, tensors_of
 from ._offload import fit
-from ._operations import (OperationClock, OperationEstimate, limit_operations,
-                          operations_of)
+from ._operations import OperationClock, OperationEstimate, limit_operations, operations_of
 from ._policy import policy_contexts, policy_of
 from ._roofline import BYTES_PER_SECOND, FLOPS_PER_SECOND, Roofline
 from ._sizes import Facts, Names, settle
 from ._stage import call, cut, cut_loose, run_backward, untouched
+from ._types import Json, Loss, Policy, Stage, Tree
 
 FORMAT = "ckpt-chain/1"
 
-Wishes = collections.namedtuple("Wishes", "selective operations offload offload_least")
+Selective = Mapping[str, Iterable[str]]  # options, and the operations that each keeps
+
+
+class Wishes(NamedTuple):
+    selective: Selective | None
+    operations: bool
+    offload: float | None
+    offload_least: int
 
 
 class Runner:
     """A stage, and how it is run: as it is, or with its tensors replaced by fake ones."""
 
-    def __init__(self, stage, fake=None):
+    def __init__(self, stage: Stage, fake: FakeTensorMode | None = None) -> None:
         self.stage = stage
         self.is_fake = fake is not None
         self.tensors = {}
         if isinstance(stage, torch.nn.Module):
             self.tensors = {**dict(stage.named_parameters()), **dict(stage.named_buffers())}
-        if self.is_fake:
+        if fake is not None:
             self.tensors = {name: fake.from_tensor(t) for name, t in self.tensors.items()}
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Tree:
         if self.is_fake and self.tensors:
             return torch.func.functional_call(self.stage, self.tensors, args)
         return self.stage(*args)
 
-    def clear_gradients(self):
+    def clear_gradients(self) -> None:
         for tensor in self.tensors.values():
             tensor.grad = None
 
-    def gradient_bytes(self):
+    def gradient_bytes(self) -> int:
         return bytes_of([t.grad for t in self.tensors.values() if t.grad is not None])
 
+
+Run = Callable[[Runner, Tree], Tree]
 
 # --- bytes -----------------------------------------------------------------------------
 
 
-def _run_once(runner, x, meter, run=call):
+def _run_once(runner: Runner, x: Tree, meter: Meter, run: Run = call) -> dict[str, int]:
     """Forward and backward, with the meter's numbers."""
     x = cut(x)
     runner.clear_gradients()
@@ -80,13 +92,13 @@ def _run_once(runner, x, meter, run=call):
     }
 
 
-def _checkpointed(runner, x, **words):
+def _checkpointed(runner: Runner, x: Tree, **words: Any) -> Tree:
     return checkpoint(call, runner, x, use_reentrant=False,
                       preserve_rng_state=not runner.is_fake, **words)
 
 
-def _selected(policy):
-    def run(runner, x):
+def _selected(policy: Policy) -> Run:
+    def run(runner: Runner, x: Tree) -> Tree:
         return _checkpointed(runner, x, context_fn=policy_contexts(policy))
     return run
 
@@ -97,15 +109,15 @@ def _selected(policy):
 class Clock:
     """Of what runs: the median of so many, after one that is not counted."""
 
-    def __init__(self, repeats):
+    def __init__(self, repeats: int) -> None:
         self.repeats = repeats
 
-    def _now(self, x):
+    def _now(self, x: Tree) -> float:
         if any(t.is_cuda for t in tensors_of(x)):
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    def _once(self, runner, x, run):
+    def _once(self, runner: Runner, x: Tree, run: Run) -> tuple[float, float]:
         x = cut(x)
         runner.clear_gradients()
         begin = self._now(x)
@@ -114,12 +126,13 @@ class Clock:
         run_backward(*cut_loose(y))
         return middle - begin, self._now(x) - middle
 
-    def times(self, runner, x, run=call):
+    def times(self, runner: Runner, x: Tree, run: Run = call) -> tuple[float, float]:
         self._once(runner, x, run)
         taken = [self._once(runner, x, run) for _ in range(self.repeats)]
-        return tuple(statistics.median(column) for column in zip(*taken))
+        forward, backward = (statistics.median(column) for column in zip(*taken))
+        return forward, backward
 
-    def operation_times(self, runner, x):
+    def operation_times(self, runner: Runner, x: Tree) -> list[float]:
         """Of a forward, in the order of operations; none if these are not the same each time."""
         taken = []
         for _ in range(self.repeats):
@@ -134,10 +147,10 @@ class Clock:
 class Estimate:
     """Of what does not run."""
 
-    def __init__(self, flops_per_second, bytes_per_second):
+    def __init__(self, flops_per_second: float, bytes_per_second: float) -> None:
         self.rates = (flops_per_second, bytes_per_second)
 
-    def times(self, runner, x, run=call):
+    def times(self, runner: Runner, x: Tree, run: Run = call) -> tuple[float, float]:
         x = cut(x)
         runner.clear_gradients()
         with Roofline(*self.rates) as forward:
@@ -146,20 +159,24 @@ class Estimate:
             run_backward(*cut_loose(y))
         return forward.seconds, backward.seconds
 
-    def operation_times(self, runner, x):
-        with OperationEstimate(*self.rates) as clock:
+    def operation_times(self, runner: Runner, x: Tree) -> list[float]:
+        clock = OperationEstimate(*self.rates)
+        with clock:
             call(runner, cut(x))
         return clock.each
 
 
-def microseconds(seconds):
+Timer = Union[Clock, Estimate]
+
+
+def microseconds(seconds: float) -> float:
     return round(max(seconds, 0) * 1e6, 3)
 
 
 # --- can it run twice? -----------------------------------------------------------------
 
 
-def _changes_input(runner, x):
+def _changes_input(runner: Runner, x: Tree) -> bool:
     with torch.no_grad():
         x = tree_map_only(torch.Tensor, torch.clone, x)
         before = [t._version for t in tensors_of(x)]
@@ -167,14 +184,14 @@ def _changes_input(runner, x):
         return before != [t._version for t in tensors_of(x)]
 
 
-def _random_states(x):
+def _random_states(x: Tree) -> list[torch.Tensor]:
     states = [torch.get_rng_state()]
     if any(t.is_cuda for t in tensors_of(x)):
         states.append(torch.cuda.get_rng_state())
     return states
 
 
-def _draws(runner, x):
+def _draws(runner: Runner, x: Tree) -> bool:
     """Does it take random numbers? Of what does not run nobody knows."""
     if runner.is_fake:
         return False
@@ -187,7 +204,8 @@ def _draws(runner, x):
 # --- the chain -------------------------------------------------------------------------
 
 
-def _measure_option(runner, x, clock, stage, option_id, policy):
+def _measure_option(runner: Runner, x: Tree, clock: Timer, stage: Json, option_id: str,
+                    policy: Policy) -> Json:
     counted = _run_once(runner, x, meter_for(x), _selected(policy))
     forward, backward = clock.times(runner, x, _selected(policy))
     more = microseconds(forward + backward) - stage["fwd"] - stage["bwd"]
@@ -195,7 +213,8 @@ def _measure_option(runner, x, clock, stage, option_id, policy):
             "bwd_tmp": counted["bwd_tmp"], "policy": policy}
 
 
-def _measure_options(runner, x, clock, stage, selective):
+def _measure_options(runner: Runner, x: Tree, clock: Timer, stage: Json,
+                     selective: Selective) -> list[Json]:
     options = []
     for option_id, operations in selective.items():
         policy = policy_of(lambda: call(runner, cut(x)), operations)
@@ -204,7 +223,7 @@ def _measure_options(runner, x, clock, stage, selective):
     return options
 
 
-def _asking(runner, x, clock, stage):
+def _asking(runner: Runner, x: Tree, clock: Timer, stage: Json) -> float | None:
     """What selective checkpointing takes for itself, in microseconds: Python, at every
     operation. Of what does not run nobody knows. None: it does not work, since the second run
     saves something else."""
@@ -214,11 +233,11 @@ def _asking(runner, x, clock, stage):
         forward, backward = clock.times(runner, x, _selected({}))
     except CheckpointError:
         return None
-    more = microseconds(forward + backward) - 2 * stage["fwd"] - stage["bwd"]
+    more: float = microseconds(forward + backward) - 2 * stage["fwd"] - stage["bwd"]
     return max(0.0, more)
 
 
-def _add_offloading(stages, facts, rate, least):
+def _add_offloading(stages: list[Json], facts: list[Facts], rate: float, least: int) -> None:
     """What the next stage's forward hides, and its backward."""
     for stage, each, after in zip(stages, facts, stages[1:]):
         window = min(after["fwd"], after["bwd"]) * 1e-6 * rate
@@ -230,7 +249,7 @@ def _add_offloading(stages, facts, rate, least):
                  "bwd_tmp": stage["bwd_tmp"], "offload": moved})
 
 
-def _warm_up(runner, x):
+def _warm_up(runner: Runner, x: Tree) -> int:
     """Bytes that a stage makes once and keeps, which are no activations: a table of angles, or
     weights in another type, which autocast keeps to its end."""
     x = tree_map_only(torch.Tensor, torch.clone, cut(x))
@@ -240,7 +259,8 @@ def _warm_up(runner, x):
         return live.live
 
 
-def _measure_stage(name, runner, x, clock, selective):
+def _measure_stage(name: str, runner: Runner, x: Tree, clock: Timer,
+                   selective: Selective | None) -> tuple[Json, int]:
     """(All but what it saves, bytes that it keeps from step to step)."""
     kept = _warm_up(runner, x)
     if _changes_input(runner, x):
@@ -256,7 +276,8 @@ def _measure_stage(name, runner, x, clock, selective):
     return stage, kept
 
 
-def measure_all(runners, x, names, has_loss, wishes, clock):
+def measure_all(runners: Sequence[Runner], x: Tree, names: Sequence[str], has_loss: bool,
+                wishes: Wishes, clock: Timer) -> tuple[list[Json], int]:
     """(Stages, bytes that they keep from step to step)."""
     stages, facts, storages, kept = [], [], Names(x), 0
     torch.clear_autocast_cache()
@@ -282,7 +303,8 @@ def measure_all(runners, x, names, has_loss, wishes, clock):
     return stages, kept
 
 
-def _persistent(stages, grads, optimizer, step_bytes):
+def _persistent(stages: Sequence[Stage], grads: str, optimizer: torch.optim.Optimizer | None,
+                step_bytes: int) -> Json:
     modules = [stage for stage in stages if isinstance(stage, torch.nn.Module)]
     parameters = [p for m in modules for p in m.parameters()]
     states = bytes_of(list(optimizer.state.values())) if optimizer else 0
@@ -295,7 +317,7 @@ def _persistent(stages, grads, optimizer, step_bytes):
             "buffers": bytes_of([b for m in modules for b in m.buffers()])}
 
 
-def _names(stages, names, loss):
+def _names(stages: Sequence[Stage], names: Sequence[str] | None, loss: Loss | None) -> list[str]:
     if names is None:
         names = [f"{index}.{getattr(stage, '__name__', type(stage).__name__)}"
                  for index, stage in enumerate(stages[:len(stages) - bool(loss)])]
@@ -305,10 +327,12 @@ def _names(stages, names, loss):
     return names
 
 
-def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
-            flops_per_second=FLOPS_PER_SECOND, bytes_per_second=BYTES_PER_SECOND,
-            grads="lazy", optimizer=None, step_bytes=0, selective=None, operations=False,
-            offload=None, offload_least=1 << 20):
+def measure(stages: Iterable[Stage], example: Tree, *, loss: Loss | None = None,
+            names: Sequence[str] | None = None, fake: bool = False, repeats: int = 3,
+            flops_per_second: float = FLOPS_PER_SECOND, bytes_per_second: float = BYTES_PER_SECOND,
+            grads: str = "lazy", optimizer: torch.optim.Optimizer | None = None,
+            step_bytes: int = 0, selective: Selective | None = None, operations: bool = False,
+            offload: float | None = None, offload_least: int = 1 << 20) -> Json:
     """The chain of `stages`, called one after the other on `example`: a dict, ckpt-chain/1.
 
     stages     modules or functions; a tuple is handed on as several arguments

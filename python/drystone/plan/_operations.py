@@ -16,8 +16,12 @@ do, which is less than one would think:
 * Under autocast casts are made again: it keeps those of weights for a while, so that there are
   fewer of them in one run than in the other, and the number of a call says nothing.
 """
+from __future__ import annotations
+
 import time
 import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -26,6 +30,11 @@ from torch.utils.checkpoint import SAC_IGNORED_OPS
 from ._live import Seen, key_of, tensors_of
 from ._roofline import Roofline
 from ._stage import call, cut
+from ._types import Json, Tree
+
+if TYPE_CHECKING:
+    from ._measure import Runner, Timer
+    from ._sizes import Facts
 
 BESIDE, ASKING = "drystone.beside", "drystone.asking"
 ASKING_MAX = 100  # microseconds of Python at one operation, in both runs
@@ -38,17 +47,18 @@ _COLLECTIVES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 
 
 class OperationClock(TorchDispatchMode):
-    def __init__(self, is_cuda):
+    def __init__(self, is_cuda: bool) -> None:
         super().__init__()
         self.is_cuda = is_cuda
-        self.seconds = []
+        self.seconds: list[float] = []
 
-    def _now(self):
+    def _now(self) -> float:
         if self.is_cuda:
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: torch._ops.OpOverload, types: Sequence[type],
+                           args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Tree:
         if func in SAC_IGNORED_OPS:
             return func(*args, **(kwargs or {}))
         begin = self._now()
@@ -58,11 +68,11 @@ class OperationClock(TorchDispatchMode):
 
 
 class OperationEstimate(Roofline):
-    def __init__(self, *rates):
+    def __init__(self, *rates: float) -> None:
         super().__init__(*rates)
-        self.each = []
+        self.each: list[float] = []
 
-    def note(self, func, seconds):
+    def note(self, func: torch._ops.OpOverload, seconds: float) -> None:
         if func not in SAC_IGNORED_OPS:
             self.each.append(seconds)
 
@@ -70,7 +80,8 @@ class OperationEstimate(Roofline):
 # --- what there is ---------------------------------------------------------------------
 
 
-def _written(func, args, kwargs):
+def _written(func: torch._ops.OpOverload, args: Sequence[Any],
+             kwargs: dict[str, Any]) -> list[torch.Tensor]:
     """Tensors that it writes to."""
     given = dict(zip((argument.name for argument in func._schema.arguments), args))
     given.update(kwargs)
@@ -78,11 +89,11 @@ def _written(func, args, kwargs):
                        if argument.alias_info is not None and argument.alias_info.is_write])
 
 
-def _has_autocast():
-    return torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu")
+def _has_autocast() -> bool:
+    return bool(torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu"))
 
 
-def _is_random(func, args, kwargs):
+def _is_random(func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     if torch.Tag.nondeterministic_seeded not in func.tags:
         return False
     arguments = [argument.name for argument in func._schema.arguments]
@@ -91,11 +102,12 @@ def _is_random(func, args, kwargs):
     place = arguments.index("dropout_p")
     chance = kwargs.get("dropout_p", args[place] if place < len(args)
                         else func._schema.arguments[place].default_value)
-    return chance != 0
+    return bool(chance != 0)
 
 
 class _Operation:
-    def __init__(self, func, args, kwargs):
+    def __init__(self, func: torch._ops.OpOverload, args: Sequence[Any],
+                 kwargs: dict[str, Any]) -> None:
         self.name = str(func)
         self.is_known = isinstance(func, torch._ops.OpOverload)
         self.is_mutable = self.is_known and func._schema.is_mutable
@@ -104,13 +116,13 @@ class _Operation:
         self.is_written = False  # by another one
         self.is_view = False
         self.is_cast = False     # one whose number says nothing
-        self.inputs = set()
-        self.fresh = {}      # storages that it made: bytes
+        self.inputs: set[int] = set()
+        self.fresh: dict[int, int] = {}  # storages that it made: bytes
         self.read = 0        # bytes of them that the backward reads and nobody else holds
         self.beside = 0      # that are held only if it is kept
 
     @property
-    def can_be_kept(self):
+    def can_be_kept(self) -> bool:
         return (self.is_known and bool(self.fresh) and not self.is_mutable and
                 not self.is_written and not self.is_cast)
 
@@ -118,14 +130,16 @@ class _Operation:
 class _Tracer(TorchDispatchMode):
     """Who makes which storage, while it lives: its number may be another's afterwards."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.operations = []
-        self.makers = {}  # key: (weak reference, who made it, who wrote to it last)
-        self.older = {}   # key: weak reference
+        self.operations: list[_Operation] = []
+        # By key, with who made it, and who wrote to it last.
+        self.makers: dict[int, tuple[weakref.ref[Any], int, int]] = {}
+        self.older: dict[int, weakref.ref[Any]] = {}  # by key
         self.has_autocast = _has_autocast()  # while an operation is handled nobody says so
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: torch._ops.OpOverload, types: Sequence[type],
+                           args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Tree:
         kwargs = kwargs or {}
         if func in SAC_IGNORED_OPS:
             return func(*args, **kwargs)
@@ -144,20 +158,23 @@ class _Tracer(TorchDispatchMode):
         self._enter_made(operation, tensors_of(out), number)
         return out
 
-    def _enter_older(self, storage):
+    def _enter_older(self, storage: torch.UntypedStorage) -> None:
         key = storage._cdata
         if key not in self.makers and key not in self.older:
-            self.older[key] = weakref.ref(
-                storage, lambda _, key=key: self.older.pop(key, None))
+            self.older[key] = weakref.ref(storage, lambda _: self.older.pop(key, None))
 
-    def _write(self, tensors, number):
+    def _watched(self, storage: torch.UntypedStorage, key: int) -> weakref.ref[Any]:
+        return weakref.ref(storage, lambda _: self.makers.pop(key, None))
+
+    def _write(self, tensors: Sequence[torch.Tensor], number: int) -> None:
         for key in map(key_of, tensors):
             if key in self.makers:
                 storage, maker, _ = self.makers[key]
                 self.operations[maker].is_written = True
                 self.makers[key] = storage, maker, number
 
-    def _enter_made(self, operation, tensors, number):
+    def _enter_made(self, operation: _Operation, tensors: Sequence[torch.Tensor],
+                    number: int) -> None:
         has_old = False
         for storage in (tensor.untyped_storage() for tensor in tensors):
             key = storage._cdata
@@ -167,8 +184,7 @@ class _Tracer(TorchDispatchMode):
                 has_old = True
                 continue
             operation.fresh[key] = storage.nbytes()
-            self.makers[key] = (weakref.ref(storage, lambda _, key=key:
-                                            self.makers.pop(key, None)), number, number)
+            self.makers[key] = self._watched(storage, key), number, number
         operation.is_view = has_old and not operation.fresh and not operation.is_mutable
         if has_old and operation.fresh:
             operation.is_written = True  # to keep it is to keep what is not its own
@@ -177,17 +193,17 @@ class _Tracer(TorchDispatchMode):
 class _Order(Seen):
     """And after how many operations the last tensor was saved."""
 
-    def __init__(self, tracer):
+    def __init__(self, tracer: _Tracer) -> None:
         super().__init__()
         self.tracer = tracer
         self.last = 0
 
-    def pack(self, tensor):
+    def pack(self, tensor: torch.Tensor) -> torch.Tensor:
         self.last = len(self.tracer.operations)
         return super().pack(tensor)
 
 
-def _trace(runner, x):
+def _trace(runner: Runner, x: Tree) -> tuple[list[_Operation], int]:
     """(operations, how many run before the last tensor is saved)."""
     x = cut(x)
     tracer = _Tracer()
@@ -210,7 +226,7 @@ def _trace(runner, x):
 # --- as the chain has it ---------------------------------------------------------------
 
 
-def _line(operation, seconds, numbers):
+def _line(operation: _Operation, seconds: float, numbers: dict[int, int]) -> Json:
     line = {"name": operation.name, "bytes": operation.read,
             "time": round(seconds * 1e6, 3),
             "inputs": sorted(numbers[i] for i in operation.inputs if i in numbers)}
@@ -223,10 +239,11 @@ def _line(operation, seconds, numbers):
     return line
 
 
-def _lines(operations, seconds):
+def _lines(operations: Sequence[_Operation], seconds: Sequence[float]) -> list[Json]:
     """Without what costs nothing, unless calls of its name are counted."""
     counted = {each.name for each in operations if each.can_be_kept}
-    lines, numbers = [], {}
+    lines: list[Json] = []
+    numbers: dict[int, int] = {}
     for index, (each, time_taken) in enumerate(zip(operations, seconds)):
         if each.name not in counted and not time_taken and not each.read:
             continue
@@ -238,7 +255,8 @@ def _lines(operations, seconds):
     return lines
 
 
-def operations_of(runner, x, clock, forward, asking=0):
+def operations_of(runner: Runner, x: Tree, clock: Timer, forward: float,
+                  asking: float | None = 0) -> list[Json]:
     """A stage's, whose times add up to that of its forward, in microseconds.
 
     What asking about them takes is a line of its own, "drystone.asking", of every choice; None:
@@ -261,7 +279,7 @@ def operations_of(runner, x, clock, forward, asking=0):
     return lines
 
 
-def limit_operations(stages, facts):
+def limit_operations(stages: list[Json], facts: list[Facts]) -> None:
     """What a chain cannot have, or says more than the stage saves, is left out."""
     left, inputs_left = CHAIN_MAX, INPUTS_MAX
     for stage, each in zip(stages, facts):

@@ -4,10 +4,16 @@
 Which is coarse: a kernel reaches a part of what the card has, and that part differs. FLOPs
 alone would be worse, they make every operation that only moves memory free.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._live import bytes_of, key_of, tensors_of
+from ._types import Tree
 
 # Of a card: dense bfloat16 of an A100, and its memory.
 FLOPS_PER_SECOND = 312e12
@@ -16,12 +22,13 @@ BYTES_PER_SECOND = 1.5e12
 _EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 
 
-def _attention_flops(query, key, value):
+def _attention_flops(query: Sequence[int], key: Sequence[int], value: Sequence[int]) -> int:
     batch, heads, length, width = query
     return 2 * batch * heads * length * key[2] * (width + value[3])
 
 
-def _flops(packet, args, kwargs, out):
+def _flops(packet: torch._ops.OpOverloadPacket, args: Sequence[Any], kwargs: dict[str, Any],
+           out: Tree) -> float:
     name = packet.__name__
     if name.startswith("_scaled_dot_product_flash_attention_for_cpu"):
         forward = "backward" not in name
@@ -35,21 +42,23 @@ def _flops(packet, args, kwargs, out):
 class Roofline(TorchDispatchMode):
     """`seconds` of all operations while it is entered."""
 
-    def __init__(self, flops_per_second, bytes_per_second):
+    def __init__(self, flops_per_second: float, bytes_per_second: float) -> None:
         super().__init__()
         self.rates = (flops_per_second, bytes_per_second)
         self.seconds = 0.0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: torch._ops.OpOverload, types: Sequence[type],
+                           args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Tree:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         self.note(func, self._seconds_of(func, args, kwargs, out))
         return out
 
-    def note(self, func, seconds):
+    def note(self, func: torch._ops.OpOverload, seconds: float) -> None:
         self.seconds += seconds
 
-    def _seconds_of(self, func, args, kwargs, out):
+    def _seconds_of(self, func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any],
+                    out: Tree) -> float:
         inputs = tensors_of((args, kwargs))
         outputs = tensors_of(out)
         older = {key_of(tensor) for tensor in inputs}

@@ -7,22 +7,32 @@ no stage has it among its output. Else the stage that made it is saved in every 
 is there from then on, unless that costs more than to charge each stage for it, which is too much
 and never too little.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ._live import LiveBytes, Seen, key_of, tensors_of
 from ._stage import call, cut
+from ._types import Json, Tree
+
+if TYPE_CHECKING:
+    from ._measure import Runner
+
+Name = tuple[int, int]  # of a storage: the stage that made it, and a number
 
 
-def _storages(tree):
+def _storages(tree: Tree) -> dict[int, int]:
     return {key_of(t): t.untyped_storage().nbytes() for t in tensors_of(tree)}
 
 
 class Names:
     """The same name for a storage in all stages: who made it, and a number."""
 
-    def __init__(self, x):
+    def __init__(self, x: Tree) -> None:
         self.stage = -1
         self.names = {key: (-1, number) for number, key in enumerate(_storages(x))}
 
-    def follow(self, y):
+    def follow(self, y: Tree) -> None:
         """The next stage has run."""
         self.stage += 1
         self.names = {key: self.names.get(key, (self.stage, number))
@@ -32,7 +42,7 @@ class Names:
 class Facts:
     """A stage's run: distinct storages of its ends, by name, and what it saves."""
 
-    def __init__(self, runner, x, names):
+    def __init__(self, runner: Runner, x: Tree, names: Names) -> None:
         x = cut(x)
         seen, live = Seen(), LiveBytes()
         with live:
@@ -40,7 +50,8 @@ class Facts:
                 y = call(runner, x)
             self._take(x, y, seen.storages, live, names.names)
 
-    def _take(self, x, y, saved, live, names):
+    def _take(self, x: Tree, y: Tree, saved: dict[int, int], live: LiveBytes,
+              names: dict[int, Name]) -> None:
         """Of what is saved only what it made itself counts, and its ends: weights and what else
         was there before do not."""
         inputs, outputs = _storages(x), _storages(y)
@@ -57,14 +68,16 @@ class Facts:
         self.beside = max(0, live.live - sum(self.own) - made)
 
     @property
-    def price(self):
+    def price(self) -> int:
         """What more is held, at the most, if the stage is saved in every plan."""
         return sum(self.own) + self.beside + self.fresh + sum(self.inputs.values())
 
 
-def _uncharged(facts):
+def _uncharged(facts: list[Facts]) -> tuple[set[Name], set[int]]:
     """(names that no output is charged with, stages that are saved for it)."""
-    prices, free, fixed = {}, set(), set()
+    prices: dict[int, dict[Name, int]] = {}
+    free: set[Name] = set()
+    fixed: set[int] = set()
     for each in facts:
         for name, size in each.passed.items():
             prices.setdefault(name[0], {}).setdefault(name, 0)
@@ -76,7 +89,7 @@ def _uncharged(facts):
     return free, fixed
 
 
-def _settled(facts, free, index):
+def _settled(facts: Facts, free: set[Name], index: int) -> tuple[Json, int]:
     """One stage; and what makes an option's "saved" of the bytes that it holds."""
     # What the stage before has among its output: it made it, or is charged for it.
     inputs = {name: size for name, size in facts.inputs.items()
@@ -92,14 +105,14 @@ def _settled(facts, free, index):
             has_input * before - (not has_output) * out + sum(passed.values()))
 
 
-def look(runner, x):
+def look(runner: Runner, x: Tree) -> Json:
     """The sizes of a stage alone."""
-    stage = {}
+    stage: Json = {}
     settle([stage], [Facts(runner, x, Names(x))])
     return stage
 
 
-def settle(stages, facts):
+def settle(stages: list[Json], facts: list[Facts]) -> None:
     """Fills in what the stages save; options have what is held of what was made, until now."""
     free, fixed = _uncharged(facts)
     for index, (stage, each) in enumerate(zip(stages, facts)):

@@ -1,29 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a plan promised against what was alive when it ran, a stage a line."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import TypedDict
 
 from ._apply import Planned
 from ._errors import PlanError
-from ._live import meter_for, tensors_of
+from ._live import Meter, meter_for, tensors_of
 from ._stage import cut_loose, run_backward, untouched
+from ._types import Json, Tree
 
 PHASES = ("forward", "recompute", "backward")
+
+Row = tuple[str, int, int, int]
+
+
+class Watched(TypedDict):
+    peak: int
+    held: int
+    stages: dict[tuple[str, int], int]
 
 
 class Watcher:
     """Tells a meter which stage runs, and in which phase."""
 
-    def __init__(self, meter):
+    def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self.phase = "forward"
 
     @contextlib.contextmanager
-    def forward(self, stage):
+    def forward(self, stage: int) -> Iterator[None]:
         self.meter.set_label((self.phase, stage))
         yield
         self.meter.set_label(None)
 
-    def output(self, stage, y):
+    def output(self, stage: int, y: Tree) -> None:
         """When the output's gradient is there, the stage's backward begins."""
         if self.phase != "forward":
             return  # these tensors only give what they saved
@@ -33,7 +46,7 @@ class Watcher:
                     lambda _, stage=stage: self.meter.set_label(("backward", stage)))
 
     @contextlib.contextmanager
-    def again(self, phase):
+    def again(self, phase: str) -> Iterator[None]:
         label_before, phase_before = self.meter.label, self.phase
         self.phase = phase
         try:
@@ -43,7 +56,7 @@ class Watcher:
             self.meter.set_label(label_before)
 
 
-def watch(planned, example):
+def watch(planned: Planned, example: Tree) -> Watched:
     """One step of what apply() made: the bytes that were alive beyond weights and input.
 
     {"peak": bytes, "held": between forward and backward, "stages": {(phase, stage): bytes}}.
@@ -71,16 +84,17 @@ def watch(planned, example):
         carrier.watcher = silent
 
 
-def frame_bytes(chain):
+def frame_bytes(chain: Json) -> int:
     """What is there whatever the plan: weights, states, buffers, gradients that stay, input."""
     persistent = chain.get("persistent", {})
     gradients = persistent.get("grads", {"bytes": 0})
-    kept = gradients["bytes"]
+    kept: int = gradients["bytes"]
     if gradients.get("alloc", "lazy") == "lazy":
         kept -= sum(stage.get("grads", 0) * stage.get("repeat", 1)
                     for stage in chain["stages"])
-    return (sum(persistent.get(key, 0) for key in ("params", "optimizer", "buffers")) + kept +
-            chain.get("input", {"bytes": 0})["bytes"])
+    always: int = (sum(persistent.get(key, 0) for key in ("params", "optimizer", "buffers")) +
+                   chain.get("input", {"bytes": 0})["bytes"])
+    return always + kept
 
 
 class Verdict:
@@ -91,18 +105,19 @@ class Verdict:
     no more than what the stage keeps when it runs again, which is.
     """
 
-    def __init__(self, names, rows, passing, predicted_peak, measured_peak):
+    def __init__(self, names: list[str], rows: list[Row], passing: set[tuple[str, int]],
+                 predicted_peak: int, measured_peak: int) -> None:
         self.names = names
         self.rows = rows
         self.passing = passing
         self.predicted_peak, self.measured_peak = predicted_peak, measured_peak
 
     @property
-    def error(self):
+    def error(self) -> float:
         """Of the peak: 0.02 is a prediction 2 % too high."""
         return self.predicted_peak / self.measured_peak - 1 if self.measured_peak else 0.0
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{'':<32}{'predicted':>14}{'measured':>14}{'':>9}"]
         for phase, stage, predicted, measured in self.rows:
             name = f"{phase} {stage} {self.names[stage]}"
@@ -110,7 +125,7 @@ class Verdict:
         return "\n".join(lines + [_line("peak", self.predicted_peak, self.measured_peak)])
 
 
-def _line(name, predicted, measured, passes=False):
+def _line(name: str, predicted: int, measured: int, passes: bool = False) -> str:
     error = f"{'-':>9}"
     if measured:
         percent = round(100 * (predicted / measured - 1), 1)
@@ -120,18 +135,18 @@ def _line(name, predicted, measured, passes=False):
     return f"{name[:31]:<32}{predicted:>14}{measured:>14}{error}"
 
 
-def _predicted(plan, frame):
+def _predicted(plan: Json, frame: int) -> dict[tuple[str, int], int]:
     """The most that each stage needs in each phase, beyond the frame."""
     if not plan.get("timeline"):
         raise PlanError("the plan has no timeline to compare with")
-    needs = {}
+    needs: dict[tuple[str, int], int] = {}
     for _, needed, phase, stage in plan["timeline"]:
         if stage is not None:
             needs[phase, stage] = max(needs.get((phase, stage), 0), needed - frame)
     return needs
 
 
-def verify(chain, plan, measured):
+def verify(chain: Json, plan: Json, measured: Watched) -> Verdict:
     """Predicted against measured, a stage and phase a line: a Verdict.
 
     chain of measure(), plan of plan(), measured of watch(). The optimizer's step, in which no

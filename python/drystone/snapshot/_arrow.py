@@ -9,14 +9,16 @@ from __future__ import annotations
 import ctypes as c
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from .._errors import Error
 from ._column import Column, Lists
 from ._trace import DryError, Trace, library
 
 TABLES = ("events", "segments", "blocks", "devices", "annotations", "stacks", "frames")
-_FORMATS: Dict[Any, str] = {b"C": "B", b"i": "i", b"I": "I", b"l": "q", b"L": "Q"}  # Arrow's, memoryview's
+# Arrow's, memoryview's.
+_FORMATS: dict[Any, str] = {b"C": "B", b"i": "i", b"I": "I", b"l": "q", b"L": "Q"}
 _NULLABLE = 2
 
 
@@ -78,11 +80,11 @@ class Batch:
         self._schema = schema
         self.count = array.length
 
-    def __del__(self):
+    def __del__(self) -> None:
         _release(self._schema)
         _release(self._array)
 
-    def columns(self) -> Dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """The columns by name: each a Column, or Lists."""
         parts = ((self._schema.children[i].contents, self._array.children[i].contents)
                  for i in range(self._schema.n_children))
@@ -101,7 +103,7 @@ class Batch:
                       self._labels(array) if schema.dictionary else None,
                       is_nullable=bool(schema.flags & _NULLABLE))
 
-    def _labels(self, array: _Array) -> Callable[[], List[str]]:
+    def _labels(self, array: _Array) -> Callable[[], list[str]]:
         texts = array.dictionary.contents
         offsets = self._numbers(texts.buffers[1], texts.length + 1, "q")
         blob = self._numbers(texts.buffers[2], offsets[-1], "B")
@@ -115,7 +117,7 @@ class Batch:
         return memoryview(place).cast("B").cast(form).toreadonly()
 
 
-def _read_texts(offsets: Sequence[int], blob: memoryview) -> List[str]:
+def _read_texts(offsets: Sequence[int], blob: memoryview) -> list[str]:
     return [str(blob[begin:end], "utf-8") for begin, end in zip(offsets, offsets[1:])]
 
 
@@ -128,7 +130,7 @@ def _unpack_bits(bits: memoryview, count: int) -> Any:
 _python = c.PyDLL(None)  # a prototype of our own: ctypes.pythonapi is everybody's
 _python.PyCapsule_New.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
 _python.PyCapsule_New.restype = c.py_object
-_out: List[Tuple[Any, Any, bytes]] = []  # capsules that are out, with the structs they show
+_out: list[tuple[Any, Any, bytes]] = []  # capsules that are out, with the structs they show
 _lock = threading.Lock()
 _new = (object(),)
 _ALONE = sys.getrefcount(_new[0])  # what a capsule counts that only _out has

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     import numpy
@@ -23,14 +24,14 @@ class Column:
     """
 
     def __init__(self, name: str, values: memoryview,
-                 read_labels: Callable[[], List[str]] | None = None, is_nullable: bool = False):
+                 read_labels: Callable[[], list[str]] | None = None, is_nullable: bool = False):
         self.name = name
         self.values = values
         self.is_nullable = is_nullable
         self._read_labels = read_labels
 
     @functools.cached_property
-    def labels(self) -> List[str] | None:
+    def labels(self) -> list[str] | None:
         return self._read_labels() if self._read_labels else None
 
     def __len__(self) -> int:

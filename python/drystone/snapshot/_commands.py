@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .._command import read_command, run_command
 from .._errors import Error
@@ -11,7 +12,7 @@ from ._result import Result
 from ._source import Source
 
 
-def option(name: str, value: Any) -> List[str]:
+def option(name: str, value: Any) -> list[str]:
     """The words of an option: none for None and False, and one for each value of a list."""
     if value is None or value is False:
         return []
@@ -27,7 +28,7 @@ class Commands:
 
     def __init__(self, source: Source):
         self._source = source
-        self._answers: Dict[Tuple[str, ...], Any] = {}
+        self._answers: dict[tuple[str, ...], Any] = {}
         self._lock = threading.Lock()
 
     def report(self, command: str, words: Iterable[str], others: Sequence[Source] = ()) -> Result:
@@ -37,7 +38,7 @@ class Commands:
         data = self._ask((command, "--json", *asked[1:]), sources)
         return Result(command, data, lambda: self._ask(tuple(asked), sources))
 
-    def _ask(self, asked: Tuple[str, ...], sources: Sequence[Source]) -> Any:
+    def _ask(self, asked: tuple[str, ...], sources: Sequence[Source]) -> Any:
         key = (*asked, "--", *(source.path for source in sources))
         words = [*asked, "--", *(source.word for source in sources)]
         with self._lock:

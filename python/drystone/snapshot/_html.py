@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Dict, List
+from typing import Any
 
 _ROWS_SHOWN = 10
 _CUT = 120  # characters of a cell
@@ -18,7 +18,7 @@ def show_bytes(count: Any) -> str:
     return f"{size:.2f} {_UNITS[unit]}" if unit else f"{count} B"
 
 
-def show_report(title: str, data: Dict[str, Any]) -> str:
+def show_report(title: str, data: dict[str, Any]) -> str:
     """The report's numbers and texts, then its lists, each as a table."""
     plain = {key: value for key, value in data.items() if _is_plain(value)}
     parts = [f"<b>{html.escape(title)}</b>", _show_pairs(plain)]
@@ -48,13 +48,13 @@ def _caption(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
 
 
-def _show_pairs(pairs: Dict[str, Any]) -> str:
+def _show_pairs(pairs: dict[str, Any]) -> str:
     rows = (f"<tr><th>{html.escape(key)}</th><td>{_cell(key, value)}</td></tr>"
             for key, value in pairs.items())
     return f"<table>{''.join(rows)}</table>"
 
 
-def _show_rows(rows: List[Dict[str, Any]]) -> str:
+def _show_rows(rows: list[dict[str, Any]]) -> str:
     keys = [key for key in rows[0] if all(_is_plain(row.get(key)) for row in rows)]
     lines = ["".join(f"<th>{html.escape(key)}</th>" for key in keys)]
     for row in rows[:_ROWS_SHOWN]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Dict, Iterator, List
+from collections.abc import Iterator
+from typing import Any
 
 _SHOWN = 6  # keys of a repr
 
@@ -15,9 +16,9 @@ class Record:
     page, under JSON.
     """
 
-    def __init__(self, data: Dict[str, Any]):
+    def __init__(self, data: dict[str, Any]):
         self._data = data
-        self._made: Dict[str, Any] = {}
+        self._made: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # also before __init__, when a copy is made
@@ -47,13 +48,13 @@ class Record:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __dir__(self) -> List[str]:
+    def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._data})
 
     def keys(self) -> Any:
         return self._data.keys()
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """A dict of its own, with dicts and lists inside."""
         return copy.deepcopy(self._data)
 
@@ -61,7 +62,7 @@ class Record:
         return f"<{', '.join(_describe(self._data))}>"
 
 
-def _describe(data: Dict[str, Any]) -> List[str]:
+def _describe(data: dict[str, Any]) -> list[str]:
     parts = [f"{key}={_brief(value)}" for key, value in list(data.items())[:_SHOWN]]
     return [*parts, "..."] if len(data) > _SHOWN else parts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 from ._html import show_report
 from ._record import Record, _describe
@@ -17,7 +17,7 @@ class Result(Record):
     text     what the command prints for people; str() is the same
     """
 
-    def __init__(self, command: str, data: Dict[str, Any], read_text: Callable[[], str]):
+    def __init__(self, command: str, data: dict[str, Any], read_text: Callable[[], str]):
         super().__init__(data)
         self._command = command
         self._read_text = read_text

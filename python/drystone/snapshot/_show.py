@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from typing import Any, Union
+from typing import Any
 
 from .._command import read_command
 from .._errors import Error
@@ -24,7 +24,7 @@ class Page:
         self.height = height
         self._name = name
 
-    def save(self, path: Union[str, os.PathLike]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, to open in a browser or to send."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.html)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import threading
-from typing import Any, Dict, Iterable, List, Optional, Union
+from collections.abc import Iterable
+from typing import Any, Union
 
 from .._errors import Error
 from . import _result
@@ -29,7 +30,7 @@ class Snapshot:
         self._source = find_source(given)
         self._trace: Any = read_trace(self._source)
         self._commands = Commands(self._source)
-        self._tables: Dict[str, Table] = {}
+        self._tables: dict[str, Table] = {}
         self._lock = threading.Lock()
 
     @property
@@ -75,7 +76,7 @@ class Snapshot:
         """The frames by number: name, file, line."""
         return self._table("frames")
 
-    def stack(self, number: Optional[int]) -> List[Any]:
+    def stack(self, number: int | None) -> list[Any]:
         """The frames of a stack, innermost first; none for None, the stack of no event."""
         if number is None:
             return []
@@ -92,9 +93,9 @@ class Snapshot:
         """What is in the file, and how far it can be trusted."""
         return self._report("info")
 
-    def explain(self, at: Union[str, int, None] = None, *, device: Optional[int] = None,
-                gpu_total: Optional[Size] = None, runs: Optional[int] = None,
-                compat: Optional[str] = None) -> _result.Result:
+    def explain(self, at: str | int | None = None, *, device: int | None = None,
+                gpu_total: Size | None = None, runs: int | None = None,
+                compat: str | None = None) -> _result.Result:
         """The verdict: why it did not fit, who held it, what to change.
 
         at         "oom", "peak", "end" or an event's number; None: the first OOM, else the peak
@@ -106,9 +107,9 @@ class Snapshot:
         return self._report("explain", at=at, device=device, gpu_total=gpu_total, runs=runs,
                             compat=compat)
 
-    def top(self, at: Union[str, int, None] = None, *, by: Optional[str] = None,
-            inverted: bool = False, stacks: bool = False, rows: Optional[int] = None,
-            device: Optional[int] = None) -> _result.Result:
+    def top(self, at: str | int | None = None, *, by: str | None = None,
+            inverted: bool = False, stacks: bool = False, rows: int | None = None,
+            device: int | None = None) -> _result.Result:
         """Who holds the memory, at a moment as in explain().
 
         by        "line", "function", "module", "stack", "category", "size" or "step"
@@ -119,20 +120,20 @@ class Snapshot:
         return self._report("top", at=at, by=by, inverted=inverted, stacks=stacks, rows=rows,
                             device=device)
 
-    def frag(self, at: Union[str, int, None] = None, *,
-             device: Optional[int] = None) -> _result.Result:
+    def frag(self, at: str | int | None = None, *,
+             device: int | None = None) -> _result.Result:
         """Where free memory lies, and what pins it, at a moment as in explain()."""
         return self._report("top", free=True, at=at, device=device)
 
-    def steps(self, *, device: Optional[int] = None,
-              capacity: Optional[Size] = None) -> _result.Result:
+    def steps(self, *, device: int | None = None,
+              capacity: Size | None = None) -> _result.Result:
         """What each step needs, what grows, and when the device is full."""
         return self._report("steps", device=device, capacity=capacity)
 
-    def recommend(self, *, goal: Optional[str] = None, capacity: Optional[Size] = None,
-                  without: Words = (), min_gain: Optional[Size] = None,
-                  runs: Optional[int] = None, compat: Optional[str] = None,
-                  device: Optional[int] = None) -> _result.Result:
+    def recommend(self, *, goal: str | None = None, capacity: Size | None = None,
+                  without: Words = (), min_gain: Size | None = None,
+                  runs: int | None = None, compat: str | None = None,
+                  device: int | None = None) -> _result.Result:
         """The settings to use, found by replays.
 
         goal     "fit", "peak" or "stable"
@@ -141,9 +142,9 @@ class Snapshot:
         return self._report("sweep", goal=goal, capacity=capacity, without=_list(without),
                             min_gain=min_gain, runs=runs, compat=compat, device=device)
 
-    def replay(self, conf: Words = (), place: Words = (), *, capacity: Optional[Size] = None,
-               find_capacity: bool = False, compat: Optional[str] = None,
-               device: Optional[int] = None, steady_from: Optional[int] = None,
+    def replay(self, conf: Words = (), place: Words = (), *, capacity: Size | None = None,
+               find_capacity: bool = False, compat: str | None = None,
+               device: int | None = None, steady_from: int | None = None,
                check_order: bool = False) -> _result.Result:
         """What happened, checked, and what other settings would have done.
 
@@ -156,9 +157,9 @@ class Snapshot:
                             find_capacity=find_capacity, compat=compat, device=device,
                             steady_from=steady_from, check_order=check_order)
 
-    def diff(self, *others: Any, at: Union[str, int, None] = None, by: Optional[str] = None,
-             min_bytes: Optional[Size] = None, rows: Optional[int] = None,
-             device: Optional[int] = None) -> _result.Result:
+    def diff(self, *others: Any, at: str | int | None = None, by: str | None = None,
+             min_bytes: Size | None = None, rows: int | None = None,
+             device: int | None = None) -> _result.Result:
         """What this snapshot and others hold more of; alone, its devices are compared.
 
         others     snapshots, or what drystone.open() takes
@@ -214,5 +215,5 @@ class Snapshot:
         return self._commands.report(command, words)
 
 
-def _list(words: Words) -> List[str]:
+def _list(words: Words) -> list[str]:
     return [words] if isinstance(words, str) else list(words)

@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 import weakref
-from typing import Any, Tuple
+from typing import Any
 
 from .._errors import Error
 
@@ -48,7 +48,7 @@ class Source:
         if self._end is not None:
             self._end()
 
-    def _identify(self) -> Tuple[int, ...]:
+    def _identify(self) -> tuple[int, ...]:
         try:
             now = os.stat(self.path)
         except OSError as why:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 import html
 import itertools
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Union
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from . import _arrow
 from ._column import Column, Lists
@@ -36,14 +37,14 @@ class Table:
         self._trace = trace
         batch = _arrow.Batch(trace, name)
         self._count: int = batch.count
-        self.columns: Dict[str, Union[Column, Lists]] = batch.columns()
+        self.columns: dict[str, Column | Lists] = batch.columns()
         make_type: Any = collections.namedtuple  # of names that only the library knows
         self.row_type = make_type(name[:-1].capitalize(), list(self.columns))
 
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index: Union[int, slice]) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         """A row, or a list of rows of a slice."""
         cells = [column[index] for column in self.columns.values()]
         if isinstance(index, slice):
@@ -81,7 +82,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in self.columns)
-        rows: List[str] = [f"<tr>{head}</tr>"]
+        rows: list[str] = [f"<tr>{head}</tr>"]
         for row in itertools.islice(self, _ROWS_SHOWN):
             cells = (html.escape(("" if cell is None else str(cell))[:_CUT]) for cell in row)
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")

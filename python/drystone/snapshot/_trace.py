@@ -42,7 +42,7 @@ class _Options(c.Structure):
                 ("progress_self", c.c_void_p)]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def library() -> c.CDLL:
     """The library with its functions declared; Error where there is none."""
     found = load_library()
@@ -53,7 +53,7 @@ def library() -> c.CDLL:
     found.dry_trace_read.argtypes = [c.c_void_p] * 4
     found.dry_trace_destroy.argtypes = [c.c_void_p]
     found.dry_trace_destroy.restype = None
-    found.dry_arrow_export.argtypes = [c.c_void_p, c.c_int] + [c.c_void_p] * 3
+    found.dry_arrow_export.argtypes = [c.c_void_p, c.c_int, c.c_void_p, c.c_void_p, c.c_void_p]
     return found
 
 
@@ -66,12 +66,13 @@ def memory_allowed(file_bytes: int) -> int:
 class _Reader:
     """A dry_source over a Python file; an exception waits here until the library is back."""
 
-    def __init__(self, file: Any):
+    def __init__(self, file: Any) -> None:
         self._file = file
         self.failure: BaseException | None = None
         self.source = _Source(_Read(self._read), None)
 
-    def _read(self, _self, buffer, capacity, got, _error) -> int:
+    def _read(self, _self: int | None, buffer: int, capacity: int, got: c.Array[c.c_size_t],
+              _error: object) -> int:
         try:
             place = (c.c_char * capacity).from_address(buffer)
             got[0] = self._file.readinto(memoryview(place).cast("B")) or 0
@@ -84,13 +85,13 @@ class _Reader:
 class Trace:
     """What the library read; its memory is given back with the object."""
 
-    def __init__(self, file: Any, file_bytes: int, name: str, is_unpacked: bool = False):
+    def __init__(self, file: Any, file_bytes: int, name: str, is_unpacked: bool = False) -> None:
         """Read `file`, which has readinto(); errors give its `name`.
 
         is_unpacked  its bytes are not those of the file called so
         """
         self._library = library()
-        self.address = c.c_void_p()
+        self.address: c.c_void_p | None = c.c_void_p()
         reader, options = _Reader(file), _Options()
         self._library.dry_trace_options_init(c.byref(options))
         options.memory_bytes_max = memory_allowed(file_bytes)
@@ -102,7 +103,7 @@ class Trace:
         if status != _FINE:
             raise _refused(error, name, is_unpacked)
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "address", None):
             self._library.dry_trace_destroy(self.address)
             self.address = None

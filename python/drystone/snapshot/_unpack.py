@@ -7,7 +7,7 @@ import gzip
 import os
 import tempfile
 import zlib
-from typing import Iterator
+from collections.abc import Iterator
 
 from .._command import read_command
 from .._errors import Error

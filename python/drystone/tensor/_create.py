@@ -117,7 +117,7 @@ def zeros(shape: Any, dtype: Any = "float32", **options: Any) -> Tensor:
     return made
 
 
-def from_file(path: str | os.PathLike, dtype: Any = "uint8", shape: Any = None, *,
+def from_file(path: str | os.PathLike[str], dtype: Any = "uint8", shape: Any = None, *,
               offset: int = 0, **options: Any) -> Tensor:
     """Return a new tensor with the bytes of a file.
 

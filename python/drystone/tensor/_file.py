@@ -14,7 +14,7 @@ _PIECE_BYTES = 64 << 20
 _THREADS_MAX = 4
 
 
-def size_of(path: str | os.PathLike, offset: int) -> int:
+def size_of(path: str | os.PathLike[str], offset: int) -> int:
     """Return the bytes of a regular file from `offset` on."""
     about = os.stat(path)
     if not stat.S_ISREG(about.st_mode):
@@ -24,7 +24,7 @@ def size_of(path: str | os.PathLike, offset: int) -> int:
     return about.st_size - offset
 
 
-def _read_piece(file: int, path: str | os.PathLike, at: int, address: int,
+def _read_piece(file: int, path: str | os.PathLike[str], at: int, address: int,
                 count: int) -> None:
     done = 0
     while done < count:
@@ -36,7 +36,7 @@ def _read_piece(file: int, path: str | os.PathLike, at: int, address: int,
         done += got
 
 
-def read_into(path: str | os.PathLike, offset: int, address: int, count: int) -> None:
+def read_into(path: str | os.PathLike[str], offset: int, address: int, count: int) -> None:
     """Fill `count` bytes at `address` from the file's byte `offset` on."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

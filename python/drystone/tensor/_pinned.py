@@ -13,7 +13,7 @@ from ._form import whole_numbers
 from ._layout import TensorOptions
 from ._pages import REMEDY, kind_of, policy_of
 
-_caches: dict[tuple, PinnedCache] = {}
+_caches: dict[tuple[str, int, int, int, int], PinnedCache] = {}
 _lock = threading.Lock()
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Dict, NamedTuple, Optional
+from typing import NamedTuple
 
 from .._call import UNSUPPORTED, CError, check, declare, error_of
-from ._layout import PagesInfo
-from ._layout import Proof as _Proof
+from ._layout import PagesInfo, Proof as _Proof
 
 
 class Attempt(NamedTuple):
@@ -25,8 +24,8 @@ class Proof(NamedTuple):
 
     bytes: int
     populated_bytes: int
-    huge_bytes: Optional[int]
-    nodes: Optional[Dict[int, int]]
+    huge_bytes: int | None
+    nodes: dict[int, int] | None
     elsewhere_bytes: int
 
 

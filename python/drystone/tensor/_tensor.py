@@ -177,7 +177,7 @@ class Tensor:
         raise TypeError("a tensor of pages is not pickled: pickle tensor.numpy(), which is a copy, "
                         "or let a child have the memory by fork()")
 
-    def __deepcopy__(self, memo: dict) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self.copy()
 
     def __len__(self) -> int:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m drystone.torch [options] PROGRAM [ARGUMENTS]: a program with Drystone's allocator."""
+from __future__ import annotations
+
 import argparse
 import os
 import runpy
@@ -8,7 +10,7 @@ import sys
 from .._errors import Error
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m drystone.torch",
         description="Runs a Python program with Drystone's allocator in PyTorch.",
@@ -27,7 +29,7 @@ def _parser():
     return parser
 
 
-def main():
+def main() -> None:
     given = _parser().parse_args()
     if not given.is_module and not os.path.isfile(given.program):
         sys.exit(f"drystone.torch: {given.program}: there is no such file")

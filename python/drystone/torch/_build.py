@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a shim from its sources, for the PyTorch that is installed.
 
-Wants a C++ compiler ($CXX, c++, g++ or clang++) and the headers of PyTorch, which its wheel has, and
-of CUDA's runtime, which lie beside it, in $CUDA_HOME or in /usr/local/cuda.
+Wants a C++ compiler ($CXX, c++, g++ or clang++) and the headers of PyTorch, which its wheel has,
+and of CUDA's runtime, which lie beside it, in $CUDA_HOME or in /usr/local/cuda.
 """
+from __future__ import annotations
+
 import hashlib
 import os
 import pathlib
@@ -12,12 +14,16 @@ import site
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from types import ModuleType
+
+from .._errors import Error
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _ROOT = _HERE.parents[2]  # of a checkout
 
 
-def sources():
+def sources() -> tuple[pathlib.Path, pathlib.Path] | None:
     """(folder of the shim's sources, folder of Drystone's headers), packaged or of a checkout."""
     for code, headers in ((_HERE / "shim_sources", _HERE.parent / "include"),
                           (_ROOT / "shim", _ROOT / "include")):
@@ -26,7 +32,7 @@ def sources():
     return None
 
 
-def cuda_headers(torch_folder):
+def cuda_headers(torch_folder: pathlib.Path) -> pathlib.Path | None:
     """A folder with cuda_runtime_api.h; None: there is none."""
     places = list(torch_folder.parent.glob("nvidia/*/include"))
     for folder in [*site.getsitepackages(), site.getusersitepackages(), *sys.path]:
@@ -41,7 +47,7 @@ def cuda_headers(torch_folder):
     return None
 
 
-def compiler():
+def compiler() -> list[str] | None:
     """$CXX, or the first there is; None: none."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and shutil.which(name.split()[0]):
@@ -49,9 +55,13 @@ def compiler():
     return None
 
 
-def compile_words(cxx, release, torch_include, cuda_include, out, libraries=()):
+def compile_words(cxx: list[str], release: tuple[int, int], torch_include: pathlib.Path,
+                  cuda_include: pathlib.Path, out: pathlib.Path,
+                  libraries: Sequence[str] = ()) -> list[str]:
     """The command that makes a shim of the release (2, 15) from the sources."""
-    code, headers = sources()
+    found = sources()
+    assert found is not None
+    code, headers = found
     includes = [f"-I{code}", f"-I{headers}"]
     for folder in (torch_include, torch_include / "torch/csrc/api/include", cuda_include):
         includes += ["-isystem", str(folder)]
@@ -61,9 +71,10 @@ def compile_words(cxx, release, torch_include, cuda_include, out, libraries=()):
             "-Wl,--allow-shlib-undefined", *libraries]
 
 
-def build(torch, release, out, error):
-    """Make the shim at `out`; `error` is raised with what is missing, or with the compiler's text."""
-    folder = pathlib.Path(torch.__file__).resolve().parent
+def build(torch: ModuleType, release: tuple[int, int], out: pathlib.Path,
+          error: type[Error]) -> None:
+    """Make the shim at `out`; `error` is raised with what is missing, or the compiler's text."""
+    folder = pathlib.Path(str(torch.__file__)).resolve().parent
     why = f"there is no shim for PyTorch {torch.__version__} here, and it cannot be built: "
     cxx, headers = compiler(), cuda_headers(folder)
     if sources() is None:
@@ -84,9 +95,11 @@ def build(torch, release, out, error):
         raise error(why + "the compiler says:\n  " + "\n  ".join(lines or ["nothing"]))
 
 
-def _digest():
+def _digest() -> str:
     """Of the sources, so that a shim of other sources is never taken."""
-    code, headers = sources()
+    found = sources()
+    assert found is not None
+    code, headers = found
     digest = hashlib.sha256()
     for path in [*sorted(code.glob("*.cc")), *sorted(code.glob("*.h")),
                  *sorted((headers / "drystone").glob("*.h"))]:
@@ -94,7 +107,7 @@ def _digest():
     return digest.hexdigest()[:12]
 
 
-def cached(torch, release, error):
+def cached(torch: ModuleType, release: tuple[int, int], error: type[Error]) -> pathlib.Path:
     """The shim in the cache folder, built if it is not there."""
     if sources() is None:
         raise error(f"there is no shim for PyTorch {torch.__version__}, and no sources of one")

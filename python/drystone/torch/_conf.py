@@ -3,7 +3,6 @@
 import os
 import re
 import warnings
-from typing import List, Tuple
 
 # Options of placement paged, see drystone-pool(5).
 OPTIONS = ("budget", "remap", "small_kb", "segment_mb", "leave_mb", "reuse_ordered", "reuse_passed",
@@ -12,7 +11,7 @@ OPTIONS = ("budget", "remap", "small_kb", "segment_mb", "leave_mb", "reuse_order
 _KEPT = ("pinned_", "backend")
 
 
-def conf_of_torch() -> Tuple[str, str]:
+def conf_of_torch() -> tuple[str, str]:
     """Return the variable that PyTorch's settings are in, and its value; two "": there are none."""
     for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
         if os.environ.get(name):
@@ -37,7 +36,7 @@ def warn_of_ignored(conf: str, replaces_torch: bool) -> None:
                       "options stand in drystone-pool(5)", stacklevel=3)
 
 
-def _split(conf: str) -> List[str]:
+def _split(conf: str) -> list[str]:
     """Return the settings; commas in brackets divide none."""
     parts = re.findall(r"(?:\[[^]]*\]?|[^,[])+", conf)
     return [part.strip() for part in parts if part.strip()]

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drystone's pools as PyTorch's allocator of device memory."""
+from __future__ import annotations
+
 import ctypes
 import functools
 import os
 import sys
 import warnings
+from types import ModuleType
+from typing import Any
 
 from .._errors import first_line
 from . import _plug, _shim
@@ -12,10 +16,11 @@ from ._after import after
 from ._conf import conf_of_torch, warn_of_ignored
 from ._record import check_name, on_out_of_memory
 
-_chosen = {}  # the arguments of enable(), and the seam that it took
+_chosen: dict[str, Any] = {}  # the arguments of enable(), and the seam that it took
 
 
-def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
+def enable(placement: str = "paged", *, conf: str | None = None,
+           on_oom: str | os.PathLike[str] | None = None, seam: str = "auto") -> None:
     """Make Drystone's allocator PyTorch's, for all GPUs of this process.
 
     placement  "paged": ours; free memory anywhere serves a request everywhere.
@@ -67,21 +72,21 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
         warn_of_ignored(conf, replaces_torch=True)
 
 
-def enabled():
+def enabled() -> str | None:
     """The placement that is enabled, "paged" or "torch"; None: PyTorch's allocator is not ours."""
     if _shim._loaded is not None:
-        placement = _shim._loaded.dry_shim_placement()
+        placement: bytes | None = _shim._loaded.dry_shim_placement()
         if placement:
             return placement.decode()
     return _plug.placement()
 
 
-def enabled_seam():
+def enabled_seam() -> str | None:
     """The seam that is in use, "native" or "pluggable"; None: PyTorch's allocator is not ours."""
     return "pluggable" if _plug.placement() else "native" if enabled() else None
 
 
-def _check_time(torch):
+def _check_time(torch: ModuleType) -> None:
     """ShimError where it is too late, said before anything is built."""
     backend = torch.cuda.get_allocator_backend()
     if backend != "native":
@@ -92,7 +97,7 @@ def _check_time(torch):
                               "first tensor on a GPU and before torch.cuda.init()")
 
 
-def _load(torch, wanted):
+def _load(torch: ModuleType, wanted: str) -> ctypes.CDLL | None:
     """The shim; None where the other seam shall be used, after it was said why."""
     try:
         return _shim.load()
@@ -106,13 +111,13 @@ def _load(torch, wanted):
         return None
 
 
-def _add_counters(torch, shim):
+def _add_counters(torch: ModuleType, shim: ctypes.CDLL) -> None:
     """Have torch.cuda.memory_stats() tell figures of the pool that PyTorch has no name for."""
     former = torch._C._cuda_memoryStats
 
     @functools.wraps(former)
-    def with_counters(device):
-        stats = former(device)
+    def with_counters(device: int) -> dict[str, Any]:
+        stats: dict[str, Any] = former(device)
         if enabled_seam() == "native":
             figures = (ctypes.c_uint64 * 3)()
             shim.dry_shim_counters(device, figures)
@@ -124,9 +129,9 @@ def _add_counters(torch, shim):
     torch._C._cuda_memoryStats = with_counters
 
 
-def _follow_settings(torch, shim):
+def _follow_settings(torch: ModuleType, shim: ctypes.CDLL | None) -> None:
     """Have what the program sets while it runs count for the shim's pools; None: it cannot."""
-    def follow(conf):
+    def follow(conf: str) -> None:
         if enabled() is None:  # PyTorch has another allocator by now
             return
         if shim is None:

@@ -65,7 +65,7 @@ def _limit(torch: Any, device: int) -> int:
     fraction = getattr(torch.cuda.memory, "get_per_process_memory_fraction", None)
     if fraction is None:
         return UNKNOWN
-    total = torch.cuda.get_device_properties(device).total_memory
+    total: int = torch.cuda.get_device_properties(device).total_memory
     try:
         return int(total * fraction(device))
     except RuntimeError:  # an allocator without one

@@ -2,8 +2,8 @@
 """PyTorch's snapshots from a thread of ours, without an import in that thread.
 
 For stacks PyTorch looks at torch._inductor.codecache, and the first look at torch._inductor imports
-it. In a thread of ours that import may meet one of the program's, which then fails: each sees half of
-the other's modules. Meanwhile a stand-in has no codecache for this thread, as a program that has
+it. In a thread of ours that import may meet one of the program's, which then fails: each sees half
+of the other's modules. Meanwhile a stand-in has no codecache for this thread, as a program that has
 compiled nothing has none; any other thread gets the real module from the stand-in.
 """
 from __future__ import annotations
@@ -12,7 +12,8 @@ import contextlib
 import importlib
 import threading
 import types
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 _NAME = "_inductor"
 

@@ -4,7 +4,7 @@ import ctypes
 import os
 import pathlib
 import re
-from typing import Any, Dict, Optional, Union
+from typing import Any, Optional, Union
 
 from .._errors import Error
 from . import _shim
@@ -21,7 +21,7 @@ NODES = 1024
 BUDDY_SIZES = tuple(2 ** power for power in range(1, 14))
 COUNTS, SIZES, THRESHOLDS = range(4097), range(1, 2 ** 20 + 1), range(1025)
 
-_chosen: Dict[str, Any] = {}  # the arguments of enable_pinned(), once it has succeeded
+_chosen: dict[str, Any] = {}  # the arguments of enable_pinned(), once it has succeeded
 _ahead = 0
 _VISIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)
 
@@ -29,14 +29,15 @@ _VISIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64
 def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int] = None,
                   threshold_mb: Optional[int] = None, mode: str = "fit",
                   node: Union[str, int, None] = "gpu", device: Optional[int] = None) -> int:
-    """Have PyTorch's pinned memory from Drystone's cache, from now on; return the bytes pinned ahead.
+    """Have PyTorch's pinned memory from Drystone's cache, from now on; return the bytes
+    pinned ahead.
 
     block_size_mb, block_count  so many blocks are pinned ahead, in the background, or as much as
                                 the machine has room for, with a warning; a count of 0 pins only
                                 what is asked for. $BUDDY_BLOCK_SIZE_MB and $BUDDY_BLOCK_COUNT; if
                                 only one is given, 1024 and 8. If none is, a 16th of what is free on
-                                the host is pinned ahead, 1 GiB at most. With "buddy" memory is pinned
-                                in blocks of just this size, a power of two of 2 to 8192
+                                the host is pinned ahead, 1 GiB at most. With "buddy" memory is
+                                pinned in blocks of just this size, a power of two of 2 to 8192
     threshold_mb                requests up to here live apart, so that they keep no large range;
                                 0: none do. $BUDDY_THRESHOLD_MB, else 4
     mode                        "fit": sizes are rounded by a 32nd at most; "buddy": powers of two
@@ -47,8 +48,8 @@ def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int
                                 when pinned memory is first asked for, and pinning ahead begins then
 
     Memory that was pinned before stays as it is, and can be used and freed. From now on
-    torch.cuda.empty_cache() gives idle pinned memory back, too. A second call with the same arguments
-    does nothing. Errors: Error.
+    torch.cuda.empty_cache() gives idle pinned memory back, too. A second call with the same
+    arguments does nothing. Errors: Error.
     """
     import torch
     global _ahead
@@ -78,14 +79,14 @@ def pinned_clear() -> None:
     _check(_loaded().dry_shim_pinned_clear())
 
 
-def pinned_stats() -> Dict[str, int]:
+def pinned_stats() -> dict[str, int]:
     """The figures of torch.cuda.host_memory_stats() for our memory alone, and those it lacks.
 
     requested_bytes.*  of active_bytes, as the program asked
     pending_bytes      freed, while streams or graphs may still use them; held_bytes: for graphs
     idle_bytes         in ranges without a block in use: pinned_clear() gives them back
     """
-    stats: Dict[str, int] = {}
+    stats: dict[str, int] = {}
 
     def visit(_: Any, key: bytes, value: int) -> None:
         stats[key.decode()] = value
@@ -102,7 +103,7 @@ def _read_number(name: str, value: Any, allowed: Any) -> int:
         if allowed is BUDDY_SIZES:
             told = "a power of two of " + told
         raise Error(f"{name}: {told} is expected, not {value!r}")
-    return value
+    return int(value)
 
 
 def _read_default(name: str, value: Optional[int], variable: str, default: int,
@@ -117,7 +118,7 @@ def _read_default(name: str, value: Optional[int], variable: str, default: int,
 
 
 def _read_options(mode: str, size: Optional[int], count: Optional[int],
-                  threshold: Optional[int]) -> Any:
+                  threshold: Optional[int]) -> tuple[str, int]:
     """The options of the cache as text, and the bytes to be pinned ahead."""
     is_asked = size is not None or count is not None or any(
         os.environ.get(f"BUDDY_BLOCK_{name}", "").strip() for name in ("SIZE_MB", "COUNT"))
@@ -163,7 +164,7 @@ def _read_node(node: Union[str, int, None]) -> int:
 
 # --- the shim -----------------------------------------------------------------------------------
 
-def _declare(shim: Any) -> ctypes.CDLL:
+def _declare(shim: ctypes.CDLL) -> ctypes.CDLL:
     text = ctypes.c_char_p
     shim.dry_shim_enable_pinned.argtypes = [text, ctypes.c_uint64, ctypes.c_int, ctypes.c_int, text]
     shim.dry_shim_pinned_clear.argtypes = []

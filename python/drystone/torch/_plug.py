@@ -8,7 +8,7 @@ shim, and for the segments of a torch.cuda.MemPool.
 import ctypes
 import os
 import pathlib
-from typing import Any, List, Optional
+from typing import Any, Optional, Union
 
 from .. import _library
 from ._nccl import use_legacy_groups
@@ -29,7 +29,7 @@ _SETTERS = {
     "set_release_pool": "drystone_plug_release_pool",
 }
 _placement: Optional[str] = None
-_kept: List[Any] = []  # what C calls, until the exit
+_kept: list[Any] = []  # what C calls, until the exit
 
 
 def placement() -> Optional[str]:
@@ -72,7 +72,8 @@ def configured(torch: Any, wanted: str, conf: str) -> str:
     return path
 
 
-def enable(torch: Any, wanted: str, conf: str, on_oom: Optional[str]) -> None:
+def enable(torch: Any, wanted: str, conf: str,
+           on_oom: Union[str, os.PathLike[str], None]) -> None:
     """Make the pools PyTorch's allocator, for all GPUs of this process.
 
     on_oom  the name of a snapshot when memory runs out, which has no stacks; None: no snapshot
@@ -99,7 +100,7 @@ def enable(torch: Any, wanted: str, conf: str, on_oom: Optional[str]) -> None:
         _watch(plug, on_oom)
 
 
-def _watch(plug: Any, name: str) -> None:
+def _watch(plug: Any, name: Union[str, os.PathLike[str]]) -> None:
     """Have a snapshot written and explained when memory runs out."""
     def write(path: str, device: int) -> None:
         why = ctypes.create_string_buffer(400)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A part of a program with Drystone's memory, under PyTorch's own allocator."""
 import threading
-from typing import Any, List
+from typing import Any
 
 from . import _plug
 from ._conf import warn_of_ignored
@@ -37,7 +37,7 @@ class pool:
             warn_of_ignored(conf, replaces_torch=False)
         self._torch = torch
         self._lock = threading.Lock()
-        self._idle: List[Any] = []  # pools that no entry is using
+        self._idle: list[Any] = []  # pools that no entry is using
         self._entered = threading.local()
 
     def __enter__(self) -> "pool":

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 import time
-from typing import Any
 
 from .._errors import ArgumentError, Error, first_line
 from .._live import HOST, Figures, Page

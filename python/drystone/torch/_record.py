@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A snapshot and a verdict at the moment memory runs out, with any allocator."""
+from __future__ import annotations
+
 import os
 import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 from .._command import find_command
 from .._errors import Error
@@ -13,7 +16,7 @@ from ._rank import rank_of
 ENTRIES = 200_000  # of the history, a device: what a step of a large model makes a few times
 
 
-def record(on_oom="oom-{rank}.pickle", *, entries=ENTRIES):
+def record(on_oom: str | os.PathLike[str] = "oom-{rank}.pickle", *, entries: int = ENTRIES) -> None:
     """Keep a history, and when memory runs out, write a snapshot and print the verdict.
 
     on_oom   the snapshot's name; {rank} is the rank, or 0, and {pid} the process
@@ -26,7 +29,7 @@ def record(on_oom="oom-{rank}.pickle", *, entries=ENTRIES):
     on_out_of_memory(on_oom, entries)
 
 
-def on_out_of_memory(name, entries=ENTRIES):
+def on_out_of_memory(name: str | os.PathLike[str], entries: int = ENTRIES) -> None:
     """Switch the history on, and attach the writer of snapshots."""
     import torch
     if not torch.backends.cuda.is_built():
@@ -36,7 +39,7 @@ def on_out_of_memory(name, entries=ENTRIES):
     torch._C._cuda_attach_out_of_memory_observer(writer)
 
 
-def check_name(name):
+def check_name(name: str | os.PathLike[str]) -> None:
     """Error if `name` is none for a snapshot: said before anything is changed."""
     _name_of(os.fspath(name), 1)
 
@@ -50,14 +53,14 @@ class Writer:
 
     MOST = 8
 
-    def __init__(self, name, write):
+    def __init__(self, name: str | os.PathLike[str], write: Callable[[str, int], None]) -> None:
         check_name(name)
         self.name = os.fspath(name)
         self.write = write
         self.count = 0
         self.lock = threading.Lock()
 
-    def __call__(self, device, size=0, total=0, free=0):
+    def __call__(self, device: int, size: int = 0, total: int = 0, free: int = 0) -> None:
         with self.lock:
             self.count += 1
             count = self.count
@@ -72,7 +75,7 @@ class Writer:
         _tell(path)
 
 
-def _name_of(name, count):
+def _name_of(name: str, count: int) -> str:
     try:
         path = name.format(rank=max(rank_of()[0], 0), pid=os.getpid())
     except (KeyError, IndexError, ValueError) as why:
@@ -81,14 +84,14 @@ def _name_of(name, count):
     return path if count == 1 else f"{stem}-{count}{ending}"
 
 
-def _write(path, _device):
+def _write(path: str, _device: int) -> None:
     import torch
     snapshot = torch.cuda.memory._snapshot()
     with open(path, "wb") as file:
         pickle.dump(snapshot, file)
 
 
-def _tell(path):
+def _tell(path: str) -> None:
     """The verdict, on standard error; without the command, how to get it."""
     try:
         said = subprocess.run([find_command(), "explain", path], capture_output=True, text=True,

@@ -4,10 +4,14 @@
 A wheel of Drystone has shims for the releases it knows. For another release, or from a checkout,
 one is built at first use and kept in the cache folder; this takes half a minute once.
 """
+from __future__ import annotations
+
 import ctypes
 import os
 import pathlib
 import re
+from types import ModuleType
+from typing import Any
 
 from .. import _library
 from .._errors import Error
@@ -15,22 +19,22 @@ from . import _build
 
 OLDEST = (2, 8)
 _HERE = pathlib.Path(__file__).resolve().parent
-_loaded = None
+_loaded: ctypes.CDLL | None = None
 
 
 class ShimError(Error):
     """There is no shim for this PyTorch, or it refuses; the text says why."""
 
 
-def check_same(noun, chosen, asked):
-    """ShimError where other arguments are asked for than were chosen: it names those that differ."""
+def check_same(noun: str, chosen: dict[str, Any], asked: dict[str, Any]) -> None:
+    """ShimError where other arguments are asked for than were chosen: it names these."""
     others = [f"{name} is {chosen[name]!r}, and {value!r} is asked for"
               for name, value in asked.items() if value != chosen[name]]
     if others:
         raise ShimError(f"{noun} is enabled already: " + "; ".join(others))
 
 
-def release_of(torch):
+def release_of(torch: ModuleType) -> tuple[int, int]:
     """(2, 15) of "2.15.0+cu132"."""
     found = re.match(r"(\d+)\.(\d+)", torch.__version__)
     if not found:
@@ -38,7 +42,7 @@ def release_of(torch):
     return int(found[1]), int(found[2])
 
 
-def check(torch):
+def check(torch: ModuleType) -> tuple[int, int]:
     """ShimError where PyTorch can have no allocator of ours, with the reason."""
     if torch.version.cuda is None:
         raise ShimError(f"PyTorch {torch.__version__} is built without CUDA: there is no device "
@@ -50,7 +54,7 @@ def check(torch):
     return release
 
 
-def find(torch):
+def find(torch: ModuleType) -> pathlib.Path:
     """The path of the shim for this PyTorch; it is built if there is none."""
     given = os.environ.get("DRYSTONE_SHIM")
     if given:
@@ -62,7 +66,7 @@ def find(torch):
     return _build.cached(torch, (major, minor), ShimError)
 
 
-def load():
+def load() -> ctypes.CDLL:
     """The shim of the imported PyTorch, by ctypes, ready to be called."""
     global _loaded
     if _loaded is None:
@@ -84,7 +88,7 @@ def load():
     return _loaded
 
 
-def _declare(shim):
+def _declare(shim: ctypes.CDLL) -> None:
     shim.dry_shim_release.restype = ctypes.c_int
     shim.dry_shim_enable.restype = ctypes.c_char_p
     shim.dry_shim_enable.argtypes = [ctypes.c_char_p] * 3

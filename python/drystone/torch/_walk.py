@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import os
 import sysconfig
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from .._live import LANES_MAX, LINES_MAX, Detail, Lane, Line, cut
 from ._inductor import without_import
@@ -43,8 +44,10 @@ def segments(torch: Any) -> list[dict[str, Any]]:
     snapshot = torch.cuda.memory_snapshot
     with without_import(torch):
         if "include_traces" in inspect.signature(snapshot).parameters:
-            return snapshot(include_traces=False)
-        return snapshot()
+            found: list[dict[str, Any]] = snapshot(include_traces=False)
+        else:
+            found = snapshot()
+        return found
 
 
 def details(torch: Any, found: Iterable[dict[str, Any]], placement: str | None,
@@ -160,7 +163,7 @@ class _Lines:
         if not any(held):
             return []
         most = sorted(held.items(), key=lambda item: -item[1][0])[:LINES_MAX]
-        return [(_text(owner), *sums) for owner, sums in most]
+        return [(_text(owner), size, count) for owner, (size, count) in most]
 
     def _owner(self, frames: list[dict[str, Any]]) -> Frame | None:
         """Return the innermost frame of the best code there is: the user's, a package's..."""

@@ -12,11 +12,16 @@ then nothing is left of this. A sitecustomize that is hidden by this one is run,
 
 Without the first and the last two nothing happens.
 """
+from __future__ import annotations
+
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -24,21 +29,23 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 class _Loader(importlib.abc.Loader):
     """PyTorch's own loader, and the allocator after it."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: importlib.abc.Loader) -> None:
         self.loader = loader
 
-    def create_module(self, spec):
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
 
-    def exec_module(self, module):
-        module.__spec__.loader = self.loader
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
         module.__loader__ = self.loader
         self.loader.exec_module(module)
         _enable()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
+    def find_spec(self, name: str, path: Sequence[str] | None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "torch" or path is not None:
             return None
         sys.meta_path.remove(self)
@@ -48,7 +55,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _enable():
+def _enable() -> None:
     # The package lies two folders above; an installed one is the same, or found first.
     root = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
     if importlib.util.find_spec("drystone") is None:
