@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import snapshot_here as here
 import drystone
@@ -183,7 +184,8 @@ class Objects(unittest.TestCase):
         kept = os.environ.pop("DRYSTONE"), os.environ["PATH"]
         os.environ["PATH"] = ""
         try:
-            with self.assertRaisesRegex(drystone.Error, "set DRYSTONE to its path"):
+            with self.assertRaisesRegex(drystone.Error, "set DRYSTONE to its path"), \
+                    unittest.mock.patch("drystone._command.find_own", return_value=None):
                 self.opened.steps()
         finally:
             os.environ["DRYSTONE"], os.environ["PATH"] = kept
