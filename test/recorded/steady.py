@@ -8,9 +8,12 @@ moves and the driver is not called.
 What is reserved then is at most 2 % above the live peak, the floor of any placement whose addresses
 are fixed; and the peak of all steps is no higher than with PyTorch's expandable segments. Without
 a plan no more pages move than place/paged/paged.h promises under Price. On a device of 80 GB, with
-pages of 16 MiB, the driver's time of all steps is near that of expandable segments.
+pages of 16 MiB, the driver's time of all steps is near that of expandable segments. An evaluation
+every twenty steps does not cost the recordings their layout: few pages move, and what is reserved
+in the end is near the floor.
 """
 import gzip
+import itertools
 import json
 import pathlib
 import pickle
@@ -30,6 +33,8 @@ FLOOR_MAX = 1.02
 OVER_EXPANDABLE = 1.01  # a page of 2 MiB for each arena and edge, in programs that fragment nothing
 LARGE_DEVICE, LARGE_PAGE = "79GiB", 16 << 20
 LARGE_EDGES = 8  # large pages that are not full, beyond the floor
+EVERY, EVALUATIONS, BATCHES = 20, 20, 3
+EVALUATED_LIVE = 4  # blocks of an evaluation that are alive at a time
 SLOWER = 1.65    # than the driver's time for expandable segments, which have handles of 20 MiB
 
 tool, maker = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
@@ -92,6 +97,38 @@ class Program:
         return ops, starts
 
 
+    def interrupt(self):
+        """The ops with an evaluation after every EVERY steps, and the op in the middle.
+
+        A batch of an evaluation asks for what the first third of a step asks for, each half as large
+        again.
+        """
+        _, step = self.last_step()
+        allocs = [op for op in step if op[0] == "a"]
+        batch = [(size * 3 // 2, stream) for _, _, size, stream in allocs[:len(allocs) // 3]]
+        ops, starts = self.repeat(EVERY * (EVALUATIONS + 1))
+        mixed, done, names = ops[:starts[EVERY]], starts[EVERY], itertools.count(SIDE_IDS)
+        for number, start in enumerate(starts[2 * EVERY::EVERY] + [len(ops)]):
+            middle = len(mixed) if number <= EVALUATIONS // 2 else middle
+            mixed += evaluation(batch, names) + ops[done:start]
+            done = start
+        return mixed, middle
+
+
+def evaluation(batch, names):
+    """The ops of BATCHES batches: every block is freed when EVALUATED_LIVE younger ones are alive."""
+    ops = []
+    for _ in range(BATCHES):
+        live = []
+        for size, stream in batch:
+            live.append(next(names))
+            ops.append(("a", live[-1], size, stream))
+            if len(live) == EVALUATED_LIVE:
+                ops.append(("f", live.pop(0)))
+        ops += [("f", name) for name in live]
+    return ops
+
+
 def beside(name, side):
     stream = SIDE_STREAM + side
     return [("a", name, (32 + 32 * side) << 20, stream), ("a", name + 1, (8 + 8 * side) << 20, stream),
@@ -147,6 +184,15 @@ def check_large(path, start):
     demand(f"{path.stem}: driver time, large device", times, SLOWER)
 
 
+def check_interrupted(path, middle):
+    result = replay(path, "--place", "paged", "--capacity", LARGE_DEVICE, "--steady-from", str(middle))
+    live, paged = result["recorded"]["live_peak_bytes"], result["runs"][0]
+    moved, end = paged["steady"]["pages_remapped"], paged["reserved_end_bytes"]
+    print(f"{path.stem:20} {moved} pages moved in the second half, {end / live:.4f} in the end")
+    demand(f"{path.stem}: pages moved", moved, live / LARGE_PAGE / 2)
+    demand(f"{path.stem}: reserved in the end", end, live * FLOOR_MAX + LARGE_EDGES * LARGE_PAGE)
+
+
 def check_price(path, run, ratio, live):
     """Moves for the peak are free; each further one buys a page, and the last may be of a request."""
     largest = max(int(line.split()[2]) for line in path.read_text().splitlines() if line[0] == "a")
@@ -165,6 +211,9 @@ with tempfile.TemporaryDirectory() as scratch:
             write(ops, folder / path)
             check(folder / path, starts[LEARNT])
             check_large(folder / path, starts[LEARNT])
+        ops, middle = program.interrupt()
+        write(ops, folder / f"{name}-evaluated.trace")
+        check_interrupted(folder / f"{name}-evaluated.trace", middle)
     for name in PERIODIC:
         begins = subprocess.run([maker, name, folder / f"{name}.trace", str(REPEATS)], check=True,
                                 text=True, stdout=subprocess.PIPE).stdout.split()

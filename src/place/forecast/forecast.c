@@ -18,6 +18,9 @@
 #define REACH 32u   /* steps to either side in which a position is sought */
 #define CONTEXT 3u  /* keys before a position that must agree */
 #define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
+#define AGAIN 16u   /* expected requests in a row that end a pause */
+/* Requests for which a period pauses: an evaluation, not the next phase of the program. */
+#define PAUSE_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 
 enum dry_status
 dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **forecast,
@@ -68,14 +71,26 @@ dryi_forecast_pass_over(struct dryi_forecast *h)
     dryi_forecast_begin_learning(h);
 }
 
-/* Count an unexpected request. After too many of them in one period the period is dropped. */
+/*
+ * Count an unexpected request. After too many of them in one period the period is dropped, or
+ * pauses if it is known to be no loop inside a larger one: an evaluation interrupts the training.
+ */
 static void
 skip(struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->step_count > 0);
     h->skipped++;
-    if (h->skipped > dryi_forecast_drift(h->step_count))
+    if (h->skipped <= dryi_forecast_drift(h->step_count))
+        return;
+    if (h->state != FORECAST_PACKED ||
+        (h->followed < DRYI_FORECAST_PERIOD_MAX && !dryi_forecast_is_cleared(h))) {
         dryi_forecast_drop(h);
+        return;
+    }
+    h->state = FORECAST_PAUSED;
+    h->position = h->left;
+    h->paused = h->again = 0;
+    h->is_settled = h->is_refused = false;
 }
 
 static uint32_t
@@ -152,6 +167,42 @@ end_period(struct dryi_forecast *h)
     }
 }
 
+static void
+give_hint(const struct dryi_forecast *h, struct dryi_hint *hint)
+{
+    const struct forecast_step *step = &h->steps[h->position];
+    hint->step = h->position;
+    hint->offset = step->offset;
+    hint->successor = step->successor;
+}
+
+/*
+ * Compare the request just recorded with the step where a paused period was left, and with its
+ * first step. The hints of the steps that follow are tried at once. After AGAIN expected requests
+ * the pause is over.
+ */
+static void
+wait_for_period(struct dryi_forecast *h, const struct forecast_record *record,
+                struct dryi_hint *hint)
+{
+    DRYI_ASSERT_SLOW(h->state == FORECAST_PAUSED && h->position < h->step_count);
+    h->paused++;
+    if (h->steps[h->position].key != record->key) {
+        h->again = 0;
+        h->position = h->steps[h->left].key == record->key ? h->left : 0;
+    }
+    if (h->steps[h->position].key == record->key) {
+        give_hint(h, hint);
+        h->position = step_behind(h, h->position);
+        if (++h->again == AGAIN) {
+            h->state = FORECAST_PACKED;
+            h->skipped = h->skipped_before = h->refused = 0;
+        }
+    } else if (h->paused > PAUSE_MAX) {
+        dryi_forecast_drop(h);
+    }
+}
+
 /* Compare the request just recorded with the expected one, and fill in its hint. */
 static void
 follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint *hint)
@@ -160,15 +211,13 @@ follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint
     const struct forecast_step *step = &h->steps[h->position];
     h->followed++;
     if (step->key != record->key) {
+        h->left = h->skipped == 0 ? h->position : h->left;
         find_position(h);
         skip(h);
         return;
     }
-    if (h->state == FORECAST_PACKED) {
-        hint->step = h->position;
-        hint->offset = step->offset;
-        hint->successor = step->successor;
-    }
+    if (h->state == FORECAST_PACKED)
+        give_hint(h, hint);
     if (++h->position == h->step_count)
         end_period(h);
 }
@@ -212,10 +261,12 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
         .grains = grains_of(rounded),
         .stream = (uint32_t)stream};
     h->now++;
-    if (h->state != FORECAST_LEARNING)
-        follow(h, record, &hint);
-    else
+    if (h->state == FORECAST_LEARNING)
         dryi_forecast_learn(h);
+    else if (h->state == FORECAST_PAUSED)
+        wait_for_period(h, record, &hint);
+    else
+        follow(h, record, &hint);
     return hint;
 }
 
@@ -290,14 +341,14 @@ dryi_forecast_is_settled(const struct dryi_forecast *h)
 bool
 dryi_forecast_is_packed(const struct dryi_forecast *h)
 {
-    return h->state == FORECAST_PACKED;
+    return h->state >= FORECAST_PACKED;
 }
 
 bool
 dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t offset,
                          uint64_t size, uint64_t stream)
 {
-    if (h->state != FORECAST_PACKED || step >= h->step_count)
+    if (!dryi_forecast_is_packed(h) || step >= h->step_count)
         return false;
     const struct forecast_step *s = &h->steps[step];
     return s->offset == offset && s->size == size && s->stream == (uint32_t)stream;
@@ -325,7 +376,7 @@ void
 dryi_forecast_walk(const struct dryi_forecast *h,
                    void (*visit)(void *self, uint64_t offset, uint64_t size), void *self)
 {
-    if (h->state != FORECAST_PACKED)
+    if (!dryi_forecast_is_packed(h))
         return;
     for (uint32_t i = 0; i < h->step_count; i++) {
         if (h->steps[i].offset != DRYI_HINT_NONE)

@@ -20,6 +20,7 @@ enum forecast_state {
     FORECAST_LEARNING, /* no period */
     FORECAST_KNOWN,    /* a period is followed, without a layout */
     FORECAST_PACKED,   /* and with one */
+    FORECAST_PAUSED,   /* with one; the program does something else meanwhile */
 };
 
 struct forecast_record {
@@ -98,6 +99,9 @@ struct dryi_forecast {
     uint32_t skipped_before; /* and of the period before */
     uint64_t followed;       /* requests since the period was found */
     uint64_t proof;          /* so many of these before the period is packed */
+    uint32_t left;           /* where the first skipped request of the period came */
+    uint32_t again;          /* PAUSED: expected requests in a row */
+    uint64_t paused;         /* and requests since */
     uint32_t refused;        /* hints of this period that could not be taken */
     uint64_t periods;        /* since the layout was made */
     bool is_settled;         /* the last of them skipped and refused nothing */
@@ -229,6 +233,8 @@ dryi_forecast_make_room(struct dryi_forecast *h)
  * `until`. If is_final, this holds even for a period that was cleared.
  */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
+/* Was the period that is followed cleared, so that nothing better is to be expected? */
+bool dryi_forecast_is_cleared(struct dryi_forecast *h);
 /* Begin to learn anew. The records stay. */
 void dryi_forecast_begin_learning(struct dryi_forecast *h);
 

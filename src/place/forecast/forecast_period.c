@@ -235,24 +235,45 @@ take_period(struct dryi_forecast *h, uint32_t period)
 
 /* --- what has misled -------------------------------------------------------------------- */
 
-void
-dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final)
+static uint64_t
+sum_of_steps(const struct dryi_forecast *h)
 {
     DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->step_count > 0);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < h->step_count; i++)
         sum += h->steps[i].key;
-    uint32_t slot = 0;
-    while (slot < FORECAST_MISLED_COUNT && h->misled[slot].sum != sum)
-        slot++;
-    if (slot == FORECAST_MISLED_COUNT) {
-        slot = h->misled_next;
-        h->misled_next = (slot + 1) % FORECAST_MISLED_COUNT;
+    return sum;
+}
+
+static struct forecast_misled *
+find_misled(struct dryi_forecast *h, uint64_t sum)
+{
+    for (uint32_t slot = 0; slot < FORECAST_MISLED_COUNT; slot++) {
+        if (h->misled[slot].sum == sum)
+            return &h->misled[slot];
     }
-    struct forecast_misled *misled = &h->misled[slot];
-    if (misled->sum == sum && misled->is_cleared && !is_final)
+    return NULL;
+}
+
+void
+dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final)
+{
+    uint64_t sum = sum_of_steps(h);
+    struct forecast_misled *misled = find_misled(h, sum);
+    if (misled && misled->is_cleared && !is_final)
         return;
+    if (!misled) {
+        misled = &h->misled[h->misled_next];
+        h->misled_next = (h->misled_next + 1) % FORECAST_MISLED_COUNT;
+    }
     *misled = (struct forecast_misled){.sum = sum, .until = until};
+}
+
+bool
+dryi_forecast_is_cleared(struct dryi_forecast *h)
+{
+    const struct forecast_misled *misled = find_misled(h, sum_of_steps(h));
+    return misled && misled->is_cleared;
 }
 
 /*
@@ -266,13 +287,11 @@ wait_of(struct dryi_forecast *h, uint64_t period)
     uint64_t sum = 0;
     for (uint64_t i = h->now - period; i < h->now; i++)
         sum += forecast_record_at(h, i)->key;
-    for (uint32_t slot = 0; slot < FORECAST_MISLED_COUNT; slot++) {
-        struct forecast_misled *misled = &h->misled[slot];
-        if (misled->sum == sum && misled->until > h->now)
-            return misled->until - h->now;
-        if (misled->sum == sum)
-            misled->is_cleared = true;
-    }
+    struct forecast_misled *misled = find_misled(h, sum);
+    if (misled && misled->until > h->now)
+        return misled->until - h->now;
+    if (misled)
+        misled->is_cleared = true;
     return 0;
 }
 

@@ -27,9 +27,10 @@
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-#define SPARE_PAGES 2 /* the last page of each arena, however small the program is */
-
-/* Is one page more within the budget, and what was bought beyond, with the request alive? */
+/*
+ * Is one page more within the budget, and what was bought beyond, with the request alive? The last
+ * page of each arena is, too, however small the program is: a pool has two arenas.
+ */
 static bool
 is_in_budget(const struct dryi_paged *p, const struct request *r)
 {
@@ -39,7 +40,7 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
     uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES) + p->page_bytes;
     double bought = (double)(dryi_paged_bought(p) << p->page_shift);
     return (double)reserved <= p->conf.budget * (double)most + bought ||
-           reserved <= most + SPARE_PAGES * p->page_bytes;
+           reserved <= most + (uint64_t)2 * p->pool_count * p->page_bytes;
 }
 
 /* How far a miss goes for its pages. */

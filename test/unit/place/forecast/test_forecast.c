@@ -363,6 +363,57 @@ noise_costs_a_few_hints(void **state)
     end_harness(&p);
 }
 
+/* An evaluation: other sizes than a step has, and the same number of requests each time. */
+static void
+evaluate(struct program *g, unsigned batches)
+{
+    for (unsigned i = 0; i < batches * LAYERS; i++)
+        release(g->place, ask(g, 450000 + 512 * (i % LAYERS)));
+}
+
+/* A period that lasted long, or came again after a break, stays while something interrupts it. */
+static void
+an_interruption_costs_no_layout(void **state)
+{
+    (void)state;
+    static const unsigned every[] = {20, 2000}, batches[] = {20, 500};
+    for (unsigned i = 0; i < 4; i++) {
+        struct harness p;
+        struct program g;
+        begin_harness(&p, NULL);
+        begin_program(&g, &p, 12);
+        for (unsigned round = 0; round < 20; round++) {
+            percent_hinted(&g, every[i % 2], 1);
+            evaluate(&g, batches[i / 2]);
+        }
+        uint64_t plans = p.plans;
+        for (unsigned round = 0; round < 10; round++) {
+            assert_int_equal(percent_hinted(&g, every[i % 2], 1), 100);
+            evaluate(&g, batches[i / 2]);
+        }
+        assert_int_equal(p.plans, plans);
+        end_harness(&p);
+    }
+}
+
+/* What goes on for long is no interruption: it is learnt. */
+static void
+the_next_phase_of_a_program_is_learnt(void **state)
+{
+    (void)state;
+    struct harness p;
+    struct program g;
+    begin_harness(&p, NULL);
+    begin_program(&g, &p, 13);
+    percent_hinted(&g, 2000, 1);
+    uint64_t plans = p.plans, requests = p.requests;
+    while (p.plans == plans && p.requests - requests < 8 * DRYI_FORECAST_PERIOD_MAX)
+        evaluate(&g, 1);
+    assert_int_equal(p.plans, plans + 1);
+    assert_true(p.requests - requests > 2 * DRYI_FORECAST_PERIOD_MAX);
+    end_harness(&p);
+}
+
 static void
 drift_is_learnt_anew(void **state)
 {
@@ -810,6 +861,8 @@ main(void)
         cmocka_unit_test(the_period_is_the_outer_loop),
         cmocka_unit_test(a_lost_position_is_found_nearby),
         cmocka_unit_test(noise_costs_a_few_hints),
+        cmocka_unit_test(an_interruption_costs_no_layout),
+        cmocka_unit_test(the_next_phase_of_a_program_is_learnt),
         cmocka_unit_test(drift_is_learnt_anew),
         cmocka_unit_test(a_small_change_whose_hints_are_refused_is_learnt_anew),
         cmocka_unit_test(what_has_no_period_gets_no_hints),
