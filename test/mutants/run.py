@@ -719,6 +719,26 @@ MUTANTS = {
         "!was_refused || ",
         "",
         "test_forecast", "a_small_change_whose_hints_are_refused_is_learnt_anew"),
+    "interrupted_for_good": (
+        "forecast.c",
+        "(h->followed < DRYI_FORECAST_PERIOD_MAX && !dryi_forecast_is_cleared(h))",
+        "true",
+        "test_forecast", "an_interruption_costs_no_layout"),
+    "interrupted_after_a_break_for_good": (
+        "forecast.c",
+        " && !dryi_forecast_is_cleared(h))",
+        ")",
+        "test_forecast", "an_interruption_costs_no_layout"),
+    "paused_until_all_is_seen": (
+        "forecast.c",
+        "        give_hint(h, hint);\n        h->position = step_behind",
+        "        h->position = step_behind",
+        "test_forecast", "an_interruption_costs_no_layout"),
+    "paused_for_ever": (
+        "forecast.c",
+        "h->paused > PAUSE_MAX",
+        "false",
+        "test_forecast", "the_next_phase_of_a_program_is_learnt"),
     "waiting_for_an_older_plan": (
         "paged_park.h",
         " && !p->is_full &&\n           dryi_paged_is_successors_place(p, s, b);",
