@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from ._errors import Error
 from ._place import find_own
@@ -30,6 +30,11 @@ def _is_same(path: str, other: str) -> bool:
         return os.path.samefile(path, other)
     except OSError:
         return False
+
+
+def with_unit(size: Union[int, str]) -> str:
+    """A size as the command takes it: a whole number is bytes, and says so."""
+    return f"{size}B" if isinstance(size, int) else size
 
 
 def read_command(words: Sequence[str], command: Optional[str] = None,

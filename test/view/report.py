@@ -236,7 +236,7 @@ def check_budget(tool, path, folder):
     """A page is as small as asked, and says what it lacks; what matters most is in it."""
     page = folder / "small.html"
     small = 512 << 10
-    run(tool, "view", "--max-size", small, path, "-o", page, status=(0,))
+    run(tool, "view", "--max-size", f"{small}B", path, "-o", page, status=(0,))
     answers = read_report(page)
     assert page.stat().st_size <= small, page.stat().st_size
     about = json.loads(answers["about"])

@@ -26,7 +26,9 @@ struct parser {
     int exit_code;
 };
 
-enum size_kind { SIZE_FINE, SIZE_NONE, SIZE_TOO_LARGE };
+enum size_kind { SIZE_FINE, SIZE_NONE, SIZE_TOO_LARGE, SIZE_BARE };
+#define BARE_LEAST                                                                       \
+    (1u << 20) /* a smaller number of bytes has its unit, so that 40 is no 40 B */
 
 /* "12.5" into the whole and millionths; returns what follows. */
 static const char *
@@ -82,7 +84,7 @@ read_size(const char *text, uint64_t *bytes)
     if (is_too_large || __builtin_mul_overflow((uint64_t)whole, scale, &sum) ||
         __builtin_add_overflow(sum, part, bytes))
         return SIZE_TOO_LARGE;
-    return SIZE_FINE;
+    return *unit || *bytes == 0 || *bytes >= BARE_LEAST ? SIZE_FINE : SIZE_BARE;
 }
 
 bool
@@ -211,6 +213,9 @@ store_size(struct parser *p, const struct option_spec *spec, const char *text)
                       text);
     if (kind == SIZE_TOO_LARGE)
         return refuse(p, "--%s: '%s' is more than 64 bits of bytes", spec->name, text);
+    if (kind == SIZE_BARE)
+        return refuse(p, "--%s: '%s' has no unit, as in 512MiB, 40GiB or 4096B",
+                      spec->name, text);
     if (!check_range(p, spec, bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX, text))
         return false;
     memcpy(p->values + spec->where, &bytes, sizeof bytes);

@@ -43,7 +43,7 @@ static const struct option_spec specs[] = {
      .help = "end with 1 if a total or an owner differs by more",
      .refuses = {{"fail-if baseline", "of a run without --fail-if and --baseline: write "
                                       "--fail-if 'spread > SIZE'"}}},
-    GATE_OPTIONS(struct values, gate, .unless = NULL),
+    GATE_OPTIONS(struct values, gate, "growth", .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.diff/1, see drystone-diff(1)"},
 };

@@ -50,7 +50,7 @@ static const struct option_spec specs[] = {
      .refuses = {{"message", of_file}}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "lines of owners shown; default 8", .min = 1, .max = 1000000},
-    GATE_OPTIONS(struct values, gate, .refuses = {{"message", of_file}}),
+    GATE_OPTIONS(struct values, gate, "reserved_peak", .refuses = {{"message", of_file}}),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.explain/1, see drystone-explain(1)"},
 };

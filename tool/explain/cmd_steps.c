@@ -24,7 +24,7 @@ static const struct option_spec specs[] = {
      .min = 1},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "steps and leak suspects shown; default 12", .min = 1, .max = 1000000},
-    GATE_OPTIONS(struct values, gate, .unless = NULL),
+    GATE_OPTIONS(struct values, gate, "peak", .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.steps/1, see drystone-steps(1)"},
 };

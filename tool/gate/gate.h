@@ -22,12 +22,15 @@ struct gate_values {
     const char *baseline, *annotate;
 };
 
-/* Three rows of a table of options; `member` is the struct gate_values of `type`. */
+/*
+ * Three rows of a table of options; `member` is the struct gate_values of `type`, `figure` one of the
+ * command's figures of bytes, for the example.
+ */
 /* clang-format off */
-#define GATE_OPTIONS(type, member, ...)                                                      \
+#define GATE_OPTIONS(type, member, figure, ...)                                              \
     {"fail-if", 0, "CONDITION", OPTION_LIST, offsetof(type, member.fail_if),                 \
-     .help = "end with 1 if this holds: 'reserved_peak > 70GiB', 'reserved_peak > baseline " \
-             "+ 2%'; may be given several times; then nothing else ends with 1",             \
+     .help = "end with 1 if this holds: '" figure " > 70GiB', '" figure " > baseline + 2%'; " \
+             "may be given several times; then nothing else ends with 1",                    \
      __VA_ARGS__},                                                                           \
     {"baseline", 0, "FILE", OPTION_STRING, offsetof(type, member.baseline),                  \
      .help = "figures of an earlier run to compare with; written if it is not there",        \

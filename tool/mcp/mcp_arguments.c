@@ -72,7 +72,8 @@ static bool
 add_number(struct mcp_arguments *a, const struct option_spec *spec, const json_t *value)
 {
     char number[32];
-    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT "%s",
+             json_integer_value(value), spec->kind == OPTION_SIZE ? "B" : "");
     return add_option(a, spec->name, number);
 }
 

@@ -60,7 +60,7 @@ static const struct option_spec specs[] = {
     {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
      .help = "write every decision of the one run to OUT, a line each (at most one "
              "--conf and one --place)"},
-    GATE_OPTIONS(struct values, gate, .unless = NULL),
+    GATE_OPTIONS(struct values, gate, "reserved_peak", .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
 };

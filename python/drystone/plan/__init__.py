@@ -20,7 +20,7 @@ import importlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .._command import run_on
+from .._command import run_on, with_unit
 from ._errors import PlanError as PlanError
 from ._knapsack import knapsack as knapsack, solver as solver
 from ._types import Json
@@ -63,7 +63,7 @@ def plan(chain: Json, budget: int | str | None = None, *, method: str | None = N
     """
     words = ["--json", "--timeline"]
     if budget is not None:
-        words += ["--budget", str(budget)]
+        words += ["--budget", with_unit(budget)]
     if method is not None:
         words += ["--method", method]
     made: Json = run_on(chain, ["plan", *words], list(options), command, PlanError)

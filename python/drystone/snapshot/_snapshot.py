@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, Union
 
+from .._command import with_unit
 from .._errors import Error
 from . import _result
 from ._commands import Commands, option
@@ -128,7 +129,7 @@ class Snapshot:
     def steps(self, *, device: int | None = None,
               capacity: Size | None = None) -> _result.Result:
         """What each step needs, what grows, and when the device is full."""
-        return self._report("steps", device=device, capacity=capacity)
+        return self._report("steps", device=device, capacity=_size(capacity))
 
     def recommend(self, *, goal: str | None = None, capacity: Size | None = None,
                   without: Words = (), min_gain: Size | None = None,
@@ -139,7 +140,7 @@ class Snapshot:
         goal     "fit", "peak" or "stable"
         without  what cannot be used: "expandable", "gc", "split"
         """
-        return self._report("sweep", goal=goal, capacity=capacity, without=_list(without),
+        return self._report("sweep", goal=goal, capacity=_size(capacity), without=_list(without),
                             min_gain=min_gain, runs=runs, compat=compat, device=device)
 
     def replay(self, conf: Words = (), place: Words = (), *, capacity: Size | None = None,
@@ -153,9 +154,9 @@ class Snapshot:
         capacity       what the device has
         find_capacity  find the smallest device for each run
         """
-        return self._report("replay", conf=_list(conf), place=_list(place), capacity=capacity,
-                            find_capacity=find_capacity, compat=compat, device=device,
-                            steady_from=steady_from, check_order=check_order)
+        return self._report("replay", conf=_list(conf), place=_list(place),
+                            capacity=_size(capacity), find_capacity=find_capacity, compat=compat,
+                            device=device, steady_from=steady_from, check_order=check_order)
 
     def diff(self, *others: Any, at: str | int | None = None, by: str | None = None,
              min_bytes: Size | None = None, rows: int | None = None,
@@ -168,7 +169,7 @@ class Snapshot:
         self._check()
         sources = [each._check()._source if isinstance(each, Snapshot) else find_source(each)
                    for each in others]
-        words = [*option("at", at), *option("by", by), *option("min", min_bytes),
+        words = [*option("at", at), *option("by", by), *option("min", _size(min_bytes)),
                  *option("rows", rows), *option("device", device)]
         return self._commands.report("diff", words, sources)
 
@@ -217,3 +218,7 @@ class Snapshot:
 
 def _list(words: Words) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
+
+
+def _size(size: Size | None) -> str | None:
+    return None if size is None else with_unit(size)

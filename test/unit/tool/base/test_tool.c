@@ -196,7 +196,7 @@ numbers_keep_to_their_bounds(void **state)
         "--least 1 -l9223372036854775807",
         "--any 0 --any=9223372036854775807",
         "--few=-1 --few 3",
-        "--size 1 --size=18446744073709551615",
+        "--size 1B --size=18446744073709551615 --size 1048576",
         "--span 4KiB --span=1GiB",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -208,7 +208,10 @@ numbers_keep_to_their_bounds(void **state)
     expect_bound("--few -2", "--few -2: expected -1 to 3");
     expect_bound("--few=4", "--few 4: expected -1 to 3");
     expect_bound("--size 0", "--size 0: expected 1 or more");
-    expect_bound("--span 4095", "--span 4095: expected 4KiB to 1GiB");
+    expect_bound("--span 4095B", "--span 4095B: expected 4KiB to 1GiB");
+    expect_bound("--span 40", "--span: '40' has no unit, as in 512MiB, 40GiB or 4096B");
+    expect_bound("--size 1048575",
+                 "--size: '1048575' has no unit, as in 512MiB, 40GiB or 4096B");
     expect_bound("--span=1.5g", "--span 1.5g: expected 4KiB to 1GiB");
     expect_bound("--span 16383PiB", "--span 16383PiB: expected 4KiB to 1GiB");
     expect_bound("--few 9 --least 0 --stage 1", "--few 9: expected -1 to 3");
@@ -303,7 +306,8 @@ sizes_are_binary_and_checked(void **state)
         uint64_t bytes;
     } good[] = {
         {"0", 0},
-        {"4096", 4096},
+        {"4096B", 4096},
+        {"1048576", 1048576},
         {"512MiB", UINT64_C(512) << 20},
         {"40GiB", UINT64_C(40) << 30},
         {"1g", UINT64_C(1) << 30},
@@ -332,6 +336,8 @@ sizes_are_binary_and_checked(void **state)
                                       "x",
                                       "-1",
                                       "1.5",
+                                      "40",
+                                      "1048575",
                                       "GiB",
                                       "1GiBs",
                                       "1 2k",

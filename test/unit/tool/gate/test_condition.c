@@ -23,7 +23,7 @@ conditions_are_read(void **state)
         struct condition condition;
     } good[] = {
         {"reserved_peak > 70GiB", {.relation = RELATION_ABOVE, .bytes = 70 * 1024 * MIB}},
-        {"reserved>=1", {.figure = 1, .relation = RELATION_ABOVE_OR_EQUAL, .bytes = 1}},
+        {"reserved>=1B", {.figure = 1, .relation = RELATION_ABOVE_OR_EQUAL, .bytes = 1}},
         {"  ooms\t!= 0 ", {.figure = 2, .relation = RELATION_UNEQUAL}},
         {"ooms == 12", {.figure = 2, .relation = RELATION_EQUAL, .bytes = 12}},
         {"ooms < baseline",
