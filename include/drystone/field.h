@@ -71,8 +71,8 @@ struct dry_fields {
 
 struct dry_field_value {
     enum dry_field_type type; /* I64 and SIZE are U64 here, CHARS is TEXT */
-    uint64_t number;          /* of U64; 0 or 1 of BOOL */
-    const char *text;         /* of TEXT; the struct's */
+    uint64_t number;          /* type U64: the value; BOOL: 0 or 1 */
+    const char *text;         /* type TEXT: lives as long as the struct */
 };
 
 /* Get a member's value. Returns false if the member is not known in this struct. O(1). */

@@ -6,12 +6,23 @@
 
 #define TABLE(fields) ((struct dry_fields){(fields), sizeof(fields) / sizeof *(fields)})
 
+/* A member's offset; its size must be that of the type by which dry_field_get() reads it. */
+#define AT(type, member, size)                                                           \
+    (offsetof(type, member) +                                                            \
+     0 * sizeof(char[(size) == 0 || sizeof(((type *)0)->member) == (size) ? 1 : -1]))
+#define SIZE_OF_BOOL sizeof(bool)
+#define SIZE_OF_U64 sizeof(uint64_t)
+#define SIZE_OF_I64 sizeof(int64_t)
+#define SIZE_OF_SIZE sizeof(size_t)
+#define SIZE_OF_TEXT sizeof(char *)
+#define SIZE_OF_CHARS 0
+
 /* clang-format off */
 
 /* --- a run -------------------------------------------------------------------------------- */
 
 #define RUN(key, kind, of, member, ...) \
-    {key, DRY_FIELD_##kind, DRY_UNIT_##of, offsetof(struct dry_run, member), __VA_ARGS__}
+    {key, DRY_FIELD_##kind, DRY_UNIT_##of, AT(struct dry_run, member, SIZE_OF_##kind), __VA_ARGS__}
 #define RUN_IF(member) DRY_KNOWN_IF, offsetof(struct dry_run, member)
 #define RUN_ABOVE_0(member) DRY_KNOWN_IF_ABOVE_0, offsetof(struct dry_run, member)
 #define ALWAYS DRY_KNOWN_ALWAYS, 0
@@ -86,7 +97,7 @@ static const struct dry_field order_list[] = {
 /* --- the check and the record --------------------------------------------------------------- */
 
 #define CHECK(key, kind, of, member, ...) \
-    {key, DRY_FIELD_##kind, DRY_UNIT_##of, offsetof(struct dry_replay_check, member), __VA_ARGS__}
+    {key, DRY_FIELD_##kind, DRY_UNIT_##of, AT(struct dry_replay_check, member, SIZE_OF_##kind), __VA_ARGS__}
 #define CHECKED(key, member, meaning) CHECK(key, SIZE, COUNT, member, ALWAYS, false, meaning)
 
 static const struct dry_field check_list[] = {
@@ -113,7 +124,7 @@ static const struct dry_field check_list[] = {
 };
 
 #define REC(key, kind, of, member, ...) \
-    {key, DRY_FIELD_##kind, DRY_UNIT_##of, offsetof(struct dry_replay_recorded, member), __VA_ARGS__}
+    {key, DRY_FIELD_##kind, DRY_UNIT_##of, AT(struct dry_replay_recorded, member, SIZE_OF_##kind), __VA_ARGS__}
 #define REC_ABOVE_0(member) DRY_KNOWN_IF_ABOVE_0, offsetof(struct dry_replay_recorded, member)
 
 static const struct dry_field recorded_list[] = {

@@ -721,12 +721,12 @@ MUTANTS = {
         "test_forecast", "a_small_change_whose_hints_are_refused_is_learnt_anew"),
     "interrupted_for_good": (
         "forecast.c",
-        "(h->followed < DRYI_FORECAST_PERIOD_MAX && !dryi_forecast_is_cleared(h))",
+        "(h->followed < DRYI_FORECAST_PERIOD_MAX && !h->is_cleared)",
         "true",
         "test_forecast", "an_interruption_costs_no_layout"),
     "interrupted_after_a_break_for_good": (
         "forecast.c",
-        " && !dryi_forecast_is_cleared(h))",
+        " && !h->is_cleared)",
         ")",
         "test_forecast", "an_interruption_costs_no_layout"),
     "paused_until_all_is_seen": (
@@ -736,9 +736,24 @@ MUTANTS = {
         "test_forecast", "an_interruption_costs_no_layout"),
     "paused_for_ever": (
         "forecast.c",
-        "h->paused > PAUSE_MAX",
+        "h->calm < FORECAST_CALM && h->now - h->interrupted > PAUSE_MAX",
         "false",
-        "test_forecast", "the_next_phase_of_a_program_is_learnt"),
+        "test_forecast", "a_program_that_changed_for_good_is_learnt_anew"),
+    "changed_for_good_and_paused_for_ever": (
+        "forecast.c",
+        "    h->calm = -1;\n",
+        "    h->calm = FORECAST_CALM;\n",
+        "test_forecast", "a_program_that_changed_for_good_is_learnt_anew"),
+    "left_where_a_stray_request_came": (
+        "forecast.c",
+        "h->skipped == 0 || h->again == AGAIN ?",
+        "h->skipped == 0 ?",
+        "test_forecast", "the_period_goes_on_where_it_was_left"),
+    "out_of_step_for_ever": (
+        "forecast.c",
+        "for (uint32_t count = AGAIN; count > 0; count--) {",
+        "for (uint32_t count = 1; count > 0; count--) {",
+        "test_forecast", "a_pause_ends_though_the_seam_is_of_equal_requests"),
     "waiting_for_an_older_plan": (
         "paged_park.h",
         " && !p->is_full &&\n           dryi_paged_is_successors_place(p, s, b);",

@@ -68,6 +68,15 @@ ask(const struct store *s, const char *sql)
     return answer;
 }
 
+/* End a transaction that failed, if it is open. Returns `code`. */
+static int
+roll_back(const struct store *s, int code)
+{
+    if (!sqlite3_get_autocommit(s->handle))
+        sqlite3_exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
 /* Make the tables, unless another process was faster: the look and they are one transaction. */
 static int
 make(const struct store *s)
@@ -83,7 +92,9 @@ make(const struct store *s)
     int code = run_sql(s, "BEGIN IMMEDIATE");
     if (code == EXIT_FINE && ask(s, COUNT_TABLES) == 0)
         code = run_sql(s, sql);
-    return code == EXIT_FINE ? run_sql(s, "COMMIT") : code;
+    if (code == EXIT_FINE)
+        code = run_sql(s, "COMMIT");
+    return code == EXIT_FINE ? code : roll_back(s, code);
 }
 
 static int
@@ -168,10 +179,11 @@ write_waiting(struct store *s)
 {
     if (!s->is_behind)
         return EXIT_FINE;
-    s->is_behind = false;
     s->written_ns = now_ns();
-    return run_sql(s, "BEGIN IMMEDIATE; REPLACE INTO result SELECT * FROM waiting;"
-                      "DELETE FROM waiting; COMMIT");
+    int code = run_sql(s, "BEGIN IMMEDIATE; REPLACE INTO result SELECT * FROM waiting;"
+                          "DELETE FROM waiting; COMMIT");
+    s->is_behind = code != EXIT_FINE;
+    return code == EXIT_FINE ? code : roll_back(s, code);
 }
 
 int

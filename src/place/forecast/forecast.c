@@ -19,7 +19,10 @@
 #define CONTEXT 3u  /* keys before a position that must agree */
 #define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
 #define AGAIN 16u   /* expected requests in a row that end a pause */
-/* Requests for which a period pauses: an evaluation, not the next phase of the program. */
+/*
+ * Interrupted for so many requests, without FORECAST_CALM whole periods in a row, the program has
+ * changed.
+ */
 #define PAUSE_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 
 enum dry_status
@@ -71,6 +74,12 @@ dryi_forecast_pass_over(struct dryi_forecast *h)
     dryi_forecast_begin_learning(h);
 }
 
+static bool
+is_interrupted_for_long(const struct dryi_forecast *h)
+{
+    return h->calm < FORECAST_CALM && h->now - h->interrupted > PAUSE_MAX;
+}
+
 /*
  * Count an unexpected request. After too many of them in one period the period is dropped, or
  * pauses if it is known to be no loop inside a larger one: an evaluation interrupts the training.
@@ -82,14 +91,17 @@ skip(struct dryi_forecast *h)
     h->skipped++;
     if (h->skipped <= dryi_forecast_drift(h->step_count))
         return;
-    if (h->state != FORECAST_PACKED ||
-        (h->followed < DRYI_FORECAST_PERIOD_MAX && !dryi_forecast_is_cleared(h))) {
+    if (h->state != FORECAST_PACKED || is_interrupted_for_long(h) ||
+        (h->followed < DRYI_FORECAST_PERIOD_MAX && !h->is_cleared)) {
         dryi_forecast_drop(h);
         return;
     }
+    if (h->calm == FORECAST_CALM)
+        h->interrupted = h->now;
+    h->calm = -1;
     h->state = FORECAST_PAUSED;
     h->position = h->left;
-    h->paused = h->again = 0;
+    h->again = 0;
     h->is_settled = h->is_refused = false;
 }
 
@@ -156,6 +168,7 @@ end_period(struct dryi_forecast *h)
     h->skipped_before = h->skipped;
     h->skipped = h->refused = 0;
     h->periods++;
+    h->calm += h->calm < FORECAST_CALM;
     if (h->state != FORECAST_PACKED || !was_refused || !h->is_refused ||
         h->periods < h->patience)
         return;
@@ -176,6 +189,35 @@ give_hint(const struct dryi_forecast *h, struct dryi_hint *hint)
     hint->successor = step->successor;
 }
 
+/* Are the last `count` keys those of the steps from `first` on? */
+static bool
+is_run_from(const struct dryi_forecast *h, uint32_t first, uint32_t count)
+{
+    if (h->now - h->oldest < count)
+        return false;
+    uint32_t equal = 0;
+    while (equal < count && forecast_record_at(h, h->now - count + equal)->key ==
+                                h->steps[(first + equal) % h->step_count].key)
+        equal++;
+    return equal == count;
+}
+
+/* Find the longest run of the last requests that begins where the period was left, or with it. */
+static void
+find_run(struct dryi_forecast *h)
+{
+    for (uint32_t count = AGAIN; count > 0; count--) {
+        bool is_at_left = is_run_from(h, h->left, count);
+        if (is_at_left || is_run_from(h, 0, count)) {
+            h->again = count - 1;
+            h->position = ((is_at_left ? h->left : 0) + h->again) % h->step_count;
+            return;
+        }
+    }
+    h->again = 0;
+    h->position = h->left;
+}
+
 /*
  * Compare the request just recorded with the step where a paused period was left, and with its
  * first step. The hints of the steps that follow are tried at once. After AGAIN expected requests
@@ -186,19 +228,17 @@ wait_for_period(struct dryi_forecast *h, const struct forecast_record *record,
                 struct dryi_hint *hint)
 {
     DRYI_ASSERT_SLOW(h->state == FORECAST_PAUSED && h->position < h->step_count);
-    h->paused++;
-    if (h->steps[h->position].key != record->key) {
-        h->again = 0;
-        h->position = h->steps[h->left].key == record->key ? h->left : 0;
-    }
+    if (h->steps[h->position].key != record->key)
+        find_run(h);
     if (h->steps[h->position].key == record->key) {
         give_hint(h, hint);
         h->position = step_behind(h, h->position);
-        if (++h->again == AGAIN) {
-            h->state = FORECAST_PACKED;
-            h->skipped = h->skipped_before = h->refused = 0;
-        }
-    } else if (h->paused > PAUSE_MAX) {
+        h->again++;
+    }
+    if (h->again == AGAIN) {
+        h->state = FORECAST_PACKED;
+        h->skipped = h->skipped_before = h->refused = 0;
+    } else if (is_interrupted_for_long(h)) {
         dryi_forecast_drop(h);
     }
 }
@@ -211,11 +251,13 @@ follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint
     const struct forecast_step *step = &h->steps[h->position];
     h->followed++;
     if (step->key != record->key) {
-        h->left = h->skipped == 0 ? h->position : h->left;
+        h->left = h->skipped == 0 || h->again == AGAIN ? h->position : h->left;
+        h->again = 0;
         find_position(h);
         skip(h);
         return;
     }
+    h->again += h->again < AGAIN;
     if (h->state == FORECAST_PACKED)
         give_hint(h, hint);
     if (++h->position == h->step_count)
@@ -284,6 +326,8 @@ dryi_forecast_refused(struct dryi_forecast *h)
 {
     DRYI_ASSERT(h->now > h->oldest);
     h->refused++; /* counts for nothing if the request was the last of a period that is dropped */
+    if (h->position == 0)
+        h->is_settled = false; /* it was the last of the period that just ended */
 }
 
 void
@@ -341,7 +385,7 @@ dryi_forecast_is_settled(const struct dryi_forecast *h)
 bool
 dryi_forecast_is_packed(const struct dryi_forecast *h)
 {
-    return h->state >= FORECAST_PACKED;
+    return h->state == FORECAST_PACKED || h->state == FORECAST_PAUSED;
 }
 
 bool

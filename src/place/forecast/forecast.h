@@ -16,7 +16,8 @@
  * never soundness. A request that is not the expected one skips its hint. If more hints of a
  * period are skipped than dryi_forecast_drift() says, the layout is dropped, and learning begins
  * anew. A period that lasted long, or came again after a break, pauses instead: an evaluation
- * interrupts it. Hints go on where they stopped, or with the first step.
+ * interrupts it. Hints go on where they stopped, or with the first step. A program that changed for
+ * good is learnt anew after twice DRYI_FORECAST_PERIOD_MAX requests.
  *
  * Cost       O(1) a request and a free. They take no memory once the records have grown to the
  *            program's period (at most DRYI_FORECAST_PERIOD_MAX). The packing is work of its own, a

@@ -99,9 +99,11 @@ struct dryi_forecast {
     uint32_t skipped_before; /* and of the period before */
     uint64_t followed;       /* requests since the period was found */
     uint64_t proof;          /* so many of these before the period is packed */
-    uint32_t left;           /* where the first skipped request of the period came */
-    uint32_t again;          /* PAUSED: expected requests in a row */
-    uint64_t paused;         /* and requests since */
+    bool is_cleared;         /* it came again after a break: nothing better was found */
+    uint32_t left;           /* where the program left the period, if it did */
+    uint32_t again;          /* the last so many requests were expected; AGAIN: or more */
+    int calm;                /* whole periods since the last pause, up to FORECAST_CALM */
+    uint64_t interrupted;    /* request at which the first pause since the last calm began */
     uint32_t refused;        /* hints of this period that could not be taken */
     uint64_t periods;        /* since the layout was made */
     bool is_settled;         /* the last of them skipped and refused nothing */
@@ -114,6 +116,7 @@ struct dryi_forecast {
     uint64_t pass_count; /* of all that were noted */
 };
 
+#define FORECAST_CALM 2 /* whole periods in a row after which an interruption is over */
 #define FORECAST_PASSES_MAX (UINT64_C(1) << 16) /* they take 1.5 MiB */
 
 static inline struct forecast_record *
@@ -233,8 +236,6 @@ dryi_forecast_make_room(struct dryi_forecast *h)
  * `until`. If is_final, this holds even for a period that was cleared.
  */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
-/* Was the period that is followed cleared, so that nothing better is to be expected? */
-bool dryi_forecast_is_cleared(struct dryi_forecast *h);
 /* Begin to learn anew. The records stay. */
 void dryi_forecast_begin_learning(struct dryi_forecast *h);
 

@@ -113,6 +113,57 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
            differ <= period / DIFFER_SHARE;
 }
 
+/* --- what has misled -------------------------------------------------------------------- */
+
+static uint64_t
+sum_of_steps(const struct dryi_forecast *h)
+{
+    DRYI_ASSERT_SLOW(h->step_count > 0);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < h->step_count; i++)
+        sum += h->steps[i].key;
+    return sum;
+}
+
+static struct forecast_misled *
+find_misled(struct dryi_forecast *h, uint64_t sum)
+{
+    for (uint32_t slot = 0; slot < FORECAST_MISLED_COUNT; slot++) {
+        if (h->misled[slot].sum == sum)
+            return &h->misled[slot];
+    }
+    return NULL;
+}
+
+void
+dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final)
+{
+    uint64_t sum = sum_of_steps(h);
+    struct forecast_misled *misled = find_misled(h, sum);
+    if (misled && misled->is_cleared && !is_final)
+        return;
+    if (!misled) {
+        misled = &h->misled[h->misled_next];
+        h->misled_next = (h->misled_next + 1) % FORECAST_MISLED_COUNT;
+    }
+    *misled = (struct forecast_misled){.sum = sum, .until = until};
+}
+
+/*
+ * Return for how many more requests the last `period` requests are not to be taken as a period; 0:
+ * they may be taken now.
+ */
+static uint64_t
+wait_of(struct dryi_forecast *h, uint64_t period)
+{
+    DRYI_ASSERT_SLOW(period > 0 && period <= h->now - h->oldest);
+    uint64_t sum = 0;
+    for (uint64_t i = h->now - period; i < h->now; i++)
+        sum += forecast_record_at(h, i)->key;
+    const struct forecast_misled *misled = find_misled(h, sum);
+    return misled && misled->until > h->now ? misled->until - h->now : 0;
+}
+
 /* --- what it is made of ----------------------------------------------------------------- */
 
 /* Return how long a life of the period lasts; 0: longer than a period. */
@@ -226,73 +277,17 @@ take_period(struct dryi_forecast *h, uint32_t period)
     h->position = first ? period - first : 0;
     h->skipped = h->skipped_before = h->refused = 0;
     h->followed = 0;
+    h->again = 0;
+    h->calm = FORECAST_CALM;
+    struct forecast_misled *misled = find_misled(h, sum_of_steps(h));
+    h->is_cleared = misled != NULL;
+    if (misled)
+        misled->is_cleared = true;
     h->proof = proof_of(h, period);
     h->patience = 2;
     h->state = FORECAST_KNOWN;
     h->nap = 0;
     return true;
-}
-
-/* --- what has misled -------------------------------------------------------------------- */
-
-static uint64_t
-sum_of_steps(const struct dryi_forecast *h)
-{
-    DRYI_ASSERT_SLOW(h->state != FORECAST_LEARNING && h->step_count > 0);
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < h->step_count; i++)
-        sum += h->steps[i].key;
-    return sum;
-}
-
-static struct forecast_misled *
-find_misled(struct dryi_forecast *h, uint64_t sum)
-{
-    for (uint32_t slot = 0; slot < FORECAST_MISLED_COUNT; slot++) {
-        if (h->misled[slot].sum == sum)
-            return &h->misled[slot];
-    }
-    return NULL;
-}
-
-void
-dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final)
-{
-    uint64_t sum = sum_of_steps(h);
-    struct forecast_misled *misled = find_misled(h, sum);
-    if (misled && misled->is_cleared && !is_final)
-        return;
-    if (!misled) {
-        misled = &h->misled[h->misled_next];
-        h->misled_next = (h->misled_next + 1) % FORECAST_MISLED_COUNT;
-    }
-    *misled = (struct forecast_misled){.sum = sum, .until = until};
-}
-
-bool
-dryi_forecast_is_cleared(struct dryi_forecast *h)
-{
-    const struct forecast_misled *misled = find_misled(h, sum_of_steps(h));
-    return misled && misled->is_cleared;
-}
-
-/*
- * Return for how many more requests the last `period` requests are not to be taken as a period; 0:
- * they may be taken now.
- */
-static uint64_t
-wait_of(struct dryi_forecast *h, uint64_t period)
-{
-    DRYI_ASSERT_SLOW(period > 0 && period <= h->now - h->oldest);
-    uint64_t sum = 0;
-    for (uint64_t i = h->now - period; i < h->now; i++)
-        sum += forecast_record_at(h, i)->key;
-    struct forecast_misled *misled = find_misled(h, sum);
-    if (misled && misled->until > h->now)
-        return misled->until - h->now;
-    if (misled)
-        misled->is_cleared = true;
-    return 0;
 }
 
 /* --- learning --------------------------------------------------------------------------- */

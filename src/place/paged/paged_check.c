@@ -322,7 +322,8 @@ check_pools(const struct dryi_paged *p)
             return "P11: pools that nobody uses are listed, and no others";
         last = i;
     }
-    if (listed != idle || listed != p->idle_count || last != p->last_idle)
+    if (dead != p->dead_pool_count || listed != idle || listed != p->idle_count ||
+        last != p->last_idle)
         return "P11: pools that nobody uses are listed, and no others";
     listed = 0;
     for (uint32_t i = p->dead_pool; i != NONE && listed <= dead; i = p->pools[i].next)

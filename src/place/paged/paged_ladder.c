@@ -39,8 +39,9 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
     uint64_t most = live > peak ? live : peak;
     uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES) + p->page_bytes;
     double bought = (double)(dryi_paged_bought(p) << p->page_shift);
+    uint64_t pools = p->pool_count - p->dead_pool_count;
     return (double)reserved <= p->conf.budget * (double)most + bought ||
-           reserved <= most + (uint64_t)2 * p->pool_count * p->page_bytes;
+           reserved <= most + 2 * pools * p->page_bytes;
 }
 
 /* How far a miss goes for its pages. */

@@ -95,6 +95,7 @@ take_record(struct dryi_paged *p)
     uint32_t pool = p->dead_pool;
     if (pool != NONE) {
         p->dead_pool = p->pools[pool].next;
+        p->dead_pool_count--;
         return pool;
     }
     pool = p->pool_count;
@@ -146,6 +147,7 @@ dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool)
     p->pools[pool] =
         (struct private_pool){.figure = p->pools[pool].figure, .next = p->dead_pool};
     p->dead_pool = pool;
+    p->dead_pool_count++;
 }
 
 uint32_t

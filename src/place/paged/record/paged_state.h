@@ -47,6 +47,7 @@ struct dryi_paged {
     struct arena *arenas;
     size_t arena_capacity;
     uint32_t arena_count; /* of pools, and of a pool that could not be made whole */
+    uint32_t dead_pool_count;
     struct private_pool *pools;
     size_t pool_capacity;
     struct dryi_treap_node *pool_nodes; /* parallel to pools: the live pools, by id */

@@ -397,6 +397,92 @@ an_interruption_costs_no_layout(void **state)
     }
 }
 
+#define LONG 1000
+
+/* Run a loop of `count` sizes so many times. Returns the percent of the requests that took hints. */
+static unsigned
+percent_of_loops(struct harness *p, const uint64_t *sizes, unsigned count, unsigned times)
+{
+    uint64_t requests = p->requests, taken = p->taken;
+    for (unsigned i = 0; i < count * times; i++)
+        release(p, request(p, sizes[i % count], 0));
+    return (unsigned)((p->taken - taken) * 100 / (p->requests - requests));
+}
+
+/* A program that changed by more than the drift is interrupted in each period, and learnt anew. */
+static void
+a_program_that_changed_for_good_is_learnt_anew(void **state)
+{
+    (void)state;
+    enum { TENTH, ONE_LESS, SOME_MORE, ONE_SIZE, CHANGES };
+    for (unsigned change = 0; change < CHANGES; change++) {
+        struct harness p;
+        uint64_t sizes[2 * LONG];
+        unsigned count = LONG;
+        begin_harness(&p, NULL);
+        for (unsigned i = 0; i < 2 * LONG; i++)
+            sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % (2 * LONG + 1));
+        assert_true(percent_of_loops(&p, sizes, LONG, 80) > 90);
+        uint64_t plans = p.plans;
+        if (change == ONE_SIZE)
+            count = 1;
+        else if (change == ONE_LESS)
+            count--;
+        else if (change == SOME_MORE)
+            count += 28;
+        for (unsigned i = 0; change == TENTH && i < LONG; i += 10)
+            sizes[i] += 512;
+        percent_of_loops(&p, sizes, count, 200 * LONG / count);
+        assert_true(percent_of_loops(&p, sizes, count, 100 * LONG / count) >= 99);
+        assert_true(p.plans > plans);
+        end_harness(&p);
+    }
+}
+
+/* A stray request earlier in the period does not hide where the interruption began. */
+static void
+the_period_goes_on_where_it_was_left(void **state)
+{
+    (void)state;
+    struct harness p;
+    uint64_t sizes[LONG], other[LONG];
+    begin_harness(&p, NULL);
+    for (unsigned i = 0; i < LONG; i++) {
+        sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % LONG);
+        other[i] = 512 * (uint64_t)(LONG * 8 + i);
+    }
+    percent_of_loops(&p, sizes, LONG, 80);
+    percent_of_loops(&p, sizes, 50, 1);
+    percent_of_loops(&p, other, 1, 1);
+    percent_of_loops(&p, sizes + 50, 550, 1);
+    assert_int_equal(percent_of_loops(&p, other, 300, 1), 0);
+    assert_int_equal(percent_of_loops(&p, sizes + 600, 400, 1), 100);
+    assert_int_equal(percent_of_loops(&p, sizes, LONG, 10), 100);
+    end_harness(&p);
+}
+
+/* Equal requests at the seam of periods do not keep a pause out of step. */
+static void
+a_pause_ends_though_the_seam_is_of_equal_requests(void **state)
+{
+    (void)state;
+    struct harness p;
+    uint64_t sizes[LONG], other[300];
+    begin_harness(&p, NULL);
+    for (unsigned i = 0; i < LONG; i++)
+        sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % LONG);
+    for (unsigned i = 0; i < 300; i++)
+        other[i] = 512 * (uint64_t)(LONG * 8 + i);
+    sizes[0] = sizes[1] = sizes[LONG - 1] = other[299] = 512;
+    percent_of_loops(&p, sizes, LONG, 80);
+    for (unsigned i = 0; i < 20; i++) {
+        percent_of_loops(&p, other, 300, 1);
+        percent_of_loops(&p, sizes, LONG, 1);
+        assert_true(percent_of_loops(&p, sizes, LONG, 4) >= 99);
+    }
+    end_harness(&p);
+}
+
 /* What goes on for long is no interruption: it is learnt. */
 static void
 the_next_phase_of_a_program_is_learnt(void **state)
@@ -863,6 +949,9 @@ main(void)
         cmocka_unit_test(a_lost_position_is_found_nearby),
         cmocka_unit_test(noise_costs_a_few_hints),
         cmocka_unit_test(an_interruption_costs_no_layout),
+        cmocka_unit_test(a_program_that_changed_for_good_is_learnt_anew),
+        cmocka_unit_test(the_period_goes_on_where_it_was_left),
+        cmocka_unit_test(a_pause_ends_though_the_seam_is_of_equal_requests),
         cmocka_unit_test(the_next_phase_of_a_program_is_learnt),
         cmocka_unit_test(drift_is_learnt_anew),
         cmocka_unit_test(a_small_change_whose_hints_are_refused_is_learnt_anew),
