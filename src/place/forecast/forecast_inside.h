@@ -103,12 +103,12 @@ struct dryi_forecast {
     uint32_t left;           /* where the program left the period, if it did */
     uint32_t again;          /* the last so many requests were expected; AGAIN: or more */
     int calm;                /* whole periods since the last pause, up to FORECAST_CALM */
-    uint64_t interrupted;    /* request at which the first pause since the last calm began */
-    uint32_t refused;        /* hints of this period that could not be taken */
-    uint64_t periods;        /* since the layout was made */
-    bool is_settled;         /* the last of them skipped and refused nothing */
-    bool is_refused;         /* too many hints of the last of them were refused */
-    uint64_t patience;       /* periods before a layout that is refused is made anew */
+    uint64_t interrupted; /* request at which the first pause since the last calm began */
+    uint32_t refused;     /* hints of this period that could not be taken */
+    uint64_t periods;     /* since the layout was made */
+    bool is_settled;      /* the last of them skipped and refused nothing */
+    bool is_refused;      /* too many hints of the last of them were refused */
+    uint64_t patience;    /* periods before a layout that is refused is made anew */
 
     /* The last passes of memory from stream to stream: a ring, in order of time. */
     struct forecast_pass *passes;
