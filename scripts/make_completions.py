@@ -37,7 +37,11 @@ CHOICES = {
     "--thp": "auto always advised never keep",
 }
 # Where a command means something else by an option of that name; "": numbers or free text.
-OF_COMMANDS = {"live": {"--at": "80% 90% 95%", "--for": ""}}
+OF_COMMANDS = {
+    "diff": {"--by": "line function module category size"},
+    "live": {"--at": "80% 90% 95%", "--for": ""},
+    "sweep": {"--place": "torch paged"},
+}
 FILES = {"FILE", "OUT"}
 TEXT_COLUMN = 26  # where tool/base/options.c begins the text of an option
 
@@ -49,7 +53,7 @@ def help_of(tool, *words):
 
 def short(text):
     """The first clause of a help text, for one line beside an option."""
-    text = re.split(r"[;:]| \(", " ".join(text.split()))[0].strip()
+    text = re.split(r";| \(", " ".join(text.split()))[0].strip().replace(": ", " - ")
     return text if len(text) <= 60 else text[:57].rsplit(" ", 1)[0] + "..."
 
 
@@ -84,23 +88,16 @@ def bash(commands, options):
     cases = "\n".join(
         f"        {name}) options=\"{' '.join(o[1] for o in options[name])}\" ;;"
         for name in commands if name != "help")
-    taken = {}
-    for rows in options.values():
+    forms = {}  # of an option: its command, a space, and the option; by the words that it takes
+    for command, rows in options.items():
         for letter, name, argument, _ in rows:
             if argument and argument not in FILES:
-                taken.setdefault(name, set()).add(letter)
-    previous = ""
-    plain = []
-    for name, letters in sorted(taken.items()):
-        forms = [name] + sorted(letter for letter in letters if letter)
-        if name in CHOICES:
-            previous += (f"        {' | '.join(forms)}) mapfile -t COMPREPLY < <(compgen -W "
-                         f"\"{CHOICES[name]}\" -- \"$word\"); return ;;\n")
-        else:
-            plain += [name]
-    others = "".join(f"        {command}{name}) mapfile -t COMPREPLY < <(compgen -W \"{words}\" "
-                     f"-- \"$word\"); return ;;\n"
-                     for command, names in OF_COMMANDS.items() for name, words in names.items())
+                forms.setdefault(choices(command, name), []).extend(
+                    f'"{command} {form}"' for form in (letter, name) if form)
+    arguments = "".join(
+        f"        {' | '.join(those)})\n            "
+        + (f"mapfile -t COMPREPLY < <(compgen -W \"{taken}\" -- \"$word\"); " if taken else "")
+        + "return ;;\n" for taken, those in sorted(forms.items(), reverse=True))
     return f"""# bash completion for drystone(1); made by scripts/make_completions.py
 
 _drystone()
@@ -111,12 +108,9 @@ _drystone()
         mapfile -t COMPREPLY < <(compgen -W "{words} --help --version" -- "$word")
         return
     fi
-    case $command$previous in
-{others}    esac
-    case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word"); return ;;
-{previous}        {' | '.join(plain)}) return ;;
-    esac
+    case "$command $previous" in
+        "help help") mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word"); return ;;
+{arguments}    esac
     case $command in
 {cases}
     esac

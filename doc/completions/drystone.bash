@@ -8,35 +8,60 @@ _drystone()
         mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help --help --version" -- "$word")
         return
     fi
-    case $command$previous in
-        live--at) mapfile -t COMPREPLY < <(compgen -W "80% 90% 95%" -- "$word"); return ;;
-        live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
-    esac
-    case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help" -- "$word"); return ;;
-        --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
-        --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
-        --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
-        --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
-        --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
-        --checkpointing | -c) mapfile -t COMPREPLY < <(compgen -W "none selective full every sqrt" -- "$word"); return ;;
-        --for | -f) mapfile -t COMPREPLY < <(compgen -W "training inference cpu" -- "$word"); return ;;
-        --format | -f) mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
-        --goal) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
-        --malloc | -m) mapfile -t COMPREPLY < <(compgen -W "auto jemalloc tcmalloc mimalloc glibc keep" -- "$word"); return ;;
-        --membind) mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
-        --method | -m) mapfile -t COMPREPLY < <(compgen -W "one-level nested none block every sqrt greedy revolve" -- "$word"); return ;;
-        --node | -N) mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
-        --omp-threads) mapfile -t COMPREPLY < <(compgen -W "auto keep" -- "$word"); return ;;
-        --only) mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
-        --optimizer | -o) mapfile -t COMPREPLY < <(compgen -W "adamw adam amsgrad sgd momentum adamw-8bit adafactor adagrad rmsprop lion muon" -- "$word"); return ;;
-        --place | -p) mapfile -t COMPREPLY < <(compgen -W "torch paged offline" -- "$word"); return ;;
-        --precision | -p) mapfile -t COMPREPLY < <(compgen -W "fp32 tf32 amp bf16 mixed megatron" -- "$word"); return ;;
-        --profile | -p) mapfile -t COMPREPLY < <(compgen -W "balanced throughput many-workers" -- "$word"); return ;;
-        --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
-        --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
-        --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --across | --allocator | --allocator-conf | --at-growth | --at-most | --at-retries | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --folder | --gpu-total | --gpus | --grid | --interleave | --key | --lanes | --listen | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --processes-max | --rank | --rank-from | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --snapshot | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
+    case "$command $previous" in
+        "help help") mapfile -t COMPREPLY < <(compgen -W "info explain top steps diff fleet replay sweep view live dry-run plan estimate export anonymize run pages demo mcp help" -- "$word"); return ;;
+        "pages -f" | "pages --for")
+            mapfile -t COMPREPLY < <(compgen -W "training inference cpu" -- "$word"); return ;;
+        "replay -p" | "replay --place")
+            mapfile -t COMPREPLY < <(compgen -W "torch paged offline" -- "$word"); return ;;
+        "sweep -p" | "sweep --place")
+            mapfile -t COMPREPLY < <(compgen -W "torch paged" -- "$word"); return ;;
+        "export --view")
+            mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
+        "run --membind")
+            mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
+        "export -f" | "export --format")
+            mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
+        "pages --only")
+            mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
+        "explain -a" | "explain --at" | "top -a" | "top --at" | "diff -a" | "diff --at" | "export -a" | "export --at")
+            mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
+        "plan -m" | "plan --method")
+            mapfile -t COMPREPLY < <(compgen -W "one-level nested none block every sqrt greedy revolve" -- "$word"); return ;;
+        "estimate -c" | "estimate --checkpointing")
+            mapfile -t COMPREPLY < <(compgen -W "none selective full every sqrt" -- "$word"); return ;;
+        "top -b" | "top --by")
+            mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
+        "diff -b" | "diff --by")
+            mapfile -t COMPREPLY < <(compgen -W "line function module category size" -- "$word"); return ;;
+        "explain --annotate" | "steps --annotate" | "diff --annotate" | "replay --annotate")
+            mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
+        "estimate -p" | "estimate --precision")
+            mapfile -t COMPREPLY < <(compgen -W "fp32 tf32 amp bf16 mixed megatron" -- "$word"); return ;;
+        "estimate --attention")
+            mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
+        "sweep --goal")
+            mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
+        "sweep --without")
+            mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
+        "export --axis")
+            mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
+        "run -p" | "run --profile")
+            mapfile -t COMPREPLY < <(compgen -W "balanced throughput many-workers" -- "$word"); return ;;
+        "run -N" | "run --node" | "pages --node")
+            mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
+        "run --omp-threads")
+            mapfile -t COMPREPLY < <(compgen -W "auto keep" -- "$word"); return ;;
+        "run -m" | "run --malloc")
+            mapfile -t COMPREPLY < <(compgen -W "auto jemalloc tcmalloc mimalloc glibc keep" -- "$word"); return ;;
+        "run --thp")
+            mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
+        "estimate -o" | "estimate --optimizer")
+            mapfile -t COMPREPLY < <(compgen -W "adamw adam amsgrad sgd momentum adamw-8bit adafactor adagrad rmsprop lion muon" -- "$word"); return ;;
+        "live --at")
+            mapfile -t COMPREPLY < <(compgen -W "80% 90% 95%" -- "$word"); return ;;
+        "explain -m" | "explain --message" | "explain --gpu-total" | "explain -d" | "explain --device" | "explain --runs" | "explain --compat" | "explain -n" | "explain --rows" | "explain --fail-if" | "top -n" | "top --rows" | "top -d" | "top --device" | "steps -d" | "steps --device" | "steps --capacity" | "steps -n" | "steps --rows" | "steps --fail-if" | "diff -m" | "diff --min" | "diff -n" | "diff --rows" | "diff -d" | "diff --device" | "diff --fail-above" | "diff --fail-if" | "fleet -r" | "fleet --rank-from" | "fleet --part" | "fleet -t" | "fleet --threads" | "fleet --max-size" | "replay -c" | "replay --conf" | "replay --capacity" | "replay --compat" | "replay --across" | "replay -d" | "replay --device" | "replay --steady-from" | "replay --fail-if" | "sweep --min-gain" | "sweep --runs" | "sweep -g" | "sweep --grid" | "sweep -b" | "sweep --budget" | "sweep --capacity" | "sweep --compat" | "sweep -d" | "sweep --device" | "sweep -t" | "sweep --threads" | "sweep --part" | "sweep -n" | "sweep --rows" | "view -p" | "view --port" | "view --max-size" | "live --for" | "live -e" | "live --every" | "live --at-retries" | "live --at-growth" | "live -s" | "live --snapshot" | "live --at-most" | "live --folder" | "live -l" | "live --listen" | "live --lanes" | "live --processes-max" | "dry-run -c" | "dry-run --card" | "dry-run -g" | "dry-run --gpus" | "dry-run --vary" | "dry-run --find" | "dry-run --world-size" | "dry-run --rank" | "dry-run --steps" | "dry-run --patience" | "dry-run --events" | "plan -b" | "plan --budget" | "plan --every" | "plan --slots" | "plan --window" | "plan --table-max" | "estimate -b" | "estimate --batch" | "estimate -s" | "estimate --seq" | "estimate --accumulation" | "estimate --step" | "estimate -z" | "estimate --zero" | "estimate -d" | "estimate --data" | "estimate -t" | "estimate --tensor" | "estimate --pipeline" | "estimate --interleave" | "estimate --stage" | "estimate --context" | "estimate --expert" | "estimate --lora" | "estimate --lora-targets" | "estimate --mask-bytes" | "estimate -r" | "estimate --requests" | "estimate --card" | "estimate --conf" | "estimate --driver" | "estimate --communication" | "export -d" | "export --device" | "export --slices" | "export --min-size" | "anonymize --key" | "run --allocator" | "run --allocator-conf" | "run --root" | "pages -n" | "pages --need" | "pages --page-size" | "pages -e" | "pages --env" | "pages -p" | "pages --pid" | "pages --root" | "pages --bytes" | "pages --rounds" | "demo --steps" | "mcp --memory" | "mcp --seconds")
+            return ;;
     esac
     case $command in
         info) options="--json --help" ;;

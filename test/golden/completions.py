@@ -48,6 +48,25 @@ for command in commands:
         }
         missing += [f"{command} --{name}: not in that of {shell}"
                     for shell, found in places.items() if not found]
+
+
+def complete(*words):
+    """What bash offers for the word after these."""
+    script = (f'source {folder / "drystone.bash"}; COMP_WORDS=("$@" ""); COMP_CWORD=$#; _drystone; '
+              'echo "${COMPREPLY[*]}"')
+    return subprocess.run(["bash", "-c", script, "bash", "drystone", *words], check=True, text=True,
+                          stdout=subprocess.PIPE, cwd=folder).stdout.split()
+
+
+# One letter is of different options in different commands.
+files = sorted(path.name for path in folder.iterdir())
+for words, expected in ((("view", "-o"), files), (("top", "-f"), files), (("replay", "-c"), []),
+                        (("estimate", "-o"), "adamw"), (("export", "-f"), "perfetto"),
+                        (("estimate", "-c"), "none"), (("live", "--at"), "80%"),
+                        (("diff", "--by"), "line"), (("sweep", "-p"), "torch")):
+    offered = complete(*words)
+    if sorted(offered) != expected and expected not in offered[:1]:
+        missing.append(f"{' '.join(words)}: bash offers {offered}, expected {expected}")
 if count < 100:
     missing.append(f"only {count} options read: the help has another form")
 print("\n".join(missing) or f"{count} options of {len(commands)} commands")
