@@ -33,7 +33,7 @@ complete_error(const struct object *o, struct dry_error *err)
                  (unsigned long long)o->at, (unsigned long long)o->bytes);
     memcpy(text, err->text, sizeof text);
     if (attempts > 1)
-        snprintf(err->text, sizeof err->text, "%s%u attempts in vain, the last: %.120s",
+        snprintf(err->text, sizeof err->text, "%s%u attempts failed, the last: %.120s",
                  where, attempts, text);
     else if (o->at > 0)
         snprintf(err->text, sizeof err->text, "%s%.160s", where, text);

@@ -192,7 +192,7 @@ def check_given_up():
     data = store.objects[key].data
     never = [stand_in.cut(1000)] * 9
     for what, faults, said, attempts in (
-            ("always cut", never, "3 attempts in vain", 3),
+            ("always cut", never, "3 attempts failed", 3),
             ("always busy", [stand_in.status(503)] * 9, "503 SlowDown", 3),
             ("forbidden", [stand_in.status(403, "\x7f&#27;[31mDenied")], "403", 1),
             ("replaced", [stand_in.replaced(1000, data[::-1])], "changed while it was read", 2),
@@ -217,7 +217,7 @@ def check_given_up():
     uses = {file["use"] for file in report["files"]}
     broken = [file for file in report["files"] if file["use"] == "broken"]
     expect(f"one file is unreadable, the others count: {broken}",
-           len(broken) == 1 and report["used"] == 23 and "attempts in vain" in broken[0]["why"])
+           len(broken) == 1 and report["used"] == 23 and "attempts failed" in broken[0]["why"])
     store.faults.clear()
 
 
@@ -298,7 +298,9 @@ def check_refusals():
             (["info", key], {"AWS_ENDPOINT_URL": "http://a?b"}, "AWS_ENDPOINT_URL was expected"),
             (["info", key], {"AWS_MAX_ATTEMPTS": "0"}, "AWS_MAX_ATTEMPTS was expected"),
             (["info", key], {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"},
-             "127.0.0.1")):
+             "127.0.0.1"),
+            (["info", key], {"AWS_ENDPOINT_URL": "http://no.invalid:9", "AWS_MAX_ATTEMPTS": "2"},
+             "2 attempts failed, the last: Could not resolve host: no.invalid")):
         _, error = run(*words, code=3, **changes)
         expect(f"{words} {changes}: {error}", said in error and error.count("\n") == 1)
 
