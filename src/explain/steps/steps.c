@@ -369,7 +369,7 @@ measure_heights(struct dry_steps *s)
         uint32_t last = i + 1 < s->count ? step->end : s->until - 1;
         for (;; dryi_timeline_walk_advance(&walk)) {
             uint64_t height = walk.height[DRY_CURVE_ACTIVE];
-            if (walk.moment < step->end &&
+            if (walk.moment <= step->end &&
                 (height > step->peak.bytes || walk.moment == step->begin))
                 step->peak = (struct dry_peak){.bytes = height, .moment = walk.moment};
             if (walk.moment >= last)

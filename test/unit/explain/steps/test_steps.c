@@ -52,6 +52,7 @@ check_steps(const struct dry_steps *steps, const struct dry_timeline *timeline)
             dry_timeline_height(timeline, DRY_CURVE_ACTIVE, rows[i].peak.moment),
             rows[i].peak.bytes);
         assert_true(rows[i].peak.bytes <= v->peaks[DRY_CURVE_ACTIVE].bytes);
+        assert_true(rows[i].active_end <= rows[i].peak.bytes);
         assert_true(rows[i].temporary_count <= rows[i].alloc_count);
         allocs += rows[i].alloc_count;
     }
