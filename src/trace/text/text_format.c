@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/assert.h"
+#include "base/fail.h"
 #include "trace/model/trace.h"
 #include "trace/text/text_read.h"
 
@@ -70,10 +72,42 @@ read_format(struct dryi_text_read *r)
         dryi_builder_set_kind(r->builder, formats[i].kind);
         return formats[i].read(r);
     }
-    return dryi_text_fail(&r->text, 0,
-                          "no trace that is known: expected a pickle, a line `op id size "
-                          "stream time_us` (op one of i a f r s e p q), RMM's header, or "
-                          "the header id,lower,upper,size");
+    return dryi_text_fail(
+        &r->text, 0,
+        "not a known trace or snapshot: expected a pickle, a line `op id size "
+        "stream time_us` (op one of i a f r s e p q), RMM's header, or "
+        "the header id,lower,upper,size");
+}
+
+/* What people take for a recording, by its first bytes. */
+static const struct {
+    size_t length;
+    const char *begin, *what;
+} foreign[] = {
+    {35, "version https://git-lfs.github.com/",
+     "a Git LFS pointer: `git lfs pull` brings the file"},
+    {14, "<!DOCTYPE html", "an HTML page"},
+    {14, "<!doctype html", "an HTML page"},
+    {5, "<html", "an HTML page"},
+    {8, "\0\0\0\0\0\0\0\0", "zeros: a copy or a download that was never filled"},
+};
+#define FOREIGN_LONGEST 35
+
+/* Fail with what the file is if it is known to be no recording. */
+static enum dry_status
+refuse_foreign(struct dryi_input *in, struct dry_error *err)
+{
+    enum dry_status status = dryi_input_fill(in, FOREIGN_LONGEST, err);
+    size_t unread = dryi_input_unread(in);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign && status == DRY_OK; i++) {
+        DRYI_ASSERT(foreign[i].length <= FOREIGN_LONGEST);
+        if (unread >= foreign[i].length &&
+            memcmp(in->window + in->at, foreign[i].begin, foreign[i].length) == 0)
+            status = dryi_fail_at(err, DRY_ERR_FORMAT, 0,
+                                  "%s; expected a memory snapshot or a trace",
+                                  foreign[i].what);
+    }
+    return status;
 }
 
 /* Spreadsheets begin a text with a mark; the first line begins behind it. */
@@ -96,6 +130,8 @@ dryi_text_format_read(struct dryi_input *in, struct dry_trace_builder *builder,
         .memory = builder->trace->memory, .builder = builder, .err = err};
     dryi_text_init(&r.text, in, err);
     enum dry_status status = skip_byte_order_mark(in, err);
+    if (status == DRY_OK)
+        status = refuse_foreign(in, err);
     if (status == DRY_OK && dry_trace_begin_device(builder, 0) != DRY_OK)
         status = dryi_builder_check(builder, err);
     if (status == DRY_OK)

@@ -138,7 +138,7 @@ class Refused(unittest.TestCase):
 
     def test_what_is_no_snapshot(self):
         self.refuse(self.write(b""), "byte 0: the file is empty", 0)
-        self.refuse(self.write(b"hello\n"), "byte 0: .*no trace that is known: expected", 0)
+        self.refuse(self.write(b"hello\n"), "byte 0: .*not a known trace or snapshot: expected", 0)
         self.refuse(self.write(pickle.dumps({"segments": 5, "device_traces": []}, 4)),
                     "`segments` is an integer, expected a list", 46)
         self.refuse(self.write(pickle.dumps(os.system)), "names code", 28)

@@ -250,8 +250,12 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-    {"hello\n", 0, "line 1: no trace that is known"},
-    {"# c\nx 1 2 3 4\n", 4, "line 2: no trace that is known"},
+    {"hello\n", 0, "line 1: not a known trace or snapshot"},
+    {"# c\nx 1 2 3 4\n", 4, "line 2: not a known trace or snapshot"},
+    {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", 0,
+     "a Git LFS pointer: "},
+    {"\xef\xbb\xbf<!DOCTYPE html>\n<p>404\n", 0, "an HTML page; expected"},
+    {"<html><body>\n", 0, "an HTML page; expected"},
     {"e\nx 1 2 3 4\n", 2, "line 2: expected an op, one of i a f r s e p q, found 'x'"},
     {"e\n  al 1\n", 4, "line 2: expected an op, one of i a f r s e p q, found 'al'"},
     {"a\n", 1, "line 1: expected an id, found the end"},
