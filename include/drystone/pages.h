@@ -290,8 +290,9 @@ struct dry_pages_share {
 
 struct dry_pages_proof {
     uint64_t bytes;
-    uint64_t populated_bytes;     /* with a page under them; memory in swap has none */
-    uint64_t huge_bytes;          /* of a pool: all */
+    uint64_t populated_bytes; /* with a page under them; memory in swap has none */
+    /* Of a pool: all. Linux 6.1 leaves out pages that NUMA balancing has marked and none used since. */
+    uint64_t huge_bytes;
     bool knows_nodes, knows_huge; /* false: the kernel does not tell, the numbers are 0 */
     size_t share_count;
     struct dry_pages_share shares[DRY_PAGES_SHARES_MAX]; /* by node; no zeroes */

@@ -259,6 +259,7 @@ advise(struct fake_kernel *f, uint64_t address, uint64_t bytes, int advice)
     case DRYI_ADVISE_POPULATE_WRITE:
         if (f->populate_errno)
             return -f->populate_errno;
+        m->populated += bytes;
         return take_pages(f, address, bytes);
     case DRYI_ADVISE_COLLAPSE:
         f->collapses++;
@@ -355,6 +356,8 @@ fake_count_huge(void *self, uint64_t address, uint64_t bytes, uint64_t *huge_byt
     *huge_bytes = bytes / 100 * part;
     if (part == 100)
         *huge_bytes = bytes;
+    if (f->marks_huge && m && m->populated == m->bytes)
+        *huge_bytes /= 2;
     return end(f, 0);
 }
 

@@ -32,6 +32,7 @@
 #define FAKE_OPENS_MAX 16
 
 struct fake_map {
+    uint64_t populated; /* bytes; more than `bytes`: again */
     uint64_t address, bytes;
     bool is_pool, is_shared, is_locked;
     int mode;
@@ -66,6 +67,8 @@ struct fake_kernel {
     int bind_errno, query_errno, huge_errno, populate_errno, collapse_errno;
     unsigned weights[2]; /* of nodes; none: before Linux 6.9 */
     uint64_t huge_part;  /* percent of transparent regions that is huge */
+    bool
+        marks_huge; /* NUMA balancing: a region that was populated once is counted by half */
     bool thp_disabled;
     uint64_t base_bytes, address_limit, lock_limit, time_step_ns, now_ns;
     size_t locks, unmaps_of_locked; /* counted so far */

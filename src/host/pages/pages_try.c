@@ -264,8 +264,9 @@ may_go_on(const void *self, uint64_t left_bytes)
     return dryi_pages_why_not_tried(&t) == DRY_PAGES_REASON_NONE;
 }
 
+/* Fill the region; `again`: every page of it is there already. */
 static bool
-fill_region(struct dryi_pages_try *t, uint64_t deadline_ns)
+fill_region(struct dryi_pages_try *t, uint64_t deadline_ns, bool again)
 {
     const struct dryi_pages_order *o = t->order;
     struct dryi_cpus cpus;
@@ -282,9 +283,9 @@ fill_region(struct dryi_pages_try *t, uint64_t deadline_ns)
         .must_be_local = t->by_first_touch,
         .thread_count = thread_count(t, &cpus),
         .deadline_ns = deadline_ns,
-        .may_go_on = is_pool ? NULL : may_go_on,
+        .may_go_on = is_pool || again ? NULL : may_go_on,
         .may_go_on_self = t,
-        .progress = o->options.progress,
+        .progress = again ? NULL : o->options.progress,
         .progress_self = o->options.progress_self,
     };
     struct dryi_populate_result result;
@@ -330,6 +331,12 @@ judge_pages(struct dryi_pages_try *t, uint64_t deadline_ns)
     if (knows && t->huge_bytes < t->bytes) {
         dryi_pages_collapse(facts->kernel, t->address, t->bytes, t->rung.page_bytes,
                             deadline_ns);
+        /*
+         * NUMA balancing marks pages, to see who uses them. smaps of Linux 6.1 leaves out those
+         * huge pages until they are used again.
+         */
+        if (!fill_region(t, deadline_ns, true))
+            return false;
         knows = dryi_pages_count_huge(facts, t->address, t->bytes, &t->huge_bytes);
     }
     if (knows && t->huge_bytes == t->bytes)
@@ -382,7 +389,7 @@ make_region(struct dryi_pages_try *t)
         return false;
     uint64_t begin_ns = k->time_ns(k->self);
     uint64_t deadline_ns = deadline_of(t, begin_ns);
-    if (!fill_region(t, deadline_ns))
+    if (!fill_region(t, deadline_ns, false))
         return false;
     bool is_made = judge_pages(t, deadline_ns);
     t->populate_ns = k->time_ns(k->self) - begin_ns;

@@ -759,6 +759,18 @@ huge_pages_in_part_are_strict_to_nobody_but_strict(void **state)
     assert_true(f->info.huge_bytes > DRYI_MIB && f->info.huge_bytes < 3 * DRYI_MIB);
 }
 
+/* smaps of Linux 6.1 leaves out the huge pages that NUMA balancing has marked. */
+static void
+huge_pages_that_are_marked_are_huge(void **state)
+{
+    struct fixture *f = *state;
+    f->fake.marks_huge = true;
+    ask_for(f, DRY_PAGES_TRANSPARENT, -1, DRY_PAGES_STRICT);
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(f->info.huge_bytes, f->info.bytes);
+    assert_int_equal(f->report.attempts[0].reason, DRY_PAGES_REASON_NONE);
+}
+
 /* Neither PAGEMAP_SCAN nor smaps. */
 static void
 huge_pages_nobody_may_count_are_unproven(void **state)
@@ -1067,6 +1079,7 @@ main(void)
         TEST(pages_are_collapsed_when_asked_again),
         TEST(only_transparent_pages_are_collapsed),
         TEST(huge_pages_in_part_are_strict_to_nobody_but_strict),
+        TEST(huge_pages_that_are_marked_are_huge),
         TEST(huge_pages_nobody_may_count_are_unproven),
         TEST(pools_know_neither_copies_nor_wiping),
         TEST(advice_on_fork_is_given),
