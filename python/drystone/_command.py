@@ -33,8 +33,8 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def with_unit(size: Union[int, str]) -> str:
-    """A size as the command takes it: a whole number is bytes, and says so."""
-    return f"{size}B" if isinstance(size, int) else size
+    """A size as the command takes it: a number is bytes, and says so."""
+    return size if isinstance(size, str) else f"{int(size)}B"
 
 
 def read_command(words: Sequence[str], command: Optional[str] = None,

@@ -54,7 +54,7 @@ def show(given: Any, *others: Any, max_bytes: int = 4 << 20, what_if: bool = Tru
                for each in (given, *others)]
     for source in sources:
         source.check()
-    words = ["view", "--output=-", f"--max-size={with_unit(int(max_bytes))}",
+    words = ["view", "--output=-", f"--max-size={with_unit(max_bytes)}",
              *([] if what_if else ["--quick"]), "--", *(source.path for source in sources)]
     try:
         text = read_command(words)

@@ -141,7 +141,7 @@ class Snapshot:
         without  what cannot be used: "expandable", "gc", "split"
         """
         return self._report("sweep", goal=goal, capacity=_size(capacity), without=_list(without),
-                            min_gain=min_gain, runs=runs, compat=compat, device=device)
+                            min_gain=_size(min_gain), runs=runs, compat=compat, device=device)
 
     def replay(self, conf: Words = (), place: Words = (), *, capacity: Size | None = None,
                find_capacity: bool = False, compat: str | None = None,

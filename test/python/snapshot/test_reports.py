@@ -75,8 +75,9 @@ class Same(unittest.TestCase):
                    f"--capacity={40 << 30}", "--find-capacity", path])
         self.same(opened.replay("max_split_size_mb:128", "offline"),
                   ["replay", "-cmax_split_size_mb:128", "-poffline", path])
-        self.same(opened.recommend(goal="peak", without=["expandable"], runs=4),
-                  ["sweep", "--goal=peak", "--without=expandable", "--runs=4", path])
+        self.same(opened.recommend(goal="peak", without=["expandable"], min_gain=4096, runs=4),
+                  ["sweep", "--goal=peak", "--without=expandable", "--min-gain=4KiB", "--runs=4",
+                   path])
         self.same(opened.explain(at=3), ["explain", "--at=3", path])
 
     def test_a_snapshot_made_here(self):
