@@ -88,7 +88,7 @@ def bash(commands, options):
     cases = "\n".join(
         f"        {name}) options=\"{' '.join(o[1] for o in options[name])}\" ;;"
         for name in commands if name != "help")
-    forms = {}  # of an option: its command, a space, and the option; by the words that it takes
+    forms = {}  # which words an option takes -> "COMMAND OPTION", for each that takes them
     for command, rows in options.items():
         for letter, name, argument, _ in rows:
             if argument and argument not in FILES:

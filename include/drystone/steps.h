@@ -69,7 +69,7 @@ struct dry_step {
      */
     bool is_partial;
     int64_t begin_us, end_us; /* its first and its last event, as the file says */
-    struct dry_peak peak;     /* of the active curve, its end included */
+    struct dry_peak peak;     /* of the active curve, from begin to end inclusive */
     uint64_t active_end;      /* at its end */
     /*
      * Born in it and alive when the next step ends; for the last step, alive at its own

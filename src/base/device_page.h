@@ -6,9 +6,9 @@
  * The size of a device's pages.
  *
  * The driver's time goes by the handle: a page of 20 MiB costs about twice as much as a page of
- * 2 MiB. So pages grow with the device, which has 4096 of them or more from 8 GiB on. A page half empty is
- * a small part of the memory. A device of 80 GB has pages of 16 MiB, one of 12 GiB has
- * pages of 2 MiB.
+ * 2 MiB. So pages grow with the device, which has 4096 of them or more from 8 GiB on. A page that
+ * is half empty is a small part of the memory. A device of 80 GB has pages of 16 MiB, one of 12 GiB
+ * has pages of 2 MiB.
  */
 
 #include <stdint.h>

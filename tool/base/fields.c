@@ -35,7 +35,7 @@ fields_add_json(json_t *made, struct dry_fields fields, const void *object)
 static bool
 read_number(const struct dry_field *field, const json_t *value, uint64_t *number)
 {
-    *number = field->unit == DRY_UNIT_EVENT ? SIZE_MAX : 0; /* of null: not known */
+    *number = field->unit == DRY_UNIT_EVENT ? SIZE_MAX : 0;
     if (json_is_null(value))
         return true;
     if (field->type == DRY_FIELD_BOOL) {

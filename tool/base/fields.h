@@ -21,8 +21,9 @@ json_t *fields_make_value(const struct dry_field *field, const void *object);
  */
 json_t *fields_add_json(json_t *made, struct dry_fields fields, const void *object);
 /*
- * Read the numbers and truths of an object that fields_add_json() wrote; null is 0, for an event
- * SIZE_MAX. Texts are left alone. False: a key is missing, or its value is of another type or does not fit.
+ * Read the numbers and truths of an object that fields_add_json() wrote. null is 0, and SIZE_MAX
+ * where the field is an event. Texts are left alone. False: a key is missing, or its value is of
+ * another type or does not fit.
  */
 bool fields_read_json(const json_t *root, struct dry_fields fields, void *object);
 

@@ -27,8 +27,8 @@ struct parser {
 };
 
 enum size_kind { SIZE_FINE, SIZE_NONE, SIZE_TOO_LARGE, SIZE_BARE };
-#define BARE_LEAST                                                                       \
-    (1u << 20) /* a smaller number of bytes has its unit, so that 40 is no 40 B */
+/* A smaller number needs its unit: who writes 40 means 40 GiB or 40 MiB. */
+#define BARE_LEAST (1u << 20)
 
 /* "12.5" into the whole and millionths; returns what follows. */
 static const char *

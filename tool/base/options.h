@@ -97,8 +97,8 @@ int options_refuse_misuse(const struct command *command, const struct option_mis
 void options_print_help(const struct command *command, FILE *out);
 
 /*
- * "40GiB", "1.5g", "512MiB": binary units; "80GB" is 80 * 10^9. A number of 1048576 bytes or more, and
- * 0, needs no unit. False: not a size, or too large.
+ * "40GiB", "1.5g", "512MiB": binary units; "80GB" is 80 * 10^9. A number of bytes without a unit is 0,
+ * or 1048576 and more. False: not a size, or too large.
  */
 bool options_parse_size(const char *text, uint64_t *bytes);
 

@@ -234,7 +234,7 @@ set_all(struct request *r, const struct request_wish *wish)
     SET(CURLOPT_HEADERFUNCTION, take_head);
     SET(CURLOPT_HEADERDATA, r);
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    /* Only a wish: libcurl 7.88 refuses it in the attempt after a name that was not found. */
+    /* libcurl may refuse and keep its size: 7.88 does after a name that was not found. */
     r->curl->easy_setopt(r->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     SET(CURLOPT_PATH_AS_IS, has_dots(wish->url) ? 1L : 0L);

@@ -23,8 +23,8 @@ struct gate_values {
 };
 
 /*
- * Three rows of a table of options; `member` is the struct gate_values of `type`, `figure` one of the
- * command's figures of bytes, for the example.
+ * Three rows of a table of options. `member` is the struct gate_values of `type`. `figure` is one of
+ * the command's figures, in bytes: the help has it for an example.
  */
 /* clang-format off */
 #define GATE_OPTIONS(type, member, figure, ...)                                              \

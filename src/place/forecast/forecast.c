@@ -19,10 +19,7 @@
 #define CONTEXT 3u  /* keys before a position that must agree */
 #define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
 #define AGAIN 16u   /* expected requests in a row that end a pause */
-/*
- * Interrupted for so many requests, without FORECAST_CALM whole periods in a row, the program has
- * changed.
- */
+/* A period that is interrupted again and again is dropped after so many requests. */
 #define PAUSE_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 
 enum dry_status

@@ -102,8 +102,9 @@ struct dryi_forecast {
     bool is_cleared;         /* it came again after a break: nothing better was found */
     uint32_t left;           /* where the program left the period, if it did */
     uint32_t again;          /* the last so many requests were expected; AGAIN: or more */
-    int calm;                /* whole periods since the last pause, up to FORECAST_CALM */
-    uint64_t interrupted; /* request at which the first pause since the last calm began */
+    /* Whole periods since the last pause, up to FORECAST_CALM; -1: none has even ended. */
+    int calm;
+    uint64_t interrupted; /* when calm fell below FORECAST_CALM */
     uint32_t refused;     /* hints of this period that could not be taken */
     uint64_t periods;     /* since the layout was made */
     bool is_settled;      /* the last of them skipped and refused nothing */

@@ -79,21 +79,25 @@ read_format(struct dryi_text_read *r)
         "the header id,lower,upper,size");
 }
 
-/* What people take for a recording, by its first bytes. */
+/* Files that people give for a recording: how each begins, and what it is. */
+#define FOREIGN(begin, what)                                                             \
+    {                                                                                    \
+        sizeof(begin) - 1, (begin), (what)                                               \
+    }
 static const struct {
     size_t length;
     const char *begin, *what;
 } foreign[] = {
-    {35, "version https://git-lfs.github.com/",
-     "a Git LFS pointer: `git lfs pull` brings the file"},
-    {14, "<!DOCTYPE html", "an HTML page"},
-    {14, "<!doctype html", "an HTML page"},
-    {5, "<html", "an HTML page"},
-    {8, "\0\0\0\0\0\0\0\0", "zeros: a copy or a download that was never filled"},
+    FOREIGN("version https://git-lfs.github.com/",
+            "a Git LFS pointer: `git lfs pull` brings the file"),
+    FOREIGN("<!DOCTYPE html", "an HTML page"),
+    FOREIGN("<!doctype html", "an HTML page"),
+    FOREIGN("<html", "an HTML page"),
+    FOREIGN("\0\0\0\0\0\0\0\0", "zeros: a copy or a download that was never filled"),
 };
 #define FOREIGN_LONGEST 35
 
-/* Fail with what the file is if it is known to be no recording. */
+/* Refuse a file that begins like one of these, and say what it is. */
 static enum dry_status
 refuse_foreign(struct dryi_input *in, struct dry_error *err)
 {

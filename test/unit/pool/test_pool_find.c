@@ -256,7 +256,7 @@ addresses_are_those_handed_out(void **state)
         {true, 0, "small_kb:4"}, /* too short for stretches */
         {true, 4096, NULL},      /* a leaf of the finder */
         {true, 648,
-         "segment_mb:5184"}, /* what leads to its 81 leaves; no struct is as large */
+         "segment_mb:5184"}, /* the table of its 81 leaves; no struct has as many bytes */
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         for (uint64_t seed = 0; seed < 4; seed++) {

@@ -399,7 +399,13 @@ an_interruption_costs_no_layout(void **state)
 
 #define LONG 1000
 
-/* Run a loop of `count` sizes so many times. Returns the percent of the requests that took hints. */
+/* A program of LONG different sizes, learnt for long, and what interrupts it. */
+struct long_loop {
+    struct harness place;
+    uint64_t sizes[2 * LONG], other[300];
+};
+
+/* Run so many sizes, `times` times. Returns the percent of the requests that took hints. */
 static unsigned
 percent_of_loops(struct harness *p, const uint64_t *sizes, unsigned count, unsigned times)
 {
@@ -409,33 +415,35 @@ percent_of_loops(struct harness *p, const uint64_t *sizes, unsigned count, unsig
     return (unsigned)((p->taken - taken) * 100 / (p->requests - requests));
 }
 
+static void
+begin_loop(struct long_loop *l)
+{
+    begin_harness(&l->place, NULL);
+    for (unsigned i = 0; i < 2 * LONG; i++)
+        l->sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % (2 * LONG + 1));
+    for (unsigned i = 0; i < 300; i++)
+        l->other[i] = 512 * (uint64_t)(LONG * 16 + 8 + i);
+}
+
 /* A program that changed by more than the drift is interrupted in each period, and learnt anew. */
 static void
 a_program_that_changed_for_good_is_learnt_anew(void **state)
 {
     (void)state;
     enum { TENTH, ONE_LESS, SOME_MORE, ONE_SIZE, CHANGES };
+    static const unsigned counts[CHANGES] = {LONG, LONG - 1, LONG + 28, 1};
     for (unsigned change = 0; change < CHANGES; change++) {
-        struct harness p;
-        uint64_t sizes[2 * LONG];
-        unsigned count = LONG;
-        begin_harness(&p, NULL);
-        for (unsigned i = 0; i < 2 * LONG; i++)
-            sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % (2 * LONG + 1));
-        assert_true(percent_of_loops(&p, sizes, LONG, 80) > 90);
-        uint64_t plans = p.plans;
-        if (change == ONE_SIZE)
-            count = 1;
-        else if (change == ONE_LESS)
-            count--;
-        else if (change == SOME_MORE)
-            count += 28;
+        struct long_loop l;
+        unsigned count = counts[change];
+        begin_loop(&l);
+        assert_true(percent_of_loops(&l.place, l.sizes, LONG, 80) > 90);
+        uint64_t plans = l.place.plans;
         for (unsigned i = 0; change == TENTH && i < LONG; i += 10)
-            sizes[i] += 512;
-        percent_of_loops(&p, sizes, count, 200 * LONG / count);
-        assert_true(percent_of_loops(&p, sizes, count, 100 * LONG / count) >= 99);
-        assert_true(p.plans > plans);
-        end_harness(&p);
+            l.sizes[i] += 512;
+        percent_of_loops(&l.place, l.sizes, count, 200 * LONG / count);
+        assert_true(percent_of_loops(&l.place, l.sizes, count, 100 * LONG / count) >= 99);
+        assert_true(l.place.plans > plans);
+        end_harness(&l.place);
     }
 }
 
@@ -444,21 +452,16 @@ static void
 the_period_goes_on_where_it_was_left(void **state)
 {
     (void)state;
-    struct harness p;
-    uint64_t sizes[LONG], other[LONG];
-    begin_harness(&p, NULL);
-    for (unsigned i = 0; i < LONG; i++) {
-        sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % LONG);
-        other[i] = 512 * (uint64_t)(LONG * 8 + i);
-    }
-    percent_of_loops(&p, sizes, LONG, 80);
-    percent_of_loops(&p, sizes, 50, 1);
-    percent_of_loops(&p, other, 1, 1);
-    percent_of_loops(&p, sizes + 50, 550, 1);
-    assert_int_equal(percent_of_loops(&p, other, 300, 1), 0);
-    assert_int_equal(percent_of_loops(&p, sizes + 600, 400, 1), 100);
-    assert_int_equal(percent_of_loops(&p, sizes, LONG, 10), 100);
-    end_harness(&p);
+    struct long_loop l;
+    begin_loop(&l);
+    percent_of_loops(&l.place, l.sizes, LONG, 80);
+    percent_of_loops(&l.place, l.sizes, 50, 1);
+    percent_of_loops(&l.place, l.other, 1, 1);
+    percent_of_loops(&l.place, l.sizes + 50, 550, 1);
+    assert_int_equal(percent_of_loops(&l.place, l.other, 300, 1), 0);
+    assert_int_equal(percent_of_loops(&l.place, l.sizes + 600, 400, 1), 100);
+    assert_int_equal(percent_of_loops(&l.place, l.sizes, LONG, 10), 100);
+    end_harness(&l.place);
 }
 
 /* Equal requests at the seam of periods do not keep a pause out of step. */
@@ -466,24 +469,19 @@ static void
 a_pause_ends_though_the_seam_is_of_equal_requests(void **state)
 {
     (void)state;
-    struct harness p;
-    uint64_t sizes[LONG], other[300];
-    begin_harness(&p, NULL);
-    for (unsigned i = 0; i < LONG; i++)
-        sizes[i] = 4096 * (1 + (uint64_t)i * 7919 % LONG);
-    for (unsigned i = 0; i < 300; i++)
-        other[i] = 512 * (uint64_t)(LONG * 8 + i);
-    sizes[0] = sizes[1] = sizes[LONG - 1] = other[299] = 512;
-    percent_of_loops(&p, sizes, LONG, 80);
+    struct long_loop l;
+    begin_loop(&l);
+    l.sizes[0] = l.sizes[1] = l.sizes[LONG - 1] = l.other[299] = 512;
+    percent_of_loops(&l.place, l.sizes, LONG, 80);
     for (unsigned i = 0; i < 20; i++) {
-        percent_of_loops(&p, other, 300, 1);
-        percent_of_loops(&p, sizes, LONG, 1);
-        assert_true(percent_of_loops(&p, sizes, LONG, 4) >= 99);
+        percent_of_loops(&l.place, l.other, 300, 1);
+        percent_of_loops(&l.place, l.sizes, LONG, 1);
+        assert_true(percent_of_loops(&l.place, l.sizes, LONG, 4) >= 99);
     }
-    end_harness(&p);
+    end_harness(&l.place);
 }
 
-/* What goes on for long is no interruption: it is learnt. */
+/* The forecast learns what goes on for long: that is no interruption. */
 static void
 the_next_phase_of_a_program_is_learnt(void **state)
 {

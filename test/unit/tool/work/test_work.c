@@ -307,6 +307,34 @@ a_store_may_be_made_by_many_at_once(void **state)
     }
 }
 
+static void
+change(const char *path, const char *sql)
+{
+    sqlite3 *handle;
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(handle);
+}
+
+/* What could not be written is written later, and the failed try keeps no lock. */
+static void
+a_write_that_failed_is_tried_again(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    struct store *store;
+    char *text;
+    assert_int_equal(store_open("fleet", path, &store), EXIT_FINE);
+    assert_int_equal(store_put(store, "a", 1, "first"), EXIT_FINE);
+    assert_int_equal(store_put(store, "b", 1, "second"), EXIT_FINE);
+    change(path, "ALTER TABLE result RENAME TO gone");
+    assert_int_not_equal(store_find(store, "b", 1, &text), EXIT_FINE);
+    change(path, "ALTER TABLE gone RENAME TO result");
+    assert_int_equal(store_close(store), EXIT_FINE);
+    assert_int_equal(count_rows(path), 2);
+    unlink(path);
+}
+
 /* One that waits for its next result keeps no other from writing. */
 static void
 two_commands_write_a_store_in_turn(void **state)
@@ -518,6 +546,7 @@ main(void)
         cmocka_unit_test(what_is_not_a_store_of_this_command_is_refused),
         cmocka_unit_test(a_store_keeps_texts_as_they_are),
         cmocka_unit_test(a_store_may_be_made_by_many_at_once),
+        cmocka_unit_test(a_write_that_failed_is_tried_again),
         cmocka_unit_test(two_commands_write_a_store_in_turn),
         cmocka_unit_test(parts_are_the_whole),
         cmocka_unit_test(a_part_that_was_cut_off_is_not_complete),
