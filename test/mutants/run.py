@@ -43,7 +43,7 @@ MUTANTS = {
         "test_paged_cache", "alone_a_request_at_a_cache_is_one_at_the_place"),
     "position_sought_ahead_alone": (
         "forecast.c",
-        "h->position = is_context_of(h, ahead) ? ahead : behind;",
+        "h->position = is_ahead ? ahead : behind;",
         "h->position = ahead;",
         "test_forecast", "a_lost_position_is_found_nearby"),
     "position_before_the_first": (
@@ -736,22 +736,22 @@ MUTANTS = {
         "test_forecast", "an_interruption_costs_no_layout"),
     "paused_for_ever": (
         "forecast.c",
-        "h->calm < FORECAST_CALM && h->now - h->interrupted > PAUSE_MAX",
+        "!h->is_calm && h->now - h->interrupted > PAUSE_MAX",
         "false",
         "test_forecast", "a_program_that_changed_for_good_is_learnt_anew"),
     "changed_for_good_and_paused_for_ever": (
         "forecast.c",
-        "    h->calm = -1;\n",
-        "    h->calm = FORECAST_CALM;\n",
+        "    h->is_calm = false;\n",
+        "",
         "test_forecast", "a_program_that_changed_for_good_is_learnt_anew"),
     "left_where_a_stray_request_came": (
         "forecast.c",
-        "h->skipped == 0 || h->again == AGAIN ?",
+        "h->skipped == 0 || h->again == CONTEXT ?",
         "h->skipped == 0 ?",
         "test_forecast", "the_period_goes_on_where_it_was_left"),
     "out_of_step_for_ever": (
         "forecast.c",
-        "for (uint32_t count = AGAIN; count > 0; count--) {",
+        "for (uint32_t count = CONTEXT; count > 0; count--) {",
         "for (uint32_t count = 1; count > 0; count--) {",
         "test_forecast", "a_pause_ends_though_the_seam_is_of_equal_requests"),
     "waiting_for_an_older_plan": (

@@ -16,9 +16,8 @@
 #include "place/forecast/forecast_inside.h"
 
 #define REACH 32u   /* steps to either side in which a position is sought */
-#define CONTEXT 3u  /* keys before a position that must agree */
+#define CONTEXT 3u  /* keys in a row by which a position is known */
 #define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
-#define AGAIN 16u   /* expected requests in a row that end a pause */
 /* A period that is interrupted again and again is dropped after so many requests. */
 #define PAUSE_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 
@@ -74,7 +73,7 @@ dryi_forecast_pass_over(struct dryi_forecast *h)
 static bool
 is_interrupted_for_long(const struct dryi_forecast *h)
 {
-    return h->calm < FORECAST_CALM && h->now - h->interrupted > PAUSE_MAX;
+    return !h->is_calm && h->now - h->interrupted > PAUSE_MAX;
 }
 
 /*
@@ -93,9 +92,10 @@ skip(struct dryi_forecast *h)
         dryi_forecast_drop(h);
         return;
     }
-    if (h->calm == FORECAST_CALM)
+    if (h->is_calm)
         h->interrupted = h->now;
-    h->calm = -1;
+    h->is_calm = false;
+    h->was_paused = true;
     h->state = FORECAST_PAUSED;
     h->position = h->left;
     h->again = 0;
@@ -116,11 +116,13 @@ step_behind(const struct dryi_forecast *h, uint32_t position)
     return position + 1 < h->step_count ? position + 1 : 0;
 }
 
+/* Are the last `count` keys those of the steps before the position? */
 static bool
-is_context_of(const struct dryi_forecast *h, uint32_t position)
+is_context_of(const struct dryi_forecast *h, uint32_t position, uint32_t count)
 {
-    DRYI_ASSERT_SLOW(h->now - h->oldest >= CONTEXT);
-    for (uint32_t k = 1; k <= CONTEXT; k++) {
+    if (h->now - h->oldest < count)
+        return false;
+    for (uint32_t k = 1; k <= count; k++) {
         position = step_before(h, position);
         if (h->steps[position].key != forecast_record_at(h, h->now - k)->key)
             return false;
@@ -134,12 +136,11 @@ is_context_of(const struct dryi_forecast *h, uint32_t position)
 static void
 find_position(struct dryi_forecast *h)
 {
-    if (h->now - h->oldest < CONTEXT)
-        return;
     uint32_t ahead = h->position, behind = ahead;
     for (uint32_t d = 0; d <= REACH && d < h->step_count; d++) {
-        if (is_context_of(h, ahead) || is_context_of(h, behind)) {
-            h->position = is_context_of(h, ahead) ? ahead : behind;
+        bool is_ahead = is_context_of(h, ahead, CONTEXT);
+        if (is_ahead || is_context_of(h, behind, CONTEXT)) {
+            h->position = is_ahead ? ahead : behind;
             return;
         }
         ahead = step_behind(h, ahead);
@@ -165,7 +166,8 @@ end_period(struct dryi_forecast *h)
     h->skipped_before = h->skipped;
     h->skipped = h->refused = 0;
     h->periods++;
-    h->calm += h->calm < FORECAST_CALM;
+    h->is_calm = h->is_calm || !h->was_paused;
+    h->was_paused = false;
     if (h->state != FORECAST_PACKED || !was_refused || !h->is_refused ||
         h->periods < h->patience)
         return;
@@ -186,28 +188,16 @@ give_hint(const struct dryi_forecast *h, struct dryi_hint *hint)
     hint->successor = step->successor;
 }
 
-/* Are the last `count` keys those of the steps from `first` on? */
-static bool
-is_run_from(const struct dryi_forecast *h, uint32_t first, uint32_t count)
-{
-    if (h->now - h->oldest < count)
-        return false;
-    uint32_t equal = 0;
-    while (equal < count && forecast_record_at(h, h->now - count + equal)->key ==
-                                h->steps[(first + equal) % h->step_count].key)
-        equal++;
-    return equal == count;
-}
-
-/* Find the longest run of the last requests that begins where the period was left, or with it. */
+/* Find the longest run of the last requests from where the period was left, or from its begin. */
 static void
 find_run(struct dryi_forecast *h)
 {
-    for (uint32_t count = AGAIN; count > 0; count--) {
-        bool is_at_left = is_run_from(h, h->left, count);
-        if (is_at_left || is_run_from(h, 0, count)) {
+    for (uint32_t count = CONTEXT; count > 0; count--) {
+        uint32_t behind_left = (h->left + count) % h->step_count;
+        bool is_from_left = is_context_of(h, behind_left, count);
+        if (is_from_left || is_context_of(h, count, count)) {
             h->again = count - 1;
-            h->position = ((is_at_left ? h->left : 0) + h->again) % h->step_count;
+            h->position = step_before(h, is_from_left ? behind_left : count);
             return;
         }
     }
@@ -217,7 +207,7 @@ find_run(struct dryi_forecast *h)
 
 /*
  * Compare the request just recorded with the step where a paused period was left, and with its
- * first step. The hints of the steps that follow are tried at once. After AGAIN expected requests
+ * first step. The hints of the steps that follow are tried at once. After CONTEXT expected requests
  * the pause is over.
  */
 static void
@@ -232,7 +222,7 @@ wait_for_period(struct dryi_forecast *h, const struct forecast_record *record,
         h->position = step_behind(h, h->position);
         h->again++;
     }
-    if (h->again == AGAIN) {
+    if (h->again == CONTEXT) {
         h->state = FORECAST_PACKED;
         h->skipped = h->skipped_before = h->refused = 0;
     } else if (is_interrupted_for_long(h)) {
@@ -248,13 +238,13 @@ follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint
     const struct forecast_step *step = &h->steps[h->position];
     h->followed++;
     if (step->key != record->key) {
-        h->left = h->skipped == 0 || h->again == AGAIN ? h->position : h->left;
+        h->left = h->skipped == 0 || h->again == CONTEXT ? h->position : h->left;
         h->again = 0;
         find_position(h);
         skip(h);
         return;
     }
-    h->again += h->again < AGAIN;
+    h->again += h->again < CONTEXT;
     if (h->state == FORECAST_PACKED)
         give_hint(h, hint);
     if (++h->position == h->step_count)

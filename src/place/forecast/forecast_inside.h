@@ -101,10 +101,10 @@ struct dryi_forecast {
     uint64_t proof;          /* so many of these before the period is packed */
     bool is_cleared;         /* it came again after a break: nothing better was found */
     uint32_t left;           /* where the program left the period, if it did */
-    uint32_t again;          /* the last so many requests were expected; AGAIN: or more */
-    /* Whole periods since the last pause, up to FORECAST_CALM; -1: none has even ended. */
-    int calm;
-    uint64_t interrupted; /* when calm fell below FORECAST_CALM */
+    uint32_t again;  /* expected requests in a row, up to those that show a position */
+    bool was_paused; /* in this period */
+    bool is_calm;    /* a whole period came since the last pause */
+    uint64_t interrupted; /* request at which the last calm ended */
     uint32_t refused;     /* hints of this period that could not be taken */
     uint64_t periods;     /* since the layout was made */
     bool is_settled;      /* the last of them skipped and refused nothing */
@@ -117,7 +117,6 @@ struct dryi_forecast {
     uint64_t pass_count; /* of all that were noted */
 };
 
-#define FORECAST_CALM 2 /* whole periods in a row after which an interruption is over */
 #define FORECAST_PASSES_MAX (UINT64_C(1) << 16) /* they take 1.5 MiB */
 
 static inline struct forecast_record *

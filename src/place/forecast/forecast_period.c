@@ -278,7 +278,8 @@ take_period(struct dryi_forecast *h, uint32_t period)
     h->skipped = h->skipped_before = h->refused = 0;
     h->followed = 0;
     h->again = 0;
-    h->calm = FORECAST_CALM;
+    h->is_calm = true;
+    h->was_paused = false;
     struct forecast_misled *misled = find_misled(h, sum_of_steps(h));
     h->is_cleared = misled != NULL;
     if (misled)
