@@ -130,8 +130,8 @@ run_plan_allocator(struct run_plan *plan, const struct run_options *options,
         return;
     if (!machine->hook[0]) {
         run_refuse(refusal, EXIT_MACHINE,
-                   "the Python package is not beside this command: pip install drystone "
-                   "has both");
+                   "the Python package is not beside this command; Drystone's wheel has "
+                   "both");
         return;
     }
     check_conf(&p);
