@@ -9,9 +9,11 @@ mutant that no longer applies is a failure too. The tests pass on an unchanged c
 those of pin_cuda want the stand-in for a driver in DRY_TEST_CUDA and DRY_TEST_CUDA_OLD.
 
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a [--changed] -- cc ...
+    run.py --root SOURCES --texts
 
 With --changed only mutants of what differs from the commit that scripts/base.sh names are run:
-their file, their test, or their entry here. Where git cannot tell, all are.
+their file, their test, or their entry here. Where git cannot tell, all are. With --texts none
+is run: each must apply.
 """
 import argparse
 import ast
@@ -821,8 +823,8 @@ MUTANTS = {
         "test_paged_layout", "what_waits_in_vain_makes_way"),
     "handed_out_unfilled": (
         "pages_try.c",
-        "    if (!fill_region(t, deadline_ns))\n        return false;\n",
-        "    if (t->bytes == 0 && !fill_region(t, deadline_ns))\n        return false;\n",
+        "    if (!fill_region(t, deadline_ns, false))\n        return false;\n",
+        "    if (t->bytes == 0 && !fill_region(t, deadline_ns, false))\n        return false;\n",
         "test_pages", "pool_pages_come_from_the_node"),
     "unmapped_unrounded": (
         "pages_try.c",
@@ -1450,19 +1452,33 @@ def run(program, rounds):
     return passed, ran[-1] if ran else "", (why or text.splitlines() or [""])[-1]
 
 
-def change_source(setup, folder, program, change):
-    """The sources that are other ones now, or None and why the change does not apply."""
-    found = [path for glob in PROGRAMS[program][1]
-             for path in (setup.root / "src").glob(glob) if path.name == change[0]]
+def find_source(root, change):
+    """The file that the mutant changes, and None or why it does not apply."""
+    found = [path for glob in PROGRAMS[change[3]][1]
+             for path in (root / "src").glob(glob) if path.name == change[0]]
     if not found:
         return None, f"{change[0]} is not there"
-    text = found[0].read_text()
-    if text.count(change[1]) != 1:
-        return None, f"what is replaced is in {change[0]} {text.count(change[1])} times"
-    copy = folder / found[0].relative_to(setup.root)
+    count = found[0].read_text().count(change[1])
+    return found[0], None if count == 1 else f"what is replaced is in {change[0]} {count} times"
+
+
+def change_source(setup, folder, program, change):
+    found, wrong = find_source(setup.root, change)
+    if wrong:
+        return None, wrong
+    copy = folder / found.relative_to(setup.root)
     copy.parent.mkdir(parents=True)
-    copy.write_text(text.replace(change[1], change[2]))
+    copy.write_text(found.read_text().replace(change[1], change[2]))
     return [copy] if copy.suffix == ".c" else sources_of(setup, program), None
+
+
+def check_texts(root):
+    """Every mutant applies: a second, without a build."""
+    wrongs = [(name, find_source(root, change)[1]) for name, change in MUTANTS.items()]
+    for name, wrong in wrongs:
+        if wrong:
+            print(f"{name}: {wrong}")
+    return 1 if any(wrong for _, wrong in wrongs) else 0
 
 
 def check_mutant(setup, name):
@@ -1547,13 +1563,18 @@ def changed_mutants(setup):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--libraries", nargs="+", required=True)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--libraries", nargs="+")
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--only")
     parser.add_argument("--changed", action="store_true")
-    parser.add_argument("cc", nargs="+")
+    parser.add_argument("--texts", action="store_true")
+    parser.add_argument("cc", nargs="*")
     setup = parser.parse_args()
+    if setup.texts:
+        return check_texts(setup.root)
+    if not (setup.build and setup.libraries and setup.cc):
+        parser.error("--build, --libraries and a compiler are needed")
     chosen = [name for name in (changed_mutants(setup) if setup.changed else MUTANTS)
               if setup.only in (None, name)]
     shutil.rmtree(setup.build, ignore_errors=True)
