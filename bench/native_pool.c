@@ -15,9 +15,9 @@
 static int is_started;
 
 void
-dry_pool_options_init(struct dry_pool_options *options)
+dry_pool_options_init_sized(struct dry_pool_options *options, size_t struct_size)
 {
-    *options = (struct dry_pool_options){.struct_size = sizeof *options};
+    *options = (struct dry_pool_options){.struct_size = struct_size};
 }
 
 enum dry_status

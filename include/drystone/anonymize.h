@@ -67,7 +67,10 @@ struct dry_anonymize_options {
 };
 
 /* Set all options to their defaults; the caller must then set the key. */
-DRY_API void dry_anonymize_options_init(struct dry_anonymize_options *options);
+DRY_API void dry_anonymize_options_init_sized(struct dry_anonymize_options *options,
+                                              size_t struct_size);
+#define dry_anonymize_options_init(options)                                              \
+    dry_anonymize_options_init_sized(options, sizeof *(options))
 
 /*
  * Make a copy of `trace`, of the same kind, with its strings replaced under the key of

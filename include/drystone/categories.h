@@ -122,7 +122,10 @@ struct dry_categories_options {
     const struct dry_memory *memory;
 };
 /* Set all options to their defaults. */
-DRY_API void dry_categories_options_init(struct dry_categories_options *options);
+DRY_API void dry_categories_options_init_sized(struct dry_categories_options *options,
+                                               size_t struct_size);
+#define dry_categories_options_init(options)                                             \
+    dry_categories_options_init_sized(options, sizeof *(options))
 
 /*
  * Guess the category of every allocation of `timeline`. `steps` must be those of this

@@ -56,7 +56,10 @@ struct dry_cuda_options {
     bool shareable;      /* pages that another process can import (POSIX descriptors) */
 };
 
-DRY_API void dry_cuda_options_init(struct dry_cuda_options *options);
+DRY_API void dry_cuda_options_init_sized(struct dry_cuda_options *options,
+                                         size_t struct_size);
+#define dry_cuda_options_init(options)                                                   \
+    dry_cuda_options_init_sized(options, sizeof *(options))
 
 /*
  * Open a device. UNSUPPORTED: there is no driver, no such device, or no pages for `shareable`;

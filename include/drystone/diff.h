@@ -91,7 +91,10 @@ struct dry_diff_options {
     enum dry_owner_key key;
 };
 /* Set all options to their defaults. */
-DRY_API void dry_diff_options_init(struct dry_diff_options *options);
+DRY_API void dry_diff_options_init_sized(struct dry_diff_options *options,
+                                         size_t struct_size);
+#define dry_diff_options_init(options)                                                   \
+    dry_diff_options_init_sized(options, sizeof *(options))
 
 /*
  * Compare the `count` subjects, 1 to DRY_DIFF_SUBJECTS_MAX. The result is *diff. O(owners

@@ -116,7 +116,10 @@ struct dry_doctor_options {
  * Set the defaults: training, this machine, an unknown environment, no needs, any node, no
  * process.
  */
-DRY_API void dry_doctor_options_init(struct dry_doctor_options *options);
+DRY_API void dry_doctor_options_init_sized(struct dry_doctor_options *options,
+                                           size_t struct_size);
+#define dry_doctor_options_init(options)                                                 \
+    dry_doctor_options_init_sized(options, sizeof *(options))
 
 struct dry_doctor;
 

@@ -231,11 +231,12 @@ struct dry_model {
 };
 
 /* Set every field to zero, and struct_size. */
-DRY_API void dry_model_init(struct dry_model *model);
+DRY_API void dry_model_init_sized(struct dry_model *model, size_t struct_size);
+#define dry_model_init(model) dry_model_init_sized(model, sizeof *(model))
 
 /*
  * Look up a model that the library knows, "gpt2", "llama-2-7b", "mixtral-8x7b" ..., and
- * copy it to *model. ARGUMENT: no model has this name.
+ * copy it to *model, which begins with its struct_size. ARGUMENT: no model has this name.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_model_find(const char *name,
                                                         struct dry_model *model);
@@ -380,7 +381,8 @@ struct dry_run_setup {
 };
 
 /* Set all fields to their defaults. */
-DRY_API void dry_run_setup_init(struct dry_run_setup *setup);
+DRY_API void dry_run_setup_init_sized(struct dry_run_setup *setup, size_t struct_size);
+#define dry_run_setup_init(setup) dry_run_setup_init_sized(setup, sizeof *(setup))
 
 /* --- the estimate --------------------------------------------------------------------------- */
 

@@ -105,7 +105,10 @@ struct dry_explain_options {
     bool skip_releases;
 };
 /* Set all options to their defaults. */
-DRY_API void dry_explain_options_init(struct dry_explain_options *options);
+DRY_API void dry_explain_options_init_sized(struct dry_explain_options *options,
+                                            size_t struct_size);
+#define dry_explain_options_init(options)                                                \
+    dry_explain_options_init_sized(options, sizeof *(options))
 
 /* The numbers of all enums here are fixed for ever; new ones are only appended. */
 enum dry_moment_kind {

@@ -177,7 +177,10 @@ struct dry_graph_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_graph_options_init(struct dry_graph_options *options);
+DRY_API void dry_graph_options_init_sized(struct dry_graph_options *options,
+                                          size_t struct_size);
+#define dry_graph_options_init(options)                                                  \
+    dry_graph_options_init_sized(options, sizeof *(options))
 
 /* The numbers of all enums here are fixed for ever; new ones are only appended. */
 /* The method that found the plan. */

@@ -40,7 +40,10 @@ struct dry_host_device_options {
     uint64_t page_bytes;     /* a power of two, at least the machine's; default 2 MiB */
 };
 
-DRY_API void dry_host_device_options_init(struct dry_host_device_options *options);
+DRY_API void dry_host_device_options_init_sized(struct dry_host_device_options *options,
+                                                size_t struct_size);
+#define dry_host_device_options_init(options)                                            \
+    dry_host_device_options_init_sized(options, sizeof *(options))
 DRY_API DRY_CHECK_RESULT enum dry_status dry_host_device_create(
     const struct dry_host_device_options *options, struct dry_host_device **host,
     struct dry_error *err);

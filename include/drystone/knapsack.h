@@ -108,7 +108,10 @@ struct dry_keep_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_keep_options_init(struct dry_keep_options *options);
+DRY_API void dry_keep_options_init_sized(struct dry_keep_options *options,
+                                         size_t struct_size);
+#define dry_keep_options_init(options)                                                   \
+    dry_keep_options_init_sized(options, sizeof *(options))
 
 /* A choice's cost, and its proof. */
 struct dry_keep_result {

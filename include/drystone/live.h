@@ -178,7 +178,10 @@ struct dry_live_options {
      */
     uint32_t detail_rest;
 };
-DRY_API void dry_live_options_init(struct dry_live_options *options);
+DRY_API void dry_live_options_init_sized(struct dry_live_options *options,
+                                         size_t struct_size);
+#define dry_live_options_init(options)                                                   \
+    dry_live_options_init_sized(options, sizeof *(options))
 
 /*
  * Make the page: a new file "drystone-live-PROCESS-N", of mode 0600, with its memory set aside.

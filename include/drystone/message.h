@@ -207,7 +207,10 @@ struct dry_message_options {
 };
 
 /* Set all options to their defaults; the caller must then set `found`. */
-DRY_API void dry_message_options_init(struct dry_message_options *options);
+DRY_API void dry_message_options_init_sized(struct dry_message_options *options,
+                                            size_t struct_size);
+#define dry_message_options_init(options)                                                \
+    dry_message_options_init_sized(options, sizeof *(options))
 
 struct dry_message_finder;
 

@@ -118,7 +118,10 @@ struct dry_owners_options {
     const struct dry_categories *categories;
 };
 /* Set all options to their defaults. */
-DRY_API void dry_owners_options_init(struct dry_owners_options *options);
+DRY_API void dry_owners_options_init_sized(struct dry_owners_options *options,
+                                           size_t struct_size);
+#define dry_owners_options_init(options)                                                 \
+    dry_owners_options_init_sized(options, sizeof *(options))
 
 /*
  * Sum up the allocations of `timeline` that `options` name; the result is *owners.

@@ -234,7 +234,10 @@ struct dry_pages_need {
  * Set the defaults: transparent pages anywhere, PREFER, DONTFORK, as many threads as help,
  * 64 MiB kept free, no timeout. `bytes` is 0 and to be set.
  */
-DRY_API void dry_pages_options_init(struct dry_pages_options *options);
+DRY_API void dry_pages_options_init_sized(struct dry_pages_options *options,
+                                          size_t struct_size);
+#define dry_pages_options_init(options)                                                  \
+    dry_pages_options_init_sized(options, sizeof *(options))
 
 /*
  * Make a region. *report (or NULL) is written on success and on failure: the attempts in order.

@@ -149,7 +149,10 @@ struct dry_pinned_options {
     enum dry_pages_policy page_policy; /* what may be instead; default PREFER */
 };
 
-DRY_API void dry_pinned_options_init(struct dry_pinned_options *options);
+DRY_API void dry_pinned_options_init_sized(struct dry_pinned_options *options,
+                                           size_t struct_size);
+#define dry_pinned_options_init(options)                                                 \
+    dry_pinned_options_init_sized(options, sizeof *(options))
 
 /*
  * Read options from `text`, NAME:VALUE separated by commas, over what *options holds. Numbers

@@ -210,7 +210,10 @@ struct dry_plan_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_plan_options_init(struct dry_plan_options *options);
+DRY_API void dry_plan_options_init_sized(struct dry_plan_options *options,
+                                         size_t struct_size);
+#define dry_plan_options_init(options)                                                   \
+    dry_plan_options_init_sized(options, sizeof *(options))
 
 /* How far a plan is proved to be the best. The gap is cost.time_ns - bound_ns. */
 enum dry_plan_class {

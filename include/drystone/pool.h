@@ -130,7 +130,10 @@ struct dry_pool_options {
 };
 
 /* Set the defaults; `device` is left for the caller to set. */
-DRY_API void dry_pool_options_init(struct dry_pool_options *options);
+DRY_API void dry_pool_options_init_sized(struct dry_pool_options *options,
+                                         size_t struct_size);
+#define dry_pool_options_init(options)                                                   \
+    dry_pool_options_init_sized(options, sizeof *(options))
 
 /*
  * Make a pool. `options` are copied. Errors:
@@ -582,7 +585,10 @@ struct dry_pool_history_options {
      */
     bool keep;
 };
-DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *options);
+DRY_API void dry_pool_history_options_init_sized(struct dry_pool_history_options *options,
+                                                 size_t struct_size);
+#define dry_pool_history_options_init(options)                                           \
+    dry_pool_history_options_init_sized(options, sizeof *(options))
 
 /*
  * Begin to keep the last entries, and forget those of before; options NULL ends the history.

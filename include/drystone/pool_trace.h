@@ -57,7 +57,10 @@ struct dry_pool_trace_options {
     void *frames_self;
 };
 
-DRY_API void dry_pool_trace_options_init(struct dry_pool_trace_options *options);
+DRY_API void dry_pool_trace_options_init_sized(struct dry_pool_trace_options *options,
+                                               size_t struct_size);
+#define dry_pool_trace_options_init(options)                                             \
+    dry_pool_trace_options_init_sized(options, sizeof *(options))
 
 /*
  * Make a trace of a pool. `options` NULL: the defaults. Errors:

@@ -129,7 +129,10 @@ struct dry_recommend_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_recommend_options_init(struct dry_recommend_options *options);
+DRY_API void dry_recommend_options_init_sized(struct dry_recommend_options *options,
+                                              size_t struct_size);
+#define dry_recommend_options_init(options)                                              \
+    dry_recommend_options_init_sized(options, sizeof *(options))
 
 /*
  * Search for better settings of the program in `replay`; the result is *recommendation.

@@ -76,7 +76,10 @@ struct dry_replay_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_replay_options_init(struct dry_replay_options *options);
+DRY_API void dry_replay_options_init_sized(struct dry_replay_options *options,
+                                           size_t struct_size);
+#define dry_replay_options_init(options)                                                 \
+    dry_replay_options_init_sized(options, sizeof *(options))
 
 /*
  * Make a program of one device's part of `trace`, and check it against the record; the
@@ -255,7 +258,10 @@ struct dry_run_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_run_options_init(struct dry_run_options *options);
+DRY_API void dry_run_options_init_sized(struct dry_run_options *options,
+                                        size_t struct_size);
+#define dry_run_options_init(options)                                                    \
+    dry_run_options_init_sized(options, sizeof *(options))
 
 /* The result of a run. */
 struct dry_run {

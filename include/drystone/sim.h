@@ -89,7 +89,10 @@ struct dry_sim_options {
     bool check;
 };
 
-DRY_API void dry_sim_options_init(struct dry_sim_options *options);
+DRY_API void dry_sim_options_init_sized(struct dry_sim_options *options,
+                                        size_t struct_size);
+#define dry_sim_options_init(options)                                                    \
+    dry_sim_options_init_sized(options, sizeof *(options))
 DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_create(
     const struct dry_sim_options *options, struct dry_sim **sim, struct dry_error *err);
 DRY_API void dry_sim_destroy(struct dry_sim *sim);

@@ -3,7 +3,7 @@
 #define DRY_STATUS_H
 
 /*
- * How calls end, and why they failed.
+ * How calls end, why they failed, and how structs may grow.
  *
  * Every call that can fail returns enum dry_status. Cold calls (open, parse, create, run) also
  * fill a struct dry_error that the caller owns. Hot calls return the status alone.
@@ -16,8 +16,25 @@
  *            other argument may be NULL, unless its function says so.
  * Threads    Everything here may be called from any thread.
  * Units      `offset` is in bytes.
+ *
+ * A program runs with a library of another release, older or newer, whose structs have more or
+ * fewer members. A struct begins with `struct_size` if it may grow: its caller owns it and hands
+ * over its address, as options or for a result. No struct that another struct or an array holds
+ * has one: it never changes. A struct of the library's, which a caller only reads, grows at its
+ * end.
+ *
+ *     struct dry_pool_options options;
+ *     dry_pool_options_init(&options);
+ *     struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
+ *     if (dry_pool_get_counters(pool, &counters) != DRY_OK) ...
+ *
+ * Options    Members beyond the caller's struct have their defaults. Members beyond the
+ *            library's must be zero, otherwise the call is UNSUPPORTED.
+ * Results    Members that either side lacks are left out.
+ * Sizes      A struct_size of 0 is ARGUMENT: nobody began the struct.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #if defined(__GNUC__)
@@ -64,6 +81,19 @@ DRY_API const char *dry_status_text(enum dry_status status);
 
 #ifdef __cplusplus
 }
+
+template <typename Type>
+inline Type
+dry_init()
+{
+    Type made = Type();
+    made.struct_size = sizeof made;
+    return made;
+}
+#define DRY_INIT(type) dry_init<type>()
+#else
+/* A struct that begins with its struct_size; all else is zero. Options have init functions. */
+#define DRY_INIT(type) ((type){.struct_size = sizeof(type)})
 #endif
 
 #endif

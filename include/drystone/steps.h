@@ -118,7 +118,10 @@ struct dry_steps_options {
     uint32_t until; /* moments at and after this one are left out; default: the dump */
 };
 /* Set all options to their defaults. */
-DRY_API void dry_steps_options_init(struct dry_steps_options *options);
+DRY_API void dry_steps_options_init_sized(struct dry_steps_options *options,
+                                          size_t struct_size);
+#define dry_steps_options_init(options)                                                  \
+    dry_steps_options_init_sized(options, sizeof *(options))
 
 /*
  * Find the steps of `timeline`; the result is *steps. O(events + allocations log

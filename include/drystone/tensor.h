@@ -132,7 +132,10 @@ struct dry_tensor_options {
 struct dry_tensor;
 
 /* Set the defaults: CPU 0, default pages. `form` is to be set. */
-DRY_API void dry_tensor_options_init(struct dry_tensor_options *options);
+DRY_API void dry_tensor_options_init_sized(struct dry_tensor_options *options,
+                                           size_t struct_size);
+#define dry_tensor_options_init(options)                                                 \
+    dry_tensor_options_init_sized(options, sizeof *(options))
 
 /*
  * Tell the pages that a tensor would need, and those that their pool lacks, without taking any:
@@ -195,7 +198,8 @@ struct dry_tensor_view {
 };
 
 /* Set the defaults: all of the tensor, writable. */
-DRY_API void dry_tensor_view_init(struct dry_tensor_view *view);
+DRY_API void dry_tensor_view_init_sized(struct dry_tensor_view *view, size_t struct_size);
+#define dry_tensor_view_init(view) dry_tensor_view_init_sized(view, sizeof *(view))
 
 /*
  * Export the part of a tensor that `view` shows; NULL: as dry_tensor_view_init() makes it. The

@@ -130,7 +130,10 @@ struct dry_timeline_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_timeline_options_init(struct dry_timeline_options *options);
+DRY_API void dry_timeline_options_init_sized(struct dry_timeline_options *options,
+                                             size_t struct_size);
+#define dry_timeline_options_init(options)                                               \
+    dry_timeline_options_init_sized(options, sizeof *(options))
 
 /*
  * Make the timeline of the device in `replay`; the result is *timeline. O(events).

@@ -120,7 +120,10 @@ struct dry_topology_options {
 
 struct dry_topology;
 
-DRY_API void dry_topology_options_init(struct dry_topology_options *options);
+DRY_API void dry_topology_options_init_sized(struct dry_topology_options *options,
+                                             size_t struct_size);
+#define dry_topology_options_init(options)                                               \
+    dry_topology_options_init_sized(options, sizeof *(options))
 
 /*
  * Read a topology. `options` NULL: this machine. On this machine the CPUs that may be used are

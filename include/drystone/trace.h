@@ -287,7 +287,10 @@ struct dry_trace_options {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_trace_options_init(struct dry_trace_options *options);
+DRY_API void dry_trace_options_init_sized(struct dry_trace_options *options,
+                                          size_t struct_size);
+#define dry_trace_options_init(options)                                                  \
+    dry_trace_options_init_sized(options, sizeof *(options))
 
 /*
  * Read a trace from `source` to its end; the result is *trace. The first bytes tell the
@@ -336,7 +339,10 @@ struct dry_event {
 };
 
 /* Set all options to their defaults. */
-DRY_API void dry_trace_builder_options_init(struct dry_trace_builder_options *options);
+DRY_API void dry_trace_builder_options_init_sized(
+    struct dry_trace_builder_options *options, size_t struct_size);
+#define dry_trace_builder_options_init(options)                                          \
+    dry_trace_builder_options_init_sized(options, sizeof *(options))
 /* Make a builder, *builder. `options` NULL: the defaults. Errors: MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_builder_create(
     const struct dry_trace_builder_options *options, struct dry_trace_builder **builder,

@@ -11,7 +11,6 @@ from ._library import find_library, load_library
 
 OK, ARGUMENT, MEMORY, NO_SPACE, UNSUPPORTED = 0, -1, -2, -5, -7
 
-_ROOM_BYTES = 1024  # by which options may grow in later releases
 _KINDS = {ARGUMENT: ArgumentError, MEMORY: SpaceError, NO_SPACE: SpaceError}
 
 
@@ -66,16 +65,8 @@ def check(status: int, err: CError, hint: str = "") -> None:
 
 
 def options_of(kind: type[_Options], init: str) -> _Options:
-    """Return an options struct with the library's defaults; Error: the library is older.
-
-    A newer library writes more than `kind` has, into room that is dropped. Its functions then
-    take their defaults for what `struct_size` says is not there.
-    """
-    room = ctypes.create_string_buffer(ctypes.sizeof(kind) + _ROOM_BYTES)
-    declare(init, ctypes.c_void_p, result=None)(room)
-    options = kind.from_buffer_copy(room)
-    if options.struct_size < ctypes.sizeof(kind):
-        raise Error(f"libdrystone's options have {options.struct_size} bytes, this package's "
-                    f"{ctypes.sizeof(kind)}: the library is older than the package")
-    options.struct_size = ctypes.sizeof(kind)
+    """Return an options struct with the library's defaults, whatever its release."""
+    options = kind()
+    declare(init + "_sized", ctypes.c_void_p, ctypes.c_size_t, result=None)(
+        ctypes.byref(options), ctypes.sizeof(kind))
     return options

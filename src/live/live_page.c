@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "live/live_name.h"
 #include "live/live_put.h"
 #include "os/system.h"
@@ -20,10 +21,9 @@
 #define NAME_ROOM 64
 
 void
-dry_live_options_init(struct dry_live_options *options)
+dry_live_options_init_sized(struct dry_live_options *options, size_t struct_size)
 {
-    *options = (struct dry_live_options){
-        .struct_size = sizeof *options,
+    const struct dry_live_options defaults = {
         .folder = "/dev/shm",
         .name = "",
         .labels = "",
@@ -31,6 +31,7 @@ dry_live_options_init(struct dry_live_options *options)
         .world = -1,
         .detail_rest = 200,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -121,26 +122,26 @@ enum dry_status
 dry_live_create(const struct dry_live_options *options, struct dry_live **live,
                 struct dry_error *err)
 {
-    struct dry_live_options defaults;
-    if (!options) {
-        dry_live_options_init(&defaults);
-        options = &defaults;
-    }
-    if (options->detail_rest == 0 || !options->folder)
+    struct dry_live_options o;
+    dry_live_options_init(&o);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
+    if (o.detail_rest == 0 || !o.folder)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "a page without a folder or a rest");
-    struct dry_live *made = make(options);
+    struct dry_live *made = make(&o);
     if (!made)
         return dryi_fail_memory(err, "a page");
-    enum dry_status status = make_file(made, options->folder);
+    status = make_file(made, o.folder);
     if (status != DRY_OK) {
-        (void)dryi_system_fail(err, status, options->folder, "no page could be made");
+        (void)dryi_system_fail(err, status, o.folder, "no page could be made");
         release(made);
         return status;
     }
-    made->detail_rest = options->detail_rest;
+    made->detail_rest = o.detail_rest;
     dryi_fork_mark_init(&made->fork);
     make_locks(made);
-    write_head(made, options);
+    write_head(made, &o);
     *live = made;
     return DRY_OK;
 }

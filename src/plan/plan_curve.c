@@ -8,7 +8,7 @@
 #include <drystone/plan.h>
 
 #include "base/fail.h"
-#include "base/options.h"
+#include "base/sized.h"
 
 #define SLOTS_MAX 128u /* a point is one of many: it has to be quick */
 
@@ -89,8 +89,7 @@ dry_plan_curve(const struct dry_chain *chain, const struct dry_plan_options *opt
 {
     struct curve c = {.chain = chain, .points = points, .err = err};
     dry_plan_options_init(&c.options);
-    enum dry_status status =
-        dryi_options_take(&c.options, sizeof c.options, options, err);
+    enum dry_status status = dryi_sized_take(&c.options, sizeof c.options, options, err);
     if (status != DRY_OK)
         return status;
     if (c.options.method != DRY_METHOD_ONE_LEVEL && c.options.method != DRY_METHOD_NESTED)

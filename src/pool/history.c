@@ -22,7 +22,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "os/system.h"
 #include "pool/context/contexts.h"
 #include "pool/history.h"
@@ -47,12 +47,13 @@ struct dryi_history {
 /* --- begin and end ------------------------------------------------------------------------ */
 
 void
-dry_pool_history_options_init(struct dry_pool_history_options *options)
+dry_pool_history_options_init_sized(struct dry_pool_history_options *options,
+                                    size_t struct_size)
 {
-    *options = (struct dry_pool_history_options){
-        .struct_size = sizeof *options,
+    const struct dry_pool_history_options defaults = {
         .entries = ENTRIES_DEFAULT,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static void
@@ -197,7 +198,7 @@ dry_pool_record_history(struct dry_pool *pool,
 {
     struct dry_pool_history_options options;
     dry_pool_history_options_init(&options);
-    enum dry_status status = dryi_options_take(&options, sizeof options, given, NULL);
+    enum dry_status status = dryi_sized_take(&options, sizeof options, given, NULL);
     if (status != DRY_OK)
         return status;
     if (options.entries == 0)

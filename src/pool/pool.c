@@ -17,7 +17,7 @@
 #include "base/fail.h"
 #include "base/inline.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "os/system.h"
 #include "place/paged/paged.h"
 #include "place/torch/torch.h"
@@ -35,13 +35,13 @@
 /* --- create and destroy ------------------------------------------------------------------- */
 
 void
-dry_pool_options_init(struct dry_pool_options *options)
+dry_pool_options_init_sized(struct dry_pool_options *options, size_t struct_size)
 {
-    *options = (struct dry_pool_options){
-        .struct_size = sizeof *options,
+    const struct dry_pool_options defaults = {
         .placement = DRY_PLACEMENT_PAGED,
         .conf = "",
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /*
@@ -132,7 +132,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
 {
     struct dry_pool_options o;
     dry_pool_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     if (!o.device.ops)

@@ -11,7 +11,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "replay/packing.h"
 #include "replay/replay_state.h"
 #include "trace/from_pool.h"
@@ -19,10 +19,10 @@
 #define DEFAULT_RELEASE "2.11"
 
 void
-dry_replay_options_init(struct dry_replay_options *options)
+dry_replay_options_init_sized(struct dry_replay_options *options, size_t struct_size)
 {
-    *options = (struct dry_replay_options){.struct_size = sizeof *options,
-                                           .device = DRY_DEVICE_BUSIEST};
+    const struct dry_replay_options defaults = {.device = DRY_DEVICE_BUSIEST};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- releases ----------------------------------------------------------------------------- */
@@ -329,7 +329,7 @@ dry_replay_create(const struct dry_trace *trace, const struct dry_replay_options
 {
     struct dry_replay_options o;
     dry_replay_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     struct dry_memory memory = dryi_memory_or_default(o.memory);

@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/fail.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "replay/decisions.h"
 #include "replay/recorder.h"
 #include "replay/replay_state.h"
@@ -19,13 +19,13 @@
 #define CAPACITY_MAX (UINT64_C(1) << 50)
 
 void
-dry_run_options_init(struct dry_run_options *options)
+dry_run_options_init_sized(struct dry_run_options *options, size_t struct_size)
 {
-    *options = (struct dry_run_options){.struct_size = sizeof *options,
-                                        .capacity_bytes = DRY_SIM_UNLIMITED,
-                                        .steady_from = DRY_EVENT_NONE,
-                                        .past_event = DRY_EVENT_NONE,
-                                        .end_event = DRY_EVENT_NONE};
+    const struct dry_run_options defaults = {.capacity_bytes = DRY_SIM_UNLIMITED,
+                                             .steady_from = DRY_EVENT_NONE,
+                                             .past_event = DRY_EVENT_NONE,
+                                             .end_event = DRY_EVENT_NONE};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- runs --------------------------------------------------------------------------------- */
@@ -470,7 +470,7 @@ take_options(const struct dry_replay *r, const struct dry_run_options *given,
              struct dry_run_options *o, struct attempt *a, struct dry_error *err)
 {
     dry_run_options_init(o);
-    enum dry_status status = dryi_options_take(o, sizeof *o, given, err);
+    enum dry_status status = dryi_sized_take(o, sizeof *o, given, err);
     return status == DRY_OK ? resolve(r, o, a, err) : status;
 }
 

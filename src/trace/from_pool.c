@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "pool/copy.h"
 #include "trace/from_pool.h"
 #include "trace/model/trace.h"
@@ -36,9 +36,11 @@ struct filling {
 };
 
 void
-dry_pool_trace_options_init(struct dry_pool_trace_options *options)
+dry_pool_trace_options_init_sized(struct dry_pool_trace_options *options,
+                                  size_t struct_size)
 {
-    *options = (struct dry_pool_trace_options){.struct_size = sizeof *options};
+    const struct dry_pool_trace_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- stacks ------------------------------------------------------------------------------- */
@@ -386,7 +388,7 @@ dry_trace_from_pool(struct dry_pool *pool, const struct dry_pool_trace_options *
 {
     struct filling f = {0};
     dry_pool_trace_options_init(&f.options);
-    enum dry_status status = dryi_options_take(&f.options, sizeof f.options, given, err);
+    enum dry_status status = dryi_sized_take(&f.options, sizeof f.options, given, err);
     if (status != DRY_OK)
         return status;
     f.memory = dryi_memory_or_default(f.options.memory);

@@ -12,7 +12,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "trace/model/trace.h"
 #include "trace/text/text_format.h"
 
@@ -21,14 +21,14 @@
 #define PICKLE_FIRST_BYTE 0x80u
 
 void
-dry_trace_options_init(struct dry_trace_options *options)
+dry_trace_options_init_sized(struct dry_trace_options *options, size_t struct_size)
 {
-    *options = (struct dry_trace_options){
-        .struct_size = sizeof *options,
+    const struct dry_trace_options defaults = {
         .memory_bytes_max = UINT64_MAX,
         .depth_max = DEPTH_MAX,
         .string_bytes_max = STRING_BYTES_MAX,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 struct magic {
@@ -129,7 +129,7 @@ dry_trace_read(const struct dry_source *source, const struct dry_trace_options *
 {
     struct dry_trace_options options;
     dry_trace_options_init(&options);
-    enum dry_status status = dryi_options_take(&options, sizeof options, given, err);
+    enum dry_status status = dryi_sized_take(&options, sizeof options, given, err);
     if (status != DRY_OK)
         return status;
     struct dry_trace_builder *builder;

@@ -95,7 +95,7 @@ class Tensor:
         self.name = None
         numbers = (ctypes.c_int64 * max(1, len(shape)))(*shape)
         options = Options()
-        library.dry_tensor_options_init(ctypes.byref(options))
+        library.dry_tensor_options_init_sized(ctypes.byref(options), ctypes.sizeof(options))
         require(options.struct_size == ctypes.sizeof(options), "the layout of options")
         options.form = Form(parse(name), len(shape), numbers, 0)
         options.device[0] = device
@@ -122,7 +122,7 @@ class Tensor:
 
     def capsule(self, name):
         managed, view = ctypes.c_void_p(), View()
-        library.dry_tensor_view_init(ctypes.byref(view))
+        library.dry_tensor_view_init_sized(ctypes.byref(view), ctypes.sizeof(view))
         view.is_read_only = self.is_read_only
         status = getattr(library, FORMS[name][0])(self.tensor, ctypes.byref(view),
                                                   ctypes.byref(managed), None)

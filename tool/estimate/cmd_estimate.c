@@ -88,6 +88,7 @@ static int
 find_model(struct session *s)
 {
     struct dry_error err;
+    dry_model_init(&s->file.model);
     if (dry_model_find(s->name, &s->file.model) == DRY_OK)
         return EXIT_FINE;
     enum dry_status status = model_json_read(s->name, &s->file, &err);

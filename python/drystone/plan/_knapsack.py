@@ -37,7 +37,8 @@ def knapsack(sizes: Sequence[int], times: Sequence[int], budget: int) -> list[in
         raise PlanError("there is no libdrystone with a knapsack: set DRYSTONE_LIBRARY")
     options, result = _Options(), _Result()
     kept = (ctypes.c_bool * len(sizes))()
-    library.dry_keep_options_init(ctypes.byref(options))
+    library.dry_keep_options_init_sized(ctypes.byref(options),
+                                        ctypes.c_size_t(ctypes.sizeof(options)))
     options.budget_bytes = budget
     solve = library.dry_keep_plain
     solve.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,

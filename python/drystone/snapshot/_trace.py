@@ -48,8 +48,8 @@ def library() -> c.CDLL:
     found = load_library()
     if found is None or not hasattr(found, "dry_arrow_export"):
         raise Error("there is no libdrystone that reads snapshots: set DRYSTONE_LIBRARY")
-    found.dry_trace_options_init.argtypes = [c.c_void_p]
-    found.dry_trace_options_init.restype = None
+    found.dry_trace_options_init_sized.argtypes = [c.c_void_p, c.c_size_t]
+    found.dry_trace_options_init_sized.restype = None
     found.dry_trace_read.argtypes = [c.c_void_p] * 4
     found.dry_trace_destroy.argtypes = [c.c_void_p]
     found.dry_trace_destroy.restype = None
@@ -93,7 +93,7 @@ class Trace:
         self._library = library()
         self.address: c.c_void_p | None = c.c_void_p()
         reader, options = _Reader(file), _Options()
-        self._library.dry_trace_options_init(c.byref(options))
+        self._library.dry_trace_options_init_sized(c.byref(options), c.sizeof(options))
         options.memory_bytes_max = memory_allowed(file_bytes)
         error = DryError(offset=_NO_OFFSET)
         status = self._library.dry_trace_read(c.byref(reader.source), c.byref(options),

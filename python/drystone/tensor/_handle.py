@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from .._call import CError, check, declare
+from .._call import CError, check, declare, options_of
 from .._pinned import PinnedCache
 from ._layout import Form, Legacy, TensorInfo, TensorView, Versioned
 
@@ -38,8 +38,8 @@ class Handle:
         kind    Legacy or Versioned
         device  (type, id) as the consumer is to see it
         """
-        view, managed, err = TensorView(), ctypes.c_void_p(), CError()
-        declare("dry_tensor_view_init", ctypes.c_void_p, result=None)(ctypes.byref(view))
+        view = options_of(TensorView, "dry_tensor_view_init")
+        managed, err = ctypes.c_void_p(), CError()
         view.is_part, view.offset_bytes, view.form = True, offset_bytes, form
         export = declare(_EXPORTS[kind], ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
                          ctypes.c_void_p)

@@ -22,7 +22,7 @@
 #include "base/device_page.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "device/cuda/cuda_peer.h"
 #include "device/cuda/cuda_share.h"
 #include "os/lock.h"
@@ -702,10 +702,10 @@ open_device(struct dry_cuda *cuda, const struct dry_cuda_options *o,
 }
 
 void
-dry_cuda_options_init(struct dry_cuda_options *options)
+dry_cuda_options_init_sized(struct dry_cuda_options *options, size_t struct_size)
 {
-    *options = (struct dry_cuda_options){.struct_size = sizeof *options,
-                                         .library = "libcuda.so.1"};
+    const struct dry_cuda_options defaults = {.library = "libcuda.so.1"};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 enum dry_status
@@ -714,7 +714,7 @@ dry_cuda_open(const struct dry_cuda_options *options, struct dry_cuda **cuda,
 {
     struct dry_cuda_options o;
     dry_cuda_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     if (!o.library)

@@ -22,7 +22,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "os/lock.h"
 #include "os/memfd.h"
 #include "os/range.h"
@@ -394,13 +394,14 @@ static const struct dry_device_ops host_ops = {
 };
 
 void
-dry_host_device_options_init(struct dry_host_device_options *options)
+dry_host_device_options_init_sized(struct dry_host_device_options *options,
+                                   size_t struct_size)
 {
-    *options = (struct dry_host_device_options){
-        .struct_size = sizeof *options,
+    const struct dry_host_device_options defaults = {
         .capacity_bytes = dryi_system_memory_bytes(),
         .page_bytes = 2 * DRYI_MIB,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -422,7 +423,7 @@ dry_host_device_create(const struct dry_host_device_options *options,
 {
     struct dry_host_device_options o;
     dry_host_device_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status == DRY_OK)
         status = check_page_bytes(o.page_bytes, err);
     if (status != DRY_OK)

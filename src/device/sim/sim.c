@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 
 /*
  * The first address: above what programs on x86-64 and arm64 map by default near zero,
@@ -449,14 +449,14 @@ static const struct dry_device_ops sim_ops = {
 };
 
 void
-dry_sim_options_init(struct dry_sim_options *options)
+dry_sim_options_init_sized(struct dry_sim_options *options, size_t struct_size)
 {
-    *options = (struct dry_sim_options){
-        .struct_size = sizeof *options,
+    const struct dry_sim_options defaults = {
         .capacity_bytes = DRY_SIM_UNLIMITED,
         .granularity_bytes = 2 * DRYI_MIB,
         .page_bytes = 2 * DRYI_MIB,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 enum dry_status
@@ -465,7 +465,7 @@ dry_sim_create(const struct dry_sim_options *options, struct dry_sim **sim,
 {
     struct dry_sim_options o;
     dry_sim_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     if (!dryi_is_power_of_two(o.granularity_bytes) || o.granularity_bytes > ADDRESS_BEGIN)

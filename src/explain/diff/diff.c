@@ -11,14 +11,15 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
 #include "base/search.h"
+#include "base/sized.h"
 #include "explain/diff/diff_inside.h"
 
 void
-dry_diff_options_init(struct dry_diff_options *options)
+dry_diff_options_init_sized(struct dry_diff_options *options, size_t struct_size)
 {
-    *options = (struct dry_diff_options){.struct_size = sizeof *options};
+    const struct dry_diff_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- owners of the subjects --------------------------------------------------------------- */
@@ -263,7 +264,7 @@ dry_diff_create(const struct dry_diff_subject *subjects, size_t count,
 {
     struct dry_diff_options o;
     dry_diff_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status == DRY_OK)
         status = check(&o, count, err);
     if (status != DRY_OK)

@@ -20,7 +20,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "explain/message/message.h"
 
 #define LANE_COUNT 16
@@ -593,9 +593,10 @@ take_piece(struct dry_message_finder *f)
 /* --- the interface ------------------------------------------------------------------------ */
 
 void
-dry_message_options_init(struct dry_message_options *options)
+dry_message_options_init_sized(struct dry_message_options *options, size_t struct_size)
 {
-    *options = (struct dry_message_options){.struct_size = sizeof *options};
+    const struct dry_message_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* Back to the beginning of a text; memory and callback stay. */
@@ -622,7 +623,7 @@ dry_message_finder_create(const struct dry_message_options *options,
 {
     struct dry_message_options o;
     dry_message_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     if (!o.found)

@@ -25,7 +25,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "explain/owners/category_marks.h"
 #include "explain/steps/phases.h"
 #include "explain/steps/sequence.h"
@@ -103,9 +103,11 @@ dry_category_evidence_name(enum dry_category_evidence evidence)
 }
 
 void
-dry_categories_options_init(struct dry_categories_options *options)
+dry_categories_options_init_sized(struct dry_categories_options *options,
+                                  size_t struct_size)
 {
-    *options = (struct dry_categories_options){.struct_size = sizeof *options};
+    const struct dry_categories_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- lives -------------------------------------------------------------------------------- */
@@ -571,7 +573,7 @@ dry_categories_create(const struct dry_timeline *timeline, const struct dry_step
 {
     struct dry_categories_options o;
     dry_categories_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     struct dry_memory memory = dryi_memory_or_default(o.memory);

@@ -17,7 +17,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 
 struct dry_owners {
     struct dry_memory memory;
@@ -41,9 +41,10 @@ dry_owner_key_name(enum dry_owner_key key)
 }
 
 void
-dry_owners_options_init(struct dry_owners_options *options)
+dry_owners_options_init_sized(struct dry_owners_options *options, size_t struct_size)
 {
-    *options = (struct dry_owners_options){.struct_size = sizeof *options};
+    const struct dry_owners_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- keys --------------------------------------------------------------------------------- */
@@ -369,7 +370,7 @@ dry_owners_create(const struct dry_timeline *timeline,
 {
     struct dry_owners_options o;
     dry_owners_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     return status == DRY_OK ? create(timeline, &o, NULL, owners, err) : status;
 }
 

@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "replay/inside.h"
 #include "replay/releases.h"
 
@@ -26,10 +26,11 @@
 #define WITHOUT_ALL (DRY_WITHOUT_EXPANDABLE | DRY_WITHOUT_GC | DRY_WITHOUT_SPLIT)
 
 void
-dry_recommend_options_init(struct dry_recommend_options *options)
+dry_recommend_options_init_sized(struct dry_recommend_options *options,
+                                 size_t struct_size)
 {
-    *options = (struct dry_recommend_options){.struct_size = sizeof *options,
-                                              .past_event = DRY_EVENT_NONE};
+    const struct dry_recommend_options defaults = {.past_event = DRY_EVENT_NONE};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- one option alone --------------------------------------------------------------------- */
@@ -487,7 +488,7 @@ dry_recommend_create(struct dry_replay *replay,
 {
     struct dry_recommend_options o;
     dry_recommend_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     if ((unsigned)o.goal >= DRY_GOAL_COUNT)

@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "explain/steps/hints.h"
 #include "explain/steps/markers.h"
 #include "explain/steps/rhythm.h"
@@ -36,10 +36,10 @@ dry_steps_source_name(enum dry_steps_source source)
 }
 
 void
-dry_steps_options_init(struct dry_steps_options *options)
+dry_steps_options_init_sized(struct dry_steps_options *options, size_t struct_size)
 {
-    *options = (struct dry_steps_options){.struct_size = sizeof *options,
-                                          .until = DRY_MOMENT_NEVER};
+    const struct dry_steps_options defaults = {.until = DRY_MOMENT_NEVER};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* The end of the last step, as far as it is known beforehand. */
@@ -441,7 +441,7 @@ dry_steps_create(const struct dry_timeline *timeline,
 {
     struct dry_steps_options o;
     dry_steps_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     uint32_t dump = dry_timeline_get_view(timeline)->dump_moment;

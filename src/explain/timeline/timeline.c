@@ -9,13 +9,14 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "explain/timeline/timeline_inside.h"
 
 void
-dry_timeline_options_init(struct dry_timeline_options *options)
+dry_timeline_options_init_sized(struct dry_timeline_options *options, size_t struct_size)
 {
-    *options = (struct dry_timeline_options){.struct_size = sizeof *options};
+    const struct dry_timeline_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static bool
@@ -62,7 +63,7 @@ dry_timeline_create(struct dry_replay *replay, const struct dry_timeline_options
 {
     struct dry_timeline_options o;
     dry_timeline_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     if (!dryi_replay_program(replay)->has_addresses)

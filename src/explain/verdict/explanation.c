@@ -11,15 +11,15 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "explain/verdict/explanation_inside.h"
 
 void
-dry_explain_options_init(struct dry_explain_options *options)
+dry_explain_options_init_sized(struct dry_explain_options *options, size_t struct_size)
 {
-    *options = (struct dry_explain_options){.struct_size = sizeof *options,
-                                            .moment = DRY_MOMENT_AUTO,
-                                            .run_max = DRY_RUNS_AUTO};
+    const struct dry_explain_options defaults = {.moment = DRY_MOMENT_AUTO,
+                                                 .run_max = DRY_RUNS_AUTO};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- names -------------------------------------------------------------------------------- */
@@ -374,7 +374,7 @@ dry_explanation_create(const struct dry_explain_options *options,
 {
     struct dry_explain_options o;
     dry_explain_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status == DRY_OK)
         status = check_options(&o, err);
     if (status != DRY_OK)

@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/doctor/doctor_inside.h"
 #include "host/doctor/doctor_text.h"
 #include "host/facts/fact_text.h"
@@ -112,10 +112,10 @@ dryi_doctor_look(struct dry_doctor *d)
 /* --- create ------------------------------------------------------------------------------- */
 
 void
-dry_doctor_options_init(struct dry_doctor_options *options)
+dry_doctor_options_init_sized(struct dry_doctor_options *options, size_t struct_size)
 {
-    *options = (struct dry_doctor_options){.struct_size = sizeof *options,
-                                           .node = DRY_DOCTOR_ANY_NODE};
+    const struct dry_doctor_options defaults = {.node = DRY_DOCTOR_ANY_NODE};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -197,7 +197,7 @@ dryi_doctor_create(const struct dry_doctor_options *options,
 {
     struct dry_doctor_options o;
     dry_doctor_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status == DRY_OK)
         status = check_options(&o, err);
     if (status != DRY_OK)

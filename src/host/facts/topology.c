@@ -11,7 +11,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/facts/fact_text.h"
 #include "host/facts/facts_read.h"
 #include "host/facts/topology_gpu.h"
@@ -330,9 +330,10 @@ dryi_topology_read(const struct dryi_facts *facts, const struct dry_memory *memo
 }
 
 void
-dry_topology_options_init(struct dry_topology_options *options)
+dry_topology_options_init_sized(struct dry_topology_options *options, size_t struct_size)
 {
-    *options = (struct dry_topology_options){.struct_size = sizeof *options};
+    const struct dry_topology_options defaults = {0};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 enum dry_status
@@ -342,7 +343,7 @@ dry_topology_create(const struct dry_topology_options *options,
     struct dry_topology_options o;
     struct dryi_kernel kernel;
     dry_topology_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status != DRY_OK)
         return status;
     dryi_kernel_init(&kernel);

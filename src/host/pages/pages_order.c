@@ -6,7 +6,7 @@
  */
 #include "base/bits.h"
 #include "base/fail.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/pages/pages_inside.h"
 
 /* So that no sum of a size, an alignment and an address overflows. */
@@ -14,13 +14,13 @@
 #define PAGE_BYTES_MAX (UINT64_C(1) << 40)
 
 void
-dry_pages_options_init(struct dry_pages_options *options)
+dry_pages_options_init_sized(struct dry_pages_options *options, size_t struct_size)
 {
-    *options = (struct dry_pages_options){
-        .struct_size = sizeof *options,
+    const struct dry_pages_options defaults = {
         .kind = DRY_PAGES_TRANSPARENT,
         .keep_free_bytes = 64 * DRYI_MIB,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static bool
@@ -109,7 +109,7 @@ dryi_pages_order_init(struct dryi_pages_order *order,
     *order = (struct dryi_pages_order){.facts = {.kernel = kernel}};
     dry_pages_options_init(&order->options);
     enum dry_status status =
-        dryi_options_take(&order->options, sizeof order->options, options, err);
+        dryi_sized_take(&order->options, sizeof order->options, options, err);
     if (status != DRY_OK)
         return status;
     order->base_bytes = kernel->page_bytes(kernel->self);

@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/pinned/pin_make.h"
 #include "host/pinned/pinned.h"
 #include "host/pinned/pinned_options.h"
@@ -89,7 +89,7 @@ dry_pinned_create_tensor(struct dry_pinned *pinned,
     struct dry_tensor_options o;
     uint64_t bytes = 0;
     dry_tensor_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status == DRY_OK)
         status = dry_tensor_measure(&o.form, &bytes, err);
     if (status != DRY_OK)

@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/option_text.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/pinned/pinned_arena.h"
 #include "host/pinned/pinned_options.h"
 
@@ -22,10 +22,9 @@
 #define DEVICE_MAX 1023
 
 void
-dry_pinned_options_init(struct dry_pinned_options *options)
+dry_pinned_options_init_sized(struct dry_pinned_options *options, size_t struct_size)
 {
-    *options = (struct dry_pinned_options){
-        .struct_size = sizeof *options,
+    const struct dry_pinned_options defaults = {
         .node = DRY_PINNED_ANY_NODE,
         .threshold_bytes = DRYI_MIB,
         .cached_max_bytes = UINT64_MAX,
@@ -36,6 +35,7 @@ dry_pinned_options_init(struct dry_pinned_options *options)
         .block_count = 8,
         .page_kind = DRY_PAGES_TRANSPARENT,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- what is accepted ----------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ dryi_pinned_options_take(const struct dry_pinned_options *from,
 {
     dry_pinned_options_init(options);
     DRYI_ASSERT_SLOW(!find_wrong(options));
-    enum dry_status status = dryi_options_take(options, sizeof *options, from, err);
+    enum dry_status status = dryi_sized_take(options, sizeof *options, from, err);
     if (status != DRY_OK)
         return status;
     const char *wrong = find_wrong(options);
@@ -238,13 +238,17 @@ enum dry_status
 dry_pinned_options_parse(struct dry_pinned_options *options, const char *text,
                          struct dry_error *err)
 {
-    struct dry_pinned_options o = *options;
+    struct dry_pinned_options o;
+    dry_pinned_options_init(&o);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
     const struct dryi_option_reader reader = {.take = take_option,
                                               .self = &o,
                                               .refused = "not a value it can have",
                                               .unknown = "not one of the pinned cache"};
-    enum dry_status status = dryi_option_text_read(text, strlen(text), &reader, err);
-    if (status == DRY_OK)
-        *options = o;
-    return status;
+    status = dryi_option_text_read(text, strlen(text), &reader, err);
+    if (status != DRY_OK)
+        return status;
+    return dryi_sized_give(options, &o, sizeof o);
 }

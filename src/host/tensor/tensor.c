@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/tensor/tensor_inside.h"
 
 /* Options taken over, and what they come to. */
@@ -20,12 +20,12 @@ struct order {
 };
 
 void
-dry_tensor_options_init(struct dry_tensor_options *options)
+dry_tensor_options_init_sized(struct dry_tensor_options *options, size_t struct_size)
 {
-    *options = (struct dry_tensor_options){
-        .struct_size = sizeof *options,
+    const struct dry_tensor_options defaults = {
         .device = {.type = DRY_DLPACK_CPU},
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -33,7 +33,7 @@ take_pages(struct order *order, struct dry_error *err)
 {
     dry_pages_options_init(&order->pages);
     enum dry_status status =
-        dryi_options_take(&order->pages, sizeof order->pages, order->options.pages, err);
+        dryi_sized_take(&order->pages, sizeof order->pages, order->options.pages, err);
     if (status != DRY_OK)
         return status;
     if (order->pages.bytes != 0)
@@ -52,7 +52,7 @@ take_options(struct order *order, const struct dry_tensor_options *options,
 {
     dry_tensor_options_init(&order->options);
     enum dry_status status =
-        dryi_options_take(&order->options, sizeof order->options, options, err);
+        dryi_sized_take(&order->options, sizeof order->options, options, err);
     if (status == DRY_OK)
         status = dryi_tensor_measure(&order->options.form, &order->size, err);
     if (status == DRY_OK)

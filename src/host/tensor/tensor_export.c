@@ -8,7 +8,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "host/tensor/tensor_inside.h"
 
 /* The layouts of dlpack.h where pointers have 64 bits. */
@@ -43,9 +43,10 @@ struct export
 };
 
 void
-dry_tensor_view_init(struct dry_tensor_view *view)
+dry_tensor_view_init_sized(struct dry_tensor_view *view, size_t struct_size)
 {
-    *view = (struct dry_tensor_view){.struct_size = sizeof *view};
+    const struct dry_tensor_view defaults = {0};
+    dryi_sized_init(view, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -74,7 +75,7 @@ take_view(const struct dry_tensor *tensor, const struct dry_tensor_view *from,
           struct dry_tensor_view *view, struct dry_error *err)
 {
     dry_tensor_view_init(view);
-    enum dry_status status = dryi_options_take(view, sizeof *view, from, err);
+    enum dry_status status = dryi_sized_take(view, sizeof *view, from, err);
     if (status != DRY_OK)
         return status;
     if (view->is_part)

@@ -10,22 +10,22 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "plan/chain/plan_state.h"
 
 /* --- options ------------------------------------------------------------------------------ */
 
 void
-dry_plan_options_init(struct dry_plan_options *options)
+dry_plan_options_init_sized(struct dry_plan_options *options, size_t struct_size)
 {
-    *options = (struct dry_plan_options){
-        .struct_size = sizeof *options,
+    const struct dry_plan_options defaults = {
         .method = DRY_METHOD_ONE_LEVEL,
         .budget_bytes = UINT64_MAX,
         .every = 2,
         .slots = 500,
         .table_bytes_max = UINT64_C(256) << 20,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -82,7 +82,7 @@ dryi_planning_init(struct dryi_planning *p, const struct dry_chain *chain,
     *p = (struct dryi_planning){.chain = chain, .err = err};
     dry_plan_options_init(&p->options);
     enum dry_status status =
-        dryi_options_take(&p->options, sizeof p->options, options, err);
+        dryi_sized_take(&p->options, sizeof p->options, options, err);
     p->memory = dryi_memory_or_default(p->options.memory);
     if (status == DRY_OK)
         status = check_options(&p->options, err);

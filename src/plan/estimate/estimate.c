@@ -12,7 +12,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "plan/estimate/estimate_inside.h"
 
 /* --- symbols ------------------------------------------------------------------------------ */
@@ -188,7 +188,7 @@ take_options(struct dry_estimate *e, const struct dry_model *model,
     if (!model)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "no model");
     dry_model_init(&e->model);
-    enum dry_status status = dryi_options_take(&e->model, sizeof e->model, model, err);
+    enum dry_status status = dryi_sized_take(&e->model, sizeof e->model, model, err);
     if (status == DRY_OK)
         status = dryi_setup_take(&e->setup, setup, err);
     if (status == DRY_OK)

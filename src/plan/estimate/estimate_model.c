@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "plan/estimate/estimate_inside.h"
 
 /* --- names -------------------------------------------------------------------------------- */
@@ -124,9 +124,10 @@ check_fields(const struct field *fields, size_t count, struct dry_error *err)
 /* --- models ------------------------------------------------------------------------------- */
 
 void
-dry_model_init(struct dry_model *model)
+dry_model_init_sized(struct dry_model *model, size_t struct_size)
 {
-    *model = (struct dry_model){.struct_size = sizeof *model};
+    const struct dry_model defaults = {0};
+    dryi_sized_init(model, struct_size, &defaults, sizeof defaults);
 }
 
 static enum dry_status
@@ -296,10 +297,9 @@ dryi_model_check(struct dry_model *m, struct dry_error *err)
 /* --- setups ------------------------------------------------------------------------------- */
 
 void
-dry_run_setup_init(struct dry_run_setup *setup)
+dry_run_setup_init_sized(struct dry_run_setup *setup, size_t struct_size)
 {
-    *setup = (struct dry_run_setup){
-        .struct_size = sizeof *setup,
+    const struct dry_run_setup defaults = {
         .batch = 1,
         .sequence = 2048,
         .accumulation = 1,
@@ -317,6 +317,7 @@ dry_run_setup_init(struct dry_run_setup *setup)
         .communication_bytes = UINT64_C(256) << 20,
         .workspace_bytes = 8519680,
     };
+    dryi_sized_init(setup, struct_size, &defaults, sizeof defaults);
 }
 
 enum dry_status
@@ -324,7 +325,7 @@ dryi_setup_take(struct dry_run_setup *to, const struct dry_run_setup *from,
                 struct dry_error *err)
 {
     dry_run_setup_init(to);
-    enum dry_status status = dryi_options_take(to, sizeof *to, from, err);
+    enum dry_status status = dryi_sized_take(to, sizeof *to, from, err);
     if (status != DRY_OK)
         return status;
     const struct field fields[] = {

@@ -2,6 +2,7 @@
 /* Models that we know by name, from the configurations their authors publish. */
 #include <string.h>
 
+#include "base/sized.h"
 #include "plan/estimate/estimate_inside.h"
 
 struct preset {
@@ -115,9 +116,10 @@ dry_model_find(const char *name, struct dry_model *model)
 {
     for (size_t i = 0; i < PRESET_COUNT; i++) {
         if (strcmp(presets[i].name, name) == 0) {
-            dry_model_init(model);
-            presets[i].fill(model, &presets[i]);
-            return DRY_OK;
+            struct dry_model found;
+            dry_model_init(&found);
+            presets[i].fill(&found, &presets[i]);
+            return dryi_sized_give(model, &found, sizeof found);
         }
     }
     return DRY_ERR_ARGUMENT;

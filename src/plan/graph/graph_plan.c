@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "plan/graph/graph_state.h"
 
 #define STEPS_DEFAULT 10000u
@@ -27,13 +27,13 @@ struct dry_graph_plan {
 };
 
 void
-dry_graph_options_init(struct dry_graph_options *options)
+dry_graph_options_init_sized(struct dry_graph_options *options, size_t struct_size)
 {
-    *options = (struct dry_graph_options){.struct_size = sizeof *options,
-                                          .budget_bytes = UINT64_MAX,
-                                          .steps = STEPS_DEFAULT,
-                                          .seed = 1,
-                                          .state_max = STATES_DEFAULT};
+    const struct dry_graph_options defaults = {.budget_bytes = UINT64_MAX,
+                                               .steps = STEPS_DEFAULT,
+                                               .seed = 1,
+                                               .state_max = STATES_DEFAULT};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 const char *
@@ -179,8 +179,7 @@ dry_graph_plan_create(const struct dry_graph *graph,
                                   .best_ns = UINT64_MAX,
                                   .bound_ns = graph->base_ns};
     dry_graph_options_init(&s.options);
-    enum dry_status status =
-        dryi_options_take(&s.options, sizeof s.options, options, err);
+    enum dry_status status = dryi_sized_take(&s.options, sizeof s.options, options, err);
     if (status != DRY_OK)
         return status;
     if (!graph->is_sealed)

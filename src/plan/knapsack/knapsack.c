@@ -13,18 +13,18 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "plan/knapsack/knapsack_state.h"
 
 #define SUM_MAX ((uint64_t)INT64_MAX)
 #define EFFORT_DEFAULT UINT64_C(100000000)
 
 void
-dry_keep_options_init(struct dry_keep_options *options)
+dry_keep_options_init_sized(struct dry_keep_options *options, size_t struct_size)
 {
-    *options = (struct dry_keep_options){.struct_size = sizeof *options,
-                                         .budget_bytes = UINT64_MAX,
-                                         .effort = EFFORT_DEFAULT};
+    const struct dry_keep_options defaults = {.budget_bytes = UINT64_MAX,
+                                              .effort = EFFORT_DEFAULT};
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- a problem is checked ----------------------------------------------------------------- */
@@ -333,7 +333,7 @@ dry_keep_solve(const struct dry_keep_problem *problem,
 {
     struct dry_keep_options o;
     dry_keep_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, err);
     if (status == DRY_OK)
         status = check_problem(problem, err);
     if (status != DRY_OK)
@@ -357,7 +357,7 @@ dry_keep_plain(const uint64_t *bytes, const uint64_t *time_ns, size_t count,
 {
     struct dry_keep_options o;
     dry_keep_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, NULL);
+    enum dry_status status = dryi_sized_take(&o, sizeof o, options, NULL);
     if (status != DRY_OK || count > DRY_KEEP_ITEMS_MAX)
         return status != DRY_OK ? status : DRY_ERR_LIMIT;
     struct dry_memory memory = dryi_memory_or_default(o.memory);

@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "plan/knapsack/knapsack_state.h"
 
 #define BUDGETS 33u
@@ -143,8 +143,7 @@ dry_keep_curve(const struct dry_keep_problem *problem,
 {
     struct curve c = {.problem = problem};
     dry_keep_options_init(&c.options);
-    enum dry_status status =
-        dryi_options_take(&c.options, sizeof c.options, options, err);
+    enum dry_status status = dryi_sized_take(&c.options, sizeof c.options, options, err);
     if (status != DRY_OK)
         return status;
     if (curve->capacity < 2)

@@ -15,7 +15,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "trace/anonymize/alias.h"
 #include "trace/anonymize/anonymize_rules.h"
 #include "trace/anonymize/opcode_run.h"
@@ -42,12 +42,13 @@ struct job {
 };
 
 void
-dry_anonymize_options_init(struct dry_anonymize_options *options)
+dry_anonymize_options_init_sized(struct dry_anonymize_options *options,
+                                 size_t struct_size)
 {
-    *options = (struct dry_anonymize_options){
-        .struct_size = sizeof *options,
+    const struct dry_anonymize_options defaults = {
         .digits = DIGITS_DEFAULT,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 enum dry_status
@@ -56,7 +57,7 @@ dryi_anonymize_take_options(struct dry_anonymize_options *options,
                             struct dry_error *err)
 {
     dry_anonymize_options_init(options);
-    enum dry_status status = dryi_options_take(options, sizeof *options, given, err);
+    enum dry_status status = dryi_sized_take(options, sizeof *options, given, err);
     if (status != DRY_OK)
         return status;
     if (!options->key || options->key_bytes == 0)

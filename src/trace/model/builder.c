@@ -13,16 +13,17 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/sized.h"
 #include "trace/model/trace.h"
 
 void
-dry_trace_builder_options_init(struct dry_trace_builder_options *options)
+dry_trace_builder_options_init_sized(struct dry_trace_builder_options *options,
+                                     size_t struct_size)
 {
-    *options = (struct dry_trace_builder_options){
-        .struct_size = sizeof *options,
+    const struct dry_trace_builder_options defaults = {
         .kind = DRY_TRACE_BUILT,
     };
+    dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 static void
@@ -74,7 +75,7 @@ dry_trace_builder_create(const struct dry_trace_builder_options *given,
 {
     struct dry_trace_builder_options options;
     dry_trace_builder_options_init(&options);
-    enum dry_status status = dryi_options_take(&options, sizeof options, given, err);
+    enum dry_status status = dryi_sized_take(&options, sizeof options, given, err);
     if (status != DRY_OK)
         return status;
     return dryi_builder_create(options.memory, options.kind, UINT64_MAX, builder, err);

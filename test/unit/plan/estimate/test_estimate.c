@@ -19,7 +19,7 @@
 static struct dry_model
 find(const char *name)
 {
-    struct dry_model model;
+    struct dry_model model = DRY_INIT(struct dry_model);
     assert_int_equal(dry_model_find(name, &model), DRY_OK);
     return model;
 }
@@ -757,7 +757,7 @@ static void
 names_lead_to_what_they_name(void **state)
 {
     (void)state;
-    struct dry_model model;
+    struct dry_model model = DRY_INIT(struct dry_model);
     size_t count = 0;
     for (; dry_model_get_name(count); count++)
         assert_int_equal(dry_model_find(dry_model_get_name(count), &model), DRY_OK);

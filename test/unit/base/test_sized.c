@@ -5,7 +5,7 @@
 
 #include <drystone/drystone.h>
 
-#include "base/options.h"
+#include "base/sized.h"
 
 struct old_options {
     size_t struct_size;
@@ -33,7 +33,7 @@ null_means_defaults(void **state)
 {
     (void)state;
     struct options o = defaults();
-    assert_int_equal(dryi_options_take(&o, sizeof o, NULL, NULL), DRY_OK);
+    assert_int_equal(dryi_sized_take(&o, sizeof o, NULL, NULL), DRY_OK);
     assert_true(o.first == 1 && o.second == 2);
 }
 
@@ -43,7 +43,7 @@ smaller_struct_keeps_later_defaults(void **state)
     (void)state;
     struct options o = defaults();
     struct old_options from = {sizeof from, 10};
-    assert_int_equal(dryi_options_take(&o, sizeof o, &from, NULL), DRY_OK);
+    assert_int_equal(dryi_sized_take(&o, sizeof o, &from, NULL), DRY_OK);
     assert_true(o.first == 10 && o.second == 2);
     assert_int_equal(o.struct_size, sizeof o);
 }
@@ -54,12 +54,12 @@ larger_struct_needs_a_zero_tail(void **state)
     (void)state;
     struct options o = defaults();
     struct new_options from = {sizeof from, 10, 20, 0};
-    assert_int_equal(dryi_options_take(&o, sizeof o, &from, NULL), DRY_OK);
+    assert_int_equal(dryi_sized_take(&o, sizeof o, &from, NULL), DRY_OK);
     assert_true(o.first == 10 && o.second == 20);
     from.third = UINT64_C(1) << 63;
     from.first = 99;
     struct dry_error err;
-    assert_int_equal(dryi_options_take(&o, sizeof o, &from, &err), DRY_ERR_UNSUPPORTED);
+    assert_int_equal(dryi_sized_take(&o, sizeof o, &from, &err), DRY_ERR_UNSUPPORTED);
     assert_true(o.first == 10);
 }
 
@@ -68,10 +68,48 @@ uninitialised_struct_is_refused(void **state)
 {
     (void)state;
     struct options o = defaults();
-    struct options from = {0};
+    struct options from = {.first = 99, .second = 99};
     struct dry_error err;
-    assert_int_equal(dryi_options_take(&o, sizeof o, &from, &err), DRY_ERR_ARGUMENT);
+    assert_int_equal(dryi_sized_take(&o, sizeof o, &from, &err), DRY_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "struct_size"));
+    assert_int_equal(dryi_sized_give(&from, &o, sizeof o), DRY_ERR_ARGUMENT);
+    assert_true(o.first == 1 && o.second == 2 && from.first == 99 && from.second == 99);
+}
+
+static void
+init_writes_the_struct_and_no_more(void **state)
+{
+    (void)state;
+    const struct options known = defaults();
+    struct new_options all = {9, 9, 9, 9};
+    dryi_sized_init(&all, sizeof(struct old_options), &known, sizeof known);
+    assert_true(all.struct_size == sizeof(struct old_options) && all.first == 1);
+    assert_true(all.second == 9 && all.third == 9);
+    dryi_sized_init(&all, sizeof all, &known, sizeof known);
+    assert_true(all.struct_size == sizeof all && all.first == 1);
+    assert_true(all.second == 2 && all.third == 0);
+}
+
+static void
+results_fill_what_both_sides_know(void **state)
+{
+    (void)state;
+    const struct options known = defaults();
+    struct new_options all = {sizeof(struct old_options), 9, 9, 9};
+    assert_int_equal(dryi_sized_give(&all, &known, sizeof known), DRY_OK);
+    assert_true(all.struct_size == sizeof(struct old_options) && all.first == 1);
+    assert_true(all.second == 9 && all.third == 9);
+    all.struct_size = sizeof all;
+    assert_int_equal(dryi_sized_give(&all, &known, sizeof known), DRY_OK);
+    assert_true(all.struct_size == sizeof all && all.second == 2 && all.third == 9);
+}
+
+static void
+macro_begins_a_struct(void **state)
+{
+    (void)state;
+    struct options o = DRY_INIT(struct options);
+    assert_true(o.struct_size == sizeof o && o.first == 0 && o.second == 0);
 }
 
 /* <drystone/status.h> says so of everything that is destroyed or closed. */
@@ -131,8 +169,11 @@ main(void)
         cmocka_unit_test(smaller_struct_keeps_later_defaults),
         cmocka_unit_test(larger_struct_needs_a_zero_tail),
         cmocka_unit_test(uninitialised_struct_is_refused),
+        cmocka_unit_test(init_writes_the_struct_and_no_more),
+        cmocka_unit_test(results_fill_what_both_sides_know),
+        cmocka_unit_test(macro_begins_a_struct),
         cmocka_unit_test(to_destroy_null_is_nothing),
         cmocka_unit_test(to_create_by_default_no_options_are_needed),
     };
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sized", tests, NULL, NULL);
 }

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of other ages than the library. This one includes no header of ours: it declares what
+ * an older or a newer header would, and opens the shared library as it is today.
+ */
+#include "support/cmocka.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 0, ARGUMENT = -1, UNSUPPORTED = -7 };
+
+struct error {
+    int status, os_errno;
+    uint64_t offset;
+    char text[232];
+};
+
+/* struct dry_sim_options, before it had `check`. */
+struct old_sim_options {
+    size_t struct_size;
+    const void *memory;
+    uint64_t capacity_bytes, total_bytes, granularity_bytes, page_bytes;
+    uint64_t (*choose_address)(void *self, int call, uint64_t size);
+    void *choose_self;
+};
+
+/* The same in years: `later` are members that nobody has thought of. */
+struct new_sim_options {
+    struct old_sim_options old;
+    bool check;
+    uint64_t later[3];
+};
+
+static void *
+call(const char *name)
+{
+    static void *library;
+    if (!library)
+        library = dlopen(getenv("DRY_TEST_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found)
+        fail_msg("%s: %s", name, dlerror());
+    return found;
+}
+
+#define CALL(result, name, types, ...)                                                   \
+    (((union {                                                                           \
+          void *found;                                                                   \
+          result(*call) types;                                                           \
+      }){.found = call(#name)}                                                           \
+          .call)(__VA_ARGS__))
+
+static void
+sim_init(void *options, size_t bytes)
+{
+    CALL(void, dry_sim_options_init_sized, (void *, size_t), options, bytes);
+}
+
+static int
+sim_create(const void *options, void **sim, struct error *err)
+{
+    return CALL(int, dry_sim_create, (const void *, void **, struct error *), options,
+                sim, err);
+}
+
+static void
+sim_destroy(void *sim)
+{
+    CALL(void, dry_sim_destroy, (void *), sim);
+}
+
+static bool
+is_all(const unsigned char *bytes, size_t count, unsigned char value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+/* What lies behind the struct is the program's own: here it is no simulation's option. */
+static void
+older_options_are_all_there_is(void **state)
+{
+    (void)state;
+    struct {
+        struct old_sim_options options;
+        unsigned char behind[64];
+    } old;
+    memset(&old, 0xa5, sizeof old);
+    sim_init(&old.options, sizeof old.options);
+    assert_int_equal(old.options.struct_size, sizeof old.options);
+    assert_true(old.options.page_bytes == 2 << 20 && !old.options.memory);
+    assert_true(is_all(old.behind, sizeof old.behind, 0xa5));
+    void *sim = NULL;
+    struct error err;
+    assert_int_equal(sim_create(&old.options, &sim, &err), OK);
+    assert_true(is_all(old.behind, sizeof old.behind, 0xa5));
+    /* `check`, which is not there, is off: owner 0 would be refused. */
+    assert_int_equal(CALL(int, dry_sim_own,
+                          (void *, uint64_t, uint64_t, uint64_t, uint64_t), sim, 4096, 1,
+                          0, 0),
+                     OK);
+    sim_destroy(sim);
+}
+
+static void
+newer_options_may_set_what_is_known(void **state)
+{
+    (void)state;
+    struct new_sim_options new;
+    memset(&new, 0xa5, sizeof new);
+    sim_init(&new, sizeof new);
+    assert_int_equal(new.old.struct_size, sizeof new);
+    assert_true(is_all((unsigned char *)new.later, sizeof new.later, 0));
+    void *sim = NULL;
+    struct error err;
+    assert_int_equal(sim_create(&new, &sim, &err), OK);
+    sim_destroy(sim);
+    sim = NULL;
+    new.later[2] = 1;
+    assert_int_equal(sim_create(&new, &sim, &err), UNSUPPORTED);
+    assert_null(sim);
+    assert_non_null(strstr(err.text, "lacks"));
+}
+
+static void
+options_that_nobody_began_are_refused(void **state)
+{
+    (void)state;
+    struct old_sim_options old;
+    void *sim = NULL;
+    struct error err;
+    sim_init(&old, sizeof old);
+    old.struct_size = 0;
+    assert_int_equal(sim_create(&old, &sim, &err), ARGUMENT);
+    assert_non_null(strstr(err.text, "struct_size"));
+    assert_null(sim);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(older_options_are_all_there_is),
+        cmocka_unit_test(newer_options_may_set_what_is_known),
+        cmocka_unit_test(options_that_nobody_began_are_refused),
+    };
+    return cmocka_run_group_tests_name("ages", tests, NULL, NULL);
+}
