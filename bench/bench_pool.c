@@ -293,7 +293,8 @@ measure(struct dry_pool *pool, const struct setting *s)
         seconds += workers[i].seconds;
         cpu_seconds += workers[i].cpu_seconds;
     }
-    struct dry_pool_counters before, after;
+    struct dry_pool_counters before = DRY_INIT(struct dry_pool_counters);
+    struct dry_pool_counters after = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(pool, &before);
     uint32_t *times = NULL;
     if (!s->is_threaded) {

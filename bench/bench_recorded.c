@@ -202,7 +202,8 @@ measure_steps(struct dry_pool *pool, const struct calls *c, struct timing *t,
     uint32_t *spent = take(c->count, sizeof *spent);
     size_t from = 0, last = c->steps[c->step_count - 1];
     size_t middle = c->steps[(WARM_STEPS + c->step_count) / 2];
-    struct dry_pool_counters before, after;
+    struct dry_pool_counters before = DRY_INIT(struct dry_pool_counters);
+    struct dry_pool_counters after = DRY_INIT(struct dry_pool_counters);
     for (size_t step = 0; step <= WARM_STEPS; from = c->steps[step++]) {
         do_calls(pool, c, from, c->steps[step], t);
         usleep(BREAK_US);

@@ -71,9 +71,10 @@ dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats)
 }
 
 /* PyTorch has no counters. */
-void
+enum dry_status
 dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
 {
     (void)pool;
-    memset(counters, 0, sizeof *counters);
+    *counters = DRY_INIT(struct dry_pool_counters);
+    return DRY_OK;
 }

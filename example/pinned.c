@@ -24,7 +24,7 @@ main(void)
 {
     struct dry_pinned_options options;
     struct dry_pinned *pinned = NULL;
-    struct dry_pinned_stats stats;
+    struct dry_pinned_stats stats = DRY_INIT(struct dry_pinned_stats);
     struct dry_error err;
     void *batch;
     dry_pinned_options_init(&options); /* a GPU's driver pins, or mlock */

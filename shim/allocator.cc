@@ -312,7 +312,7 @@ Allocator::recordStream(const c10::DataPtr &data, c10::cuda::CUDAStream stream)
 {
     if (!data.get() || data.get_deleter() != &free_cached)
         return;
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     Device *device = of(data.get(), &block);
     TORCH_CHECK(device, "No allocated block can be found");
     device->record_stream(data.get(), stream);
@@ -321,7 +321,7 @@ Allocator::recordStream(const c10::DataPtr &data, c10::cuda::CUDAStream stream)
 void *
 Allocator::getBaseAllocation(void *address, size_t *size)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     TORCH_CHECK(of(address, &block), "invalid device pointer: ", address);
     if (size)
         *size = block.segment_size;
@@ -388,7 +388,7 @@ Allocator::snapshot(MempoolId_t id, bool has_traces)
 Gathered
 Allocator::getContextForPointer(const void *address)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     Device *device = of(address, &block);
     return device ? device->context_of(address) : nullptr;
 }
@@ -551,7 +551,7 @@ Allocator::setCheckpointPoolState(DeviceIndex device,
 torch_cuda::ShareableHandle
 Allocator::shareIpcHandle(void *address)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     Device *device = of(address, &block);
     TORCH_CHECK(device, "invalid device pointer: ", address);
     return device->share(address);

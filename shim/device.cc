@@ -147,7 +147,7 @@ Device::check(enum dry_status status, const char *what) const
 std::string
 Device::reason(enum dry_status status) const
 {
-    struct dry_cuda_account account;
+    struct dry_cuda_account account = DRY_INIT(struct dry_cuda_account);
     dry_cuda_get_account(cuda_, &account);
     std::string text = dry_status_text(status);
     if (status == DRY_ERR_SYSTEM)
@@ -219,7 +219,7 @@ Device::find(const void *address, struct dry_pool_block *block)
 void
 Device::report(void *address, int64_t change)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     struct dry_stats stats;
     if (!find(address, &block))
         return;
@@ -249,7 +249,7 @@ Device::fail(struct dry_pool *pool, enum dry_status status, size_t size,
 void
 Device::out_of_memory(struct dry_pool *pool, size_t size, cudaStream_t stream)
 {
-    struct dry_pool_explanation why = {};
+    struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
     enum dry_status status = dry_pool_explain(pool, size, number_of(stream), &why);
     TORCH_CHECK_WITH(OutOfMemoryError, status == DRY_OK,
                      "CUDA out of memory. Tried to allocate ", size, " bytes.");
@@ -339,7 +339,7 @@ Device::largest_free(size_t limit)
     uint64_t block = 0;
     check(dry_pool_get_largest_free(pool_, &block), "largest free block");
     if (limit == 0) {
-        struct dry_pool_explanation why = {};
+        struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
         check(dry_pool_explain(pool_, 1, 0, &why), "free memory");
         limit = why.free_bytes;
     }

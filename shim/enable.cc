@@ -48,7 +48,7 @@ dry_shim_set_conf(const char *conf)
 extern "C" void
 dry_shim_counters(int device, uint64_t figures[3])
 {
-    struct dry_pool_counters counters = {};
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     if (auto *ready = shim::active()->made(static_cast<shim::DeviceIndex>(device)))
         ready->get_counters(&counters);
     figures[0] = counters.driver_calls;

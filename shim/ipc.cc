@@ -121,7 +121,7 @@ Shares::sweep(struct dry_pool *pool)
 {
     std::lock_guard<std::mutex> lock(mutex_);
     for (auto at = kept_.begin(); at != kept_.end();) {
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         uint64_t address = reinterpret_cast<uintptr_t>(at->first);
         bool is_in_use = dry_pool_get_block(pool, address, &block) == DRY_OK &&
                          block.address == at->second.block.address &&

@@ -49,7 +49,7 @@ class Shares
 
   private:
     struct Kept {
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         std::string bytes;
         std::unique_ptr<Descriptors> descriptors;
     };

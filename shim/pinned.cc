@@ -27,7 +27,7 @@ number_for_cache(const c10::cuda::CUDAStream &stream)
 struct dry_pinned_explanation
 explain(struct dry_pinned *cache, size_t size)
 {
-    struct dry_pinned_explanation why = {};
+    struct dry_pinned_explanation why = DRY_INIT(struct dry_pinned_explanation);
     if (dry_pinned_explain(cache, std::max<size_t>(size, 1), &why) != DRY_OK)
         why = {}; // more than any machine has: there is nothing to tell
     return why;

@@ -60,7 +60,7 @@ extern "C" const char *
 dry_shim_pinned_stats(void (*visit)(void *self, const char *key, int64_t value),
                       void *self)
 {
-    struct dry_pinned_stats stats = {};
+    struct dry_pinned_stats stats = DRY_INIT(struct dry_pinned_stats);
     if (!shim::active_pinned())
         return shim::fail(not_enabled);
     if (struct dry_pinned *cache = shim::active_pinned()->made())

@@ -51,7 +51,7 @@ at::HostStats
 Pinned::get_stats()
 {
     at::HostStats stats = former_->get_stats();
-    struct dry_pinned_stats ours;
+    struct dry_pinned_stats ours = DRY_INIT(struct dry_pinned_stats);
     if (struct dry_pinned *cache = made()) {
         dry_pinned_get_stats(cache, &ours);
         add(&stats, ours);

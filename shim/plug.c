@@ -32,9 +32,8 @@ check(enum dry_status status, int index, const char *call)
 static _Noreturn void
 fail_out_of_memory(struct plug_gpu *gpu, size_t size, int device, const void *stream)
 {
-    struct dry_pool_explanation why;
+    struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
     char text[TEXT_MAX];
-    memset(&why, 0, sizeof why);
     if (dry_pool_explain(gpu->pool, size, number_of(stream), &why) == DRY_OK)
         dry_pool_format_oom(&why, device, plug_process_bytes(device), DRY_OOM_HINT_NONE,
                             text, sizeof text);
@@ -48,7 +47,7 @@ fail_out_of_memory(struct plug_gpu *gpu, size_t size, int device, const void *st
 static _Noreturn void
 fail_alloc(struct plug_gpu *gpu, enum dry_status status, size_t size, int device)
 {
-    struct dry_cuda_account account;
+    struct dry_cuda_account account = DRY_INIT(struct dry_cuda_account);
     if (status == DRY_ERR_ARGUMENT)
         plug_throw_oom("CUDA out of memory. Tried to allocate more than 1EB memory.");
     dry_cuda_get_account(gpu->cuda, &account);
@@ -116,7 +115,7 @@ find_block(const void *address, struct dry_pool_block *block)
 void *
 drystone_plug_get_base(void *address, size_t *size)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     if (find_block(address, &block) < 0)
         plug_fail("invalid device pointer: %p", address);
     if (size)
@@ -127,7 +126,7 @@ drystone_plug_get_base(void *address, size_t *size)
 void
 drystone_plug_record_stream(void *address, void *stream)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     int index = find_block(address, &block);
     if (index >= 0)
         check(dry_pool_record_stream(plug_gpu_at(index)->pool, number_of(address),

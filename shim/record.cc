@@ -215,7 +215,7 @@ Device::add_segments(MempoolId_t id, std::vector<SegmentInfo> *segments)
 Gathered
 Device::context_of(const void *address)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     return find(address, &block) ? contexts_.find(block.context).gathered : nullptr;
 }
 

@@ -72,6 +72,7 @@ DRY_API void dry_cuda_close(struct dry_cuda *cuda);
 DRY_API struct dry_device dry_cuda_get_device(struct dry_cuda *cuda);
 
 struct dry_cuda_account {
+    size_t struct_size;     /* DRY_INIT sets it */
     char name[96];          /* of the device */
     int32_t driver_version; /* 12040: 12.4 */
     uint64_t refusals;      /* of calls that cannot report */
@@ -82,8 +83,8 @@ struct dry_cuda_account {
 };
 
 /* Fill *account. */
-DRY_API void dry_cuda_get_account(const struct dry_cuda *cuda,
-                                  struct dry_cuda_account *account);
+DRY_API enum dry_status dry_cuda_get_account(const struct dry_cuda *cuda,
+                                             struct dry_cuda_account *account);
 
 #ifdef __cplusplus
 }

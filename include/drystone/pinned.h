@@ -288,6 +288,7 @@ struct dry_pinned_time {
  * With more, each thread may put them off by a block and 1 MiB, or 1/256 of what is pinned.
  */
 struct dry_pinned_stats {
+    size_t struct_size;              /* DRY_INIT sets it */
     struct dry_stat allocations;     /* ranges pinned */
     struct dry_stat allocated_bytes; /* pinned */
     struct dry_stat active_requests; /* handed out, until reusable */
@@ -307,8 +308,8 @@ struct dry_pinned_stats {
 };
 
 /* Fill *stats. Cost: O(arenas). */
-DRY_API void dry_pinned_get_stats(struct dry_pinned *pinned,
-                                  struct dry_pinned_stats *stats);
+DRY_API enum dry_status dry_pinned_get_stats(struct dry_pinned *pinned,
+                                             struct dry_pinned_stats *stats);
 
 /*
  * Reset statistics as torch.cuda.reset_peak_host_memory_stats() and
@@ -334,6 +335,7 @@ DRY_API void dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
  *     pinned = requested + rounding + thread_cache + free
  */
 struct dry_pinned_explanation {
+    size_t struct_size;          /* DRY_INIT sets it */
     uint64_t bytes, block_bytes; /* the request, and what it takes */
     uint64_t pinned_bytes;
     uint64_t requested_bytes;    /* in use or pending, as asked */

@@ -194,6 +194,7 @@ DRY_API enum dry_status dry_pool_stream_waits(struct dry_pool *pool, uint64_t st
                                               uint64_t on);
 
 struct dry_pool_block {
+    size_t struct_size;     /* DRY_INIT sets it */
     uint64_t address, size; /* of the block, >= requested */
     uint64_t requested;     /* with the slack of dry_pool_alloc_aligned() */
     uint64_t stream;
@@ -505,6 +506,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_observer(
 
 /* Figures that PyTorch's statistics have no name for: counts, except `*_bytes` and `*_ns`. */
 struct dry_pool_counters {
+    size_t struct_size; /* DRY_INIT sets it */
     uint64_t reserved_peak_bytes;
     uint64_t pages_created, pages_released;
     uint64_t pages_remapped; /* taken from free memory and mapped elsewhere */
@@ -532,8 +534,8 @@ struct dry_pool_counters {
 DRY_API void dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats);
 
 /* Fill *counters; zeroes in the child of a fork. */
-DRY_API void dry_pool_get_counters(struct dry_pool *pool,
-                                   struct dry_pool_counters *counters);
+DRY_API enum dry_status dry_pool_get_counters(struct dry_pool *pool,
+                                              struct dry_pool_counters *counters);
 
 /*
  * Reset statistics as torch.cuda.reset_peak_memory_stats() and
@@ -690,6 +692,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_get_largest_free(struct dry_po
  * would_fit then leaves out what may come back.
  */
 struct dry_pool_explanation {
+    size_t struct_size;          /* DRY_INIT sets it */
     uint64_t size, segment_size; /* asked, and what was asked of the device for it */
     uint64_t total_bytes, free_bytes, limit_bytes; /* limit UINT64_MAX: none */
     uint64_t allocated_bytes, reserved_bytes, private_free_bytes;

@@ -130,6 +130,7 @@ DRY_API void dry_sim_adopt(struct dry_sim *sim, uint64_t bytes);
 DRY_API void dry_sim_fail_at(struct dry_sim *sim, uint64_t n);
 
 struct dry_sim_account {
+    size_t struct_size; /* DRY_INIT sets it */
     uint64_t used_bytes, peak_bytes;
     uint64_t reserved_address_bytes;
     uint64_t time_ns; /* modelled, all calls */
@@ -140,8 +141,8 @@ struct dry_sim_account {
     uint64_t peers;      /* a bit for each device that uses what is mapped from now on */
     uint64_t peer_bytes; /* mapped bytes that were opened for a peer afterwards */
 };
-DRY_API void dry_sim_get_account(const struct dry_sim *sim,
-                                 struct dry_sim_account *account);
+DRY_API enum dry_status dry_sim_get_account(const struct dry_sim *sim,
+                                            struct dry_sim_account *account);
 
 /*
  * The checker.
@@ -185,6 +186,7 @@ enum dry_sim_fault {
 #define DRY_SIM_FAULT_COUNT 15
 
 struct dry_sim_finding {
+    size_t struct_size; /* DRY_INIT sets it */
     enum dry_sim_fault fault;
     uint64_t address, size; /* of the call that was wrong; a page's number for pages */
     uint64_t stream;        /* of the use, else of the allocation */

@@ -8,6 +8,9 @@
  * The source of every rule is c10/cuda/CUDACachingAllocator.cpp (main, 2.15.0a0) and
  * c10/core/CachingDeviceAllocator.h; torch.cuda.memory_stats() shows the same 123 keys.
  *
+ * The struct never changes, for others hold it. What a pool counts beside PyTorch's keys is in
+ * dry_pool_get_counters().
+ *
  * Ownership  Plain data.
  * Threads    Any thread may call.
  * Units      `*_bytes` are bytes, the others are counts.

@@ -45,7 +45,7 @@ class _PoolOptions(ctypes.Structure):
 class _Explanation(ctypes.Structure):
     """struct dry_pool_explanation"""
 
-    _fields_ = [*[(name, ctypes.c_uint64) for name in (
+    _fields_ = [("struct_size", ctypes.c_size_t), *[(name, ctypes.c_uint64) for name in (
         "size", "segment_size", "total_bytes", "free_bytes", "limit_bytes", "allocated_bytes",
         "reserved_bytes", "private_free_bytes", "largest_hole", "largest_hole_any",
         "releasable_bytes", "pending_bytes", "pinned_bytes", "pinner_bytes", "pinner_count",
@@ -182,7 +182,7 @@ class Pool:
                 f"{text_of(about.free_bytes)} of {text_of(about.total_bytes)} free{limit}")
 
     def _explain(self, size: int, stream: int) -> _Explanation:
-        about = _Explanation()
+        about = _Explanation(struct_size=ctypes.sizeof(_Explanation))
         status = declare("dry_pool_explain", ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64,
                          ctypes.c_void_p)(self.pointer, size, stream, ctypes.byref(about))
         if status != OK:

@@ -13,7 +13,7 @@ _VISIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64
 
 def visit_stats(get: str, visit: str, pointer: ctypes.c_void_p) -> dict[str, int]:
     """Return {name: number}; `get` and `visit` are names of the library's functions."""
-    room = (ctypes.c_uint64 * _ROOM_WORDS)()
+    room = (ctypes.c_uint64 * _ROOM_WORDS)(8 * _ROOM_WORDS)  # the first is struct_size
     found: dict[str, int] = {}
     take = _VISIT(lambda _, key, value: found.__setitem__(key.decode(), value))
     declare(get, ctypes.c_void_p, ctypes.c_void_p, result=None)(pointer, room)

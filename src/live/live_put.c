@@ -78,7 +78,7 @@ take_pool_figures(struct dry_pool *pool, const struct dryi_live_look *look,
                   struct dry_live_figures *figures)
 {
     const struct dry_stats *s = &look->stats;
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(pool, &counters);
     *figures = (struct dry_live_figures){
         .reserved = bytes_of(s->reserved_bytes.all.current),
@@ -138,7 +138,7 @@ take_pinned_detail(const struct dry_pinned_stats *s, struct dry_live_detail *det
 static void
 update_pinned(struct dry_live *live, uint32_t number, struct dry_pinned *pinned)
 {
-    struct dry_pinned_stats stats;
+    struct dry_pinned_stats stats = DRY_INIT(struct dry_pinned_stats);
     struct dry_live_figures figures;
     dry_pinned_get_stats(pinned, &stats);
     take_pinned_figures(&stats, &figures);

@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/sized.h"
 #include "place/paged/paged.h"
 #include "place/torch/torch.h"
 #include "pool/explain.h"
@@ -317,7 +318,7 @@ dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
                                          .segment_size = segment_size_of(&m, size)};
         fill(pool, &x, &e);
         find_would_fit(&m, &x.sums, &e);
-        *explanation = e;
+        status = dryi_sized_give(explanation, &e, sizeof e);
     }
     dryi_pool_leave(pool);
     return status;

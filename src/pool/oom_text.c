@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "base/sized.h"
 
 struct output {
     char *text;
@@ -152,15 +153,18 @@ dry_pool_format_oom(const struct dry_pool_explanation *explanation, int32_t devi
                     size_t room)
 {
     struct output out = {.text = text, .room = room};
+    struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     if (room > 0)
         text[0] = '\0';
-    if (explanation->is_rejected) {
-        print_rejected(&out, explanation);
+    if (dryi_sized_take(&e, sizeof e, explanation, NULL) != DRY_OK)
+        return 0;
+    if (e.is_rejected) {
+        print_rejected(&out, &e);
     } else {
-        print_device(&out, explanation, device_index, process_bytes);
-        print_pytorch(&out, explanation);
+        print_device(&out, &e, device_index, process_bytes);
+        print_pytorch(&out, &e);
         print_hint(&out, hint);
     }
-    print_rest(&out, explanation);
+    print_rest(&out, &e);
     return out.length;
 }

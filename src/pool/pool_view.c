@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "pool/explain.h"
 #include "pool/history.h"
 #include "pool/pool_address.h"
@@ -72,16 +73,17 @@ dry_pool_visit_private_stats(struct dry_pool *pool,
     dryi_pool_leave(pool);
 }
 
-void
+enum dry_status
 dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
 {
-    *counters = (struct dry_pool_counters){0};
-    if (dryi_pool_enter(pool) != DRY_OK)
-        return;
-    pool->place.ops->get_counters(pool->place.self, counters);
-    counters->oom_callbacks_helped = pool->callbacks_helped;
-    counters->driver_time_ns = pool->driver_time_ns;
-    dryi_pool_leave(pool);
+    struct dry_pool_counters c = {0};
+    if (dryi_pool_enter(pool) == DRY_OK) {
+        pool->place.ops->get_counters(pool->place.self, &c);
+        c.oom_callbacks_helped = pool->callbacks_helped;
+        c.driver_time_ns = pool->driver_time_ns;
+        dryi_pool_leave(pool);
+    }
+    return dryi_sized_give(counters, &c, sizeof c);
 }
 
 void
@@ -335,12 +337,15 @@ describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
 enum dry_status
 dry_pool_get_block(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
 {
+    struct dry_pool_block found;
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    status = describe(pool, address, block);
+    status = describe(pool, address, &found);
     dryi_pool_leave(pool);
-    return status;
+    if (status != DRY_OK)
+        return status;
+    return dryi_sized_give(block, &found, sizeof found);
 }
 
 /* --- a private pool's blocks --------------------------------------------------------------- */

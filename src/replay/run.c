@@ -123,7 +123,7 @@ first_op_from(const struct dry_replay *r, size_t event)
 static uint64_t
 pages_remapped_of(const struct dryi_execution *x)
 {
-    struct dry_pool_counters counters = {0};
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     if (x->place.ops->get_counters)
         x->place.ops->get_counters(x->place.self, &counters);
     return counters.pages_remapped;
@@ -132,7 +132,7 @@ pages_remapped_of(const struct dryi_execution *x)
 static void
 begin_steady(const struct dryi_execution *x, struct steady *steady, struct dry_run *run)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(x->sim, &account);
     steady->driver_calls = dryi_driver_calls(&account);
     steady->driver_time_ns = account.time_ns;
@@ -144,7 +144,7 @@ begin_steady(const struct dryi_execution *x, struct steady *steady, struct dry_r
 static void
 watch_steady(const struct dryi_execution *x, struct dry_run *run)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(x->sim, &account);
     if (account.used_bytes > run->steady_reserved_peak_bytes)
         run->steady_reserved_peak_bytes = account.used_bytes;
@@ -154,7 +154,7 @@ static void
 end_steady(const struct dryi_execution *x, const struct steady *steady,
            struct dry_run *run)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(x->sim, &account);
     run->steady_driver_calls = dryi_driver_calls(&account) - steady->driver_calls;
     run->steady_driver_time_ns = account.time_ns - steady->driver_time_ns;
@@ -210,7 +210,7 @@ tell_listener(void *self, const struct dryi_place_event *event)
 static void
 conclude_order(const struct dryi_execution *x, struct dry_run *run)
 {
-    struct dry_sim_finding first;
+    struct dry_sim_finding first = DRY_INIT(struct dry_sim_finding);
     run->has_order = x->checks_order;
     run->order_fault_count = dry_sim_get_finding_count(x->sim);
     if (dry_sim_get_finding(x->sim, 0, &first) == DRY_OK)
@@ -221,8 +221,8 @@ static void
 conclude(const struct dryi_execution *x, struct dry_run *run)
 {
     struct dry_stats stats;
-    struct dry_sim_account account;
-    struct dry_pool_counters counters = {0};
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     x->place.ops->get_stats(x->place.self, &stats);
     if (x->place.ops->get_counters)
         x->place.ops->get_counters(x->place.self, &counters);

@@ -90,7 +90,7 @@ take_range(const struct dry_replay *r, uint64_t bytes, struct dry_run *run,
     uint64_t address;
     if (bytes > 0 && device.ops->alloc(device.self, bytes, &address) != DRY_OK)
         status = dryi_fail(err, DRY_ERR_LIMIT, "no device has that much");
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     run->driver_time_ns = account.time_ns;
     run->driver_calls = dryi_driver_calls(&account);

@@ -431,7 +431,7 @@ prove(struct proof *f, struct dry_error *err)
 static void
 conclude(struct proof *f, struct dryi_self_check_outcome *outcome)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(f->execution.sim, &account);
     dryi_torch_get_stats(f->execution.torch, &outcome->stats);
     outcome->driver_time_ns = account.time_ns;

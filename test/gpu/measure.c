@@ -288,7 +288,7 @@ report(struct gpu_pin *pin, struct gpu_handles *handles, struct dry_cuda *cuda,
     }
     gpu_handles_measure(handles);
     failed += gpu_pin_measure(pin);
-    struct dry_cuda_account a;
+    struct dry_cuda_account a = DRY_INIT(struct dry_cuda_account);
     dry_cuda_get_account(cuda, &a);
     print_table(r, &a);
     gpu_handles_print(handles);

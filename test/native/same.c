@@ -134,7 +134,8 @@ compare_stats(const struct run *r)
 static void
 compare_devices(const struct run *r)
 {
-    struct dry_sim_account ours, theirs;
+    struct dry_sim_account ours = DRY_INIT(struct dry_sim_account);
+    struct dry_sim_account theirs = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(r->ours, &ours);
     dry_sim_get_account(r->theirs, &theirs);
     if (ours.used_bytes != theirs.used_bytes)
@@ -214,8 +215,8 @@ compare_layouts(const struct run *r)
 static void
 compare_texts(const struct run *r, uint64_t size, uint64_t stream)
 {
-    struct dry_pool_explanation explanation;
-    struct dry_sim_account account;
+    struct dry_pool_explanation explanation = DRY_INIT(struct dry_pool_explanation);
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     char ours[TEXT_MAX];
     dry_sim_get_account(r->ours, &account);
     native_need(dry_pool_explain(r->pool, size, stream, &explanation) == DRY_OK,

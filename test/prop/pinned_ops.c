@@ -319,8 +319,8 @@ check_all(struct program *m)
     struct dry_error err = {.text = ""};
     if (dry_pinned_check(m->pinned, &err) != DRY_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed_now, err.text);
-    struct dry_pinned_stats s;
-    struct dry_pinned_explanation e;
+    struct dry_pinned_stats s = DRY_INIT(struct dry_pinned_stats);
+    struct dry_pinned_explanation e = DRY_INIT(struct dry_pinned_explanation);
     dry_pinned_get_stats(m->pinned, &s);
     int64_t used = 0, used_bytes = 0, may_wait = 0;
     for (size_t i = 0; i < m->count; i++) {
@@ -373,7 +373,7 @@ choose_options(struct program *m, enum dry_pinned_mode mode)
 static void
 finish(struct program *m)
 {
-    struct dry_pinned_stats s;
+    struct dry_pinned_stats s = DRY_INIT(struct dry_pinned_stats);
     for (size_t i = 0; i < m->count;) {
         if (m->blocks[i].is_freed) {
             i++;

@@ -226,7 +226,7 @@ look_at_counters(const struct place_ops *ops, const struct dry_sim_account *acco
 {
     if (!ops->place.ops->get_counters)
         return;
-    struct dry_pool_counters c;
+    struct dry_pool_counters c = DRY_INIT(struct dry_pool_counters);
     ops->place.ops->get_counters(ops->place.self, &c);
     if (ops->page_bytes && ops->options.kind == PLACE_PAGED)
         require(ops, "pages_created less released",
@@ -257,7 +257,7 @@ ops_look(struct place_ops *ops)
     look_at_pools(ops, &look);
     memcpy(ops->waiting, look.still, look.still_count * sizeof *look.still);
     ops->waiting_count = look.still_count;
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
     look_at_stats(ops, &look, &account);
     look_at_counters(ops, &account);
@@ -399,7 +399,7 @@ ops_require_full(struct place_ops *ops, uint64_t size)
 void
 ops_require_trimmed(struct place_ops *ops, uint64_t target)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
     if (ops->page_bytes == 0 || ops->capture_count > 0 || account.used_bytes <= target)
         return;

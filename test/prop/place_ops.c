@@ -48,7 +48,7 @@ begin_call(struct place_ops *ops, const char *name, uint64_t x, uint64_t y)
         ops->memory.failed = false;
         ops->memory.left = SIZE_MAX;
     }
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
     ops->used_before = account.used_bytes;
     if (ops->is_traced)
@@ -100,7 +100,7 @@ tell_progress(const struct place_ops *ops)
 static void
 end_call(struct place_ops *ops)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
     if (account.used_bytes > ops->used_before && account.used_bytes > ops->limit)
         ops_differ(ops, "%" PRIu64 " bytes are taken, the limit is %" PRIu64,
@@ -174,7 +174,7 @@ require_no_finding(struct place_ops *ops)
     ops->tally.findings = dry_sim_get_finding_count(ops->sim);
     if (ops->tally.findings == 0 || ops->options.expects_findings)
         return;
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(ops->sim, 0, &finding) == DRY_OK)
         ops_differ(ops, "%s", finding.text);
     ops_differ(ops, "a finding that is not kept");
@@ -871,7 +871,7 @@ note_counters(struct place_ops *ops)
 {
     if (!ops->place.ops->get_counters)
         return;
-    struct dry_pool_counters c;
+    struct dry_pool_counters c = DRY_INIT(struct dry_pool_counters);
     ops->place.ops->get_counters(ops->place.self, &c);
     ops->tally.remapped = c.pages_remapped;
     ops->tally.reused_ordered = c.reused_ordered;
@@ -904,7 +904,7 @@ place_ops_destroy(struct place_ops *ops, struct place_ops_tally *tally)
     ops->tally.record_bytes = ops->memory.peak_bytes;
     if (ops->memory.peak_bytes > RECORDS_MAX)
         ops_differ(ops, "records took %zu bytes: they pile up", ops->memory.peak_bytes);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
     if (account.used_bytes || account.reserved_address_bytes || account.events_live ||
         account.pages_live || ops->memory.live_bytes)

@@ -872,7 +872,7 @@ static void
 destroy(struct ops *ops)
 {
     dryi_torch_destroy(ops->place);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
     if (account.used_bytes || account.reserved_address_bytes || account.events_live)
         differ(ops,

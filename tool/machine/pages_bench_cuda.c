@@ -39,7 +39,7 @@ bench_measure_pinning(const struct bench *bench, const struct dry_pages_size *si
 {
     uint64_t bytes = bench->bytes < PIN_BYTES_MAX ? bench->bytes : PIN_BYTES_MAX;
     struct dry_pinned *pinned;
-    struct dry_pinned_stats stats;
+    struct dry_pinned_stats stats = DRY_INIT(struct dry_pinned_stats);
     struct dry_error err;
     bytes -= bytes % UNIT_BYTES;
     if (!bench->driver || !open_driver(size, bytes, &pinned))

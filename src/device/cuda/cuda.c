@@ -751,10 +751,10 @@ dry_cuda_get_device(struct dry_cuda *cuda)
     return (struct dry_device){.ops = &cuda->ops, .self = cuda};
 }
 
-void
+enum dry_status
 dry_cuda_get_account(const struct dry_cuda *cuda, struct dry_cuda_account *account)
 {
-    *account = (struct dry_cuda_account){
+    struct dry_cuda_account a = {
         .driver_version = cuda->driver_version,
         .refusals = atomic_load_explicit(&cuda->context.refusals, memory_order_relaxed),
         .last_error =
@@ -763,6 +763,7 @@ dry_cuda_get_account(const struct dry_cuda *cuda, struct dry_cuda_account *accou
         .has_pages = cuda->traits.page_bytes != 0,
         .is_gone = is_gone(cuda),
     };
-    for (size_t i = 0; i < sizeof account->name; i++)
-        account->name[i] = cuda->name[i];
+    for (size_t i = 0; i < sizeof a.name; i++)
+        a.name[i] = cuda->name[i];
+    return dryi_sized_give(account, &a, sizeof a);
 }

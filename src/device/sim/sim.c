@@ -534,8 +534,8 @@ dry_sim_fail_at(struct dry_sim *sim, uint64_t n)
     sim->fail_after = n;
 }
 
-void
+enum dry_status
 dry_sim_get_account(const struct dry_sim *sim, struct dry_sim_account *account)
 {
-    *account = sim->account;
+    return dryi_sized_give(account, &sim->account, sizeof sim->account);
 }

@@ -19,6 +19,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sized.h"
 
 static const char *const fault_names[DRY_SIM_FAULT_COUNT] = {
     [DRY_SIM_EARLY_REUSE] = "early reuse",
@@ -130,8 +131,7 @@ dry_sim_get_finding(const struct dry_sim *sim, uint64_t index,
 {
     if (index >= DRY_SIM_FINDINGS_KEPT || index >= dry_sim_get_finding_count(sim))
         return DRY_END;
-    *finding = sim->check->findings[index];
-    return DRY_OK;
+    return dryi_sized_give(finding, &sim->check->findings[index], sizeof *finding);
 }
 
 /* A use that the program does not know to be over; NULL: there is none. */

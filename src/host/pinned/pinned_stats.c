@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/sized.h"
 #include "host/pinned/pinned_arena.h"
 #include "host/pinned/pinned_grow.h"
 #include "host/pinned/pinned_heap.h"
@@ -67,21 +68,22 @@ largest_free(const struct dry_pinned *p)
     return largest;
 }
 
-void
+enum dry_status
 dry_pinned_get_stats(struct dry_pinned *pinned, struct dry_pinned_stats *stats)
 {
     struct dry_pinned *p = pinned;
-    *stats = (struct dry_pinned_stats){0};
-    if (dryi_fork_mark_is_child(&p->fork))
-        return;
-    dryi_pinned_lock_all(p);
-    dryi_pinned_adopt(p);
-    *stats = p->stats;
-    stats->thread_cache_bytes = thread_cache_bytes(p);
-    stats->idle_bytes = (int64_t)p->idle_bytes;
-    stats->largest_free_bytes = (int64_t)largest_free(p);
-    add_waiting(p, stats);
-    dryi_pinned_unlock_all(p);
+    struct dry_pinned_stats s = {0};
+    if (!dryi_fork_mark_is_child(&p->fork)) {
+        dryi_pinned_lock_all(p);
+        dryi_pinned_adopt(p);
+        s = p->stats;
+        s.thread_cache_bytes = thread_cache_bytes(p);
+        s.idle_bytes = (int64_t)p->idle_bytes;
+        s.largest_free_bytes = (int64_t)largest_free(p);
+        add_waiting(p, &s);
+        dryi_pinned_unlock_all(p);
+    }
+    return dryi_sized_give(stats, &s, sizeof s);
 }
 
 void
@@ -166,8 +168,11 @@ dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
                        void *self)
 {
     const struct visitor v = {visit, self};
+    struct dry_pinned_stats known = {0};
+    if (dryi_sized_take(&known, sizeof known, stats, NULL) != DRY_OK)
+        return;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const void *at = (const char *)stats + keys[i].offset;
+        const void *at = (const char *)&known + keys[i].offset;
         const char *name = keys[i].name;
         if (keys[i].kind == KEY_STAT) {
             const struct dry_stat *s = at;
@@ -238,13 +243,13 @@ enum dry_status
 dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
                    struct dry_pinned_explanation *explanation)
 {
-    struct dry_pinned_stats s;
+    struct dry_pinned_stats s = DRY_INIT(struct dry_pinned_stats);
     struct dryi_pinned_request request;
     if (dryi_fork_mark_is_child(&pinned->fork))
         return DRY_ERR_UNSUPPORTED;
     if (bytes == 0 || bytes > DRYI_PINNED_BYTES_MAX)
         return DRY_ERR_ARGUMENT;
-    dry_pinned_get_stats(pinned, &s);
+    (void)dry_pinned_get_stats(pinned, &s);
     dryi_pinned_request_init(pinned, bytes, &request);
     dryi_lock_take(&pinned->lock);
     uint64_t largest = dryi_pinned_heap_largest(pinned, request.heap);
@@ -257,7 +262,7 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
                         : dryi_round_up(request.bytes, DRYI_PINNED_SQUARE);
     uint64_t room = dryi_pinned_room(pinned);
     uint64_t with_idle = dryi_add_saturating(room, (uint64_t)s.idle_bytes);
-    *explanation = (struct dry_pinned_explanation){
+    const struct dry_pinned_explanation e = {
         .bytes = bytes,
         .block_bytes = request.bytes,
         .pinned_bytes = pinned_bytes,
@@ -272,5 +277,5 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
         .is_hit = largest >= request.bytes,
         .would_fit = largest >= request.bytes || with_idle >= need,
     };
-    return DRY_OK;
+    return dryi_sized_give(explanation, &e, sizeof e);
 }

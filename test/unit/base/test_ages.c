@@ -35,6 +35,31 @@ struct new_sim_options {
     uint64_t later[3];
 };
 
+/* struct dry_pool_options, and dry_pool_counters before it had driver_time_ns. */
+struct pool_options {
+    size_t struct_size;
+    const void *memory;
+    struct device {
+        const void *ops;
+        void *self;
+    } device;
+    int32_t device_index;
+    int placement;
+    const char *conf, *compat;
+    void (*observe)(void *self, const void *event);
+    void *observe_self;
+};
+
+struct old_counters {
+    size_t struct_size;
+    uint64_t reserved_peak_bytes, pages_created, others[10], oom_callbacks_helped;
+};
+
+struct new_counters {
+    struct old_counters old;
+    uint64_t driver_time_ns, later[8];
+};
+
 static void *
 call(const char *name)
 {
@@ -142,6 +167,57 @@ options_that_nobody_began_are_refused(void **state)
     assert_null(sim);
 }
 
+/* Make a pool with a block in use on a simulation. */
+static void *
+make_pool(void **sim)
+{
+    struct pool_options options;
+    void *pool = NULL;
+    uint64_t address;
+    assert_int_equal(sim_create(NULL, sim, NULL), OK);
+    CALL(void, dry_pool_options_init_sized, (void *, size_t), &options, sizeof options);
+    options.device = CALL(struct device, dry_sim_get_device, (void *), *sim);
+    assert_int_equal(CALL(int, dry_pool_create, (const void *, void **, struct error *),
+                          &options, &pool, NULL),
+                     OK);
+    assert_int_equal(CALL(int, dry_pool_alloc, (void *, uint64_t, uint64_t, uint64_t *),
+                          pool, 4096, 0, &address),
+                     OK);
+    return pool;
+}
+
+static int
+get_counters(void *pool, void *counters)
+{
+    return CALL(int, dry_pool_get_counters, (void *, void *), pool, counters);
+}
+
+static void
+results_fill_what_the_program_knows(void **state)
+{
+    (void)state;
+    void *sim, *pool = make_pool(&sim);
+    struct new_counters c;
+    memset(&c, 0xa5, sizeof c);
+    c.old.struct_size = sizeof c.old;
+    assert_int_equal(get_counters(pool, &c), OK);
+    assert_int_equal(c.old.struct_size, sizeof c.old);
+    assert_true(c.old.pages_created > 0 && c.old.oom_callbacks_helped == 0);
+    assert_true(
+        is_all((unsigned char *)&c + sizeof c.old, sizeof c - sizeof c.old, 0xa5));
+    /* One of later: what this library does not know stays as it was. */
+    c.old.struct_size = sizeof c;
+    assert_int_equal(get_counters(pool, &c), OK);
+    assert_true(c.driver_time_ns != UINT64_C(0xa5a5a5a5a5a5a5a5));
+    assert_true(is_all((unsigned char *)c.later, sizeof c.later, 0xa5));
+    c.old.struct_size = 0;
+    c.old.pages_created = 77;
+    assert_int_equal(get_counters(pool, &c), ARGUMENT);
+    assert_int_equal(c.old.pages_created, 77);
+    CALL(void, dry_pool_destroy, (void *), pool);
+    sim_destroy(sim);
+}
+
 int
 main(void)
 {
@@ -149,6 +225,7 @@ main(void)
         cmocka_unit_test(older_options_are_all_there_is),
         cmocka_unit_test(newer_options_may_set_what_is_known),
         cmocka_unit_test(options_that_nobody_began_are_refused),
+        cmocka_unit_test(results_fill_what_the_program_knows),
     };
     return cmocka_run_group_tests_name("ages", tests, NULL, NULL);
 }

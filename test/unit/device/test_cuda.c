@@ -94,7 +94,7 @@ get_driver_account(const struct bench *b)
 static struct dry_cuda_account
 get_account(const struct bench *b)
 {
-    struct dry_cuda_account account;
+    struct dry_cuda_account account = DRY_INIT(struct dry_cuda_account);
     dry_cuda_get_account(b->cuda, &account);
     return account;
 }

@@ -21,7 +21,7 @@ make_sim(uint64_t capacity_bytes)
 static struct dry_sim_account
 get_account(const struct dry_sim *sim)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     return account;
 }

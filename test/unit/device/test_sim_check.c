@@ -42,7 +42,7 @@ end_world(struct world *w)
 static void
 expect_clean(const struct world *w)
 {
-    struct dry_sim_finding f;
+    struct dry_sim_finding f = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(w->sim, 0, &f) == DRY_OK)
         print_message("%s\n", f.text);
     assert_int_equal(dry_sim_get_finding_count(w->sim), 0);
@@ -52,7 +52,7 @@ expect_clean(const struct world *w)
 static struct dry_sim_finding
 expect_one(const struct world *w, enum dry_sim_fault fault)
 {
-    struct dry_sim_finding f;
+    struct dry_sim_finding f = DRY_INIT(struct dry_sim_finding);
     assert_int_equal(dry_sim_get_finding_count(w->sim), 1);
     assert_int_equal(dry_sim_get_finding(w->sim, 0, &f), DRY_OK);
     assert_string_equal(dry_sim_fault_name(f.fault), dry_sim_fault_name(fault));
@@ -415,7 +415,7 @@ early_unmap_of_what_is_owned_is_found(void **state)
     w.d.ops->unmap(w.d.self, a + PAGE, PAGE, PAGE);
     expect_one(&w, DRY_SIM_EARLY_UNMAP);
     use(&w, 7, a + PAGE, PAGE, 1);
-    struct dry_sim_finding f;
+    struct dry_sim_finding f = DRY_INIT(struct dry_sim_finding);
     assert_int_equal(dry_sim_get_finding(w.sim, 1, &f), DRY_OK);
     assert_int_equal(f.fault, DRY_SIM_USE_UNMAPPED);
     end_world(&w);
@@ -476,7 +476,7 @@ free_of_what_is_no_range_is_found(void **state)
     assert_int_equal(dry_sim_get_finding_count(w.sim), 3);
     w.d.ops->unreserve(w.d.self, r, 2 * PAGE);
     assert_int_equal(dry_sim_get_finding_count(w.sim), 3);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(w.sim, &account);
     assert_true(account.used_bytes == 0 && account.reserved_address_bytes == 0);
     end_world(&w);
@@ -546,7 +546,7 @@ map_over_mapped_is_found(void **state)
     uint64_t other = create_page(&w);
     assert_int_equal(w.d.ops->map_pages(w.d.self, a, &other, 1), DRY_ERR_SYSTEM);
     assert_int_equal(dry_sim_get_finding_count(w.sim), 2);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(w.sim, &account);
     assert_true(account.used_bytes == 5 * PAGE);
     end_world(&w);
@@ -626,7 +626,7 @@ only_the_first_findings_are_kept(void **state)
     struct world w = make_world();
     for (uint64_t i = 0; i < 100; i++)
         use(&w, 7, MIB, i, i + 1);
-    struct dry_sim_finding f = {0};
+    struct dry_sim_finding f = DRY_INIT(struct dry_sim_finding);
     assert_int_equal(dry_sim_get_finding_count(w.sim), 100);
     assert_int_equal(dry_sim_get_finding(w.sim, DRY_SIM_FINDINGS_KEPT, &f), DRY_END);
     assert_int_equal(dry_sim_get_finding(w.sim, DRY_SIM_FINDINGS_KEPT - 1, &f), DRY_OK);
@@ -656,7 +656,7 @@ without_the_checker_nothing_is_found(void **state)
     assert_int_equal(dry_sim_use(sim, 1, 2, 3, 4), DRY_OK);
     assert_int_equal(dry_sim_own(sim, 1, 2, 3, 0), DRY_OK);
     dry_sim_disown(sim, 1);
-    struct dry_sim_finding f;
+    struct dry_sim_finding f = DRY_INIT(struct dry_sim_finding);
     assert_int_equal(dry_sim_get_finding_count(sim), 0);
     assert_int_equal(dry_sim_get_finding(sim, 0, &f), DRY_END);
     dry_sim_destroy(sim);
@@ -803,7 +803,7 @@ told_failures_change_nothing(void **state)
     for (uint64_t n = 0;; n++) {
         struct world w = make_world();
         uint64_t r = 0, page = 0, e = 0;
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         dry_sim_fail_at(w.sim, n);
         for (int i = 0; i < 2 && r == 0; i++)
             (void)!w.d.ops->reserve(w.d.self, 2 * PAGE, &r);
@@ -1071,7 +1071,7 @@ expect_pairs(struct run *r, int owner, uint64_t found)
     uint64_t count = dry_sim_get_finding_count(r->w.sim);
     assert_int_equal(count, m->finding_count + found);
     for (; m->finding_count < count; m->finding_count++) {
-        struct dry_sim_finding f;
+        struct dry_sim_finding f = DRY_INIT(struct dry_sim_finding);
         if (dry_sim_get_finding(r->w.sim, m->finding_count, &f) != DRY_OK)
             continue;
         assert_int_equal(f.fault, DRY_SIM_EARLY_REUSE);

@@ -77,7 +77,7 @@ static void
 expect_sums(const struct dry_live_source *s, struct dry_pool *pool)
 {
     struct dry_stats stats;
-    struct dry_pool_explanation why;
+    struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
     dry_pool_get_stats(pool, &stats);
     assert_int_equal(dry_pool_explain(pool, 1, 0, &why), DRY_OK);
     uint64_t reserved = (uint64_t)stats.reserved_bytes.all.current;

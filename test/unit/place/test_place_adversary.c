@@ -44,7 +44,7 @@ use(struct arena *a, uint32_t id, uint64_t stream)
 static void
 look(struct arena *a)
 {
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(a->sim, 0, &finding) == DRY_OK)
         fail_msg("%s", finding.text);
     struct dry_error err = {.text = ""};
@@ -52,7 +52,7 @@ look(struct arena *a)
         fail_msg("check: %s", err.text);
     struct dry_stats stats;
     a->place.ops->get_stats(a->place.self, &stats);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(a->sim, &account);
     assert_int_equal(stats.reserved_bytes.all.current, account.used_bytes);
 }
@@ -161,7 +161,7 @@ oppose_place(enum adversary adversary, void (*open)(struct arena *a), struct are
 static void
 close_place(struct arena *a)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(a->sim, &account);
     assert_int_equal(account.used_bytes, 0);
     a->place.ops->destroy(a->place.self);
@@ -180,7 +180,7 @@ static struct toll
 pay(enum adversary adversary, void (*open)(struct arena *a))
 {
     oppose_place(adversary, open, &arena);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(arena.sim, &account);
     uint64_t calls = 0;
     for (int call = 0; call < DRY_SIM_CALL_COUNT; call++)

@@ -74,7 +74,7 @@ close_stage(struct stage *stage, enum dry_sim_fault fault)
     device->ops->stream_wait(device->self, OTHER);
     stage->place.ops->destroy(stage->place.self);
     uint64_t count = dry_sim_get_finding_count(stage->sim);
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     for (uint64_t i = 0; dry_sim_get_finding(stage->sim, i, &finding) == DRY_OK; i++) {
         if (finding.fault != fault)
             fail_msg("%s", finding.text);

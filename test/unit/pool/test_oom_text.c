@@ -22,6 +22,7 @@
 
 /* A device of 16 GiB with 4 GiB in pieces, the usual case. */
 static const struct dry_pool_explanation fragmented = {
+    .struct_size = sizeof fragmented,
     .size = 3 * GIB - 5,
     .segment_size = 3 * GIB,
     .total_bytes = 16 * GIB,
@@ -251,6 +252,7 @@ static struct dry_pool_explanation
 random_explanation(struct random *r)
 {
     struct dry_pool_explanation e = {
+        .struct_size = sizeof e,
         .size = random_size(r),
         .segment_size = random_size(r),
         .total_bytes = random_size(r),
@@ -327,7 +329,7 @@ failure_of_a_pool_is_told_and_judged(void **state)
     (void)state;
     struct pool_run run;
     uint64_t blocks[40], address;
-    struct dry_pool_explanation e;
+    struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     char text[TEXT_BYTES];
     struct dry_message m;
     struct dry_message_judgement j;

@@ -103,7 +103,7 @@ with_each(void (*test)(struct fixture *f), uint64_t capacity_bytes)
         test(&f);
         check(f.pool);
         dry_pool_destroy(f.pool);
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(f.sim, &account);
         assert_true(account.used_bytes == 0);
         assert_true(account.reserved_address_bytes == 0);
@@ -135,7 +135,7 @@ refuse_what_is_no_block(struct fixture *f)
     assert_int_equal(dry_pool_record_stream(pool, a + 512, 1), DRY_ERR_ARGUMENT);
     assert_int_equal(dry_pool_free(pool, a), DRY_OK);
     assert_int_equal(dry_pool_free(pool, a), DRY_ERR_ARGUMENT);
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(pool, a, &block), DRY_ERR_ARGUMENT);
     assert_int_equal(dry_pool_alloc(pool, UINT64_C(1) << 60, 0, &other),
                      DRY_ERR_ARGUMENT);
@@ -185,7 +185,7 @@ align_blocks(struct fixture *f)
         assert_int_equal(dry_pool_alloc_aligned(f->pool, 5000, alignment, 0, &at),
                          DRY_OK);
         assert_true(at % alignment == 0 && at % 512 == 0);
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         assert_int_equal(dry_pool_get_block(f->pool, at, &block), DRY_OK);
         assert_true(block.address <= at);
         assert_true(at + 5000 <= block.address + block.size);
@@ -211,7 +211,7 @@ static void
 describe_block(struct fixture *f)
 {
     uint64_t a = take(f->pool, 700, 9), b = take(f->pool, 3 * MIB, 9);
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(f->pool, a, &block), DRY_OK);
     assert_true(block.address == a && block.size >= 1024 && block.requested == 700);
     assert_true(block.stream == 9 && block.pool.a == 0 && block.pool.b == 0);
@@ -272,7 +272,7 @@ wait_for_streams(struct fixture *f)
     assert_true(b != a);
     dry_sim_complete_stream(f->sim, 2);
     assert_true(take(f->pool, 40 * MIB, 1) == a);
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(f->pool, &counters);
     assert_true(counters.events_recorded >= 1);
     assert_true(counters.driver_calls >= 3);
@@ -290,7 +290,9 @@ blocks_wait_for_their_streams(void **state)
 static void
 spend_time(struct fixture *f)
 {
-    struct dry_pool_counters before, made, warm;
+    struct dry_pool_counters before = DRY_INIT(struct dry_pool_counters);
+    struct dry_pool_counters made = DRY_INIT(struct dry_pool_counters);
+    struct dry_pool_counters warm = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(f->pool, &before);
     uint64_t a = take(f->pool, 40 * MIB, 1);
     dry_pool_get_counters(f->pool, &made);
@@ -391,7 +393,7 @@ handle_used_again_is_another_stream(void **state)
         struct dry_pool *pool = make_told_pool(&device, placements[p], conf);
 
         uint64_t a = take(pool, MIB / 2, 7), b = take(pool, MIB / 2, 8);
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         assert_int_equal(dry_pool_get_block(pool, a, &block), DRY_OK);
         assert_true(block.stream == 7);
         assert_int_equal(dry_pool_record_stream(pool, b, 7), DRY_OK);
@@ -483,7 +485,7 @@ handle_given_away_meanwhile_is_noticed(void **state)
         assert_int_equal(dry_pool_record_stream(pool, a, 7), DRY_OK);
         assert_int_equal(dry_pool_free(pool, a), DRY_OK);
         assert_true(device.waits == 1 && device.recorded_on == 7);
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(sim, &account);
         assert_true(account.events_live == 0);
         uint64_t b = take(pool, 40 * MIB, 8);
@@ -537,7 +539,7 @@ capture_is_no_time_to_wait_for_what_is_gone(void **state)
                                                               : DRY_OK);
         assert_int_equal(device.waits, 0);
         assert_int_equal(dry_pool_end_capture(pool), DRY_OK);
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         if (dry_pool_get_block(pool, a, &block) == DRY_OK)
             assert_int_equal(dry_pool_free(pool, a), DRY_OK);
         take(pool, 40 * MIB, 3);
@@ -610,7 +612,7 @@ private_pool_begins_small(void **state)
     static const uint64_t reserved[] = {1, 2, 4, 4, 8, 8, 8, 8};
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
         take(pool, GIB, 0);
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(sim, &account);
         assert_int_equal(account.reserved_address_bytes, reserved[i] * GIB);
     }
@@ -732,7 +734,7 @@ run_checked(enum dry_placement placement, const char *conf, uint64_t seed)
     while (p.count > 0)
         give_one_back(&p);
     dry_pool_destroy(p.pool);
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(p.sim, 0, &finding) == DRY_OK)
         fail_msg("seed %u: %s", (unsigned)seed, finding.text);
     dry_sim_destroy(p.sim);
@@ -795,7 +797,7 @@ limit_is_of_whole_pages(void **state)
     assert_int_equal(dry_pool_alloc(pool, 11 * MIB, 0, &at), DRY_ERR_NO_SPACE);
     assert_int_equal(dry_pool_set_limit(pool, 20 * MIB), DRY_OK);
     take(pool, 11 * MIB, 0);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     assert_true(account.used_bytes == 20 * MIB);
     dry_pool_destroy(pool);
@@ -836,7 +838,7 @@ small_request_takes_what_is_left_of_large_ones(void **state)
     }
     for (size_t i = 0; i < 64; i++) {
         small[i] = take(pool, 1, 0);
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         assert_int_equal(dry_pool_get_block(pool, small[i], &block), DRY_OK);
         assert_true(block.size == 64 * KIB + 512 && block.requested == 1);
     }
@@ -944,7 +946,7 @@ ask_callbacks(struct fixture *f)
     assert_true(late.asked == 0);
     assert_true(good.size == 500 * MIB && good.stream == 4);
     assert_int_equal(stats_of(f->pool).num_ooms, 0);
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(f->pool, &counters);
     assert_true(counters.oom_callbacks_helped == 1);
 
@@ -1097,7 +1099,7 @@ reset_statistics(struct fixture *f)
     assert_int_equal(s.allocated_bytes.all.peak, s.allocated_bytes.all.current);
     assert_int_equal(s.reserved_bytes.all.peak, s.reserved_bytes.all.current);
     assert_int_equal(s.allocation.all.allocated, 2);
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(f->pool, &counters);
     assert_true(counters.reserved_peak_bytes == (uint64_t)reserved_peak);
     dry_pool_reset_accumulated(f->pool);
@@ -1190,7 +1192,7 @@ covers_one(void *self, uint64_t stream)
 static struct dry_pool_block
 block_of(struct dry_pool *pool, uint64_t address)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(pool, address, &block), DRY_OK);
     return block;
 }
@@ -1302,7 +1304,8 @@ capture_streams(struct fixture *f)
     struct dry_stream_filter filter = {covers_one, &one};
     assert_int_equal(dry_pool_end_capture(pool), DRY_ERR_ARGUMENT);
     uint64_t a = take(pool, 40 * MIB, 1), b = take(pool, 40 * MIB, 3);
-    struct dry_sim_account before, after;
+    struct dry_sim_account before = DRY_INIT(struct dry_sim_account);
+    struct dry_sim_account after = DRY_INIT(struct dry_sim_account);
     assert_int_equal(dry_pool_begin_capture(pool, &filter), DRY_OK);
     assert_int_equal(dry_pool_begin_capture(pool, &filter), DRY_OK);
     dry_sim_get_account(f->sim, &before);
@@ -1355,7 +1358,7 @@ static int
 act_in_child(struct dry_pool *pool, uint64_t address)
 {
     struct dry_stats stats;
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     uint64_t at;
     struct dry_pool_id id = {0, 1};
     int wrong = 0;
@@ -1390,7 +1393,8 @@ fork_with_blocks(struct fixture *f)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct dry_sim_account before, after;
+        struct dry_sim_account before = DRY_INIT(struct dry_sim_account);
+        struct dry_sim_account after = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(f->sim, &before);
         int wrong = act_in_child(f->pool, a);
         dry_pool_destroy(f->pool);
@@ -1574,7 +1578,7 @@ run_and_fail(enum dry_placement placement, size_t n, bool device_fails)
         assert_int_equal(status, DRY_ERR_MEMORY);
         run.failures++;
     }
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     assert_true(account.used_bytes == 0 && account.reserved_address_bytes == 0);
     assert_true(account.events_live == 0 && account.pages_live == 0);
@@ -1652,7 +1656,7 @@ conf_reaches_the_place(void **state)
                   "expandable_segments:True,per_process_memory_fraction:0.5");
     uint64_t a = take(pool, 100 * MIB, 0), at;
     assert_int_equal(dry_pool_alloc(pool, 500 * MIB, 0, &at), DRY_ERR_NO_SPACE);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     assert_true(account.calls[DRY_SIM_MAP] > 0 && account.calls[DRY_SIM_ALLOC] == 0);
     assert_int_equal(dry_pool_set_limit(pool, 2 * GIB), DRY_OK); /* the smaller counts */

@@ -72,7 +72,7 @@ a_private_pool_begins_for_it_too(void **state)
     (void)state;
     struct stage s;
     struct dry_pool_id id = {0, 7};
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     begin(&s, 900 * MIB);
     uint64_t before = take(&s, 700, 1);
     assert_int_equal(dry_pool_free(s.pool, before), DRY_OK);

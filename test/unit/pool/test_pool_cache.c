@@ -146,11 +146,11 @@ end(struct company *c, bool has_memory)
         assert_int_equal(dry_pool_free(c->pool, b->address), DRY_OK);
     }
     dry_pool_destroy(c->pool);
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (has_memory && dry_sim_get_finding_count(c->sim) > 0 &&
         dry_sim_get_finding(c->sim, 0, &finding) == DRY_OK)
         fail_msg("%s", finding.text);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(c->sim, &account);
     assert_true(account.used_bytes == 0 && account.events_live == 0);
     dry_sim_destroy(c->sim);

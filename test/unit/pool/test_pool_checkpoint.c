@@ -183,7 +183,7 @@ follow(struct pool_run *run, struct tensors *t, const struct tensors *then,
                      DRY_OK);
     assert_true(has);
     for (size_t i = 0; i < count; i++) {
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         assert_int_equal(dry_pool_get_block(run->pool, addresses[i], &block), DRY_OK);
         assert_true(block.address == addresses[i]);
         assert_true(block.size >= t->list[find(t, addresses[i])].size);
@@ -203,7 +203,7 @@ sum_of_blocks(struct pool_run *run, const struct tensors *t)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < t->count; i++) {
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         assert_int_equal(dry_pool_get_block(run->pool, t->list[i].address, &block),
                          DRY_OK);
         sum += (int64_t)block.size;
@@ -473,7 +473,8 @@ foreign_stream_is_waited_for(void **state)
         assert_true(b == a);
         if (!is_used)
             give(&run, b);
-        struct dry_pool_counters before, after;
+        struct dry_pool_counters before = DRY_INIT(struct dry_pool_counters);
+        struct dry_pool_counters after = DRY_INIT(struct dry_pool_counters);
         dry_pool_get_counters(run.pool, &before);
         assert_int_equal(dry_pool_begin_capture(run.pool, NULL), DRY_OK);
         assert_int_equal(try_restore(c, &told, &err), DRY_ERR_ARGUMENT);
@@ -545,7 +546,7 @@ events_are_those_of_pytorch(void **state)
         assert_int_equal(seen.actions[i], wanted[i]);
         assert_int_equal(seen.contexts[i], i < 2 ? DRY_NONE : 7);
     }
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(run.pool, b, &block), DRY_OK);
     assert_int_equal(block.context, 7);
     assert_int_equal(block.requested, 1024); /* PyTorch asks for the block's size again */

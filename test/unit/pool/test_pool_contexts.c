@@ -263,7 +263,7 @@ keep_wants_the_same_contexts(void **state)
     assert_int_equal(a.released, 0);
     record(&run, &a, 1, true); /* the newest entry stays, and all blocks' contexts */
     assert_int_equal(a.released, 0);
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(run.pool, address, &block), DRY_OK);
     assert_int_equal(block.context, 0);
     record(&run, &b, 5, false);

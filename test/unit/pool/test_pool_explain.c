@@ -206,7 +206,7 @@ only_the_own_stream_serves(void **state)
 static struct dry_pool_explanation
 explain(struct pool_run *run, uint64_t size, uint64_t stream)
 {
-    struct dry_pool_explanation e;
+    struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     assert_int_equal(dry_pool_explain(run->pool, size, stream, &e), DRY_OK);
     return e;
 }
@@ -460,7 +460,7 @@ request_is_measured_as_pytorch_does(void **state)
     assert_true(explain(&run, 1536 * KIB, 0).segment_size == 20 * MIB);
     assert_true(explain(&run, 11 * MIB, 0).segment_size == 12 * MIB);
     assert_true(explain(&run, 0, 0).would_fit == CAPACITY);
-    struct dry_pool_explanation e;
+    struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     assert_int_equal(dry_pool_explain(run.pool, UINT64_C(1) << 60, 0, &e),
                      DRY_ERR_ARGUMENT);
     assert_int_equal(dry_pool_explain(run.pool, UINT64_MAX, 0, &e), DRY_ERR_ARGUMENT);
@@ -507,7 +507,7 @@ no_memory_is_said(void **state)
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, SIZE_MAX);
         struct pool_run run;
-        struct dry_pool_explanation e = {.size = 77};
+        struct dry_pool_explanation e = {.struct_size = sizeof e, .size = 77};
         pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", CAPACITY, &memory);
         pool_run_steps(&run, 1, 100);
         fm.left = n;

@@ -105,7 +105,7 @@ ask(struct stage *s)
                                             : 1 + random_below(r, 24) * MIB / 4;
     uint64_t alignment = is_aligned ? UINT64_C(512) << random_below(r, 13) : 512;
     struct piece *p = &s->live[s->count];
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     enum dry_status status =
         is_aligned ? dry_pool_alloc_aligned(s->pool, size, alignment, random_below(r, 3),
                                             &p->address)
@@ -138,7 +138,7 @@ give(struct stage *s, size_t i)
 static void
 refuse(struct stage *s, uint64_t address)
 {
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     if (address == 0 || is_live(s, address))
         return;
     assert_int_equal(dry_pool_get_block(s->pool, address, &block), DRY_ERR_ARGUMENT);
@@ -239,7 +239,7 @@ run(struct stage *s, unsigned steps)
     check(s);
     assert_true(s->apart > 20 && s->refused > steps);
     dry_pool_destroy(s->pool);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(s->sim, &account);
     assert_int_equal(account.used_bytes, 0);
     dry_sim_destroy(s->sim);

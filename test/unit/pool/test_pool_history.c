@@ -208,7 +208,7 @@ blocks_keep_who_asked_for_them(void **state)
     uint64_t second = take(&run, 5, 0);
     context = 3;
     take(&run, 5, 0);
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(run.pool, first, &block), DRY_OK);
     assert_int_equal(block.context, 1);
     assert_int_equal(dry_pool_get_block(run.pool, second, &block), DRY_OK);
@@ -339,7 +339,7 @@ no_memory_costs_contexts_alone(void **state)
             failed = fm.failed;
             fm.failed = false;
             fm.left = SIZE_MAX;
-            struct dry_pool_block block;
+            struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
             assert_int_equal(dry_pool_get_block(run.pool, warm, &block), DRY_OK);
             assert_int_equal(block.context, failed ? DRY_NONE : 1);
             was_lost |= failed;

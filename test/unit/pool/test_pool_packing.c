@@ -40,7 +40,7 @@ begin(struct fixture *f)
 static void
 end(struct fixture *f)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_pool_destroy(f->pool);
     dry_sim_get_account(f->sim, &account);
     assert_int_equal(account.used_bytes, 0);
@@ -73,7 +73,7 @@ loop(struct dry_pool *pool, unsigned layers)
 static struct dry_pool_counters
 counters_of(const struct fixture *f)
 {
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(f->pool, &counters);
     return counters;
 }

@@ -133,7 +133,7 @@ static void
 split_no_more(struct pool_run *run)
 {
     struct dry_pool *pool = run->pool;
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_open_private(pool, one, 0), DRY_OK);
     assert_int_equal(dry_pool_free(pool, take_in(run, one, 8 * MIB)), DRY_OK);
     uint64_t address = take_in(run, one, 3 * MIB);
@@ -237,7 +237,7 @@ aligned_block_is_known_by_its_address(void **state)
     assert_int_equal(dry_pool_alloc_aligned(run.pool, 5, 65536, 0, &address), DRY_OK);
     uint64_t other = take(&run, 5);
     assert_int_equal(dry_pool_end_private(run.pool, one), DRY_OK);
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     assert_int_equal(dry_pool_get_block(run.pool, address, &block), DRY_OK);
     assert_true(block.address < address);
     uint64_t a[] = {address, other};

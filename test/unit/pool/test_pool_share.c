@@ -84,7 +84,7 @@ static void
 end(struct bench *b)
 {
     struct stand_in_account a;
-    struct dry_cuda_account account;
+    struct dry_cuda_account account = DRY_INIT(struct dry_cuda_account);
     dry_pool_destroy(b->pool);
     dry_cuda_get_account(b->cuda, &account);
     for (int i = 0; i < 2; i++) {
@@ -237,7 +237,7 @@ ranges_are_shared_by_name(void **state)
     struct bench b = begin(&two, DRY_PLACEMENT_TORCH, "", false);
     struct dry_pool_share share;
     share_blocks(&b);
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     uint64_t address = take(b.pool, 5 * MIB);
     assert_int_equal(dry_pool_get_block(b.pool, address, &block), DRY_OK);
     assert_int_equal(dry_pool_share(b.pool, address, &share, NULL, 0), DRY_OK);
@@ -398,7 +398,7 @@ pool_opens_what_it_has_mapped(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct pool_run run;
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         struct dry_stats stats;
         pool_run_begin(&run, kinds[i].placement, kinds[i].conf, 256 * MIB, NULL);
         take(run.pool, 30 * MIB);
@@ -421,7 +421,7 @@ ranges_need_no_opening(void **state)
 {
     (void)state;
     struct pool_run run;
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", 256 * MIB, NULL);
     take(run.pool, 30 * MIB);
     assert_int_equal(dry_pool_enable_peer(run.pool, 3), DRY_OK);

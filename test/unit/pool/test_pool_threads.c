@@ -106,7 +106,7 @@ give_back(struct stage *stage, unsigned number)
     uint64_t address = get(&stage->queues[number]);
     if (!address)
         return;
-    struct dry_pool_block block;
+    struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     expect(stage, dry_pool_get_block(stage->pool, address, &block) == DRY_OK);
     expect(stage, dry_pool_free(stage->pool, address) == DRY_OK);
     atomic_fetch_add(&stage->given, 1);
@@ -145,7 +145,7 @@ static void
 look_at_history(struct stage *stage, struct random *r)
 {
     struct dry_pool_history_options o;
-    struct dry_pool_explanation why;
+    struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
     dry_pool_history_options_init(&o);
     o.entries = 1000;
     o.get_context = number_of_stack;
@@ -162,7 +162,7 @@ static void
 look_around(struct stage *stage, struct random *r)
 {
     struct dry_stats stats;
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     switch (random_below(r, 8)) {
     case 0:
         expect(stage, dry_pool_empty_cache(stage->pool) == DRY_OK);
@@ -288,7 +288,7 @@ stress(enum dry_placement placement, uint64_t capacity, bool is_heard)
     assert_int_equal(dry_pool_create(&o, &stage.pool, NULL), DRY_OK);
     play(&stage);
     dry_pool_destroy(stage.pool);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     assert_true(account.used_bytes == 0 && account.events_live == 0);
     assert_true(account.pages_live == 0);

@@ -636,7 +636,7 @@ static int
 look_in_child(struct pool_run *run)
 {
     struct dry_pool_history_options history;
-    struct dry_pool_explanation e;
+    struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     struct dry_trace *trace;
     struct dry_error err = {0};
     struct bytes_sink to;

@@ -81,7 +81,7 @@ use_and_give(struct fixture *f, void *at, uint64_t stream)
 static struct dry_pinned_stats
 stats_of(struct fixture *f)
 {
-    struct dry_pinned_stats s;
+    struct dry_pinned_stats s = DRY_INIT(struct dry_pinned_stats);
     dry_pinned_get_stats(f->pinned, &s);
     return s;
 }
@@ -702,7 +702,7 @@ a_budget_is_kept(void **state)
     prepare(&f);
     f.options.budget_bytes = 10 * DRYI_MIB;
     begin(&f);
-    struct dry_pinned_explanation e;
+    struct dry_pinned_explanation e = DRY_INIT(struct dry_pinned_explanation);
     void *first = alloc(&f, 4 * DRYI_MIB), *second = alloc(&f, 4 * DRYI_MIB), *at = NULL;
     assert_int_equal(dry_pinned_alloc(f.pinned, 4 * DRYI_MIB, NO_STREAM, &at),
                      DRY_ERR_NO_SPACE);
@@ -948,7 +948,8 @@ keys_are_in_order(void **state)
 {
     (void)state;
     struct keys k = {.last = ""};
-    struct dry_pinned_stats s = {.host_alloc_time = {.total = 9, .count = 2}};
+    struct dry_pinned_stats s = {.struct_size = sizeof s,
+                                 .host_alloc_time = {.total = 9, .count = 2}};
     dry_pinned_stats_visit(&s, see_key, &k);
     assert_int_equal(k.count, DRY_PINNED_KEY_COUNT);
     assert_int_equal(k.alloc_count, 2);
@@ -1226,7 +1227,7 @@ static void
 look_around(struct crowd *c, struct random *r)
 {
     struct dry_pinned *p = c->f.pinned;
-    struct dry_pinned_explanation e;
+    struct dry_pinned_explanation e = DRY_INIT(struct dry_pinned_explanation);
     struct walk w = {.arena = 0};
     enum dry_status status = DRY_OK;
     switch (random_below(r, 400)) {

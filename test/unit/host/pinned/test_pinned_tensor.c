@@ -40,7 +40,7 @@ options_of(int32_t ndim, const int64_t *shape)
 static int64_t
 bytes_in_use(struct dry_pinned *pinned)
 {
-    struct dry_pinned_stats stats;
+    struct dry_pinned_stats stats = DRY_INIT(struct dry_pinned_stats);
     dry_pinned_get_stats(pinned, &stats);
     return stats.requested_bytes.current;
 }

@@ -68,7 +68,7 @@ check_rig(const struct rig *rig)
 static void
 finish_rig(struct rig *rig)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     check_rig(rig);
     rig->place.ops->destroy(rig->place.self);
     dry_sim_get_account(rig->sim, &account);
@@ -124,7 +124,7 @@ stats_of(const struct rig *rig)
 static struct dry_pool_counters
 counters_of(const struct rig *rig)
 {
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     rig->place.ops->get_counters(rig->place.self, &counters);
     return counters;
 }
@@ -549,7 +549,7 @@ pile_up_pools(bool amid_captures)
         assert_int_equal(ops->release_pool(rig.place.self, pool), DRY_OK);
         for (uint64_t stream = 0; stream <= 1; stream++)
             device.ops->stream_wait(device.self, stream);
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(rig.sim, &account);
         assert_true(account.reserved_address_bytes <= 12 * 1024 * MIB); /* each two GiB */
         assert_true(reserved(&rig) <= 540 * MIB);
@@ -825,7 +825,7 @@ segment_made_for_a_request_serves_it(void **state)
         assert_int_equal(rig.place.ops->trim(rig.place.self, 1),
                          DRY_OK); /* segments stay */
         put(&rig, get(&rig, 2 * GIB, 1));
-        struct dry_sim_account account;
+        struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(rig.sim, &account);
         assert_int_equal(account.reserved_address_bytes,
                          COUNT * (2 * GIB - 16 * MIB) + 2 * GIB);
@@ -994,7 +994,7 @@ note(struct play *play, enum dry_status status)
     enum dry_status checked = play->rig.place.ops->check(play->rig.place.self, &err);
     if (checked != DRY_OK && checked != DRY_ERR_MEMORY)
         fail_msg("%s", err.text);
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(play->rig.sim, 0, &finding) == DRY_OK)
         fail_msg("%s", finding.text);
     if (status == DRY_OK)
@@ -1276,7 +1276,7 @@ static const uint64_t failing_seeds[] = {0, 1, 3, 6};
 static uint64_t
 calls_made(const struct dry_sim *sim)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     uint64_t made = 0;
     dry_sim_get_account(sim, &account);
     for (int i = 0; i < DRY_SIM_CALL_COUNT; i++)

@@ -93,7 +93,7 @@ begin(struct stage *s, uint64_t seed, uint64_t capacity)
 static void
 end(struct stage *s)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     s->place.ops->destroy(s->place.self);
     dry_sim_get_account(s->sim, &account);
     assert_true(account.used_bytes == 0 && account.events_live == 0);
@@ -596,7 +596,8 @@ neighbours_need_the_place_once(void **state)
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
     assert_int_equal(ops->stream_waits(s.place.self, 0, 1), DRY_OK);
     uint64_t address = s.pieces[0].address;
-    struct dry_sim_account before, after;
+    struct dry_sim_account before = DRY_INIT(struct dry_sim_account);
+    struct dry_sim_account after = DRY_INIT(struct dry_sim_account);
     s.count = 0;
     dry_sim_get_account(s.sim, &before);
     ask(&s, 0, 12 << 20); /* a stream that may have both has them as one */

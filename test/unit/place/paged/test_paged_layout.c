@@ -87,7 +87,7 @@ static void
 check_rig(const struct rig *rig)
 {
     struct dry_error err = {.text = ""};
-    struct dry_sim_finding finding;
+    struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(rig->sim, 0, &finding) == DRY_OK)
         fail_msg("%s", finding.text);
     enum dry_status status = rig->place.ops->check(rig->place.self, &err);
@@ -98,7 +98,7 @@ check_rig(const struct rig *rig)
 static struct dry_pool_counters
 counters_of(const struct rig *rig)
 {
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     rig->place.ops->get_counters(rig->place.self, &counters);
     return counters;
 }
@@ -214,7 +214,7 @@ run_loops(struct rig *rig, unsigned variant, unsigned count)
 static void
 finish_rig(struct rig *rig)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     for (unsigned i = 0; i < LAYERS; i++)
         put(rig, &rig->layers[i]);
     for (unsigned i = 0; i < WEIGHTS; i++)
@@ -414,7 +414,7 @@ the_segment_of_a_plan_may_go(void **state)
 static uint64_t
 memory_calls(const struct rig *rig)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(rig->sim, &account);
     return account.calls[DRY_SIM_RESERVE] + account.calls[DRY_SIM_CREATE_PAGE] +
            account.calls[DRY_SIM_RELEASE_PAGE] + account.calls[DRY_SIM_MAP_PAGES] +
@@ -1107,7 +1107,7 @@ a_packing_without_memory_is_no_plan(void **state)
 static uint64_t
 calls_made(const struct dry_sim *sim)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     uint64_t made = 0;
     dry_sim_get_account(sim, &account);
     for (int i = 0; i < DRY_SIM_CALL_COUNT; i++)

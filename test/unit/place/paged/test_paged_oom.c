@@ -481,7 +481,8 @@ frees_go_on_beside_a_capture(void **state)
         uint64_t at, block = take(pool, 16 * MIB, 1);
         assert_int_equal(dry_pool_record_stream(pool, block, user), DRY_OK);
         assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
-        struct dry_sim_account before, after;
+        struct dry_sim_account before = DRY_INIT(struct dry_sim_account);
+        struct dry_sim_account after = DRY_INIT(struct dry_sim_account);
         dry_sim_get_account(sim, &before);
         give(pool, block);
         dry_sim_get_account(sim, &after);
@@ -540,7 +541,7 @@ spots_between_whole_pages_are_found(void **state)
     assert_int_equal(dry_pool_release_private(pool, id), DRY_OK);
     assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK); /* nobody uses it: a hole */
     assert_int_equal(dry_pool_open_private(pool, id, DRY_POOL_USE_ON_OOM), DRY_OK);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     dry_sim_set_capacity(sim, account.used_bytes);
     assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
@@ -618,7 +619,7 @@ what_never_will_be_over_costs_nothing(void **state)
     give(pool, hole);
     give(pool, second);
     assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     dry_sim_set_capacity(sim, account.used_bytes);
     give(pool, page);
@@ -632,7 +633,7 @@ what_never_will_be_over_costs_nothing(void **state)
 static uint64_t
 used_bytes(const struct dry_sim *sim)
 {
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(sim, &account);
     return account.used_bytes;
 }

@@ -192,7 +192,7 @@ streams_that_come_and_go_leave_nothing(void **state)
             live_many(&s, deeds, 6000);
             size_t before = s.live_bytes;
             live_many(&s, deeds, 6000);
-            struct dry_sim_account account;
+            struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
             dry_sim_get_account(s.sim, &account);
             assert_true(account.events_live <= 600);
             if (deeds == IT_ALLOCATES) /* else memory is handed on, which may need each */
@@ -504,7 +504,8 @@ one_that_is_opened_records_few_events(void **state)
 {
     (void)state;
     struct stage s;
-    struct dry_pool_counters before, after;
+    struct dry_pool_counters before = DRY_INIT(struct dry_pool_counters);
+    struct dry_pool_counters after = DRY_INIT(struct dry_pool_counters);
     begin(&s, DRY_PLACEMENT_PAGED, "", false);
     take(&s, 512 * DRYI_MIB, STAYS); /* else all of them would be waited for before */
     for (uint64_t number = 1; number <= 5; number++)
@@ -538,7 +539,7 @@ those_of_captures_go_with_their_streams(void **state)
         assert_int_equal(dry_pool_end_capture(s.pool), DRY_OK);
         assert_int_equal(dry_pool_release_private(s.pool, id), DRY_OK);
     }
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(s.sim, &account);
     assert_true(account.pages_live <= 4);
     end(&s);
@@ -552,7 +553,7 @@ one_that_has_nothing_is_opened_anew(void **state)
     for (int is_between = 0; is_between <= 1; is_between++) {
         struct stage s;
         struct dry_pool_id id = {0, 1}, other = {0, 2};
-        struct dry_pool_block block;
+        struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
         begin(&s, DRY_PLACEMENT_PAGED, "", false);
         assert_int_equal(dry_pool_open_private(s.pool, id, 0), DRY_OK);
         assert_int_equal(dry_pool_release_private(s.pool, id), DRY_OK);

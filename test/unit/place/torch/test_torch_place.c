@@ -48,7 +48,7 @@ finish(struct fixture *f)
     if (f->place.ops->check(f->place.self, &err) != DRY_OK)
         fail_msg("%s", err.text);
     f->place.ops->destroy(f->place.self);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(f->sim, &account);
     assert_true(account.used_bytes == 0 && account.events_live == 0);
     assert_true(account.reserved_address_bytes == 0);
@@ -319,7 +319,7 @@ struct calls {
 static struct calls
 calls_of(struct fixture *f)
 {
-    struct dry_sim_account a;
+    struct dry_sim_account a = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(f->sim, &a);
     return (struct calls){
         .events = a.calls[DRY_SIM_EVENT_RECORD] + a.calls[DRY_SIM_EVENT_QUERY] +
@@ -410,7 +410,7 @@ trim_takes_the_largest_first(void **state)
     give(&f, c);
     assert_int_equal(f.place.ops->trim(f.place.self, 200 * MIB), DRY_OK);
     assert_true(reserved(&f) == 180 * MIB); /* 60 gone */
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(f.sim, &account);
     assert_true(account.calls[DRY_SIM_EVENT_WAIT] == 0);
     assert_int_equal(f.place.ops->trim(f.place.self, 140 * MIB), DRY_OK);
@@ -480,14 +480,14 @@ counters_are_what_the_device_was_called(void **state)
         assert_int_equal(
             f.place.ops->empty_cache(f.place.self, (struct dryi_pool_id){0, 0}), DRY_OK);
     }
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(f.sim, &account);
     uint64_t calls = account.calls[DRY_SIM_EVENT_RECORD]; /* each is destroyed too */
     for (int i = 0; i < DRY_SIM_CALL_COUNT; i++) {
         if (i != DRY_SIM_EVENT_QUERY)
             calls += account.calls[i];
     }
-    struct dry_pool_counters counters;
+    struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     f.place.ops->get_counters(f.place.self, &counters);
     assert_true(counters.driver_calls == calls);
     assert_true(counters.events_recorded == 3);

@@ -77,7 +77,7 @@ close_place(struct fixture *f)
     if (dryi_torch_check(f->place, &err) != DRY_OK)
         fail_msg("%s", err.text);
     dryi_torch_destroy(f->place);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(f->sim, &account);
     assert_int_equal(account.used_bytes, 0);
     assert_int_equal(account.reserved_address_bytes, 0);

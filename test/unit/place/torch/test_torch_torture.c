@@ -143,7 +143,7 @@ static void
 close_run(struct run *run)
 {
     dryi_torch_destroy(run->place);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(run->sim, &account);
     assert_int_equal(account.used_bytes, 0);
     assert_int_equal(account.reserved_address_bytes, 0);
@@ -191,7 +191,7 @@ run_with_device(const char *conf, uint64_t n)
     assert_true(open_run(&run, conf, NULL));
     dry_sim_fail_at(run.sim, n);
     call_everything(&run);
-    struct dry_sim_account account;
+    struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(run.sim, &account);
     still_serves(&run);
     close_run(&run);
