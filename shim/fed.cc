@@ -40,6 +40,7 @@ FedPool::give_back(void *self, uint64_t address, uint64_t)
 
 // All but memory is the GPU's. Addresses alone and pages are never asked for.
 const struct dry_device_ops FedPool::ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .get_traits = get_traits,
     .alloc = take,
     .free = give_back,

@@ -41,7 +41,7 @@
 extern "C" {
 #endif
 
-/* The traits of a device, constant while it lives. */
+/* The traits of a device, constant while it lives. Others would get a call of their own. */
 struct dry_device_traits {
     uint64_t total_bytes; /* of the device; UINT64_MAX: no limit known */
     /*
@@ -57,6 +57,7 @@ struct dry_range_name {
 };
 
 struct dry_device_ops {
+    size_t struct_size; /* what lies beyond is NULL: the device has no such call */
     void (*get_traits)(void *self, struct dry_device_traits *traits);
 
     /* Take a range of exactly `size` bytes. */

@@ -126,6 +126,16 @@ keep_conf(struct dry_pool *pool, const char *conf, struct dry_error *err)
     return DRY_OK;
 }
 
+/* Copy the calls that the device has and this library knows; all others are NULL. */
+static void
+copy_device(struct dry_pool *p, struct dry_device device)
+{
+    p->device_ops = DRY_INIT(struct dry_device_ops);
+    (void)dryi_sized_give(&p->device_ops, device.ops, device.ops->struct_size);
+    p->device = (struct dry_device){&p->device_ops, device.self};
+    p->has_stream_ids = p->device_ops.stream_id != NULL;
+}
+
 enum dry_status
 dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
                 struct dry_error *err)
@@ -137,6 +147,8 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
         return status;
     if (!o.device.ops)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "a pool needs a device");
+    if (o.device.ops->struct_size < sizeof(size_t))
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "a device's calls without struct_size");
     if (!o.conf)
         o.conf = "";
     struct dry_memory memory = dryi_memory_or_default(o.memory);
@@ -144,8 +156,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     if (!p)
         return dryi_fail_memory(err, "a pool");
     p->memory = memory;
-    p->device = o.device;
-    p->has_stream_ids = o.device.ops->stream_id != NULL;
+    copy_device(p, o.device);
     p->fraction = 1;
     p->limit_bytes = UINT64_MAX;
     p->asking = DRY_NONE;

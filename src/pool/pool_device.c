@@ -276,6 +276,7 @@ between_stream_follow(void *self, uint64_t number, uint64_t event)
 }
 
 static const struct dry_device_ops between_ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .get_traits = between_get_traits,
     .alloc = between_alloc,
     .free = between_free,

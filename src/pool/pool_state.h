@@ -117,7 +117,8 @@ struct dryi_pool_streams {
 struct dry_pool {
     /* Set by create, for ever. */
     struct dry_memory memory;
-    struct dry_device device;        /* the caller's */
+    struct dry_device device; /* the caller's, by device_ops */
+    struct dry_device_ops device_ops;
     struct dry_pool_options options; /* conf and compat not to be followed: NULL */
     bool has_stream_ids;
     uint64_t total_bytes;              /* of the device, UINT64_MAX if unknown */

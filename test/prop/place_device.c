@@ -248,6 +248,7 @@ watch_stream_follow(void *self, uint64_t stream, uint64_t event)
 }
 
 static const struct dry_device_ops watched_ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .get_traits = watch_get_traits,
     .alloc = watch_alloc,
     .free = watch_free,

@@ -237,6 +237,7 @@ watch_stream_wait(void *self, uint64_t stream)
 }
 
 static const struct dry_device_ops watched_ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .alloc = watch_alloc,
     .free = watch_free,
     .reserve = watch_reserve,

@@ -562,6 +562,7 @@ cuda_stream_id(void *self, uint64_t stream)
 }
 
 static const struct dry_device_ops cuda_ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .get_traits = cuda_get_traits,
     .alloc = cuda_alloc,
     .free = cuda_free,

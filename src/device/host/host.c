@@ -373,6 +373,7 @@ host_stream_follow(void *self, uint64_t stream, uint64_t event)
 }
 
 static const struct dry_device_ops host_ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .get_traits = host_get_traits,
     .alloc = host_alloc,
     .free = host_free,

@@ -426,6 +426,7 @@ sim_let_peer(void *self, uint64_t address, uint64_t size, int32_t peer)
 }
 
 static const struct dry_device_ops sim_ops = {
+    .struct_size = sizeof(struct dry_device_ops),
     .get_traits = sim_get_traits,
     .create_page = sim_create_page,
     .release_page = sim_release_page,

@@ -11,6 +11,8 @@
 #include <drystone/pool.h>
 #include <drystone/sim.h>
 
+#include "pool/pool_state.h"
+
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -492,7 +494,7 @@ handle_given_away_meanwhile_is_noticed(void **state)
         assert_true(b == a);
         assert_int_equal(dry_pool_free(pool, b), DRY_OK);
         /* The same where the driver is to say that a stream is done: torch unmaps then. */
-        device.ops.stream_wait = wait_for_another;
+        pool->device_ops.stream_wait = wait_for_another;
         uint64_t c = take(pool, 40 * MIB, 7);
         assert_int_equal(dry_pool_free(pool, c), DRY_OK);
         unsigned waits = device.waits;
@@ -566,10 +568,9 @@ nothing_is_unmapped_where_the_device_does_not_wait(void **state)
     for (size_t p = 0; p < PLACEMENTS; p++) {
         struct dry_sim *sim = make_sim(64 * MIB);
         struct dry_device inner = dry_sim_get_device(sim);
-        struct dry_device_ops ops = *inner.ops;
         struct dry_pool_options o;
         dry_pool_options_init(&o);
-        o.device = (struct dry_device){.ops = &ops, .self = inner.self};
+        o.device = inner;
         o.placement = placements[p];
         o.conf = placements[p] == DRY_PLACEMENT_TORCH ? "expandable_segments:True" : "";
         struct dry_pool *pool;
@@ -584,12 +585,11 @@ nothing_is_unmapped_where_the_device_does_not_wait(void **state)
         dry_sim_disown(sim, 2);
         assert_int_equal(dry_pool_free(pool, b), DRY_OK);
         assert_int_equal(dry_pool_free(pool, a), DRY_OK);
-        ops.stream_wait = ops.event_wait = refuse_to_wait;
+        pool->device_ops.stream_wait = pool->device_ops.event_wait = refuse_to_wait;
         assert_int_equal(dry_pool_trim(pool, 0, &reserved), DRY_OK);
         assert_true(reserved >= 40 * MIB && dry_sim_get_finding_count(sim) == 0);
         check(pool);
-        ops.stream_wait = inner.ops->stream_wait;
-        ops.event_wait = inner.ops->event_wait;
+        pool->device_ops = *inner.ops;
         assert_int_equal(dry_pool_trim(pool, 0, &reserved), DRY_OK);
         assert_true(reserved == 0 && dry_sim_get_finding_count(sim) == 0);
         dry_pool_destroy(pool);
