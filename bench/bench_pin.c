@@ -44,7 +44,7 @@ run_round(const struct dryi_pin *pin, uint64_t bytes)
         if (count == PIECES_MAX ||
             pin->take(pin->self, part, -1, &ranges[count], &err) != DRY_OK)
             need(0, count == PIECES_MAX ? "pieces are too small" : err.text);
-        struct dry_pages_info info;
+        struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
         dry_pages_get_info(ranges[count].handle, &info);
         fill_ns += info.populate_ns;
     }

@@ -17,8 +17,8 @@ main(void)
     struct dry_pages_options options;
     struct dry_pages *pages = NULL;
     struct dry_pages_report report;
-    struct dry_pages_info info;
-    struct dry_pages_proof proof;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     struct dry_error err;
     dry_pages_options_init(&options);
     options.bytes = UINT64_C(64) << 20;
@@ -35,7 +35,7 @@ main(void)
     dry_pages_get_info(pages, &info);
     memset(info.address, 1, info.bytes);
     if (dry_pages_prove(pages, &proof, &err) != DRY_OK)
-        proof = (struct dry_pages_proof){0};
+        proof = DRY_INIT(struct dry_pages_proof);
     else
         printf("%" PRIu64 " bytes of %s pages, %" PRIu64 " of them huge\n", info.bytes,
                dry_pages_kind_name(info.kind), proof.huge_bytes);

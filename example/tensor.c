@@ -50,7 +50,7 @@ read_form(int argc, char **argv, int64_t shape[DIMENSIONS_MAX],
 static void
 print_need(const struct dry_tensor_options *options)
 {
-    struct dry_pages_need need;
+    struct dry_pages_need need = DRY_INIT(struct dry_pages_need);
     struct dry_error err;
     if (dry_tensor_read_need(options, &need, &err) != DRY_OK)
         return;
@@ -83,7 +83,7 @@ main(int argc, char **argv)
     struct dry_tensor_options options;
     struct dry_tensor *tensor = NULL;
     struct dry_dlpack_versioned *managed = NULL;
-    struct dry_tensor_info info;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
     struct dry_error err;
     dry_pages_options_init(&pages);
     pages.kind = DRY_PAGES_POOL;

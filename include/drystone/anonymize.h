@@ -91,6 +91,7 @@ struct dry_anonymize_count {
 
 /* The result of dry_anonymize_verify(): whether the proof holds, and its counts. */
 struct dry_anonymize_proof {
+    size_t struct_size; /* DRY_INIT sets it */
     bool is_verified;
     uint8_t reserved[7];
     struct dry_anonymize_count functions; /* names of frames */

@@ -140,13 +140,14 @@ DRY_API void dry_doctor_destroy(struct dry_doctor *doctor);
 
 /* The facts that a program wants to say before it shows the findings. */
 struct dry_doctor_machine {
+    size_t struct_size;                                      /* DRY_INIT sets it */
     uint32_t kernel_major, kernel_minor;                     /* 0: not known */
     uint64_t memory_bytes, base_page_bytes, huge_page_bytes; /* 0: not known, or none */
     size_t node_count; /* with memory; 0: not known */
     bool has_nvidia_driver;
 };
-DRY_API void dry_doctor_get_machine(const struct dry_doctor *doctor,
-                                    struct dry_doctor_machine *machine);
+DRY_API enum dry_status dry_doctor_get_machine(const struct dry_doctor *doctor,
+                                               struct dry_doctor_machine *machine);
 
 /*
  * One thing that was looked at. `id` is a word for programs, "thp-enabled" or "pool-2048kb",
@@ -155,6 +156,7 @@ DRY_API void dry_doctor_get_machine(const struct dry_doctor *doctor,
  * command begins with "# ".
  */
 struct dry_doctor_finding {
+    size_t struct_size; /* DRY_INIT sets it */
     const char *id;
     enum dry_doctor_topic topic;
     enum dry_doctor_verdict verdict;
@@ -165,18 +167,19 @@ struct dry_doctor_finding {
     size_t first_change, change_count;
 };
 DRY_API size_t dry_doctor_get_finding_count(const struct dry_doctor *doctor);
-DRY_API void dry_doctor_get_finding(const struct dry_doctor *doctor, size_t i,
-                                    struct dry_doctor_finding *finding);
+DRY_API enum dry_status dry_doctor_get_finding(const struct dry_doctor *doctor, size_t i,
+                                               struct dry_doctor_finding *finding);
 
 /*
  * A word to be written to a file. Paths do not contain the root. If a file offers a choice
  * ("always [madvise] never"), the values are the chosen words.
  */
 struct dry_doctor_change {
+    size_t struct_size; /* DRY_INIT sets it */
     const char *path, *old_value, *new_value;
 };
-DRY_API void dry_doctor_get_change(const struct dry_doctor *doctor, size_t i,
-                                   struct dry_doctor_change *change);
+DRY_API enum dry_status dry_doctor_get_change(const struct dry_doctor *doctor, size_t i,
+                                              struct dry_doctor_change *change);
 
 /*
  * Tell if a change of ours may name this file and this word. A program that reads such pairs
@@ -190,7 +193,8 @@ DRY_API bool dry_doctor_may_write(const char *path, const char *value);
  * as if all of the needs were to lie there. With options.node there are only that node's rows.
  */
 struct dry_doctor_row {
-    int32_t node; /* DRY_DOCTOR_ANY_NODE: the whole machine */
+    size_t struct_size; /* DRY_INIT sets it */
+    int32_t node;       /* DRY_DOCTOR_ANY_NODE: the whole machine */
     uint64_t page_bytes;
     uint64_t needed_count, total_count, free_count, missing_count;
     /*
@@ -204,8 +208,8 @@ struct dry_doctor_row {
     bool is_recommended;  /* the size that the finding "pool-need" speaks of */
 };
 DRY_API size_t dry_doctor_get_row_count(const struct dry_doctor *doctor);
-DRY_API void dry_doctor_get_row(const struct dry_doctor *doctor, size_t i,
-                                struct dry_doctor_row *row);
+DRY_API enum dry_status dry_doctor_get_row(const struct dry_doctor *doctor, size_t i,
+                                           struct dry_doctor_row *row);
 
 /* The word for programs: "training", "pools", "could-be-better"; NULL for other numbers. */
 DRY_API const char *dry_doctor_purpose_name(enum dry_doctor_purpose purpose);

@@ -536,6 +536,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_estimate_fit(
 
 /* Bytes of the training state on one device. */
 struct dry_state_bytes {
+    size_t struct_size;                     /* DRY_INIT sets it */
     uint64_t weights, gradients, optimizer; /* on each device */
 };
 

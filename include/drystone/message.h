@@ -422,6 +422,7 @@ struct dry_message_step {
 
 /* The verdict on a message, and its proofs. */
 struct dry_message_judgement {
+    size_t struct_size; /* DRY_INIT sets it */
     /*
      * CAPACITY, FRAGMENTATION, STRANDED, LIMIT, OTHER_MEMORY, or UNKNOWN if the numbers
      * carry none of them. A text shows one moment: it cannot show a leak, a spike, an
@@ -468,8 +469,8 @@ struct dry_message_judgement {
  * The meaning of `private_pools` and the order of release before the text is made are those
  * of c10/cuda/CUDACachingAllocator.cpp.
  */
-DRY_API void dry_message_judge(const struct dry_message *message,
-                               struct dry_message_judgement *judgement);
+DRY_API enum dry_status dry_message_judge(const struct dry_message *message,
+                                          struct dry_message_judgement *judgement);
 
 #ifdef __cplusplus
 }

@@ -176,7 +176,8 @@ struct dry_pages_report {
 };
 
 struct dry_pages_info {
-    void *address; /* a multiple of page_bytes */
+    size_t struct_size; /* DRY_INIT sets it */
+    void *address;      /* a multiple of page_bytes */
     uint64_t bytes, requested_bytes;
     enum dry_pages_kind kind;
     uint64_t page_bytes; /* with TRANSPARENT the size of a huge page */
@@ -223,6 +224,7 @@ struct dry_pages_part {
 };
 
 struct dry_pages_need {
+    size_t struct_size; /* DRY_INIT sets it */
     enum dry_pages_kind kind;
     uint64_t bytes, page_bytes, page_count; /* rounded up; page_bytes 0: there are none */
     uint64_t missing_count;                 /* of all parts */
@@ -282,8 +284,8 @@ DRY_API size_t dry_pages_need_command(const struct dry_pages_need *need, size_t 
 DRY_API void dry_pages_destroy(struct dry_pages *pages);
 
 /* Tell what was had, as it was when create returned. */
-DRY_API void dry_pages_get_info(const struct dry_pages *pages,
-                                struct dry_pages_info *info);
+DRY_API enum dry_status dry_pages_get_info(const struct dry_pages *pages,
+                                           struct dry_pages_info *info);
 
 /* The bytes of a region that are on one node now. */
 struct dry_pages_share {
@@ -292,6 +294,7 @@ struct dry_pages_share {
 };
 
 struct dry_pages_proof {
+    size_t struct_size; /* DRY_INIT sets it */
     uint64_t bytes;
     uint64_t populated_bytes; /* with a page under them; memory in swap has none */
     /* Of a pool: all. Linux 6.1 leaves out pages that NUMA balancing has marked and none used since. */

@@ -192,6 +192,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_find_releases(
 
 /* A release of PyTorch whose allocator decides otherwise than the one before it. */
 struct dry_replay_release {
+    size_t struct_size;  /* DRY_INIT sets it */
     const char *version; /* "2.12": the first with its rules */
     const char
         *change; /* how they differ from those before, for people; "": the oldest */

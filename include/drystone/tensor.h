@@ -178,15 +178,16 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_wrap(
 DRY_API void dry_tensor_destroy(struct dry_tensor *tensor);
 
 struct dry_tensor_info {
-    void *address; /* NULL: there are no elements */
+    size_t struct_size; /* DRY_INIT sets it */
+    void *address;      /* NULL: there are no elements */
     uint64_t bytes, element_count;
     struct dry_tensor_form form; /* shape is the tensor's and lives as long */
     struct dry_dlpack_device device;
     /* For dry_pages_get_info() and dry_pages_prove(); NULL: wrapped, or no elements. */
     const struct dry_pages *pages;
 };
-DRY_API void dry_tensor_get_info(const struct dry_tensor *tensor,
-                                 struct dry_tensor_info *info);
+DRY_API enum dry_status dry_tensor_get_info(const struct dry_tensor *tensor,
+                                            struct dry_tensor_info *info);
 
 /* The part that an export shows. Several small tensors can share the pages of a large one. */
 struct dry_tensor_view {

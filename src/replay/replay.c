@@ -45,9 +45,9 @@ dry_replay_get_release(size_t index, struct dry_replay_release *release)
     const struct dryi_torch_rules *rules = dryi_torch_rules_all(&count);
     if (index >= count)
         return false;
-    *release = (struct dry_replay_release){.version = rules[index].release,
+    const struct dry_replay_release all = {.version = rules[index].release,
                                            .change = rules[index].change};
-    return true;
+    return dryi_sized_give(release, &all, sizeof all) == DRY_OK;
 }
 
 /* --- what was recorded -------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "trace/anonymize/alias.h"
 #include "trace/anonymize/anonymize_rules.h"
 #include "trace/anonymize/anonymize_search.h"
@@ -543,6 +544,5 @@ dry_anonymize_verify(const struct dry_trace *original,
     if (status != DRY_OK)
         return status;
     found.is_verified = found.text[0] == '\0';
-    *proof = found;
-    return DRY_OK;
+    return dryi_sized_give(proof, &found, sizeof found);
 }

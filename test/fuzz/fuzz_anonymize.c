@@ -31,7 +31,7 @@ check(const struct dry_trace *trace, const struct dry_trace *anonymous,
         give_up("cannot write", err.text);
     struct bytes_source from;
     struct dry_source source = bytes_source_init(&from, to.bytes, to.count);
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     if (dry_anonymize_verify(trace, options, &source, &proof, &err) != DRY_OK)
         give_up("cannot verify", err.text);
     /* In the bytes a hostile word may look like a run of opcodes and numbers. */

@@ -109,19 +109,19 @@ static void
 check(const struct dry_doctor *doctor)
 {
     for (size_t i = 0; i < dry_doctor_get_finding_count(doctor); i++) {
-        struct dry_doctor_finding f;
+        struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
         dry_doctor_get_finding(doctor, i, &f);
         require(strlen(f.id) && strlen(f.title) && strlen(f.why) && strlen(f.is));
         require(f.verdict < DRY_DOCTOR_COULD_BE_BETTER || strlen(f.should_be));
         for (size_t j = 0; j < f.change_count; j++) {
-            struct dry_doctor_change c;
+            struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
             dry_doctor_get_change(doctor, f.first_change + j, &c);
             require(dry_doctor_may_write(c.path, c.old_value));
             require(dry_doctor_may_write(c.path, c.new_value));
         }
     }
     for (size_t i = 0; i < dry_doctor_get_row_count(doctor); i++) {
-        struct dry_doctor_row row;
+        struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
         dry_doctor_get_row(doctor, i, &row);
         require(row.missing_count <= row.needed_count);
     }

@@ -54,7 +54,7 @@ check_terms(const struct dry_message_term *terms, size_t count,
 static void
 check_judgement(const struct dry_message *m)
 {
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     dry_message_judge(m, &j);
     require((size_t)j.cause < DRY_CAUSE_COUNT && j.cause != DRY_CAUSE_NONE);
     require(!(j.alternatives >> j.cause & 1) && j.step_count <= DRY_MESSAGE_STEPS_MAX);

@@ -89,8 +89,8 @@ choose_order(const uint8_t *data, struct fake_kernel *fake, struct dry_pages_opt
 static void
 check_granted(const struct dry_pages *pages, const struct dry_pages_options *o)
 {
-    struct dry_pages_info info;
-    struct dry_pages_proof proof;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     dry_pages_get_info(pages, &info);
     require(info.report.count > 0 &&
             info.report.attempts[info.report.count - 1].is_granted);
@@ -106,7 +106,7 @@ static void
 check_need(const struct dry_pages_options *o, const struct fake_kernel *fake)
 {
     struct dryi_pages_order order;
-    struct dry_pages_need need;
+    struct dry_pages_need need = DRY_INIT(struct dry_pages_need);
     char command[160];
     uint64_t pages = 0, missing = 0;
     require(dryi_pages_order_init(&order, o, &fake->kernel, NULL) == DRY_OK);

@@ -243,7 +243,7 @@ static int
 run_ours(struct dryi_pin *pin, uint64_t bytes, struct round *round)
 {
     struct dryi_pin_range range;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     uint64_t begin = now_ns();
     if (pin->take(pin->self, bytes, -1, &range, NULL) != DRY_OK)
         return 1;

@@ -130,8 +130,8 @@ check_granted(struct machine *m, const struct dry_pages_options *o,
               const struct dry_pages *pages)
 {
     const struct fake_kernel *f = &m->fake;
-    struct dry_pages_info info;
-    struct dry_pages_proof proof;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     dry_pages_get_info(pages, &info);
     const struct dry_pages_attempt *last = &info.report.attempts[info.report.count - 1];
     check_report(&info.report, true);

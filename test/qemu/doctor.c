@@ -24,7 +24,8 @@ examine(uint64_t bytes, int32_t node)
 static struct dry_doctor_finding
 get(const struct dry_doctor *doctor, const char *id)
 {
-    struct dry_doctor_finding f = {.id = ""};
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
+    f.id = "";
     size_t count = dry_doctor_get_finding_count(doctor), i = 0;
     for (; i < count; i++) {
         dry_doctor_get_finding(doctor, i, &f);
@@ -38,7 +39,7 @@ get(const struct dry_doctor *doctor, const char *id)
 void
 doctor_counts_the_pages_of_a_node(void)
 {
-    struct dry_doctor_row row;
+    struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
     struct dry_doctor *doctor = examine(100 << 20, 1);
     REQUIRE(get(doctor, "pool-need").verdict == DRY_DOCTOR_GOOD);
     REQUIRE(get(doctor, "mempolicy").verdict == DRY_DOCTOR_GOOD);
@@ -54,7 +55,7 @@ void
 doctor_mends_what_it_finds(void)
 {
     static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
-    struct dry_doctor_change c;
+    struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
     guest_write(path, "never");
     struct dry_doctor *doctor = examine(1, 0);
     struct dry_doctor_finding f = get(doctor, "thp-enabled");

@@ -44,7 +44,7 @@ static enum dry_status
 create(const struct dry_pages_options *o, struct region *r)
 {
     struct dry_error err;
-    *r = (struct region){0};
+    *r = (struct region){.info = DRY_INIT(struct dry_pages_info)};
     enum dry_status status = dry_pages_create(o, &r->pages, &r->report, &err);
     if (status == DRY_OK)
         dry_pages_get_info(r->pages, &r->info);
@@ -81,7 +81,7 @@ touch(const struct region *r)
 static struct dry_pages_proof
 prove(const struct region *r)
 {
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     REQUIRE(dry_pages_prove(r->pages, &proof, NULL) == DRY_OK);
     REQUIRE(proof.knows_nodes && proof.knows_huge);
     for (size_t i = 0; i < proof.share_count; i++)
@@ -207,7 +207,7 @@ old_kernels_are_as_safe(void)
     real_advise = kernel.advise;
     kernel.advise = advise_of_before_5_14;
     struct dry_pages_options o = pool_options(192, 1, DRY_PAGES_STRICT);
-    struct region r = {0};
+    struct region r = {.info = DRY_INIT(struct dry_pages_info)};
     REQUIRE(dryi_pages_create(&o, &kernel, &r.pages, &r.report, NULL) ==
             DRY_ERR_NO_SPACE);
     REQUIRE(r.report.attempts[0].reason == DRY_PAGES_NODE_DRY);
@@ -373,7 +373,7 @@ gigabyte_pages_are_pages_too(void)
     REQUIRE(r.info.bytes == 1024 * MIB && r.info.page_bytes == 1024 * MIB);
     REQUIRE((uintptr_t)r.info.address % (1024 * MIB) == 0);
     ((volatile unsigned char *)r.info.address)[r.info.bytes - 1] = 1;
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     REQUIRE(dry_pages_prove(r.pages, &proof, NULL) == DRY_OK);
     REQUIRE(proof.elsewhere_bytes == 0 && proof.huge_bytes == r.info.bytes);
     require_refused(&o, DRY_PAGES_NO_POOL);
@@ -549,7 +549,7 @@ static void
 what_a_node_lacks_is_mended_by_the_command(void)
 {
     struct dry_pages_options o = pool_options(192, 1, DRY_PAGES_STRICT);
-    struct dry_pages_need need;
+    struct dry_pages_need need = DRY_INIT(struct dry_pages_need);
     struct region r;
     REQUIRE(dry_pages_read_need(&o, &need, NULL) == DRY_OK);
     REQUIRE(need.page_count == 192 && need.missing_count == 192 - POOL_OF_NODE);
@@ -579,8 +579,8 @@ require_tensor(const struct dry_tensor_options *o)
 {
     struct dry_tensor *tensor = NULL;
     struct dry_dlpack_versioned *managed = NULL;
-    struct dry_tensor_info info;
-    struct dry_pages_proof proof;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     REQUIRE(dry_tensor_create(o, &tensor, NULL, NULL) == DRY_OK);
     dry_tensor_get_info(tensor, &info);
     REQUIRE(dry_pages_prove(info.pages, &proof, NULL) == DRY_OK);
@@ -603,7 +603,7 @@ tensor_of_four_gibibytes_gets_its_2048_pages(void)
     o.form.ndim = 3;
     o.form.shape = shape;
     REQUIRE(dry_dtype_parse("float32", &o.form.dtype, NULL) == DRY_OK);
-    struct dry_pages_need need;
+    struct dry_pages_need need = DRY_INIT(struct dry_pages_need);
     struct dry_tensor *tensor = NULL;
     struct dry_pages_report report;
     struct dry_error err;

@@ -389,7 +389,8 @@ print_report(const struct report *r)
 {
     struct term term;
     term_init(&term, stdout);
-    struct dry_message_judgement last = {0}, j = {0};
+    struct dry_message_judgement last = DRY_INIT(struct dry_message_judgement);
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     for (size_t i = 0; i < r->entry_count; i++) {
         const struct entry *e = r->entries + i;
         last = j;
@@ -556,7 +557,7 @@ static json_t *
 make_message(const struct entry *e)
 {
     const struct dry_message *m = &e->message;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     dry_message_judge(m, &j);
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:b,"

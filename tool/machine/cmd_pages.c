@@ -282,7 +282,7 @@ static int
 check_ids(const struct session *s)
 {
     for (size_t i = 0; i < s->operands.count; i++) {
-        struct dry_doctor_finding f;
+        struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
         struct suggestion like = {.word = s->operands.values[i]};
         bool is_there = false;
         for (size_t j = 0; j < dry_doctor_get_finding_count(s->doctor); j++) {
@@ -356,10 +356,10 @@ collect(const struct session *s, struct journal *changes)
     struct doctor_report r = make_report(s);
     struct dry_error err;
     for (size_t i = 0; i < dry_doctor_get_finding_count(s->doctor); i++) {
-        struct dry_doctor_finding f;
+        struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
         dry_doctor_get_finding(s->doctor, i, &f);
         for (size_t j = 0; j < f.change_count && doctor_report_has(&r, f.id); j++) {
-            struct dry_doctor_change c;
+            struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
             dry_doctor_get_change(s->doctor, f.first_change + j, &c);
             if (journal_add(changes, f.id, c.path, c.old_value, c.new_value, &err) !=
                 DRY_OK)

@@ -30,7 +30,7 @@ changes_of(const struct doctor_report *r, const struct dry_doctor_finding *f)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < f->change_count; i++) {
-        struct dry_doctor_change c;
+        struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
         dry_doctor_get_change(r->doctor, f->first_change + i, &c);
         json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "path", c.path, "old",
                                               c.old_value, "new", c.new_value));
@@ -55,7 +55,7 @@ findings_of(const struct doctor_report *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < dry_doctor_get_finding_count(r->doctor); i++) {
-        struct dry_doctor_finding f;
+        struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
         dry_doctor_get_finding(r->doctor, i, &f);
         if (doctor_report_has(r, f.id))
             json_array_append_new(list, finding_of(r, &f));
@@ -72,7 +72,7 @@ known(uint64_t value, uint64_t unknown)
 static json_t *
 machine_of(const struct doctor_report *r)
 {
-    struct dry_doctor_machine m;
+    struct dry_doctor_machine m = DRY_INIT(struct dry_doctor_machine);
     char release[32];
     dry_doctor_get_machine(r->doctor, &m);
     snprintf(release, sizeof release, "%u.%u", m.kernel_major, m.kernel_minor);
@@ -106,7 +106,7 @@ needs_of(const struct doctor_report *r)
     for (size_t i = 0; i < r->need_count; i++)
         json_array_append_new(bytes, json_out_number(r->needs_bytes[i]));
     for (size_t i = 0; i < dry_doctor_get_row_count(r->doctor); i++) {
-        struct dry_doctor_row row;
+        struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
         dry_doctor_get_row(r->doctor, i, &row);
         json_array_append_new(rows, row_of(&row));
     }

@@ -38,7 +38,7 @@ size_t
 doctor_report_count(const struct doctor_report *r, enum dry_doctor_verdict verdict)
 {
     size_t count = 0;
-    struct dry_doctor_finding f;
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
     for (size_t i = 0; i < dry_doctor_get_finding_count(r->doctor); i++) {
         dry_doctor_get_finding(r->doctor, i, &f);
         count += f.verdict == verdict && doctor_report_has(r, f.id);
@@ -189,7 +189,7 @@ static int
 worst_of(const struct page *p, enum dry_doctor_topic topic)
 {
     int worst = -1;
-    struct dry_doctor_finding f;
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
     for (size_t i = 0; i < dry_doctor_get_finding_count(p->r->doctor); i++) {
         dry_doctor_get_finding(p->r->doctor, i, &f);
         if (f.topic == topic && is_shown(p, &f) && (int)f.verdict > worst)
@@ -201,7 +201,7 @@ worst_of(const struct page *p, enum dry_doctor_topic topic)
 static bool
 print_topic(const struct page *p, enum dry_doctor_topic topic, int worst)
 {
-    struct dry_doctor_finding f;
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
     fprintf(p->term.out, "\n%s--- %s ---%s\n", term_style(&p->term, TERM_BOLD),
             dry_doctor_topic_name(topic), term_style(&p->term, TERM_PLAIN));
     for (int verdict = worst; verdict >= 0; verdict--) {
@@ -232,7 +232,7 @@ print_topics(const struct page *p)
 static void
 print_machine(const struct page *p)
 {
-    struct dry_doctor_machine m;
+    struct dry_doctor_machine m = DRY_INIT(struct dry_doctor_machine);
     char kernel[32] = "", memory[TERM_NUMBER_BYTES + 2] = "", nodes[32] = "";
     char number[TERM_NUMBER_BYTES], text[160];
     dry_doctor_get_machine(p->r->doctor, &m);
@@ -301,7 +301,7 @@ print_needs(const struct page *p)
             p->r->need_count, p->r->need_count == 1 ? "" : "s");
     table_init(&t, "<node >pages_of >needed >there >free >missing >room >fits");
     for (size_t i = 0; i < count; i++) {
-        struct dry_doctor_row row;
+        struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
         dry_doctor_get_row(p->r->doctor, i, &row);
         add_row(&t, &row);
     }

@@ -165,7 +165,7 @@ run_round(const struct bench *b, const struct dry_pages_size *size,
           struct bench_pages *round)
 {
     struct dry_pages *pages;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     int code = fill(b, size, &pages);
     if (code != EXIT_FINE)
         return code;

@@ -134,6 +134,7 @@ verify_result(struct session *s, FILE *file)
     struct dry_source source = {.read = read_file, .self = file};
     struct dry_error err = {.offset = DRY_NO_OFFSET};
     rewind(file);
+    s->proof = DRY_INIT(struct dry_anonymize_proof);
     enum dry_status status =
         dry_anonymize_verify(s->trace, &s->options, &source, &s->proof, &err);
     return status == DRY_OK ? EXIT_FINE : report_error("anonymize", s->values.out, &err);

@@ -170,7 +170,7 @@ across_run(struct across *a, struct dry_replay *replay,
     for (size_t i = a->first; i <= a->last && status == DRY_OK; i++) {
         struct across_rules *r = &a->rules[i];
         both[1] = (struct decisions){.wanted = SIZE_MAX};
-        *r = (struct across_rules){0};
+        *r = (struct across_rules){.release = DRY_INIT(struct dry_replay_release)};
         dry_replay_get_release(i, &r->release);
         status = run_rules(replay, options, r, &both[1], &r->run, err);
         if (status == DRY_OK && i > a->first)

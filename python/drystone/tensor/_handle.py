@@ -22,7 +22,7 @@ class Handle:
         self.cache = cache  # the PinnedCache that has the block; None: pages of the tensor's own
         self.refusal: str | None = None  # why smaller pages than asked for were taken
         self._destroy = declare("dry_tensor_destroy", ctypes.c_void_p, result=None)
-        self.info = TensorInfo()
+        self.info = TensorInfo(struct_size=ctypes.sizeof(TensorInfo))
         declare("dry_tensor_get_info", ctypes.c_void_p, ctypes.c_void_p, result=None)(
             pointer, ctypes.byref(self.info))
 

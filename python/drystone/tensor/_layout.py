@@ -67,9 +67,9 @@ class TensorView(ctypes.Structure):
 class TensorInfo(ctypes.Structure):
     """struct dry_tensor_info"""
 
-    _fields_ = [("address", ctypes.c_void_p), ("bytes", ctypes.c_uint64),
-                ("element_count", ctypes.c_uint64), ("form", Form), ("device", Device),
-                ("pages", ctypes.c_void_p)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("address", ctypes.c_void_p),
+                ("bytes", ctypes.c_uint64), ("element_count", ctypes.c_uint64),
+                ("form", Form), ("device", Device), ("pages", ctypes.c_void_p)]
 
 
 class PagesOptions(ctypes.Structure):
@@ -103,13 +103,13 @@ class Report(ctypes.Structure):
 class PagesInfo(ctypes.Structure):
     """struct dry_pages_info"""
 
-    _fields_ = [("address", ctypes.c_void_p), ("bytes", ctypes.c_uint64),
-                ("requested_bytes", ctypes.c_uint64), ("kind", ctypes.c_int),
-                ("page_bytes", ctypes.c_uint64), ("base_page_bytes", ctypes.c_uint64),
-                ("where", ctypes.c_int), ("fork", ctypes.c_int),
-                ("huge_bytes", ctypes.c_uint64), ("elsewhere_bytes", ctypes.c_uint64),
-                ("thread_count", ctypes.c_uint32), ("populate_ns", ctypes.c_uint64),
-                ("report", Report)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("address", ctypes.c_void_p),
+                ("bytes", ctypes.c_uint64), ("requested_bytes", ctypes.c_uint64),
+                ("kind", ctypes.c_int), ("page_bytes", ctypes.c_uint64),
+                ("base_page_bytes", ctypes.c_uint64), ("where", ctypes.c_int),
+                ("fork", ctypes.c_int), ("huge_bytes", ctypes.c_uint64),
+                ("elsewhere_bytes", ctypes.c_uint64), ("thread_count", ctypes.c_uint32),
+                ("populate_ns", ctypes.c_uint64), ("report", Report)]
 
 
 class Share(ctypes.Structure):
@@ -121,7 +121,8 @@ class Share(ctypes.Structure):
 class Proof(ctypes.Structure):
     """struct dry_pages_proof"""
 
-    _fields_ = [("bytes", ctypes.c_uint64), ("populated_bytes", ctypes.c_uint64),
-                ("huge_bytes", ctypes.c_uint64), ("knows_nodes", ctypes.c_bool),
-                ("knows_huge", ctypes.c_bool), ("share_count", ctypes.c_size_t),
-                ("shares", Share * SHARES_MAX), ("elsewhere_bytes", ctypes.c_uint64)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("bytes", ctypes.c_uint64),
+                ("populated_bytes", ctypes.c_uint64), ("huge_bytes", ctypes.c_uint64),
+                ("knows_nodes", ctypes.c_bool), ("knows_huge", ctypes.c_bool),
+                ("share_count", ctypes.c_size_t), ("shares", Share * SHARES_MAX),
+                ("elsewhere_bytes", ctypes.c_uint64)]

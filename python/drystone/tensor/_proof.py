@@ -38,7 +38,7 @@ class Pages:
     """The pages of a tensor as they were had; all sizes are in bytes."""
 
     def __init__(self, pointer: int) -> None:
-        info = PagesInfo()
+        info = PagesInfo(struct_size=ctypes.sizeof(PagesInfo))
         declare("dry_pages_get_info", ctypes.c_void_p, ctypes.c_void_p, result=None)(
             pointer, ctypes.byref(info))
         self.kind = _text("dry_pages_kind_name", info.kind)
@@ -62,7 +62,7 @@ def prove(pointer: int | None) -> Proof:
     """Return the Proof for the library's pages; `pointer` None: Error."""
     if not pointer:
         raise error_of(UNSUPPORTED, "pinned memory, or no elements: no pages of its own")
-    proof, err = _Proof(), CError()
+    proof, err = _Proof(struct_size=ctypes.sizeof(_Proof)), CError()
     ask = declare("dry_pages_prove", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     check(ask(pointer, ctypes.byref(proof), ctypes.byref(err)), err)
     nodes = {share.node: share.bytes for share in proof.shares[:proof.share_count]}

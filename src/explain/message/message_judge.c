@@ -21,6 +21,7 @@
 
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/sized.h"
 #include "explain/message/message.h"
 
 /*
@@ -631,20 +632,21 @@ put_deciding_proof_first(struct dry_message_judgement *j)
     j->proofs[0] = deciding;
 }
 
-void
+enum dry_status
 dry_message_judge(const struct dry_message *message,
                   struct dry_message_judgement *judgement)
 {
-    *judgement = (struct dry_message_judgement){
+    struct dry_message_judgement j = {
         .cause = DRY_CAUSE_UNKNOWN,
         .this_process = -1,
     };
-    struct builder b = {message, judgement};
+    struct builder b = {message, &j};
     derive(&b);
     check_all(&b);
     judge_cause(&b);
-    put_deciding_proof_first(judgement);
+    put_deciding_proof_first(&j);
     add_doubts(&b);
-    judgement->alternatives &= ~(1u << judgement->cause);
-    dryi_message_lay_out_steps(message, judgement);
+    j.alternatives &= ~(1u << j.cause);
+    dryi_message_lay_out_steps(message, &j);
+    return dryi_sized_give(judgement, &j, sizeof j);
 }

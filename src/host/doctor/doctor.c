@@ -252,11 +252,11 @@ dry_doctor_destroy(struct dry_doctor *doctor)
 
 /* --- questions ---------------------------------------------------------------------------- */
 
-void
+enum dry_status
 dry_doctor_get_machine(const struct dry_doctor *doctor,
                        struct dry_doctor_machine *machine)
 {
-    *machine = doctor->machine;
+    return dryi_sized_give(machine, &doctor->machine, sizeof doctor->machine);
 }
 
 size_t
@@ -265,14 +265,14 @@ dry_doctor_get_finding_count(const struct dry_doctor *doctor)
     return doctor->finding_count;
 }
 
-void
+enum dry_status
 dry_doctor_get_finding(const struct dry_doctor *doctor, size_t i,
                        struct dry_doctor_finding *finding)
 {
     DRYI_ASSERT(i < doctor->finding_count);
     const struct dryi_finding *f = &doctor->findings[i];
     const char *text = doctor->text;
-    *finding = (struct dry_doctor_finding){
+    const struct dry_doctor_finding all = {
         .id = f->texts[DRYI_TEXT_ID] ? text + f->texts[DRYI_TEXT_ID] : f->check->id,
         .topic = f->check->topic,
         .verdict = f->verdict,
@@ -288,17 +288,19 @@ dry_doctor_get_finding(const struct dry_doctor *doctor, size_t i,
         .first_change = f->first_change,
         .change_count = f->change_count,
     };
+    return dryi_sized_give(finding, &all, sizeof all);
 }
 
-void
+enum dry_status
 dry_doctor_get_change(const struct dry_doctor *doctor, size_t i,
                       struct dry_doctor_change *change)
 {
     DRYI_ASSERT(i < doctor->change_count);
     const struct dryi_change *c = &doctor->changes[i];
-    *change = (struct dry_doctor_change){.path = doctor->text + c->path,
-                                         .old_value = doctor->text + c->old_value,
-                                         .new_value = doctor->text + c->new_value};
+    const struct dry_doctor_change all = {.path = doctor->text + c->path,
+                                          .old_value = doctor->text + c->old_value,
+                                          .new_value = doctor->text + c->new_value};
+    return dryi_sized_give(change, &all, sizeof all);
 }
 
 size_t
@@ -307,9 +309,9 @@ dry_doctor_get_row_count(const struct dry_doctor *doctor)
     return doctor->row_count;
 }
 
-void
+enum dry_status
 dry_doctor_get_row(const struct dry_doctor *doctor, size_t i, struct dry_doctor_row *row)
 {
     DRYI_ASSERT(i < doctor->row_count);
-    *row = doctor->rows[i];
+    return dryi_sized_give(row, &doctor->rows[i], sizeof *row);
 }

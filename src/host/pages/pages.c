@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "host/pages/pages_inside.h"
 
 /* Do the nodes alone make every try vain? */
@@ -191,10 +192,10 @@ dryi_pages_abandon(struct dry_pages *pages)
     dryi_memory_free(&memory, pages, 1, sizeof *pages);
 }
 
-void
+enum dry_status
 dry_pages_get_info(const struct dry_pages *pages, struct dry_pages_info *info)
 {
-    *info = pages->info;
+    return dryi_sized_give(info, &pages->info, sizeof pages->info);
 }
 
 /* --- collapsing -------------------------------------------------------------------------- */

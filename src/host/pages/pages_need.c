@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "base/sized.h"
 #include "host/pages/pages_inside.h"
 
 static uint64_t
@@ -85,6 +86,7 @@ dryi_pages_need(const struct dryi_pages_order *order, struct dry_pages_need *nee
     dryi_pages_ladder(order, rungs);
     uint64_t page = rungs[0].page_bytes, step = page ? page : order->base_bytes;
     *need = (struct dry_pages_need){
+        .struct_size = sizeof *need,
         .kind = rungs[0].kind,
         .page_bytes = page,
         .bytes = dryi_round_up(order->options.bytes, step),
@@ -112,11 +114,13 @@ dry_pages_read_need(const struct dry_pages_options *options, struct dry_pages_ne
 {
     struct dryi_kernel kernel;
     struct dryi_pages_order order;
+    struct dry_pages_need all;
     dryi_kernel_init(&kernel);
     enum dry_status status = dryi_pages_order_init(&order, options, &kernel, err);
-    if (status == DRY_OK)
-        dryi_pages_need(&order, need);
-    return status;
+    if (status != DRY_OK)
+        return status;
+    dryi_pages_need(&order, &all);
+    return dryi_sized_give(need, &all, sizeof all);
 }
 
 size_t
@@ -124,11 +128,12 @@ dry_pages_need_command(const struct dry_pages_need *need, size_t part, char *tex
                        size_t capacity)
 {
     char folder[64] = "kernel/mm";
+    struct dry_pages_need all = DRY_INIT(struct dry_pages_need);
     if (capacity)
         *text = '\0';
-    if (part >= need->part_count)
+    if (dryi_sized_take(&all, sizeof all, need, NULL) != DRY_OK || part >= all.part_count)
         return 0;
-    const struct dry_pages_part *p = &need->parts[part];
+    const struct dry_pages_part *p = &all.parts[part];
     if (p->missing_count == 0 || !p->is_known)
         return 0;
     if (p->node >= 0)
@@ -136,6 +141,6 @@ dry_pages_need_command(const struct dry_pages_need *need, size_t part, char *tex
     int length = snprintf(
         text, capacity, "echo %llu >/sys/%s/hugepages/hugepages-%llukB/nr_hugepages",
         (unsigned long long)dryi_add_saturating(p->total_count, p->missing_count), folder,
-        (unsigned long long)need->page_bytes / 1024);
+        (unsigned long long)all.page_bytes / 1024);
     return length < 0 ? 0 : (size_t)length;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/sized.h"
 #include "host/pages/pages_inside.h"
 
 #define PAGES_AT_ONCE 512
@@ -128,8 +129,7 @@ dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
     struct dryi_facts facts = {.kernel = &pages->kernel, .root = ""};
     p.knows_huge =
         dryi_pages_count_huge(&facts, places.address, info->bytes, &p.huge_bytes);
-    *proof = p;
-    return DRY_OK;
+    return dryi_sized_give(proof, &p, sizeof p);
 }
 
 static void

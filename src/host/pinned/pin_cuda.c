@@ -110,7 +110,7 @@ take_once(struct pin_cuda *p, uint64_t bytes, int32_t node, struct dryi_pin_rang
           int *result, struct dry_error *err)
 {
     struct dry_pages *pages;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     *result = DRYI_CUDA_SUCCESS;
     enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
     if (status != DRY_OK)

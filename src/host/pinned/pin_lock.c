@@ -77,7 +77,7 @@ lock_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
     enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
     if (status != DRY_OK)
         return status;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     dry_pages_get_info(pages, &info);
     uint64_t address = (uintptr_t)info.address;
     int result = info.kind == DRY_PAGES_POOL ? 0 : k->lock(k->self, address, info.bytes);
@@ -97,7 +97,7 @@ lock_give(void *self, const struct dryi_pin_range *range)
     DRYI_ASSERT_SLOW(range->bytes > 0 && range->handle);
     struct pin_lock *p = self;
     const struct dryi_kernel *k = &p->source.kernel;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     dry_pages_get_info(range->handle, &info);
     if (info.kind != DRY_PAGES_POOL && k->process_id(k->self) == p->owner)
         (void)k->unlock(k->self, range->address, range->bytes);

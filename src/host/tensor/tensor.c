@@ -119,8 +119,8 @@ dry_tensor_read_need(const struct dry_tensor_options *options,
         return status;
     if (order.size.bytes)
         return dry_pages_read_need(&order.pages, need, err);
-    *need = (struct dry_pages_need){.kind = order.pages.kind};
-    return DRY_OK;
+    const struct dry_pages_need none = {.kind = order.pages.kind};
+    return dryi_sized_give(need, &none, sizeof none);
 }
 
 enum dry_status
@@ -128,7 +128,7 @@ dry_tensor_create(const struct dry_tensor_options *options, struct dry_tensor **
                   struct dry_pages_report *report, struct dry_error *err)
 {
     struct order order;
-    struct dry_pages_info info = {0};
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     if (report)
         *report = (struct dry_pages_report){0};
     enum dry_status status = take_options(&order, options, err);
@@ -212,10 +212,10 @@ dry_tensor_destroy(struct dry_tensor *tensor)
         dryi_tensor_drop(tensor);
 }
 
-void
+enum dry_status
 dry_tensor_get_info(const struct dry_tensor *tensor, struct dry_tensor_info *info)
 {
-    *info = (struct dry_tensor_info){
+    const struct dry_tensor_info all = {
         .address = tensor->address,
         .bytes = tensor->bytes,
         .element_count = tensor->element_count,
@@ -223,4 +223,5 @@ dry_tensor_get_info(const struct dry_tensor *tensor, struct dry_tensor_info *inf
         .device = tensor->device,
         .pages = tensor->pages,
     };
+    return dryi_sized_give(info, &all, sizeof all);
 }

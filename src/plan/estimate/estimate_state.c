@@ -4,6 +4,7 @@
  * ZeRO (Rajbhandari et al., arXiv:1910.02054) shares them.
  */
 #include "base/fail.h"
+#include "base/sized.h"
 #include "plan/estimate/estimate_inside.h"
 
 #define SMALL_8BIT 4096u /* elements; bitsandbytes leaves smaller tensors in fp32 */
@@ -193,7 +194,7 @@ dry_setup_state_bytes(const struct dry_run_setup *setup, uint64_t parameter_coun
         DRYI_SUM_MAX)
         return dryi_fail(err, DRY_ERR_LIMIT, "%llu parameters: more than 2^62 bytes",
                          (unsigned long long)parameter_count);
-    *bytes = (struct dry_state_bytes){
+    const struct dry_state_bytes all = {
         .weights = dryi_ceil_div(parameter_count * w.weight,
                                  dryi_is_sharded(&s, DRYI_KEPT_WEIGHTS) ? s.data : 1),
         .gradients = dryi_ceil_div(parameter_count * w.grad,
@@ -201,5 +202,5 @@ dry_setup_state_bytes(const struct dry_run_setup *setup, uint64_t parameter_coun
         .optimizer =
             dryi_ceil_div(states, dryi_is_sharded(&s, DRYI_KEPT_STATES) ? s.data : 1),
     };
-    return DRY_OK;
+    return dryi_sized_give(bytes, &all, sizeof all);
 }

@@ -218,6 +218,24 @@ results_fill_what_the_program_knows(void **state)
     sim_destroy(sim);
 }
 
+/* struct dry_replay_release, as if it had no `change` yet. */
+static void
+a_release_has_no_more_than_was_asked(void **state)
+{
+    (void)state;
+    struct {
+        size_t struct_size;
+        const char *version;
+        unsigned char behind[64];
+    } old = {.struct_size = offsetof(__typeof__(old), behind)};
+    memset(old.behind, 0xa5, sizeof old.behind);
+    assert_true(CALL(bool, dry_replay_get_release, (size_t, void *), 0, &old));
+    assert_string_equal(old.version, "2.0");
+    assert_true(is_all(old.behind, sizeof old.behind, 0xa5));
+    old.struct_size = 0;
+    assert_false(CALL(bool, dry_replay_get_release, (size_t, void *), 0, &old));
+}
+
 int
 main(void)
 {
@@ -226,6 +244,7 @@ main(void)
         cmocka_unit_test(newer_options_may_set_what_is_known),
         cmocka_unit_test(options_that_nobody_began_are_refused),
         cmocka_unit_test(results_fill_what_the_program_knows),
+        cmocka_unit_test(a_release_has_no_more_than_was_asked),
     };
     return cmocka_run_group_tests_name("ages", tests, NULL, NULL);
 }

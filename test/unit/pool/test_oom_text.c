@@ -332,7 +332,7 @@ failure_of_a_pool_is_told_and_judged(void **state)
     struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     char text[TEXT_BYTES];
     struct dry_message m;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     struct dry_error err;
     pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", 64 * MIB, NULL);
     for (int i = 0; i < 39; i++)

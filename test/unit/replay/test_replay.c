@@ -434,7 +434,8 @@ static void
 releases_are_found_by_their_rules(void **state)
 {
     (void)state;
-    struct dry_replay_release first, r;
+    struct dry_replay_release first = DRY_INIT(struct dry_replay_release);
+    struct dry_replay_release r = DRY_INIT(struct dry_replay_release);
     size_t index = 99, last;
     assert_true(dry_replay_get_release(0, &first));
     assert_string_equal(first.version, "2.0");

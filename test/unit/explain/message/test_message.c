@@ -1237,7 +1237,7 @@ cut_texts_give_what_they_have(void **state)
         for (size_t length = 0; length < strlen(text); length++) {
             if (parse(text, length, &m) != DRY_OK)
                 continue;
-            struct dry_message_judgement j;
+            struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
             dry_message_judge(&m, &j);
             for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
                 const struct dry_message_size *a = (const void *)((char *)&m + sizes[k]);
@@ -1269,7 +1269,7 @@ spoilt_texts_are_survived(void **state)
                          DRY_OK);
         assert_true(f.count <= 2);
         for (size_t k = 0; k < f.count; k++) {
-            struct dry_message_judgement j;
+            struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
             dry_message_judge(f.messages + k, &j);
             assert_true(f.messages[k].offset < length);
             assert_true(j.proof_count <= DRY_MESSAGE_PROOFS_MAX);
@@ -1559,7 +1559,7 @@ each_example_is_judged(void **state)
     (void)state;
     for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
         const struct example *x = examples + i;
-        struct dry_message_judgement j;
+        struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
         print_message("%s\n", x->name);
         judge(x->text, &j);
         assert_string_equal(dry_cause_name(j.cause), dry_cause_name(x->cause));
@@ -1581,7 +1581,7 @@ static void
 fragmentation_shows_its_arithmetic(void **state)
 {
     (void)state;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     judge("CUDA out of memory. Tried to allocate 58.00 MiB. GPU 0 has a total capacity "
           "of 23.56 GiB of which 57.00 MiB is free. Of the allocated memory 23.10 GiB is "
           "allocated by PyTorch, and 74.06 MiB is reserved by PyTorch but unallocated.",
@@ -1602,7 +1602,7 @@ static void
 rounding_makes_verdicts_uncertain(void **state)
 {
     (void)state;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     judge("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity "
           "of 23.56 GiB of which 20.00 MiB is free. Of the allocated memory 23.10 GiB is "
           "allocated by PyTorch, and 74.06 MiB is reserved by PyTorch but unallocated.",
@@ -1632,7 +1632,7 @@ static void
 numbers_that_disagree_are_shown(void **state)
 {
     (void)state;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     judge("CUDA out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of "
           "23.56 GiB of which 1.00 GiB is free. Process 7 has 10.00 GiB memory in use. "
           "Including non-PyTorch memory, this process has 15.00 GiB memory in use. Of "
@@ -1653,7 +1653,7 @@ static void
 remainders_are_worked_out(void **state)
 {
     (void)state;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     judge(examples[16].text, &j); /* the other process */
     check_size(&j.others, 12.02 * GIB);
     check_size(&j.reserved, (734.07 + 33.93) * MIB);
@@ -1674,7 +1674,7 @@ static void
 this_process_is_not_guessed(void **state)
 {
     (void)state;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     judge("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
           "of 20.00 GiB of which 1.00 GiB is free. Process 1 has 9.00 GiB memory in "
           "use. Process 2 has 9.50 GiB memory in use. Of the allocated memory 8.00 GiB "
@@ -1694,7 +1694,7 @@ static void
 small_segments_and_spills_are_remarked(void **state)
 {
     (void)state;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     judge("CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity "
           "of 47.53 GiB of which 896.00 KiB is free. Process 9 has 47.51 GiB memory in "
           "use. Of the allocated memory 47.00 GiB is allocated by PyTorch, with 46.22 "
@@ -1747,7 +1747,7 @@ the_first_step_fits_the_release(void **state)
         {"CUDA" PIECES " See expandable_segments_reserve.", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct dry_message_judgement j;
+        struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
         judge(cases[i].text, &j);
         assert_int_equal(j.cause, DRY_CAUSE_FRAGMENTATION);
         if (cases[i].code) {
@@ -1769,7 +1769,7 @@ steps_follow_the_cause(void **state)
     (void)state;
     for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
         const struct example *x = examples + i;
-        struct dry_message_judgement j;
+        struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
         judge(x->text, &j);
         bool is_gpu = x->backend <= DRY_MESSAGE_HIP && x->form != DRY_MESSAGE_HUGE;
         assert_int_equal(has_code(&j, "_record_memory_history"), is_gpu);

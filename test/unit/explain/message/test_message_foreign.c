@@ -143,7 +143,7 @@ each_text_is_judged_and_has_steps(void **state)
     for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
         const struct example *x = examples + i;
         struct dry_message m;
-        struct dry_message_judgement j;
+        struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
         print_message("%s\n", x->text);
         assert_int_equal(parse(x->text, &m), DRY_OK);
         dry_message_judge(&m, &j);
@@ -170,7 +170,7 @@ a_cache_that_is_short_shows_its_sum(void **state)
 {
     (void)state;
     struct dry_message m;
-    struct dry_message_judgement j;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     assert_int_equal(parse(examples[7].text, &m), DRY_OK);
     dry_message_judge(&m, &j);
     assert_int_equal(j.proofs[0].reason, DRY_MESSAGE_REASON_KV_CACHE_SHORT);

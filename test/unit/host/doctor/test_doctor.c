@@ -244,7 +244,8 @@ examine(const struct dry_doctor_options *options)
 static struct dry_doctor_finding
 get(const struct dry_doctor *doctor, const char *id)
 {
-    struct dry_doctor_finding f = {.id = ""};
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
+    f.id = "";
     for (size_t i = 0; i < dry_doctor_get_finding_count(doctor); i++) {
         dry_doctor_get_finding(doctor, i, &f);
         if (strcmp(f.id, id) == 0)
@@ -300,7 +301,7 @@ machines_show_what_they_lack(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tree tree;
         struct dry_doctor_options options;
-        struct dry_doctor_finding f;
+        struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
         machine_unpack(&tree, cases[i].machine);
         dry_doctor_options_init(&options);
         options.root = tree.root;
@@ -329,7 +330,7 @@ check_finding(const struct dry_doctor *doctor, const struct dry_doctor_finding *
     if (!is_bad && f->change_count)
         fail_msg("%s: nothing need be changed", f->id);
     for (size_t i = 0; i < f->change_count; i++) {
-        struct dry_doctor_change c;
+        struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
         dry_doctor_get_change(doctor, f->first_change + i, &c);
         assert_true(dry_doctor_may_write(c.path, c.old_value));
         assert_true(dry_doctor_may_write(c.path, c.new_value));
@@ -346,7 +347,8 @@ check_doctor(const struct dry_doctor *doctor)
     size_t count = dry_doctor_get_finding_count(doctor);
     assert_true(count > 0);
     for (size_t i = 0; i < count; i++) {
-        struct dry_doctor_finding f, other;
+        struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
+        struct dry_doctor_finding other = DRY_INIT(struct dry_doctor_finding);
         dry_doctor_get_finding(doctor, i, &f);
         check_finding(doctor, &f);
         for (size_t j = 0; j < i; j++) {
@@ -659,9 +661,9 @@ four_gib_are_2048_pages(void **state)
 {
     (void)state;
     struct tree tree;
-    struct dry_doctor_finding f;
-    struct dry_doctor_change c;
-    struct dry_doctor_row row;
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
+    struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
+    struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
     machine_unpack(&tree, "one-node");
     struct dry_doctor *doctor = examine_need(&tree, UINT64_C(1) << 32, -1, 0);
     dry_doctor_get_row(doctor, 0, &row);
@@ -683,7 +685,7 @@ budget_keeps_a_tenth_and_4_gib(void **state)
 {
     (void)state;
     struct tree tree;
-    struct dry_doctor_row row;
+    struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
     machine_unpack(&tree, "one-node");
     tree_add(&tree, "/proc/meminfo",
              "MemTotal: 33554432 kB\nMemFree: 1048576 kB\nMemAvailable: 16777216 kB\n"
@@ -707,7 +709,7 @@ control_groups_narrow_the_budget(void **state)
 {
     (void)state;
     struct tree tree;
-    struct dry_doctor_row row;
+    struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
     machine_unpack(&tree, "thp-never");
     tree_add(&tree, "/sys/fs/cgroup/memory.max", "4294967296\n");
     tree_add(&tree, "/sys/fs/cgroup/memory.current", "1073741824\n");
@@ -731,7 +733,7 @@ promised_pages_are_not_free(void **state)
 {
     (void)state;
     struct tree tree;
-    struct dry_doctor_row row;
+    struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
     machine_unpack(&tree, "two-nodes");
     tree_add(&tree, "/sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "100\n");
     struct dry_doctor *doctor = examine_need(&tree, UINT64_C(400) << 20, -1, 0);
@@ -800,7 +802,7 @@ each_region_is_rounded_by_itself(void **state)
     static const uint64_t needs[] = {1, 2 << 20, (2 << 20) + 1, 0};
     struct tree tree;
     struct dry_doctor_options options;
-    struct dry_doctor_row row;
+    struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
     machine_unpack(&tree, "two-nodes");
     dry_doctor_options_init(&options);
     options.root = tree.root;
@@ -820,7 +822,7 @@ slow_nodes_want_another_balancing(void **state)
     static const char path[] = "/proc/sys/kernel/numa_balancing";
     struct tree tree;
     struct dry_doctor_options options;
-    struct dry_doctor_change c;
+    struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
     machine_unpack(&tree, "cxl");
     dry_doctor_options_init(&options);
     options.root = tree.root;
@@ -843,8 +845,8 @@ needs_of_a_node_name_the_node(void **state)
 {
     (void)state;
     struct tree tree;
-    struct dry_doctor_finding f;
-    struct dry_doctor_change c;
+    struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
+    struct dry_doctor_change c = DRY_INIT(struct dry_doctor_change);
     machine_unpack(&tree, "gpu-r580");
     struct dry_doctor *doctor = examine_need(&tree, UINT64_C(100) << 30, 1, 0);
     f = get(doctor, "pool-need");
@@ -1272,7 +1274,7 @@ this_machine_is_examined(void **state)
 {
     (void)state;
     struct dry_doctor_options options;
-    struct dry_doctor_machine machine;
+    struct dry_doctor_machine machine = DRY_INIT(struct dry_doctor_machine);
     dry_doctor_options_init(&options);
     struct dry_doctor *doctor = examine(&options);
     check_doctor(doctor);

@@ -28,7 +28,7 @@ static int
 set_up(void **state)
 {
     static struct fixture f;
-    f = (struct fixture){0};
+    f = (struct fixture){.info = DRY_INIT(struct dry_pages_info)};
     fake_kernel_init(&f.fake);
     dry_pages_options_init(&f.options);
     f.options.bytes = 4 * DRYI_MIB;
@@ -105,7 +105,7 @@ pool_pages_come_from_the_node(void **state)
     assert_int_equal((uintptr_t)f->info.address % (2 * DRYI_MIB), 0);
     assert_int_equal(f->fake.node_free[1], 6);
     assert_int_equal(f->fake.node_free[0], 8);
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(f->pages, &proof, NULL), DRY_OK);
     assert_int_equal(proof.populated_bytes, 4 * DRYI_MIB);
     assert_int_equal(proof.share_count, 1);
@@ -141,7 +141,7 @@ prefer_keeps_the_node_and_takes_smaller_pages(void **state)
     assert_int_equal(f->report.count, 2);
     assert_true(f->report.attempts[1].is_granted);
     assert_int_equal(f->info.kind, DRY_PAGES_TRANSPARENT);
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(f->pages, &proof, NULL), DRY_OK);
     assert_int_equal(proof.shares[0].node, 1);
 }
@@ -157,7 +157,7 @@ any_lets_the_rest_come_from_elsewhere_and_counts_it(void **state)
     expect_attempt(f, 1, DRY_PAGES_POOL, true, DRY_PAGES_REASON_NONE);
     assert_int_equal(f->report.attempts[1].node_reason, DRY_PAGES_NODE_DRY);
     assert_int_equal(f->info.elsewhere_bytes, 8 * DRYI_MIB);
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(f->pages, &proof, NULL), DRY_OK);
     assert_int_equal(proof.share_count, 2);
     assert_int_equal(proof.shares[0].bytes, 8 * DRYI_MIB);
@@ -464,7 +464,7 @@ forbidden_query_leaves_it_unproven(void **state)
     f->options.policy = DRY_PAGES_PREFER;
     assert_int_equal(create(f), DRY_OK);
     assert_int_equal(f->report.attempts[0].node_reason, DRY_PAGES_SECCOMP);
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(f->pages, &proof, NULL), DRY_OK);
     assert_false(proof.knows_nodes);
     assert_int_equal(proof.populated_bytes, 0);
@@ -939,7 +939,7 @@ child_gives_nothing_back(void **state)
     assert_int_equal(create(f), DRY_OK);
     struct fake_map outer = f->fake.maps[0];
     f->fake.process = 2;
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     uint64_t huge;
     assert_int_equal(dry_pages_prove(f->pages, &proof, NULL), DRY_ERR_UNSUPPORTED);
     assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, NULL), DRY_ERR_UNSUPPORTED);

@@ -67,7 +67,7 @@ base_pages_are_there_zeroed_and_fenced(void **state)
 {
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct dry_pages *pages = create(&o, &info);
     uint64_t base = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(info.page_bytes, base);
@@ -79,7 +79,7 @@ base_pages_are_there_zeroed_and_fenced(void **state)
     memset(bytes, 0xa5, info.bytes);
     assert_false(is_readable(bytes - 1));
     assert_false(is_readable(bytes + info.bytes));
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(pages, &proof, NULL), DRY_OK);
     assert_true(!proof.knows_nodes || proof.populated_bytes == info.bytes);
     assert_true(!proof.knows_huge || proof.huge_bytes == 0);
@@ -111,7 +111,7 @@ no_fault_is_left_for_later(void **state)
 {
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct rusage before, after;
     for (uint32_t threads = 1; threads <= 2; threads++) {
         o.thread_count = threads;
@@ -132,7 +132,7 @@ transparent_pages_are_huge_or_it_is_said(void **state)
 {
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_TRANSPARENT, DRY_PAGES_PREFER);
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct dry_pages *pages = create(&o, &info);
     const struct dry_pages_attempt *last = &info.report.attempts[info.report.count - 1];
     assert_true(last->is_granted);
@@ -140,7 +140,7 @@ transparent_pages_are_huge_or_it_is_said(void **state)
     assert_int_equal(info.bytes % info.page_bytes, 0);
     if (info.kind == DRY_PAGES_TRANSPARENT && last->reason == DRY_PAGES_REASON_NONE)
         assert_int_equal(info.huge_bytes, info.bytes);
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(pages, &proof, NULL), DRY_OK);
     if (proof.knows_huge && info.huge_bytes == info.bytes)
         assert_int_equal(proof.huge_bytes, info.bytes);
@@ -156,7 +156,8 @@ both_ways_to_count_huge_pages_agree(void **state)
 {
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_TRANSPARENT, DRY_PAGES_PREFER);
-    struct dry_pages_info info, other_info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
+    struct dry_pages_info other_info = DRY_INIT(struct dry_pages_info);
     struct dry_pages *pages = create(&o, &info), *other = create(&o, &other_info);
     struct dryi_kernel kernel;
     dryi_kernel_init(&kernel);
@@ -197,7 +198,7 @@ both_ways_to_find_nodes_agree(void **state)
     for (int kind = DRY_PAGES_BASE; kind <= DRY_PAGES_TRANSPARENT; kind++) {
         struct dry_pages_options o =
             options_of((enum dry_pages_kind)kind, DRY_PAGES_PREFER);
-        struct dry_pages_info info;
+        struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
         struct dry_pages *pages = create(&o, &info);
         struct dryi_pages_places places = {.kernel = &asking,
                                            .address = (uintptr_t)info.address,
@@ -236,9 +237,9 @@ pool_pages_are_proven_huge(void **state)
         print_message("SKIPPED: %s\n", dry_pages_reason_text(reason));
         return;
     }
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     dry_pages_get_info(pages, &info);
-    struct dry_pages_proof proof;
+    struct dry_pages_proof proof = DRY_INIT(struct dry_pages_proof);
     assert_int_equal(dry_pages_prove(pages, &proof, NULL), DRY_OK);
     assert_true(!proof.knows_huge || proof.huge_bytes == info.bytes);
     memset(info.address, 1, info.bytes);
@@ -278,7 +279,7 @@ fork_does_what_was_chosen(void **state)
                  {DRY_PAGES_SHARED, 7, 9}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
-        struct dry_pages_info info;
+        struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
         o.fork = cases[i].fork;
         struct dry_pages *pages = create(&o, &info);
         volatile unsigned char *byte = info.address;
@@ -296,7 +297,7 @@ destroy_in_a_child_unmaps_nothing(void **state)
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
     o.fork = DRY_PAGES_INHERIT;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct dry_pages *pages = create(&o, &info);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -317,7 +318,7 @@ weights_are_a_word_of_newer_kernels(void **state)
 {
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct dry_pages *pages = create(&o, &info);
     struct dryi_kernel k;
     dryi_kernel_init(&k);
@@ -339,7 +340,7 @@ node_of_each_page_is_one_that_exists(void **state)
     (void)state;
     struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
     o.where = DRY_PAGES_INTERLEAVED;
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct dry_pages *pages = create(&o, &info);
     static int32_t nodes[BYTES / 4096 + 1];
     size_t count = info.bytes / info.base_page_bytes;
@@ -402,7 +403,7 @@ signals_while_filling_are_the_callers(void **state)
     o.progress = send_signal;
     for (o.thread_count = 1; o.thread_count <= 2; o.thread_count++) {
         signals_sent = signals_seen = 0;
-        struct dry_pages_info info;
+        struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
         struct dry_pages *pages = create(&o, &info);
         usleep(1000); /* ThreadSanitizer keeps them until a call that may block */
         /* Two threads may be at the end before the caller has begun to watch. */

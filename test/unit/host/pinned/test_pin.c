@@ -296,7 +296,7 @@ static struct dry_pages_info
 take_pages(const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
            struct dry_pages **pages)
 {
-    struct dry_pages_info info;
+    struct dry_pages_info info = DRY_INIT(struct dry_pages_info);
     struct dry_error err;
     assert_int_equal(dryi_pin_source_take(source, bytes, node, pages, &err), DRY_OK);
     dry_pages_get_info(*pages, &info);

@@ -76,7 +76,7 @@ device_may_be_said_to_be_page_locked(void **state)
     const int64_t shape[] = {0, 3};
     struct dry_tensor_options o = options_of(2, shape);
     struct dry_tensor *t = NULL;
-    struct dry_tensor_info info;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
     o.device.type = DRY_DLPACK_CUDA_HOST;
     assert_int_equal(dry_pinned_create_tensor(pinned, &o, &t, NULL), DRY_OK);
     dry_tensor_get_info(t, &info);

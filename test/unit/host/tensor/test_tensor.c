@@ -68,12 +68,12 @@ export_is_all_that_a_consumer_needs(void **state)
     assert_memory_equal(m->tensor.shape, ((int64_t[]){3, 5, 700}), sizeof shape);
     assert_memory_equal(m->tensor.strides, ((int64_t[]){3500, 700, 1}), sizeof shape);
     assert_int_equal((uintptr_t)m->tensor.data % 256, 0);
-    struct dry_tensor_info info;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
     dry_tensor_get_info(t, &info);
     assert_ptr_equal(info.address, m->tensor.data);
     assert_int_equal(info.bytes, 3 * 5 * 700 * 4);
     assert_int_equal(info.element_count, 3 * 5 * 700);
-    struct dry_pages_info pages;
+    struct dry_pages_info pages = DRY_INIT(struct dry_pages_info);
     dry_pages_get_info(info.pages, &pages);
     assert_true(pages.bytes >= info.bytes);
     float *data = m->tensor.data;
@@ -119,7 +119,7 @@ without_elements_there_is_no_memory(void **state)
     struct dry_tensor_options o = options_of(float32, 3, shape);
     struct dry_tensor *t = create(&o);
     struct dry_dlpack_versioned *m = export(t, NULL);
-    struct dry_tensor_info info;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
     dry_tensor_get_info(t, &info);
     assert_null(info.pages);
     assert_int_equal(info.bytes, 0);
@@ -128,7 +128,7 @@ without_elements_there_is_no_memory(void **state)
     m->deleter(m);
     dry_tensor_destroy(t);
     dry_tensor_destroy(NULL);
-    struct dry_pages_need need;
+    struct dry_pages_need need = DRY_INIT(struct dry_pages_need);
     assert_int_equal(dry_tensor_read_need(&o, &need, NULL), DRY_OK);
     assert_int_equal(need.page_count, 0);
 }
@@ -143,7 +143,7 @@ without_dimensions_there_is_one_element(void **state)
     assert_int_equal(m->tensor.ndim, 0);
     assert_non_null(m->tensor.data);
     assert_non_null(m->tensor.strides);
-    struct dry_tensor_info info;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
     dry_tensor_get_info(t, &info);
     assert_int_equal(info.element_count, 1);
     assert_int_equal(info.bytes, 4);
@@ -396,8 +396,8 @@ pages_are_the_ones_asked_for(void **state)
     pages.fork = DRY_PAGES_SHARED;
     o.pages = &pages;
     struct dry_tensor *t = create(&o);
-    struct dry_tensor_info info;
-    struct dry_pages_info of_pages;
+    struct dry_tensor_info info = DRY_INIT(struct dry_tensor_info);
+    struct dry_pages_info of_pages = DRY_INIT(struct dry_pages_info);
     dry_tensor_get_info(t, &info);
     dry_pages_get_info(info.pages, &of_pages);
     assert_int_equal(of_pages.kind, DRY_PAGES_BASE);

@@ -373,7 +373,7 @@ zero_divides_as_its_table_says(void **state)
     (void)state;
     static const uint64_t sums[] = {120000000000, 31406250000, 16640625000, 1875000000};
     struct dry_run_setup setup = init_setup(1, 1);
-    struct dry_state_bytes bytes;
+    struct dry_state_bytes bytes = DRY_INIT(struct dry_state_bytes);
     setup.precision = DRY_PRECISION_MIXED;
     setup.data = 64;
     for (setup.zero = 0; setup.zero < 4; setup.zero++) {
@@ -407,14 +407,14 @@ bytes_a_parameter(void **state)
     };
     struct dry_run_setup setup = init_setup(1, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct dry_state_bytes b;
+        struct dry_state_bytes b = DRY_INIT(struct dry_state_bytes);
         setup.precision = cases[i].precision;
         setup.optimizer = cases[i].optimizer;
         assert_int_equal(dry_setup_state_bytes(&setup, 1 << 20, &b, NULL), DRY_OK);
         assert_true(b.weights + b.gradients + b.optimizer == cases[i].bytes * 4096);
     }
     setup.optimizer = DRY_OPTIMIZER_ADAFACTOR;
-    struct dry_state_bytes b;
+    struct dry_state_bytes b = DRY_INIT(struct dry_state_bytes);
     assert_int_equal(dry_setup_state_bytes(&setup, 1, &b, NULL), DRY_ERR_ARGUMENT);
 }
 

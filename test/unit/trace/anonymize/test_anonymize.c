@@ -95,7 +95,7 @@ verify(const struct dry_trace *trace, const struct dry_anonymize_options *option
     struct dry_source source = bytes_source_init(&from, bytes, count);
     source.self = &from;
     from.step = 3; /* words lie across reads */
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_error err = {0};
     if (dry_anonymize_verify(trace, options, &source, &proof, &err) != DRY_OK)
         fail_msg("%s", err.text);
@@ -168,7 +168,7 @@ names_and_paths_are_replaced(void **state)
     (void)state;
     struct dry_trace *trace = read_text(full);
     struct dry_anonymize_options options = make_options();
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_trace *again = share(trace, &options, &proof);
     const struct dry_frame *first = frame_of(again, 0), *third = frame_of(again, 2);
     assert_form(string(again, first->name), "f_#");
@@ -202,7 +202,7 @@ texts_actions_and_annotations_are_replaced(void **state)
     (void)state;
     struct dry_trace *trace = read_text(full);
     struct dry_anonymize_options options = make_options();
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_trace *again = share(trace, &options, &proof);
     const struct dry_trace_view *v = dry_trace_get_view(again);
     const struct dry_note *note = dry_trace_note(again, v->note[0]);
@@ -272,7 +272,7 @@ all_numbers_of_the_record_stay(void **state)
     (void)state;
     struct dry_trace *trace = read_text(full);
     struct dry_anonymize_options options = make_options();
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_trace *again = share(trace, &options, &proof);
     const struct dry_trace_view *a = dry_trace_get_view(trace),
                                 *b = dry_trace_get_view(again);
@@ -299,7 +299,7 @@ options_hide_more_or_less(void **state)
     options.drop_lines = true;
     options.keep_times = true;
     options.digits = 12;
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_trace *again = share(trace, &options, &proof);
     assert_form(string(again, frame_of(again, 1)->file),
                 "/d_#/d_#/d_#/site-packages/d_#/d_#/d_#/m_#.py");
@@ -381,7 +381,7 @@ collisions_are_told_apart(void **state)
     assert_int_equal(dry_trace_builder_finish(builder, &trace, NULL), DRY_OK);
     struct dry_anonymize_options options = make_options();
     options.digits = 1;
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_trace *again = share(trace, &options, &proof);
     assert_int_equal(dry_trace_get_view(again)->frame_count, 500);
     for (uint32_t i = 0; i < 500; i++) { /* equal digits in both parts */
@@ -417,7 +417,7 @@ too_long_unknown_keys_are_left_out(void **state)
     struct dry_trace *trace;
     assert_int_equal(dry_trace_builder_finish(builder, &trace, NULL), DRY_OK);
     struct dry_anonymize_options options = make_options();
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     dry_trace_destroy(share(trace, &options, &proof));
     assert_int_equal(proof.dropped_values, 1);
     dry_trace_destroy(trace);
@@ -615,7 +615,7 @@ what_stays_elsewhere_is_excused(void **state)
                            "'compile_context' '.pyc'") EVENT("f", "/v/a.pyc", "1", ""));
     struct dry_trace *trace = read_text(text);
     struct dry_anonymize_options options = make_options();
-    struct dry_anonymize_proof proof;
+    struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
     struct dry_trace *again = share(trace, &options, &proof);
     assert_true(proof.public_words >= 3);
     assert_form(string(again, frame_of(again, 0)->name), "f_#");
@@ -666,7 +666,7 @@ no_memory_is_no_proof(void **state)
         options.memory = &memory;
         struct bytes_source from;
         struct dry_source source = bytes_source_init(&from, to.bytes, to.count);
-        struct dry_anonymize_proof proof = {0};
+        struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
         struct dry_error err = {0};
         enum dry_status status =
             dry_anonymize_verify(trace, &options, &source, &proof, &err);
