@@ -64,10 +64,35 @@ struct dry_field {
     const char *meaning; /* one line for people, without a full stop */
 };
 
+/*
+ * A row of a table, for the member of `type` whose type is DRY_FIELD_##kind; then follow known,
+ * known_offset, is_worse_above and meaning. A member of another size is refused by the compiler.
+ */
+#define DRY_FIELD_OF(type, key, kind, unit, member, ...)                                 \
+    {                                                                                    \
+        key, DRY_FIELD_##kind, DRY_UNIT_##unit,                                          \
+            offsetof(type, member) +                                                     \
+                0 * sizeof(char[DRY_FIELD_SIZE_##kind == 0 ||                            \
+                                        sizeof(((type *)0)->member) ==                   \
+                                            DRY_FIELD_SIZE_##kind                        \
+                                    ? 1                                                  \
+                                    : -1]),                                              \
+            __VA_ARGS__                                                                  \
+    }
+#define DRY_FIELD_SIZE_BOOL sizeof(bool)
+#define DRY_FIELD_SIZE_U64 sizeof(uint64_t)
+#define DRY_FIELD_SIZE_I64 sizeof(int64_t)
+#define DRY_FIELD_SIZE_SIZE sizeof(size_t)
+#define DRY_FIELD_SIZE_TEXT sizeof(const char *)
+#define DRY_FIELD_SIZE_CHARS 0 /* any */
+
 struct dry_fields {
     const struct dry_field *list;
     size_t count;
 };
+
+/* All rows of an array. */
+#define DRY_FIELDS_OF(rows) ((struct dry_fields){(rows), sizeof(rows) / sizeof *(rows)})
 
 struct dry_field_value {
     enum dry_field_type type; /* I64 and SIZE are U64 here, CHARS is TEXT */

@@ -32,6 +32,7 @@
 
 #include <stdbool.h>
 
+#include <drystone/field.h>
 #include <drystone/timeline.h>
 
 #ifdef __cplusplus
@@ -126,6 +127,9 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_state_create(
     struct dry_error *err);
 /* End the state. NULL is fine. */
 DRY_API void dry_state_destroy(struct dry_state *state);
+
+/* The table of the sums of a struct dry_state, without what is unplaced, overlaps or is loose. */
+DRY_API struct dry_fields dry_state_get_fields(void);
 
 #ifdef __cplusplus
 }

@@ -4,25 +4,11 @@
 
 #include <drystone/replay.h>
 
-#define TABLE(fields) ((struct dry_fields){(fields), sizeof(fields) / sizeof *(fields)})
-
-/* A member's offset; its size must be that of the type by which dry_field_get() reads it. */
-#define AT(type, member, size)                                                           \
-    (offsetof(type, member) +                                                            \
-     0 * sizeof(char[(size) == 0 || sizeof(((type *)0)->member) == (size) ? 1 : -1]))
-#define SIZE_OF_BOOL sizeof(bool)
-#define SIZE_OF_U64 sizeof(uint64_t)
-#define SIZE_OF_I64 sizeof(int64_t)
-#define SIZE_OF_SIZE sizeof(size_t)
-#define SIZE_OF_TEXT sizeof(char *)
-#define SIZE_OF_CHARS 0
-
 /* clang-format off */
 
 /* --- a run -------------------------------------------------------------------------------- */
 
-#define RUN(key, kind, of, member, ...) \
-    {key, DRY_FIELD_##kind, DRY_UNIT_##of, AT(struct dry_run, member, SIZE_OF_##kind), __VA_ARGS__}
+#define RUN(...) DRY_FIELD_OF(struct dry_run, __VA_ARGS__)
 #define RUN_IF(member) DRY_KNOWN_IF, offsetof(struct dry_run, member)
 #define RUN_ABOVE_0(member) DRY_KNOWN_IF_ABOVE_0, offsetof(struct dry_run, member)
 #define ALWAYS DRY_KNOWN_ALWAYS, 0
@@ -96,8 +82,7 @@ static const struct dry_field order_list[] = {
 
 /* --- the check and the record --------------------------------------------------------------- */
 
-#define CHECK(key, kind, of, member, ...) \
-    {key, DRY_FIELD_##kind, DRY_UNIT_##of, AT(struct dry_replay_check, member, SIZE_OF_##kind), __VA_ARGS__}
+#define CHECK(...) DRY_FIELD_OF(struct dry_replay_check, __VA_ARGS__)
 #define CHECKED(key, member, meaning) CHECK(key, SIZE, COUNT, member, ALWAYS, false, meaning)
 
 static const struct dry_field check_list[] = {
@@ -123,8 +108,7 @@ static const struct dry_field check_list[] = {
     CHECKED("unknown_events", unknown_count, "events of unknown actions, skipped"),
 };
 
-#define REC(key, kind, of, member, ...) \
-    {key, DRY_FIELD_##kind, DRY_UNIT_##of, AT(struct dry_replay_recorded, member, SIZE_OF_##kind), __VA_ARGS__}
+#define REC(...) DRY_FIELD_OF(struct dry_replay_recorded, __VA_ARGS__)
 #define REC_ABOVE_0(member) DRY_KNOWN_IF_ABOVE_0, offsetof(struct dry_replay_recorded, member)
 
 static const struct dry_field recorded_list[] = {
@@ -155,25 +139,25 @@ dry_run_get_fields(enum dry_run_part part)
 {
     switch (part) {
     case DRY_RUN_PACKED:
-        return TABLE(packed_list);
+        return DRY_FIELDS_OF(packed_list);
     case DRY_RUN_STEADY:
-        return TABLE(steady_list);
+        return DRY_FIELDS_OF(steady_list);
     case DRY_RUN_ORDER:
-        return TABLE(order_list);
+        return DRY_FIELDS_OF(order_list);
     case DRY_RUN_WHOLE:
         break;
     }
-    return TABLE(run_list);
+    return DRY_FIELDS_OF(run_list);
 }
 
 struct dry_fields
 dry_replay_check_get_fields(void)
 {
-    return TABLE(check_list);
+    return DRY_FIELDS_OF(check_list);
 }
 
 struct dry_fields
 dry_replay_recorded_get_fields(void)
 {
-    return TABLE(recorded_list);
+    return DRY_FIELDS_OF(recorded_list);
 }

@@ -23,8 +23,12 @@ require(int condition)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct figure_kind kinds[] = {{"reserved_peak", FIGURE_BYTES, true},
-                                               {"ooms", FIGURE_COUNT, true}};
+    static const struct dry_field rows[] = {
+        {"reserved_peak_bytes", DRY_FIELD_U64, DRY_UNIT_BYTES, 0, DRY_KNOWN_ALWAYS, 0,
+         true, ""},
+        {"ooms", DRY_FIELD_U64, DRY_UNIT_COUNT, 8, DRY_KNOWN_ALWAYS, 0, true, ""}};
+    static const struct dry_fields table = {rows, 2};
+    static const struct figures figures = {&table, 1};
     static const uint64_t values[] = {0, 1, UINT64_C(1) << 40, UINT64_MAX};
     char why[CONDITION_WHY_BYTES];
     struct condition c;
@@ -36,8 +40,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size)
         memcpy(text, data, size);
     text[size] = '\0';
-    if (condition_parse(text, kinds, 2, &c, why)) {
-        require(c.figure < 2);
+    if (condition_parse(text, &figures, &c, why)) {
+        require(c.figure.field == &rows[0] || c.figure.field == &rows[1]);
         for (size_t i = 0; i < 16; i++) {
             uint64_t baseline = values[i / 4], bound = condition_bound(&c, baseline);
             require(!c.is_of_baseline ||

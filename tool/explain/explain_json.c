@@ -2,6 +2,7 @@
 /* `drystone explain --json`, schema drystone.explain/1, see drystone-explain(1). */
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "explain/explain_report.h"
 
@@ -158,19 +159,6 @@ changes_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-state_of(const struct dry_state *s)
-{
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reserved_bytes",
-        json_out_number(s->reserved), "active_bytes", json_out_number(s->active),
-        "allocated_bytes", json_out_number(s->allocated), "pending_bytes",
-        json_out_number(s->pending), "requested_bytes", json_out_number(s->requested),
-        "rounding_bytes", json_out_number(s->rounding), "releasable_bytes",
-        json_out_number(s->releasable), "stranded_bytes", json_out_number(s->stranded),
-        "private_free_bytes", json_out_number(s->private_free));
-}
-
-static json_t *
 oom_of(const struct explain_report *r)
 {
     const struct dry_explanation_view *v = r->view;
@@ -272,11 +260,12 @@ explain_report_print_json(const char *command, const struct explain_report *r)
         "schema", "drystone.explain/1", "file", text_of(r->file), "device",
         (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
         r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
-        moment_of(v), "state", state_of(v->state), "oom", oom_of(r), "findings",
-        findings_of(v), "owners", owners_of(v), "categories", categories_of(v), "step",
-        step_of(v), "siblings", siblings_of(v), "projected_bytes",
-        number_or_null(v->projected_bytes, v->projected_bytes > 0), "changes",
-        changes_of(v), "trust", trust_of(v), "releases", releases_of(r), "capacity",
-        capacity_of(r));
+        moment_of(v), "state",
+        fields_add_json(json_object(), dry_state_get_fields(), v->state), "oom",
+        oom_of(r), "findings", findings_of(v), "owners", owners_of(v), "categories",
+        categories_of(v), "step", step_of(v), "siblings", siblings_of(v),
+        "projected_bytes", number_or_null(v->projected_bytes, v->projected_bytes > 0),
+        "changes", changes_of(v), "trust", trust_of(v), "releases", releases_of(r),
+        "capacity", capacity_of(r));
     return json_out_print(command, root);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in figures.h. A row's values are in the order of the command's kinds. */
+/* See figures.h. */
 #include "explain/figures.h"
 
 #include <string.h>
@@ -9,41 +9,61 @@
 #include "base/command.h"
 #include "base/term.h"
 
-static const struct figure_kind explain_kinds[] = {
-    {"reserved_peak", FIGURE_BYTES, true}, {"active_peak", FIGURE_BYTES, true},
-    {"reserved", FIGURE_BYTES, false},     {"active", FIGURE_BYTES, false},
-    {"allocated", FIGURE_BYTES, false},    {"requested", FIGURE_BYTES, false},
-    {"rounding", FIGURE_BYTES, false},     {"pending", FIGURE_BYTES, false},
-    {"stranded", FIGURE_BYTES, true},      {"releasable", FIGURE_BYTES, false},
-    {"private_free", FIGURE_BYTES, false}, {"short", FIGURE_BYTES, true},
-    {"ooms", FIGURE_COUNT, true},
+struct explain_figures {
+    uint64_t reserved_peak_bytes, active_peak_bytes, short_bytes, ooms;
 };
-static const struct figure_kind steps_kinds[] = {
-    {"peak", FIGURE_BYTES, true},     {"kept", FIGURE_BYTES, true},
-    {"churn", FIGURE_BYTES, true},    {"growth", FIGURE_BYTES, true},
-    {"suspects", FIGURE_COUNT, true}, {"steps", FIGURE_COUNT, false},
+struct steps_figures {
+    uint64_t peak_bytes, kept_bytes, churn_bytes, growth_bytes, suspects, steps;
 };
-static const struct figure_kind diff_kinds[] = {
-    {"spread", FIGURE_BYTES, true},       {"total_spread", FIGURE_BYTES, true},
-    {"growth", FIGURE_BYTES, true},       {"owner_growth", FIGURE_BYTES, true},
-    {"first_active", FIGURE_BYTES, true}, {"last_active", FIGURE_BYTES, true},
+struct diff_figures {
+    uint64_t spread_bytes, total_spread_bytes, growth_bytes, owner_growth_bytes;
+    uint64_t first_active_bytes, last_active_bytes;
 };
-#define COUNT_OF(kinds) (sizeof(kinds) / sizeof *(kinds))
-_Static_assert(COUNT_OF(explain_kinds) <= GATE_FIGURES_MAX, "a row has room for all");
 
+#define FIGURE(type, name, unit, is_worse, meaning)                                      \
+    DRY_FIELD_OF(type, #name, U64, unit, name, DRY_KNOWN_ALWAYS, 0, is_worse, meaning)
+#define EXPLAIN(...) FIGURE(struct explain_figures, __VA_ARGS__)
+#define STEPS(...) FIGURE(struct steps_figures, __VA_ARGS__)
+#define DIFF(...) FIGURE(struct diff_figures, __VA_ARGS__)
+
+static const struct dry_field explain_rows[] = {
+    EXPLAIN(reserved_peak_bytes, BYTES, true, "reserved at the peak of the record"),
+    EXPLAIN(active_peak_bytes, BYTES, true, "active at the peak of the record"),
+    EXPLAIN(short_bytes, BYTES, true, "what the device lacks for the request alone"),
+    EXPLAIN(ooms, COUNT, true, "out-of-memory errors of the device"),
+};
+static const struct dry_field steps_rows[] = {
+    STEPS(peak_bytes, BYTES, true, "the highest peak of a step"),
+    STEPS(kept_bytes, BYTES, true, "the most that a whole step keeps"),
+    STEPS(churn_bytes, BYTES, true, "the most that a whole step allocates"),
+    STEPS(growth_bytes, BYTES, true, "growth a step"),
+    STEPS(suspects, COUNT, true, "owners that grow regularly"),
+    STEPS(steps, COUNT, false, "whole steps"),
+};
+static const struct dry_field diff_rows[] = {
+    DIFF(spread_bytes, BYTES, true, "the largest difference of totals or of an owner"),
+    DIFF(total_spread_bytes, BYTES, true, "the largest difference of totals"),
+    DIFF(growth_bytes, BYTES, true, "what the last has more than the first"),
+    DIFF(owner_growth_bytes, BYTES, true, "the largest growth of an owner"),
+    DIFF(first_active_bytes, BYTES, true, "active bytes of the first"),
+    DIFF(last_active_bytes, BYTES, true, "active bytes of the last"),
+};
+
+/* `tables` has the command's own table already and lives as long as the gate. */
 static struct gate
-make_gate(const char *command, const char *file, const struct gate_values *values)
+make_gate(const char *command, const char *file, const struct gate_values *values,
+          struct dry_fields tables[GATE_TABLES_MAX])
 {
-    struct gate gate = {.command = command, .file = file, .values = values};
+    struct gate gate = {
+        .command = command, .file = file, .figures = {tables, 1}, .values = values};
     if (strcmp(command, "explain") == 0) {
-        gate.kinds = explain_kinds;
-        gate.kind_count = COUNT_OF(explain_kinds);
+        tables[0] = DRY_FIELDS_OF(explain_rows);
+        tables[1] = dry_state_get_fields();
+        gate.figures.table_count = 2;
     } else if (strcmp(command, "steps") == 0) {
-        gate.kinds = steps_kinds;
-        gate.kind_count = COUNT_OF(steps_kinds);
+        tables[0] = DRY_FIELDS_OF(steps_rows);
     } else {
-        gate.kinds = diff_kinds;
-        gate.kind_count = COUNT_OF(diff_kinds);
+        tables[0] = DRY_FIELDS_OF(diff_rows);
     }
     return gate;
 }
@@ -51,8 +71,17 @@ make_gate(const char *command, const char *file, const struct gate_values *value
 int
 figures_check(const char *command, const struct gate_values *values, bool prints_json)
 {
-    struct gate gate = make_gate(command, NULL, values);
+    struct dry_fields tables[GATE_TABLES_MAX];
+    struct gate gate = make_gate(command, NULL, values, tables);
     return gate_check(&gate, prints_json);
+}
+
+/* Judge one object of the command's own table, and `state`, explain's. */
+static int
+judge(struct gate *gate, const void *own, const struct dry_state *state, int code)
+{
+    struct gate_row row = {.objects = {own, state}};
+    return gate_judge(gate, &row, 1, code);
 }
 
 /* --- explain ------------------------------------------------------------------------------ */
@@ -80,17 +109,15 @@ int
 figures_judge_explain(const struct explain_report *r, const struct gate_values *values,
                       int code)
 {
-    const struct dry_state *s = r->view->state;
     const struct dry_peak *peaks = dry_timeline_get_view(r->timeline)->peaks;
-    struct gate_row row = {
-        .values = {peaks[DRY_CURVE_RESERVED].bytes, peaks[DRY_CURVE_ACTIVE].bytes,
-                   s->reserved, s->active, s->allocated, s->requested, s->rounding,
-                   s->pending, s->stranded, s->releasable, s->private_free,
-                   r->view->short_bytes, r->view->oom_count}};
+    struct explain_figures figures = {peaks[DRY_CURVE_RESERVED].bytes,
+                                      peaks[DRY_CURVE_ACTIVE].bytes, r->view->short_bytes,
+                                      r->view->oom_count};
     char source[SOURCE_BYTES];
-    struct gate gate = make_gate("explain", r->file, values);
+    struct dry_fields tables[GATE_TABLES_MAX];
+    struct gate gate = make_gate("explain", r->file, values, tables);
     find_source(r, &gate, source);
-    return gate_judge(&gate, &row, 1, code);
+    return judge(&gate, &figures, r->view->state, code);
 }
 
 /* --- steps -------------------------------------------------------------------------------- */
@@ -118,21 +145,20 @@ figures_judge_steps(const struct steps_report *r, const struct gate_values *valu
                     int code)
 {
     uint32_t count;
-    uint64_t peak = 0, kept = 0, churn = 0, whole = 0;
+    struct steps_figures f = {.growth_bytes = dry_steps_growth_per_step(r->steps),
+                              .suspects = count_suspects(r)};
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     for (uint32_t i = 0; i < count; i++) {
-        peak = larger(peak, steps[i].peak.bytes);
+        f.peak_bytes = larger(f.peak_bytes, steps[i].peak.bytes);
         if (steps[i].is_partial)
             continue;
-        whole++;
-        kept = larger(kept, steps[i].kept_bytes);
-        churn = larger(churn, steps[i].alloc_bytes);
+        f.steps++;
+        f.kept_bytes = larger(f.kept_bytes, steps[i].kept_bytes);
+        f.churn_bytes = larger(f.churn_bytes, steps[i].alloc_bytes);
     }
-    struct gate_row row = {.values = {peak, kept, churn,
-                                      dry_steps_growth_per_step(r->steps),
-                                      count_suspects(r), whole}};
-    struct gate gate = make_gate("steps", r->file, values);
-    return gate_judge(&gate, &row, 1, code);
+    struct dry_fields tables[GATE_TABLES_MAX];
+    struct gate gate = make_gate("steps", r->file, values, tables);
+    return judge(&gate, &f, NULL, code);
 }
 
 /* --- diff --------------------------------------------------------------------------------- */
@@ -159,10 +185,11 @@ figures_judge_diff(const struct diff_report *r, const struct gate_values *values
     for (size_t i = 0; i < row_count; i++)
         owner_growth = larger(owner_growth, growth_of(dry_diff_bytes(&rows[i], 0),
                                                       dry_diff_bytes(&rows[i], last)));
-    struct gate_row row = {.values = {diff_report_spread(r), high - low,
-                                      growth_of(totals[0], totals[last]), owner_growth,
-                                      totals[0], totals[last]}};
+    struct diff_figures figures = {
+        diff_report_spread(r), high - low, growth_of(totals[0], totals[last]),
+        owner_growth,          totals[0],  totals[last]};
+    struct dry_fields tables[GATE_TABLES_MAX];
     struct gate gate =
-        make_gate("diff", r->subjects[r->subject_count - 1].study->path, values);
-    return gate_judge(&gate, &row, 1, code);
+        make_gate("diff", r->subjects[r->subject_count - 1].study->path, values, tables);
+    return judge(&gate, &figures, NULL, code);
 }

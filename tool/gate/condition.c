@@ -53,41 +53,98 @@ take_word(struct reader *r, char word[WORD_BYTES])
     return length;
 }
 
-/* Write all names after one another, as many as there is room for. */
-static void
-list_names(const struct figure_kind *kinds, size_t count, char *text, size_t capacity)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && used < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%s",
-                                 i == 0           ? ""
-                                 : i + 1 == count ? " or "
-                                                  : ", ",
-                                 kinds[i].name);
-}
+/* --- figures ------------------------------------------------------------------------------ */
 
 static bool
-take_figure(struct reader *r, const struct figure_kind *kinds, size_t count,
-            size_t *figure)
+is_figure(const struct dry_field *f)
 {
-    char word[WORD_BYTES], names[CONDITION_WHY_BYTES - WORD_BYTES - 32];
-    skip_blanks(r);
-    size_t length = take_word(r, word);
-    struct suggestion s = {.word = word};
-    for (size_t i = 0; i < count; i++) {
-        suggestion_consider(&s, kinds[i].name);
-        if (length < WORD_BYTES && strcmp(word, kinds[i].name) == 0) {
-            *figure = i;
+    return f->type != DRY_FIELD_TEXT && f->type != DRY_FIELD_CHARS;
+}
+
+bool
+figures_next(const struct figures *figures, struct figure *at)
+{
+    size_t i = 0;
+    if (at->field)
+        i = (size_t)(at->field - figures->tables[at->table].list) + 1;
+    for (; at->table < figures->table_count; at->table++, i = 0) {
+        const struct dry_fields *table = &figures->tables[at->table];
+        while (i < table->count && !is_figure(&table->list[i]))
+            i++;
+        if (i < table->count) {
+            at->field = &table->list[i];
             return true;
         }
     }
-    list_names(kinds, count, names, sizeof names);
+    return false;
+}
+
+static size_t
+name_length(const char *key)
+{
+    static const char unit[] = "_bytes";
+    size_t length = strlen(key), tail = sizeof unit - 1;
+    bool has_unit = length > tail && strcmp(key + length - tail, unit) == 0;
+    return has_unit ? length - tail : length;
+}
+
+const char *
+figure_write_name(const struct figure *figure, char name[FIGURE_NAME_BYTES])
+{
+    const char *key = figure->field->key;
+    snprintf(name, FIGURE_NAME_BYTES, "%.*s", (int)name_length(key), key);
+    return name;
+}
+
+uint64_t
+figure_get(const struct figure *figure, const void *object)
+{
+    struct dry_field_value value;
+    if (!dry_field_get(figure->field, object, &value))
+        return FIGURE_UNKNOWN;
+    bool is_time = figure->field->unit == DRY_UNIT_NANOSECONDS;
+    return is_time ? value.number / 1000 : value.number;
+}
+
+/* Write all names after one another, as many as there is room for. */
+static void
+list_names(const struct figures *figures, char *text, size_t capacity)
+{
+    size_t used = 0;
+    char name[FIGURE_NAME_BYTES];
+    text[0] = '\0';
+    for (struct figure f = {0}; figures_next(figures, &f) && used < capacity;)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? ", " : "",
+                                 figure_write_name(&f, name));
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static bool
+take_figure(struct reader *r, const struct figures *figures, struct figure *found)
+{
+    char word[WORD_BYTES], name[FIGURE_NAME_BYTES];
+    char best[FIGURE_NAME_BYTES] = "", names[CONDITION_WHY_BYTES - WORD_BYTES - 32];
+    skip_blanks(r);
+    size_t length = take_word(r, word);
+    struct suggestion s = {.word = word};
+    for (struct figure f = {0}; figures_next(figures, &f);) {
+        size_t distance = s.best ? s.distance : SIZE_MAX;
+        suggestion_consider(&s, figure_write_name(&f, name));
+        if (s.best && s.distance < distance)
+            snprintf(best, sizeof best, "%s", name);
+        if (length < WORD_BYTES &&
+            (strcmp(word, name) == 0 || strcmp(word, f.field->key) == 0)) {
+            *found = f;
+            return true;
+        }
+    }
+    list_names(figures, names, sizeof names);
     if (length == 0)
-        return refuse(r, "it begins with a figure: %s", names);
+        return refuse(r, "it begins with a figure: one of %s", names);
     if (s.best)
-        return refuse(r, "there is no figure %s; did you mean %s?", word, s.best);
-    return refuse(r, "there is no figure %s; expected %s", word, names);
+        return refuse(r, "there is no figure %s; did you mean %s?", word, best);
+    return refuse(r, "there is no figure %s; expected one of %s", word, names);
 }
 
 static bool
@@ -147,9 +204,9 @@ take_count(struct reader *r, const char *text, uint64_t *count)
 
 /* Take the rest as an amount of the figure's unit; of a baseline, as a share too. */
 static bool
-take_amount(struct reader *r, const struct figure_kind *kind, struct condition *c)
+take_amount(struct reader *r, struct condition *c)
 {
-    char text[WORD_BYTES];
+    char text[WORD_BYTES], name[FIGURE_NAME_BYTES];
     skip_blanks(r);
     size_t length = strlen(r->at);
     while (length > 0 && (r->at[length - 1] == ' ' || r->at[length - 1] == '\t'))
@@ -160,10 +217,10 @@ take_amount(struct reader *r, const struct figure_kind *kind, struct condition *
     if (length > 0 && text[length - 1] == '%') {
         if (!c->is_of_baseline)
             return refuse(r, "a share is one of a baseline: %s > baseline + 2%%",
-                          kind->name);
+                          figure_write_name(&c->figure, name));
         return take_percent(r, text, length, &c->percent_hundredths);
     }
-    if (kind->unit == FIGURE_COUNT)
+    if (c->figure.field->unit != DRY_UNIT_BYTES)
         return take_count(r, text, &c->bytes);
     if (!options_parse_size(text, &c->bytes))
         return refuse(r, "'%s' is not a size such as 512MiB or 40GiB", text);
@@ -171,12 +228,12 @@ take_amount(struct reader *r, const struct figure_kind *kind, struct condition *
 }
 
 static bool
-take_bound(struct reader *r, const struct figure_kind *kind, struct condition *c)
+take_bound(struct reader *r, struct condition *c)
 {
     char word[WORD_BYTES];
     skip_blanks(r);
     if (!is_in_word(*r->at))
-        return take_amount(r, kind, c);
+        return take_amount(r, c);
     take_word(r, word);
     if (strcmp(word, "baseline") != 0)
         return refuse(r, "'%s' is neither a number nor baseline", word);
@@ -187,18 +244,18 @@ take_bound(struct reader *r, const struct figure_kind *kind, struct condition *c
     if (*r->at != '+' && *r->at != '-')
         return refuse(r, "behind baseline stands nothing, + or -");
     c->is_less = *r->at++ == '-';
-    return take_amount(r, kind, c);
+    return take_amount(r, c);
 }
 
 bool
-condition_parse(const char *text, const struct figure_kind *kinds, size_t count,
+condition_parse(const char *text, const struct figures *figures,
                 struct condition *condition, char why[CONDITION_WHY_BYTES])
 {
     struct reader r = {.at = text, .why = why};
     struct condition c = {0};
     why[0] = '\0';
-    if (!take_figure(&r, kinds, count, &c.figure) || !take_relation(&r, &c.relation) ||
-        !take_bound(&r, &kinds[c.figure], &c))
+    if (!take_figure(&r, figures, &c.figure) || !take_relation(&r, &c.relation) ||
+        !take_bound(&r, &c))
         return false;
     *condition = c;
     return true;

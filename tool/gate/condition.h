@@ -8,23 +8,35 @@
  *     reserved_peak > 70GiB            retries != 0
  *     reserved_peak > baseline + 2%    peak >= baseline + 512MiB
  *
- * A figure is a number that a command can name. A baseline is the same figure of an earlier
- * run. The text of a condition is hostile input.
+ * A figure is a number or a truth (0 or 1) in the command's tables of fields, by its key; `_bytes` at
+ * the key's end may be left out. A baseline is the same figure of an earlier run. The text of a
+ * condition is hostile input.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum figure_unit { FIGURE_BYTES, FIGURE_COUNT };
+#include <drystone/field.h>
 
-/* A figure that a command knows. */
-struct figure_kind {
-    const char *name;
-    enum figure_unit unit;
-    bool is_watched; /* more of it than in a baseline is worse */
+/* The tables of a command, and where a figure is in them. */
+struct figures {
+    const struct dry_fields *tables;
+    size_t table_count;
+};
+struct figure {
+    size_t table;
+    const struct dry_field *field;
 };
 #define FIGURE_UNKNOWN UINT64_MAX
+#define FIGURE_NAME_BYTES 64
+
+/* Step to the next figure; begin with {0}. False: there is none. */
+bool figures_next(const struct figures *figures, struct figure *at);
+/* The key without `_bytes`. Returns `name`. */
+const char *figure_write_name(const struct figure *figure, char name[FIGURE_NAME_BYTES]);
+/* The value in an object of the figure's table, microseconds for times; FIGURE_UNKNOWN. */
+uint64_t figure_get(const struct figure *figure, const void *object);
 
 enum relation {
     RELATION_ABOVE,
@@ -36,7 +48,7 @@ enum relation {
 };
 
 struct condition {
-    size_t figure; /* an index of the kinds */
+    struct figure figure;
     enum relation relation;
     bool is_of_baseline; /* the bound is the baseline and what follows */
     bool is_less;        /* that is taken away, not added */
@@ -44,13 +56,13 @@ struct condition {
     uint32_t percent_hundredths; /* of the baseline; likewise added */
 };
 
-#define CONDITION_WHY_BYTES 400
+#define CONDITION_WHY_BYTES 1000
 
 /*
- * Read `text` as a condition on one of the `count` kinds. False: it is none, and `why` says
- * what is wrong and what was expected.
+ * Read `text` as a condition on one of the figures. False: it is none, and `why` says what is
+ * wrong and what was expected.
  */
-bool condition_parse(const char *text, const struct figure_kind *kinds, size_t count,
+bool condition_parse(const char *text, const struct figures *figures,
                      struct condition *condition, char why[CONDITION_WHY_BYTES]);
 
 /* Return the bound; sums beyond 64 bits stay at the largest, differences at 0. */

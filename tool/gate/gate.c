@@ -37,7 +37,7 @@ gate_check(const struct gate *gate, bool prints_json)
     for (size_t i = 0; i < v->fail_if.count; i++) {
         struct condition c;
         const char *text = v->fail_if.values[i];
-        if (!condition_parse(text, gate->kinds, gate->kind_count, &c, why))
+        if (!condition_parse(text, &gate->figures, &c, why))
             return report_usage(gate->command, "--fail-if '%s': %s", text, why);
         if (c.is_of_baseline && !v->baseline)
             return report_usage(gate->command, "--fail-if '%s': no --baseline is given",
@@ -68,10 +68,10 @@ gate_takes_output(const struct gate_values *values)
 
 /* "71.20 GiB (76450000000 bytes)", or a count. */
 static const char *
-write_value(enum figure_unit unit, uint64_t value, char text[VALUE_BYTES])
+write_value(enum dry_field_unit unit, uint64_t value, char text[VALUE_BYTES])
 {
     char number[TERM_NUMBER_BYTES];
-    if (unit == FIGURE_COUNT)
+    if (unit != DRY_UNIT_BYTES)
         snprintf(text, VALUE_BYTES, "%" PRIu64, value);
     else
         snprintf(text, VALUE_BYTES, "%s (%" PRIu64 " bytes)",
@@ -101,36 +101,37 @@ judge_row(struct judge *j, const struct condition *c, const char *given,
           const struct gate_row *row)
 {
     const struct gate *gate = j->gate;
-    const struct figure_kind *kind = &gate->kinds[c->figure];
-    uint64_t value = row->values[c->figure], baseline = 0;
-    char text[TEXT_BYTES], a[VALUE_BYTES], b[VALUE_BYTES];
+    enum dry_field_unit unit = c->figure.field->unit;
+    uint64_t value = figure_get(&c->figure, row->objects[c->figure.table]), baseline = 0;
+    char text[TEXT_BYTES], a[VALUE_BYTES], b[VALUE_BYTES], name[FIGURE_NAME_BYTES];
+    figure_write_name(&c->figure, name);
     const char *quote = row->of ? "'" : "", *of = row->of ? row->of : "";
     if (c->is_of_baseline)
-        baseline = gate_baseline_get(&j->baseline, row->of, kind->name);
+        baseline = gate_baseline_get(&j->baseline, row->of, name);
     bool has_both = value != FIGURE_UNKNOWN && baseline != FIGURE_UNKNOWN;
     if (!has_both && !given)
         return; /* nobody asked for this one */
     if (!has_both) {
         j->code = report_failure(
             gate->command, value == FIGURE_UNKNOWN ? gate->file : gate->values->baseline,
-            EXIT_INPUT, "%s%s%s%s%s is not known, and --fail-if '%s' needs it",
-            kind->name, row->of ? " of " : "", quote, of, quote, given);
+            EXIT_INPUT, "%s%s%s%s%s is not known, and --fail-if '%s' needs it", name,
+            row->of ? " of " : "", quote, of, quote, given);
         return;
     }
     if (!condition_holds(c, value, baseline))
         return;
-    int used = snprintf(text, sizeof text, "%s%s%s%s%s is %s: ", kind->name,
-                        row->of ? " of " : "", quote, of, quote,
-                        write_value(kind->unit, value, a));
+    int used =
+        snprintf(text, sizeof text, "%s%s%s%s%s is %s: ", name, row->of ? " of " : "",
+                 quote, of, quote, write_value(unit, value, a));
     size_t at = used < TEXT_BYTES ? (size_t)used : TEXT_BYTES - 1;
     if (given)
         snprintf(text + at, sizeof text - at, "--fail-if '%s'%s%s", given,
                  c->is_of_baseline ? ", the baseline is " : "",
-                 c->is_of_baseline ? write_value(kind->unit, baseline, b) : "");
+                 c->is_of_baseline ? write_value(unit, baseline, b) : "");
     else
         snprintf(text + at, sizeof text - at, "over 1 %% more than the baseline, %s",
-                 write_value(kind->unit, baseline, b));
-    add_finding(j, kind->name, row->of, text);
+                 write_value(unit, baseline, b));
+    add_finding(j, name, row->of, text);
 }
 
 static void
@@ -153,17 +154,18 @@ judge_all(struct judge *j, const struct gate_row *rows, size_t row_count)
         struct condition c;
         char why[CONDITION_WHY_BYTES];
         const char *text = v->fail_if.values[i];
-        if (!condition_parse(text, gate->kinds, gate->kind_count, &c, why))
+        if (!condition_parse(text, &gate->figures, &c, why))
             continue; /* gate_check() refused it */
         has_own |= c.is_of_baseline;
         judge_condition(j, &c, text, rows, row_count);
     }
-    for (size_t i = 0; i < gate->kind_count && v->baseline && !has_own; i++) {
-        struct condition c = {.figure = i,
+    for (struct figure f = {0};
+         v->baseline && !has_own && figures_next(&gate->figures, &f);) {
+        struct condition c = {.figure = f,
                               .relation = RELATION_ABOVE,
                               .is_of_baseline = true,
                               .percent_hundredths = TOLERANCE_HUNDREDTHS};
-        if (gate->kinds[i].is_watched)
+        if (f.field->is_worse_above)
             judge_condition(j, &c, NULL, rows, row_count);
     }
 }

@@ -41,18 +41,17 @@ struct gate_values {
      .needs = {"fail-if baseline", "of --fail-if and --baseline"}, __VA_ARGS__}
 /* clang-format on */
 
-#define GATE_FIGURES_MAX 16
+#define GATE_TABLES_MAX 2
 
-/* The figures of a run, or of the file; `values` are in the order of the kinds. */
+/* A run, or the file: an object of each table. */
 struct gate_row {
-    const char *of;                    /* the run's name; NULL: there is one row */
-    uint64_t values[GATE_FIGURES_MAX]; /* FIGURE_UNKNOWN: the file does not say */
+    const char *of; /* the run's name; NULL: there is one row */
+    const void *objects[GATE_TABLES_MAX];
 };
 
 struct gate {
     const char *command, *file;
-    const struct figure_kind *kinds;
-    size_t kind_count; /* at most GATE_FIGURES_MAX */
+    struct figures figures;
     const struct gate_values *values;
     /* The line of source that annotations point at; NULL: the file itself. */
     const char *source;

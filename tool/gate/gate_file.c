@@ -127,10 +127,11 @@ static json_t *
 make_row(const struct gate *gate, const struct gate_row *row)
 {
     json_t *figures = json_object();
-    for (size_t i = 0; figures && i < gate->kind_count; i++) {
-        uint64_t value = row->values[i];
+    char name[FIGURE_NAME_BYTES];
+    for (struct figure f = {0}; figures && figures_next(&gate->figures, &f);) {
+        uint64_t value = figure_get(&f, row->objects[f.table]);
         bool is_known = value <= INT64_MAX;
-        json_object_set_new(figures, gate->kinds[i].name,
+        json_object_set_new(figures, figure_write_name(&f, name),
                             is_known ? json_integer((json_int_t)value) : json_null());
     }
     return json_pack("{s:o, s:o}", "of",

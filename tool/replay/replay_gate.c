@@ -9,71 +9,55 @@
 #include "base/command.h"
 #include "base/report.h"
 
-static const struct figure_kind kinds[] = {
-    {"reserved_peak", FIGURE_BYTES, true},  {"reserved_end", FIGURE_BYTES, true},
-    {"allocated_peak", FIGURE_BYTES, true}, {"requested_peak", FIGURE_BYTES, true},
-    {"capacity", FIGURE_BYTES, true},       {"driver_calls", FIGURE_COUNT, true},
-    {"retries", FIGURE_COUNT, true},        {"ooms", FIGURE_COUNT, true},
-    {"mismatches", FIGURE_COUNT, true},
+struct own_figures {
+    bool is_checked;
+    uint64_t mismatches;
 };
-#define KIND_COUNT (sizeof kinds / sizeof *kinds)
-_Static_assert(KIND_COUNT <= GATE_FIGURES_MAX, "a row has room for all");
+static const struct dry_field own_rows[] = {
+    DRY_FIELD_OF(struct own_figures, "mismatches", U64, COUNT, mismatches, DRY_KNOWN_IF,
+                 offsetof(struct own_figures, is_checked), true,
+                 "what the self-check found otherwise than recorded"),
+};
 
 #define NAME_BYTES 256
 
+/* `tables` lives as long as the gate. */
 static struct gate
-make_gate(const char *file, const struct gate_values *values)
+make_gate(const char *file, const struct gate_values *values,
+          struct dry_fields tables[GATE_TABLES_MAX])
 {
-    return (struct gate){.command = "replay",
-                         .file = file,
-                         .kinds = kinds,
-                         .kind_count = KIND_COUNT,
-                         .values = values};
+    tables[0] = dry_run_get_fields(DRY_RUN_WHOLE);
+    tables[1] = DRY_FIELDS_OF(own_rows);
+    return (struct gate){
+        .command = "replay", .file = file, .figures = {tables, 2}, .values = values};
 }
 
 int
 replay_gate_check(const struct gate_values *values, bool prints_json)
 {
-    struct gate gate = make_gate(NULL, values);
+    struct dry_fields tables[GATE_TABLES_MAX];
+    struct gate gate = make_gate(NULL, values, tables);
     return gate_check(&gate, prints_json);
 }
 
 /* What the replay of the record did otherwise than the record. */
-static uint64_t
+static struct own_figures
 count_mismatches(const struct dry_replay_check *c)
 {
-    if (!c->possible)
-        return FIGURE_UNKNOWN;
-    return (c->alloc_count - c->alloc_matched) +
-           (c->segment_event_count - c->segment_event_matched) +
-           (c->segment_count - c->segment_matched) + (c->block_count - c->block_matched);
-}
-
-static void
-fill_row(const struct replay_report *r, const struct replay_row *from,
-         struct gate_row *row)
-{
-    const struct dry_run *run = &from->run;
-    bool has_capacity = r->finds_capacity && run->capacity_bytes > 0;
-    const uint64_t values[KIND_COUNT] = {
-        run->reserved_peak_bytes,
-        run->reserved_end_bytes,
-        run->allocated_peak_bytes,
-        run->requested_peak_bytes,
-        has_capacity ? run->capacity_bytes : FIGURE_UNKNOWN,
-        run->driver_calls,
-        (uint64_t)run->stats.num_alloc_retries,
-        run->oom || run->stats.num_ooms > 0,
-        count_mismatches(dry_replay_get_check(r->replay)),
-    };
-    memcpy(row->values, values, sizeof values);
+    uint64_t count = (c->alloc_count - c->alloc_matched) +
+                     (c->segment_event_count - c->segment_event_matched) +
+                     (c->segment_count - c->segment_matched) +
+                     (c->block_count - c->block_matched);
+    return (struct own_figures){c->possible, count};
 }
 
 int
 replay_gate_judge(const struct replay_report *r, const struct gate_values *values,
                   int code)
 {
-    struct gate gate = make_gate(r->file, values);
+    struct dry_fields tables[GATE_TABLES_MAX];
+    struct gate gate = make_gate(r->file, values, tables);
+    struct own_figures own = count_mismatches(dry_replay_get_check(r->replay));
     struct gate_row *rows = calloc(r->row_count + 1, sizeof *rows);
     char(*names)[NAME_BYTES] = calloc(r->row_count + 1, sizeof *names);
     size_t count = 0;
@@ -83,8 +67,7 @@ replay_gate_judge(const struct replay_report *r, const struct gate_values *value
         snprintf(names[count], NAME_BYTES, "%s%s%s",
                  r->has_places ? r->rows[i].run.place : "", r->has_places ? ": " : "",
                  r->rows[i].label);
-        fill_row(r, &r->rows[i], &rows[count]);
-        rows[count].of = names[count];
+        rows[count] = (struct gate_row){names[count], {&r->rows[i].run, &own}};
         count++;
     }
     if (rows && names)

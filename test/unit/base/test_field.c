@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <drystone/replay.h>
+#include <drystone/state.h>
 
 struct thing {
     bool is_on, has_count;
@@ -103,13 +104,14 @@ check_table(struct dry_fields table, size_t bytes)
 }
 
 static void
-the_tables_of_a_replay_are_sound(void **state)
+the_tables_of_the_library_are_sound(void **state)
 {
     (void)state;
     for (int part = DRY_RUN_WHOLE; part <= DRY_RUN_ORDER; part++)
         check_table(dry_run_get_fields((enum dry_run_part)part), sizeof(struct dry_run));
     check_table(dry_replay_check_get_fields(), sizeof(struct dry_replay_check));
     check_table(dry_replay_recorded_get_fields(), sizeof(struct dry_replay_recorded));
+    check_table(dry_state_get_fields(), sizeof(struct dry_state));
 }
 
 int
@@ -119,7 +121,7 @@ main(void)
         cmocka_unit_test(what_is_not_known_has_no_value),
         cmocka_unit_test(a_value_has_its_type),
         cmocka_unit_test(what_does_not_fit_is_not_set),
-        cmocka_unit_test(the_tables_of_a_replay_are_sound),
+        cmocka_unit_test(the_tables_of_the_library_are_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,11 +8,35 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static const struct figure_kind kinds[] = {
-    {"reserved_peak", FIGURE_BYTES, true},
-    {"reserved", FIGURE_BYTES, false},
-    {"ooms", FIGURE_COUNT, true},
+struct object {
+    const char *name;
+    uint64_t reserved_peak, reserved, ooms, time_ns;
 };
+#define FIELD(key, kind, unit, member)                                                   \
+    DRY_FIELD_OF(struct object, key, kind, unit, member, DRY_KNOWN_ALWAYS, 0, true, "")
+static const struct dry_field first[] = {
+    FIELD("name", TEXT, NONE, name),
+    FIELD("reserved_peak_bytes", U64, BYTES, reserved_peak),
+};
+static const struct dry_field second[] = {
+    FIELD("reserved_bytes", U64, BYTES, reserved),
+    FIELD("ooms", U64, COUNT, ooms),
+    FIELD("time_us", U64, NANOSECONDS, time_ns),
+};
+static const struct dry_fields tables[] = {{first, 2}, {second, 3}};
+static const struct figures figures = {tables, 2};
+#define PEAK                                                                             \
+    {                                                                                    \
+        0, &first[1]                                                                     \
+    }
+#define RESERVED                                                                         \
+    {                                                                                    \
+        1, &second[0]                                                                    \
+    }
+#define OOMS                                                                             \
+    {                                                                                    \
+        1, &second[1]                                                                    \
+    }
 
 static void
 conditions_are_read(void **state)
@@ -22,28 +46,36 @@ conditions_are_read(void **state)
         const char *text;
         struct condition condition;
     } good[] = {
-        {"reserved_peak > 70GiB", {.relation = RELATION_ABOVE, .bytes = 70 * 1024 * MIB}},
-        {"reserved>=1B", {.figure = 1, .relation = RELATION_ABOVE_OR_EQUAL, .bytes = 1}},
-        {"  ooms\t!= 0 ", {.figure = 2, .relation = RELATION_UNEQUAL}},
-        {"ooms == 12", {.figure = 2, .relation = RELATION_EQUAL, .bytes = 12}},
+        {"reserved_peak > 70GiB",
+         {.figure = PEAK, .relation = RELATION_ABOVE, .bytes = 70 * 1024 * MIB}},
+        {"reserved_peak_bytes > 70GiB", {.figure = PEAK, .bytes = 70 * 1024 * MIB}},
+        {"reserved>=1B",
+         {.figure = RESERVED, .relation = RELATION_ABOVE_OR_EQUAL, .bytes = 1}},
+        {"  ooms\t!= 0 ", {.figure = OOMS, .relation = RELATION_UNEQUAL}},
+        {"ooms == 12", {.figure = OOMS, .relation = RELATION_EQUAL, .bytes = 12}},
         {"ooms < baseline",
-         {.figure = 2, .relation = RELATION_BELOW, .is_of_baseline = true}},
+         {.figure = OOMS, .relation = RELATION_BELOW, .is_of_baseline = true}},
         {"reserved_peak <= baseline + 512 MiB",
-         {.relation = RELATION_BELOW_OR_EQUAL,
+         {.figure = PEAK,
+          .relation = RELATION_BELOW_OR_EQUAL,
           .is_of_baseline = true,
           .bytes = 512 * MIB}},
         {"reserved_peak > baseline -2.5 %",
-         {.is_of_baseline = true, .is_less = true, .percent_hundredths = 250}},
+         {.figure = PEAK,
+          .is_of_baseline = true,
+          .is_less = true,
+          .percent_hundredths = 250}},
         {"reserved_peak > baseline + 1.019%",
-         {.is_of_baseline = true, .percent_hundredths = 101}},
+         {.figure = PEAK, .is_of_baseline = true, .percent_hundredths = 101}},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct condition c;
         const struct condition *e = &good[i].condition;
         char why[CONDITION_WHY_BYTES];
-        assert_true(condition_parse(good[i].text, kinds, 3, &c, why));
+        assert_true(condition_parse(good[i].text, &figures, &c, why));
         assert_string_equal(why, "");
-        assert_int_equal(c.figure, e->figure);
+        assert_ptr_equal(c.figure.field, e->figure.field);
+        assert_int_equal(c.figure.table, e->figure.table);
         assert_int_equal(c.relation, e->relation);
         assert_true(c.is_of_baseline == e->is_of_baseline && c.is_less == e->is_less);
         assert_true(c.bytes == e->bytes);
@@ -58,11 +90,11 @@ others_are_refused_with_a_reason(void **state)
     static const struct {
         const char *text, *why;
     } bad[] = {
-        {"", "it begins with a figure: reserved_peak, reserved or ooms"},
+        {"", "it begins with a figure: one of reserved_peak, reserved, ooms, time_us"},
         {"> 1", "it begins with a figure"},
         {"reservd > 1", "there is no figure reservd; did you mean reserved?"},
-        {"flops > 1",
-         "there is no figure flops; expected reserved_peak, reserved or ooms"},
+        {"flops > 1", "there is no figure flops; expected one of reserved_peak, "
+                      "reserved, ooms, time_us"},
         {"reserved_peak", "behind the figure stands one of"},
         {"reserved_peak = 1", "behind the figure stands one of"},
         {"reserved_peak >", "'' is not a size"},
@@ -83,7 +115,7 @@ others_are_refused_with_a_reason(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct condition c;
         char why[CONDITION_WHY_BYTES];
-        assert_false(condition_parse(bad[i].text, kinds, 3, &c, why));
+        assert_false(condition_parse(bad[i].text, &figures, &c, why));
         if (!strstr(why, bad[i].why))
             fail_msg("%s: %s", bad[i].text, why);
     }
@@ -97,10 +129,10 @@ a_long_text_is_refused(void **state)
     struct condition c;
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    assert_false(condition_parse(text, kinds, 3, &c, why));
+    assert_false(condition_parse(text, &figures, &c, why));
     memcpy(text, "ooms > 1", 8);
     memset(text + 8, '1', sizeof text - 9);
-    assert_false(condition_parse(text, kinds, 3, &c, why));
+    assert_false(condition_parse(text, &figures, &c, why));
     assert_non_null(strstr(why, "too long"));
 }
 
@@ -109,7 +141,7 @@ holds(const char *text, uint64_t value, uint64_t baseline)
 {
     struct condition c;
     char why[CONDITION_WHY_BYTES];
-    assert_true(condition_parse(text, kinds, 3, &c, why));
+    assert_true(condition_parse(text, &figures, &c, why));
     return condition_holds(&c, value, baseline);
 }
 
