@@ -16,6 +16,7 @@
 #include "place/paged/record/paged_state.h"
 #include "place/torch/torch.h"
 #include "pool/pool_state.h"
+#include "support/rounds.h"
 
 /* --- a pool whose memory is counted ------------------------------------------------------- */
 
@@ -184,19 +185,20 @@ static void
 streams_that_come_and_go_leave_nothing(void **state)
 {
     (void)state;
+    enum { STREAMS = ROUNDS_OF(12000, 4) };
     for (unsigned deeds = 1; deeds < DEEDS; deeds++) {
         for (int has_ids = 0; has_ids <= 1; has_ids++) {
             struct stage s;
             /* What is learnt of a period grows as long as there is none. */
             begin(&s, DRY_PLACEMENT_PAGED, "plan:False", has_ids);
-            live_many(&s, deeds, 6000);
+            live_many(&s, deeds, STREAMS / 2);
             size_t before = s.live_bytes;
-            live_many(&s, deeds, 6000);
+            live_many(&s, deeds, STREAMS / 2);
             struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
             dry_sim_get_account(s.sim, &account);
             assert_true(account.events_live <= 600);
             if (deeds == IT_ALLOCATES) /* else memory is handed on, which may need each */
-                assert_true(s.waits <= 12000 / 100);
+                assert_true(s.waits <= STREAMS / 100);
             assert_true(s.live_bytes <= before + before / 2);
             assert_true(s.live_bytes <= 12 * DRYI_MIB); /* two for 64 caches */
             end(&s);

@@ -14,6 +14,7 @@
 
 #include "support/chains.h"
 #include "support/failing_memory.h"
+#include "support/rounds.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -313,7 +314,7 @@ more_memory_never_costs_time(void **state)
     (void)state;
     struct random r;
     random_init(&r, 1);
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < ROUNDS_OF(50, 4); round++) {
         struct chains_form form = larger_form();
         struct dry_chain *chain = chains_make(&r, &form);
         struct dry_plan_summary all = plan_for(chain, UINT64_MAX);
