@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The proof of an anonymous trace: what was written is read and held against the
- * original, row by row. It does not know how aliases were found. The pairs themselves
- * show that equal strings have equal aliases and different strings different ones. An
- * original met for the first time must have a string not met before, and always the same
- * one from then on.
+ * Prove that a trace is anonymous: read the written file and compare it with the
+ * original, row by row.
+ *
+ * The check does not know how aliases were chosen. It pairs each original string with its
+ * alias, in the order in which they are met. If equal strings have equal aliases and
+ * different strings have different ones, both strings of a pair get the same number.
  */
 #include <drystone/anonymize.h>
 
@@ -21,20 +22,21 @@
 #include "trace/pickle/pickle.h"
 
 struct span {
-    const char *bytes; /* NULL: no string */
+    const char *bytes; /* NULL if there is no string */
     size_t length;
 };
 
 struct job {
     const struct dry_trace *old, *new;
-    const struct dry_trace_view *a, *b; /* their views */
+    const struct dry_trace_view *a, *b; /* the views of `old` and `new` */
     const struct dry_anonymize_options *options;
     struct dryi_siphash_key key;
     struct dry_memory memory;
     struct dry_anonymize_proof *proof;
-    bool is_failed;                    /* no memory */
-    struct dryi_intern olds, news;     /* pairs: equal ids, a letter before the string */
-    uint32_t *frames, *stacks, *notes; /* old id -> new id plus 1, once compared */
+    bool is_failed; /* memory ran out */
+    /* Both strings of a pair have one id. A role letter precedes each string. */
+    struct dryi_intern olds, news;
+    uint32_t *frames, *stacks, *notes; /* old id -> new id + 1; 0 until compared */
     char *scratch;
     size_t scratch_capacity;
     int64_t time_base;
@@ -58,7 +60,7 @@ put(struct job *j, struct dryi_intern *table, char part, struct span text)
     return id;
 }
 
-/* Both are new, or both were met, together. */
+/* Return true if both strings are new, or if both were met before as a pair. */
 static bool
 is_pair(struct job *j, char part, struct span old, struct span new)
 {
@@ -74,7 +76,7 @@ is_equal(struct span a, struct span b)
            (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
-/* A letter, '_' and at least so many digits as were asked for. */
+/* Return true for `letter`, '_' and at least options->digits hexadecimal digits. */
 static bool
 is_alias(const struct job *j, char letter, struct span text)
 {
@@ -100,7 +102,7 @@ sub(struct span text, size_t begin, size_t length)
     return (struct span){text.bytes + begin, length};
 }
 
-/* A part of a path: the same if it is public, else an alias and the same ending. */
+/* Compare a component of a path: unchanged if public, else an alias with its ending. */
 static bool
 same_part(struct job *j, struct span old, const struct dryi_path_part *o, struct span new,
           const struct dryi_path_part *n)
@@ -356,7 +358,7 @@ same_annotation(struct job *j, const struct dry_trace_annotation *a,
            same_extra(j, a->extra, b->extra);
 }
 
-/* Bit for bit: a hostile file may hold a NaN. */
+/* Compare the bits, because a hostile file may hold a NaN, which differs from itself. */
 static bool
 same_double(double a, double b)
 {
@@ -381,7 +383,7 @@ same_settings(struct job *j)
            same_extra(j, a->extra, b->extra);
 }
 
-/* The begin of an empty range says nothing. */
+/* Compare devices. The first index of an empty range has no meaning and may differ. */
 static bool
 same_device(const struct dry_trace_device *a, const struct dry_trace_device *b)
 {
@@ -471,9 +473,9 @@ compare_all(struct job *j, struct dry_error *err)
     return j->is_failed ? dryi_fail_memory(err, "the proof") : DRY_OK;
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- the whole trace --------------------------------------------------------------------------- */
 
-/* Read to the end of the source: nothing may stand behind the pickle. */
+/* Read the source to its end: bytes after the pickle could hold original data. */
 static enum dry_status
 read_result(struct dryi_anonymize_search *s, const struct dry_source *written,
             struct dry_trace **again, struct dry_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool as a trace. The pool is copied first, under its lock; then each context that occurs
- * is asked for its frames once, and the builder is filled as a reader fills it.
+ * Turn a pool into a trace. The pool is copied first, under its lock. Then the caller is
+ * asked once per context for its frames, and the builder is filled as a reader fills it.
  */
 
 #include <drystone/pool_trace.h>
@@ -28,9 +28,9 @@ struct filling {
     struct dryi_map stacks; /* context -> stack */
     struct dry_pool_frame *frames;
     size_t frame_capacity;
-    uint32_t *ids; /* of the frames of a stack */
+    uint32_t *ids; /* frame ids of the stack being added */
     size_t id_capacity;
-    struct dry_trace_block *blocks; /* of a segment */
+    struct dry_trace_block *blocks; /* blocks of the segment being added */
     size_t block_capacity;
     uint32_t empty_stack;
 };
@@ -59,7 +59,10 @@ make_room(struct filling *f, size_t count)
            dryi_memory_grow(&f->memory, &f->ids, &f->id_capacity, count, sizeof *f->ids);
 }
 
-/* SIZE_MAX: no memory. */
+/*
+ * Get the frames of a context into f->frames. Returns their count, or SIZE_MAX if memory
+ * ran out. The second turn asks again with a larger array if the first one was too short.
+ */
 static size_t
 ask_frames(struct filling *f, uint32_t context)
 {
@@ -94,7 +97,7 @@ add_stack(struct filling *f, uint32_t context)
     return dry_trace_add_stack(f->builder, f->ids, count);
 }
 
-/* Each context is asked about once; its stack is then known. */
+/* Ask once for the frames of a context and keep the stack: the callback may be slow. */
 static enum dry_status
 learn_stack(struct filling *f, uint32_t context)
 {
@@ -211,7 +214,7 @@ add_segments(struct filling *f)
     return status;
 }
 
-#define TEXT_MAX 255 /* of a SHORT_BINUNICODE */
+#define TEXT_MAX 255 /* bytes that one SHORT_BINUNICODE opcode can hold */
 
 static size_t
 put_text(char *to, const char *text, size_t length)
@@ -224,7 +227,10 @@ put_text(char *to, const char *text, size_t length)
 
 static const char placement_key[] = "drystone_placement", conf_key[] = "drystone_conf";
 
-/* The text under a key of ours, as add_placement() and the reader put it. */
+/*
+ * Find the text under one of Drystone's own keys, encoded as add_placement() and the
+ * reader do. Returns NULL if there is none.
+ */
 static const char *
 find_text(const struct dry_trace *trace, const char *key, size_t *length)
 {
@@ -250,8 +256,8 @@ find_text(const struct dry_trace *trace, const char *key, size_t *length)
 }
 
 /*
- * Return what follows "drystone_placement:" where PyTorch's own snapshot has it before the
- * options; NULL: no such text. The shim writes it if the placement is none of PyTorch's.
+ * Return the text after "drystone_placement:" at the start of the settings string, or
+ * NULL. The shim puts it there, before the options, if the placement is not PyTorch's.
  */
 static const char *
 find_in_conf(const struct dry_trace *trace, size_t *length)
@@ -311,8 +317,9 @@ dryi_trace_is_foreign(const struct dry_trace *trace)
 }
 
 /*
- * Keys beside PyTorch's, as the writer keeps what it does not know: who placed, and its
- * options, so that nobody takes the record for one of PyTorch's rules.
+ * Add the placement's name and options under keys that PyTorch does not have. They are
+ * encoded as unknown keys, which the writer keeps. Readers then do not apply PyTorch's
+ * rules to the trace.
  */
 static uint32_t
 add_placement(struct filling *f)
@@ -340,7 +347,10 @@ add_settings(struct filling *f)
     dry_trace_set_settings(f->builder, &settings);
 }
 
-/* What the builder refuses it remembers: finish tells. */
+/*
+ * Fill the builder without checking each call: the builder keeps its first failure, and
+ * finish() returns it.
+ */
 static enum dry_status
 fill(struct filling *f)
 {

@@ -6,7 +6,10 @@
 
 #include <drystone/trace.h>
 
-/* The settings name a placement that is not PyTorch's: its rules explain nothing here. */
+/*
+ * Return true if the settings name a placement other than PyTorch's. PyTorch's allocator
+ * rules cannot explain such a trace.
+ */
 bool dryi_trace_is_foreign(const struct dry_trace *trace);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reading a trace: which format it is, and one place where everything is given back.
+ * Reading a trace: find out the format, call its reader, and release everything in one
+ * function.
  *
- * A pickle of protocol 2 or later begins with the byte 0x80, which no text does. A file
- * that looks like neither is described by what it is, so that a person who gave the
- * compressed file or the picture instead sees it at once.
+ * A pickle of protocol 2 or later begins with the byte 0x80, which no text does. Other
+ * known file types are named in the error, so that a user who passed a compressed file or
+ * a picture sees the mistake.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,8 @@ name_magic(const struct dryi_input *in)
 }
 
 /*
- * Tell whether the file begins as a dictionary or a list does in a pickle of protocol 0,
- * "(dp0", or of protocol 1, "}q".
+ * Return true if the file begins like a dict or list in a pickle of protocol 0 ("(dp0")
+ * or 1 ("}q"). Such files get a hint how to convert them.
  */
 static bool
 is_old_pickle(const struct dryi_input *in)
@@ -140,7 +141,7 @@ dry_trace_read(const struct dry_source *source, const struct dry_trace_options *
     status = read_all(source, &options, builder, err);
     if (status == DRY_OK)
         return dry_trace_builder_finish(builder, trace, err);
-    if (status == DRY_ERR_MEMORY) /* the reader cannot tell whose memory it was */
+    if (status == DRY_ERR_MEMORY) /* the budget tells which limit was hit */
         status = dryi_budget_fail(&builder->trace->budget, "the trace", err);
     dry_trace_builder_destroy(builder);
     return status;

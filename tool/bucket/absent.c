@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The objects of a build without them: the first is refused, so nobody has one. */
+/* Replace object.c in builds without expat or libcurl's headers: opening fails. */
 #include "base/fail.h"
 #include "bucket/listing.h"
 #include "bucket/object.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in bucket.h. Names of Amazon's hosts: "Amazon Simple Storage Service
- * endpoints and quotas" of its general reference.
+ * The idea is in bucket.h. Source of Amazon's host names: "Amazon Simple Storage Service
+ * endpoints and quotas" in the AWS General Reference.
  */
 #include "bucket/bucket.h"
 
@@ -14,7 +14,7 @@
 
 #define ATTEMPTS 6u
 #define ATTEMPTS_MAX 100u
-#define SETTINGS_MAX 3u /* of one file */
+#define SETTINGS_MAX 3u /* read from one file */
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 static const char unreserved[] =
@@ -22,7 +22,7 @@ static const char unreserved[] =
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* A setting: its variables, the second may be NULL, and its key in one of the files. */
+/* A setting: its variables (`other` may be NULL), and its key in a file. */
 struct setting {
     const char *variable, *other, *key;
     char *value;
@@ -30,7 +30,7 @@ struct setting {
 };
 
 struct files {
-    char *credentials, *config; /* paths; NULL: none */
+    char *credentials, *config; /* paths, or NULL */
     char *section, *config_section;
 };
 
@@ -40,7 +40,7 @@ fail_memory(struct dry_error *err)
     return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to ask a store");
 }
 
-/* A variable that is empty is one that is not set. */
+/* Return a variable; an empty one counts as not set. */
 static const char *
 look(bucket_environment *get, const char *name)
 {
@@ -48,7 +48,7 @@ look(bucket_environment *get, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Blanks and control characters would end the line of a header. */
+/* Store a value. Blanks and control characters are refused: they could end a header. */
 static enum dry_status
 take(const struct setting *s, const char *value, struct dry_error *err)
 {
@@ -65,7 +65,7 @@ take(const struct setting *s, const char *value, struct dry_error *err)
     return DRY_OK;
 }
 
-/* Return what the environment says of a setting; NULL: nothing. */
+/* Return the value of a setting in the environment, or NULL. */
 static const char *
 look_up(const struct setting *s, bucket_environment *get)
 {
@@ -73,7 +73,7 @@ look_up(const struct setting *s, bucket_environment *get)
     return value ? value : look(get, s->other);
 }
 
-/* Take settings from the environment, and those that it lacks from a file; NULL: none. */
+/* Take settings from the environment, and missing ones from `file` unless NULL. */
 static enum dry_status
 take_settings(const struct setting *settings, size_t count, const char *file,
               const char *section, bucket_environment *get, struct dry_error *err)
@@ -97,7 +97,7 @@ take_settings(const struct setting *settings, size_t count, const char *file,
     return status;
 }
 
-/* --- where and as whom -------------------------------------------------------------------- */
+/* --- address and credentials -------------------------------------------------------------- */
 
 static char *
 find_file(bucket_environment *get, const char *variable, const char *name)
@@ -138,7 +138,7 @@ look_nowhere(const char *name)
     return NULL;
 }
 
-/* A key of the environment goes with the secret and the token of the environment. */
+/* Take the credentials. A key from the environment needs its secret from there, too. */
 static enum dry_status
 take_credentials(struct bucket *b, const struct files *f, bucket_environment *get,
                  struct dry_error *err)
@@ -160,7 +160,7 @@ take_credentials(struct bucket *b, const struct files *f, bucket_environment *ge
     return status;
 }
 
-/* An endpoint goes before a bucket: a query, a user or a fragment in it would swallow that. */
+/* Check the endpoint. Its '?', '#' or '@' would hide the bucket, which is appended. */
 static enum dry_status
 check_endpoint(struct bucket *b, struct dry_error *err)
 {
@@ -235,7 +235,7 @@ bucket_open(struct bucket *b, const char *name, bucket_environment *get,
 
 /* --- URLs --------------------------------------------------------------------------------- */
 
-/* The signature is of the escaped text: RFC 3986, in upper letters, each byte but these. */
+/* Escape as the signature requires: RFC 3986, upper-case hex, all but `kept`. */
 static void
 print_escaped(FILE *out, const char *text, const char *kept)
 {
@@ -247,7 +247,10 @@ print_escaped(FILE *out, const char *text, const char *kept)
     }
 }
 
-/* Certificates are for one label before Amazon's host, and hosts' names have no case. */
+/*
+ * Return true if the bucket can be part of the host name. Amazon's certificates cover one
+ * label only, and host names have no case.
+ */
 static bool
 fits_host(const struct bucket *b)
 {

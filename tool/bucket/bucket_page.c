@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in bucket_page.h. Expat calls for each piece of the text. The text of the
- * one element that is open and known is gathered, and used at its end. Keys are unescaped at
- * the end of the page, because the word that they are escaped may come behind them.
+ * The idea is in bucket_page.h. Expat calls back for each piece of text. Only the text of
+ * the open element is buffered, if its name is known, and used at its end. Keys are
+ * unescaped at the end of the page, because the flag that they are escaped may follow
+ * them.
  */
 #include "bucket/bucket_page.h"
 
@@ -17,7 +18,7 @@
 #define TEXT_MAX ((size_t)8192)
 #define LEVEL_MAX 16u
 
-/* The elements that are read. */
+/* The elements that are used. */
 enum field {
     OTHER,
     KEY,
@@ -36,14 +37,14 @@ struct bucket_reader {
     struct bucket_page page;
     size_t capacity;
     unsigned level;
-    bool is_in_entry; /* inside of <Contents> */
+    bool is_in_entry; /* within <Contents> */
     bool has_bytes;
     bool is_escaped, goes_on;
     enum field field;
-    struct bucket_entry entry; /* the one that is open */
+    struct bucket_entry entry; /* the open one */
     char text[TEXT_MAX];
     size_t length;
-    enum dry_status status; /* why the parser was stopped */
+    enum dry_status status; /* reason for stopping the parser */
     const char *why;
 };
 
@@ -82,7 +83,7 @@ take_text(struct bucket_reader *r, char **place)
     *place = copy;
 }
 
-/* Add a text with its end. */
+/* Hash a text with its terminator, so that two texts cannot run together. */
 static void
 add_to_stamp(struct bucket_reader *r)
 {
@@ -222,7 +223,7 @@ begin_element(void *self, const XML_Char *name, const XML_Char **attributes)
     if (r->level > LEVEL_MAX)
         stop(r, DRY_ERR_LIMIT, "elements in over 16 levels");
     if (r->level == 2 && strcmp(name, "Contents") == 0) {
-        r->memory.give(r->entry.key); /* there is one if nothing was right before */
+        r->memory.give(r->entry.key); /* NULL unless the input is malformed */
         r->entry = (struct bucket_entry){.stamp = FNV_BEGIN};
         r->has_bytes = false;
         r->is_in_entry = true;
@@ -259,7 +260,7 @@ add_text(void *self, const XML_Char *text, int length)
     r->length += count;
 }
 
-/* A document type could define texts that unfold. */
+/* Refuse a document type: its entities could expand to huge texts. */
 static void XMLCALL
 refuse_doctype(void *self, const XML_Char *name, const XML_Char *system,
                const XML_Char *public, int has_subset)
@@ -271,7 +272,7 @@ refuse_doctype(void *self, const XML_Char *name, const XML_Char *system,
     stop(self, DRY_ERR_FORMAT, "a document type");
 }
 
-/* --- all of it ---------------------------------------------------------------------------- */
+/* --- the whole page ----------------------------------------------------------------------- */
 
 struct bucket_reader *
 bucket_reader_create(const struct bucket_memory *memory)
@@ -333,7 +334,7 @@ hex_of(char c)
     return found ? (int)((found - digits) % 16) : -1;
 }
 
-/* Unescape in place, as forms do: "+" is a blank. False: an escape that is none, or of zero. */
+/* Unescape in place as web forms do: "+" is a blank. False: invalid, or a zero byte. */
 static bool
 unescape(char *text)
 {

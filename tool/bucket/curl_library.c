@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in curl_library.h. libcurl has a state of the process, which it makes once.
- * So this has one, too: the table of its functions, which never changes afterwards.
+ * The idea is in curl_library.h. libcurl has global state that is created once per
+ * process. So this file has some, too: the table of functions, which never changes
+ * afterwards.
  */
 #include "bucket/curl_library.h"
 
@@ -14,10 +15,10 @@
 #include "base/fail.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct curl_library opened; /* global_init NULL: it could not be opened */
+static struct curl_library opened; /* global_init is NULL if loading failed */
 static bool is_there;
 
-/* Debian's names: with OpenSSL, and with GnuTLS. */
+/* Load libcurl by Debian's names, for OpenSSL or GnuTLS. */
 static void *
 open_any(void)
 {

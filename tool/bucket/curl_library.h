@@ -3,23 +3,23 @@
 #define TOOL_CURL_LIBRARY_H
 
 /*
- * libcurl, opened when the first object is. So the command starts without it, and a package
- * that holds the command need not hold libcurl with all that it needs.
+ * libcurl, loaded when the first object is opened. So the command starts without it, and
+ * a package with the command need not include libcurl and its dependencies.
  *
- * Threads    Any. libcurl stays in the process for good.
+ * Threads    Any. libcurl is never unloaded.
  */
 
 #include <curl/curl.h>
 
 #include <drystone/status.h>
 
-#define CURL_SIGNS_SINCE 0x075800 /* 7.88.0, the first whose signatures were tried */
-/* 8.14.0 to 8.18: signatures take a "+" of a query, escaped, for a blank. */
+#define CURL_SIGNS_SINCE 0x075800 /* 7.88.0: the oldest release that was tested */
+/* 8.14.0 to 8.18: an escaped "+" in a query is signed as a blank. */
 #define CURL_PLUS_BROKEN_SINCE 0x080e00
 #define CURL_PLUS_MENDED_SINCE 0x081300
 
 struct curl_library {
-    unsigned version; /* 0xXXYYZZ */
+    unsigned version; /* 0xXXYYZZ, as libcurl encodes it */
     __typeof__(&curl_version_info) version_info;
     __typeof__(&curl_global_init) global_init;
     __typeof__(&curl_easy_init) easy_init;
@@ -41,7 +41,7 @@ struct curl_library {
     __typeof__(&curl_slist_free_all) slist_free_all;
 };
 
-/* UNSUPPORTED: this system has none, or one that lacks a function; the text says what to do. */
+/* Load libcurl. UNSUPPORTED if it is missing or too old; the text says what to do. */
 DRY_CHECK_RESULT enum dry_status curl_library_open(const struct curl_library **library,
                                                    struct dry_error *err);
 

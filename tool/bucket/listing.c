@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in listing.h: ListObjectsV2 of Amazon S3's API. Keys are asked for with
- * escapes, because XML cannot hold all of them. The parts of a query stand by their names, as
- * the signature wants them. A page goes on by the store's token, or behind a key if libcurl
- * cannot sign the token.
+ * The idea is in listing.h; the API is Amazon S3's ListObjectsV2. Keys are requested in
+ * escaped form, because XML cannot hold all characters. Parameters of a query are in
+ * order of their names, as the signature requires. The next page is requested by the
+ * store's token. If libcurl cannot sign that token, it is requested by the last key.
  */
 #include "bucket/listing.h"
 
@@ -20,14 +20,14 @@
 #define PAGE_BYTES_MAX (UINT64_C(64) << 20)
 #define READ_BYTES 16384u
 
-/* A list under way. */
+/* The state of a listing. */
 struct walk {
     const struct listing *listing;
     struct bucket bucket;
     struct request *request;
     char *prefix; /* escaped */
-    char *token;  /* of the next page, escaped; NULL: of the first */
-    char *last;   /* the last key of the page before, escaped */
+    char *token;  /* of the next page, escaped; NULL: first page */
+    char *last;   /* last key of the previous page, escaped */
 };
 
 static enum dry_status
@@ -67,7 +67,7 @@ write_url(const struct walk *w, char **url, struct dry_error *err)
     return *url ? DRY_OK : fail_memory(err);
 }
 
-/* Read the answer into `reader`. */
+/* Feed the answer to `reader`. */
 static enum dry_status
 read_body(struct walk *w, struct bucket_reader *reader, struct dry_error *err)
 {
@@ -87,7 +87,7 @@ read_body(struct walk *w, struct bucket_reader *reader, struct dry_error *err)
     return status;
 }
 
-/* Ask once. The reader is the caller's to end in any case, NULL or not. */
+/* Send one request. The caller destroys *reader in any case; it may be NULL. */
 static enum dry_status
 try_page(struct walk *w, const char *url, struct bucket_reader **reader,
          struct dry_error *err)
@@ -116,7 +116,7 @@ get_page(struct walk *w, struct bucket_reader **reader, struct dry_error *err)
     return status;
 }
 
-/* Keep what the next page is asked by; a store that repeats itself would never end. */
+/* Keep token and last key for the next page. A repeated token would never end. */
 static enum dry_status
 take_token(struct walk *w, const struct bucket_page *page, struct dry_error *err)
 {
@@ -133,7 +133,7 @@ take_token(struct walk *w, const struct bucket_page *page, struct dry_error *err
     return w->last && (token || !page->token) ? DRY_OK : fail_memory(err);
 }
 
-/* Show a page. *goes_on tells whether there is another one that is wanted. */
+/* Visit the objects of a page. *goes_on is set if another page exists and is wanted. */
 static enum dry_status
 show_page(struct walk *w, struct bucket_reader *reader, bool *goes_on,
           struct dry_error *err)

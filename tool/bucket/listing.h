@@ -3,10 +3,12 @@
 #define TOOL_LISTING_H
 
 /*
- * The objects of a bucket whose keys begin alike, page by page.
+ * List the objects of a bucket whose keys have a common prefix, page by page.
  *
  * Errors     Those of object.h; LIMIT: a list of over 20,000 pages.
- * Memory     A page has 10,000 objects at most; a request takes what request.h says.
+ *
+ * Memory     A page has at most 10,000 objects; for a request see request.h.
+ *
  * Threads    Any.
  */
 
@@ -16,15 +18,15 @@
 #include <drystone/status.h>
 
 struct listing {
-    const char *bucket; /* its name */
-    const char *prefix; /* "": all */
-    bool is_first_only; /* the first object alone is wanted */
-    /* Take an object; false: no more. Pages are complete when their objects are shown. */
+    const char *bucket; /* name of the bucket */
+    const char *prefix; /* "" for all objects */
+    bool is_first_only; /* request only the first object */
+    /* Take an object; return false to stop. Its page has been received completely. */
     bool (*visit)(void *self, const char *key, uint64_t bytes, uint64_t stamp);
     void *self;
 };
 
-/* Show all objects, in the store's order. An end by `visit` is no failure. */
+/* Visit all objects in the store's order. Returns DRY_OK if `visit` stops. */
 DRY_CHECK_RESULT enum dry_status listing_visit(const struct listing *listing,
                                                struct dry_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in object.h; request.h has the network. */
+/* The idea is in object.h; request.h does the network. */
 #include "bucket/object.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "bucket/bucket.h"
 #include "bucket/request.h"
 
-#define FORGIVEN_BYTES (UINT64_C(8) << 20) /* so many make up for failures before */
+#define FORGIVEN_BYTES (UINT64_C(8) << 20) /* of progress reset the attempts */
 
 struct object {
     struct bucket bucket;
@@ -22,7 +22,7 @@ struct object {
     char etag[REQUEST_ETAG_BYTES];
 };
 
-/* Say how far reading came, and how often it was tried. */
+/* Add to the error text how many bytes were read, and how many attempts failed. */
 static void
 complete_error(const struct object *o, struct dry_error *err)
 {
@@ -39,7 +39,7 @@ complete_error(const struct object *o, struct dry_error *err)
         snprintf(err->text, sizeof err->text, "%s%.160s", where, text);
 }
 
-/* Ask for what is left, again and again while that may help. */
+/* Request the remaining bytes. Retry while that may help. */
 static enum dry_status
 ask(struct object *o, struct dry_error *err)
 {
@@ -50,7 +50,7 @@ ask(struct object *o, struct dry_error *err)
     return status;
 }
 
-/* Take the size and the version from the first answer, and hold later ones against it. */
+/* Take size and version from the first answer; compare later answers with these. */
 static enum dry_status
 ask_and_check(struct object *o, struct dry_error *err)
 {
@@ -69,7 +69,7 @@ ask_and_check(struct object *o, struct dry_error *err)
     return DRY_OK;
 }
 
-/* A version without a name cannot be asked for. */
+/* Resume after a failure. Without an ETag the same version cannot be requested. */
 static enum dry_status
 go_on(struct object *o, struct dry_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules stand in object_find.h. A store knows no folders. A list by the beginning of
- * keys is one request for 1,000 of them, and a list by folders would be one a folder.
+ * The rules are in object_find.h. A store has no folders. Listing by prefix takes one
+ * request for 1,000 keys; listing folder by folder would take one for each.
  */
 #include "bucket/object_find.h"
 
@@ -16,11 +16,11 @@
 #include "bucket/object_name.h"
 
 struct search {
-    const char *command; /* who reports */
+    const char *command; /* named in error messages */
     const char *bucket;
-    const char *wanted;   /* the key that is sought first */
+    const char *wanted;   /* key that is tried first */
     size_t prefix_length; /* of a folder, with its slash */
-    const char *pattern;  /* NULL: a folder */
+    const char *pattern;  /* NULL if a folder is searched */
     object_found *add;
     void *self;
     bool is_found;
@@ -33,7 +33,7 @@ report_memory(const struct search *s)
     return report_failure(s->command, NULL, EXIT_MACHINE, "no memory");
 }
 
-/* Add an object. Returns false if that ends the search. */
+/* Add an object. Returns false if the search must end. */
 static bool
 add_object(struct search *s, const char *key, bool is_named, uint64_t bytes,
            uint64_t stamp)
@@ -56,7 +56,7 @@ take_exact(void *self, const char *key, uint64_t bytes, uint64_t stamp)
     return strcmp(key, s->wanted) != 0 || add_object(s, key, true, bytes, stamp);
 }
 
-/* Tell whether a file of this path below a folder would be found on a disk. */
+/* Return true if a search on disk would find this path: not hidden, not too deep. */
 static bool
 is_in_sight(const char *rest)
 {
@@ -84,7 +84,7 @@ take_below(void *self, const char *key, uint64_t bytes, uint64_t stamp)
     return add_object(s, key, false, bytes, stamp);
 }
 
-/* Add an object that the pattern means, or one below a folder that it means. */
+/* Add an object whose key, or a folder of whose key, matches the pattern. */
 static bool
 take_matching(void *self, const char *key, uint64_t bytes, uint64_t stamp)
 {

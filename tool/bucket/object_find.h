@@ -3,11 +3,11 @@
 #define TOOL_OBJECT_FIND_H
 
 /*
- * The objects of a store that s3://BUCKET/KEY stands for.
+ * Find the objects that s3://BUCKET/KEY names.
  *
- * An object of exactly this key is itself. Any other key is a folder, with or without its
- * slash, and stands for what lies below. Or it is a pattern, as of a shell. Hidden names and
- * folders deeper than OBJECT_DEPTH_MAX are passed over.
+ * If an object has exactly this key, that object alone is meant. Any other key is a
+ * folder, with or without a slash, and names all objects below; or it is a shell pattern.
+ * Hidden names and folders deeper than OBJECT_DEPTH_MAX are skipped.
  */
 
 #include <stdbool.h>
@@ -15,11 +15,11 @@
 
 #define OBJECT_DEPTH_MAX 16u
 
-/* Take an object; `is_named`: not just found below. Anything but EXIT_FINE ends the search. */
+/* Take an object; !is_named: found in a folder. All but EXIT_FINE end the search. */
 typedef int object_found(void *self, const char *path, bool is_named, uint64_t bytes,
                          uint64_t stamp);
 
-/* Find for `command`. An exit_code; the reason is on standard error. */
+/* Find objects for `command`. Returns an exit_code; stderr has the reason. */
 int object_find(const char *command, const char *name, object_found *add, void *self);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in object_name.h. A bucket becomes a part of a host's name or of a path. */
+/* The idea is in object_name.h. A bucket's name becomes part of a host or a path. */
 #include "bucket/object_name.h"
 
 #include <string.h>

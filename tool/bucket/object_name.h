@@ -3,8 +3,9 @@
 #define TOOL_OBJECT_NAME_H
 
 /*
- * The name of an object: s3://BUCKET/KEY. A bucket is a store's folder, an object a file in it,
- * its key any bytes but zero. The key stands in the name as it is, without escapes.
+ * Split the name of an object, s3://BUCKET/KEY. A bucket is a store's top folder, and an
+ * object is a file in it. A key has any bytes but zero, and the name has them without
+ * escapes.
  *
  * Threads    Any.
  */
@@ -16,15 +17,14 @@
 #define OBJECT_BUCKET_BYTES 256
 
 struct object_name {
-    char
-        bucket[OBJECT_BUCKET_BYTES]; /* letters, digits, and ".", "-", "_" between them */
-    const char *key;                 /* the end of the text that was split; "": none */
+    char bucket[OBJECT_BUCKET_BYTES]; /* letters, digits; inside also ".", "-", "_" */
+    const char *key; /* points into the text that was split; "" if none */
 };
 
-/* Tell whether a path is such a name, right or wrong. A folder "s3:" is "./s3:". */
+/* Return true if a path begins with s3://. A local folder "s3:" must be "./s3:". */
 bool object_is_name(const char *path);
 
-/* FORMAT: the bucket's name is none. */
+/* Split a path. Returns FORMAT if the bucket's name is invalid. */
 DRY_CHECK_RESULT enum dry_status object_name_split(const char *path,
                                                    struct object_name *name,
                                                    struct dry_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in profile.h. Lines that are neither a section nor a key are passed over. */
+/* The idea is in profile.h. Lines that are neither a section nor a key are ignored. */
 #include "bucket/profile.h"
 
 #include <stdbool.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cut blanks off both ends of a text in place. */
 static char *
 trim(char *text)
 {
@@ -28,7 +27,7 @@ is_section(char *line, const char *section)
     return strcmp(trim(line + 1), section) == 0;
 }
 
-/* Take a line's value if its key is one of those that are sought. */
+/* Store the value of a line if its key is one of those wanted. */
 static void
 take_line(char *line, struct profile_entry *entries, size_t count)
 {
@@ -52,7 +51,8 @@ find_in(FILE *file, const char *section, struct profile_entry *entries, size_t c
     size_t capacity = 0;
     bool is_inside = false;
     while (getline(&line, &capacity, file) > 0) {
-        bool is_indented = line[0] == ' ' || line[0] == '\t'; /* of a key's own list */
+        /* Indented lines belong to a list nested under a key. */
+        bool is_indented = line[0] == ' ' || line[0] == '\t';
         char *text = trim(line);
         if (*text == '[')
             is_inside = is_section(text, section);

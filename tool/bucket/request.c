@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in request.h. libcurl writes into a buffer. When that is full the transfer
- * pauses, and goes on when all of it was taken.
+ * The idea is in request.h. libcurl writes into a buffer. When the buffer is full, the
+ * transfer pauses until all of it is read.
  */
 #include "bucket/request.h"
 
@@ -23,7 +23,7 @@
 #define CONNECT_SECONDS 10L
 #define POLL_MS 1000
 #define STALL_NS (20 * UINT64_C(1000000000))
-#define STALL_BYTES (20u << 10) /* fewer in that time are a stall */
+#define STALL_BYTES (20u << 10) /* fewer within STALL_NS are a stall */
 #define FIRST_WAIT_MS 200u
 #define LAST_WAIT_MS 5000u
 #define ASKED_WAIT_S_MAX 30
@@ -39,13 +39,13 @@ struct request {
     unsigned char *bytes;
     size_t at, end;
     bool is_added, is_paused, has_head, is_over;
-    CURLcode result; /* when it is over */
+    CURLcode result; /* valid once is_over */
     uint64_t waited_ns;
-    size_t received; /* in that time */
+    size_t received; /* bytes received during waited_ns */
     struct request_answer answer;
-    uint64_t range_from, range_bytes; /* range_bytes 0: no such header */
-    char region[64];                  /* the bucket's, as the store says */
-    bool may_pass;                    /* a failure that another attempt may not meet */
+    uint64_t range_from, range_bytes; /* range_bytes is 0 without a Content-Range */
+    char region[64];                  /* the bucket's region according to the store */
+    bool may_pass;                    /* the failure may be temporary */
     unsigned attempts;
 };
 
@@ -69,7 +69,7 @@ static size_t
 take_bytes(char *bytes, size_t size, size_t count, void *self)
 {
     struct request *r = self;
-    (void)size; /* always 1 */
+    (void)size; /* libcurl always passes 1 */
     r->is_paused = count > BUFFER_BYTES - r->end;
     if (r->is_paused)
         return CURL_WRITEFUNC_PAUSE;
@@ -79,7 +79,7 @@ take_bytes(char *bytes, size_t size, size_t count, void *self)
     return count;
 }
 
-/* Tell whether a value can be sent back in a header. */
+/* Return true if a value is printable ASCII, so that it can be sent back in a header. */
 static bool
 is_plain(const char *bytes, size_t count)
 {
@@ -91,8 +91,8 @@ is_plain(const char *bytes, size_t count)
 }
 
 /*
- * Copy the value of a header if the line has this name. A value that is too long, or not
- * plain, is none.
+ * Copy the value of a header if the line has this name. A value that is too long or not
+ * printable is stored as "".
  */
 static bool
 take_header(const char *line, size_t length, const char *name, char *value,
@@ -113,7 +113,7 @@ take_header(const char *line, size_t length, const char *name, char *value,
     return true;
 }
 
-/* "bytes 5-9/10": the whole must end where the part does. */
+/* Parse "bytes 5-9/10". The range must reach the end of the object, as requested. */
 static void
 take_range(struct request *r, const char *value)
 {
@@ -137,10 +137,10 @@ take_head(char *line, size_t size, size_t count, void *self)
     char range[128];
     (void)size;
     r->received += count;
-    if (r->has_head) /* a trailer */
+    if (r->has_head) /* after the body: a trailer */
         return count;
     if (count >= 5 &&
-        memcmp(line, "HTTP/", 5) == 0) { /* the answer behind "100 Continue" */
+        memcmp(line, "HTTP/", 5) == 0) { /* a new answer, as after "100 Continue" */
         r->answer = (struct request_answer){0};
         r->range_bytes = 0;
         r->region[0] = '\0';
@@ -155,7 +155,7 @@ take_head(char *line, size_t size, size_t count, void *self)
     return count;
 }
 
-/* --- making one --------------------------------------------------------------------------- */
+/* --- making a request --------------------------------------------------------------------- */
 
 static bool
 add_header(struct request *r, const char *name, const char *value)
@@ -205,7 +205,7 @@ set_wish(struct request *r, const struct request_wish *wish)
     return is_set;
 }
 
-/* Tell whether a folder of the path is "." or "..", which libcurl would resolve. */
+/* Return true if a component of the path is "." or "..": libcurl would resolve these. */
 static bool
 has_dots(const char *url)
 {
@@ -220,8 +220,9 @@ has_dots(const char *url)
 }
 
 /*
- * Newer versions of libcurl do not sign paths as they are, so only those are asked for so that
- * must be. HTTP/2 would hold a window of 10 MiB.
+ * Set all options. Newer releases of libcurl sign a wrong path with PATH_AS_IS, so it is
+ * set only for paths that need it. HTTP/2 is avoided because its window would hold 10
+ * MiB.
  */
 static bool
 set_all(struct request *r, const struct request_wish *wish)
@@ -234,7 +235,7 @@ set_all(struct request *r, const struct request_wish *wish)
     SET(CURLOPT_HEADERFUNCTION, take_head);
     SET(CURLOPT_HEADERDATA, r);
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    /* libcurl may refuse and keep its size: 7.88 does after a name that was not found. */
+    /* Unchecked: 7.88 refuses after a host was not found, and keeps the old size. */
     r->curl->easy_setopt(r->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     SET(CURLOPT_PATH_AS_IS, has_dots(wish->url) ? 1L : 0L);
@@ -271,7 +272,7 @@ request_create(const struct bucket *bucket, struct request **request,
     return DRY_OK;
 }
 
-/* Leave what is under way. */
+/* Abort the current transfer. */
 static void
 stop(struct request *r)
 {
@@ -299,9 +300,9 @@ request_destroy(struct request *r)
     free(r);
 }
 
-/* --- the network -------------------------------------------------------------------------- */
+/* --- transfers ---------------------------------------------------------------------------- */
 
-/* Failures that do not go away by themselves. */
+/* Return true for failures that no retry can resolve. */
 static bool
 is_lasting(CURLcode code)
 {
@@ -339,7 +340,7 @@ fail_multi(const struct request *r, CURLMcode code, struct dry_error *err)
                          r->curl->multi_strerror(code));
 }
 
-/* Wait for the store, and give up on one that gives next to nothing. */
+/* Wait for bytes. Fail if fewer than STALL_BYTES arrived within STALL_NS of waiting. */
 static enum dry_status
 wait_some(struct request *r, struct dry_error *err)
 {
@@ -360,7 +361,7 @@ wait_some(struct request *r, struct dry_error *err)
                    "the store gave less than 1 kB/s over 20 s");
 }
 
-/* Receive some; requires that the buffer is empty or the head is awaited. */
+/* Receive bytes. Requires that the buffer is empty or the head is missing. */
 static enum dry_status
 pump(struct request *r, struct dry_error *err)
 {
@@ -414,7 +415,7 @@ request_read(struct request *r, void *buffer, size_t capacity, size_t *got,
 
 /* --- answers ------------------------------------------------------------------------------ */
 
-/* Read what the store says of a failure, if it is XML of an error. `code` is "" else. */
+/* Read the error code from the XML of a failed answer; `code` is "" if there is none. */
 static void
 read_code(struct request *r, char *code, size_t capacity)
 {
@@ -436,7 +437,7 @@ read_code(struct request *r, char *code, size_t capacity)
     bucket_reader_destroy(reader);
 }
 
-/* Return what a person may do about it; "": nothing is known. */
+/* Return advice for the user; "" if there is none. */
 static const char *
 advise(const struct request *r, long status, const char *code)
 {
@@ -473,7 +474,7 @@ fail_answer(struct request *r, long status, struct dry_error *err)
                    status, *code ? " " : "", code, advise(r, status, code));
 }
 
-/* Hold the answer against the wish: a part must be the one that was asked for. */
+/* Compare the answer with the request: it must be the range and version asked for. */
 static enum dry_status
 check_answer(struct request *r, const struct request_wish *wish, struct dry_error *err)
 {
@@ -526,9 +527,9 @@ request_get_answer(const struct request *r)
     return &r->answer;
 }
 
-/* --- again -------------------------------------------------------------------------------- */
+/* --- retries ------------------------------------------------------------------------------ */
 
-/* Twice as long each time, and each process a little different: a store may be tired of all. */
+/* Double the wait each time. It varies by process, so clients do not retry together. */
 static uint64_t
 choose_wait_ms(const struct request *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone export`: a recording into the files of other tools. */
+/* `drystone export`: write a recording as files of other tools. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ has_ending(const char *name, const char *ending)
     return strcasecmp(name + length - end, ending) == 0;
 }
 
-/* The longest ending counts: .chrome.json is not .json. */
+/* Find the format by the output's longest known ending: .chrome.json is not .json. */
 static const struct export_format *
 find_by_ending(const char *output)
 {
@@ -137,7 +137,7 @@ check_word(const char *option, const char *word, const char *first, const char *
                         second);
 }
 
-/* An option that would change nothing is a mistake. */
+/* Refuse an option that would have no effect: the user expected one. */
 static int
 check_meaning(const struct session *s)
 {
@@ -201,7 +201,7 @@ check_usage(struct session *s, const struct option_list *operands)
 
 /* --- moments ------------------------------------------------------------------------------ */
 
-/* An OOM or an event need not be of every device: others are then not shown. */
+/* Return true if the moment of --at is on this device. Other devices are left out. */
 static bool
 is_of_device(const struct session *s, size_t device)
 {
@@ -257,7 +257,7 @@ export_moment_name(const struct export_job *job, size_t device,
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-/* Perfetto unfolds a trace to several times its size, within the 2 GiB of a browser's tab. */
+/* Perfetto needs several times the size of a trace; a browser tab has at most 2 GiB. */
 #define BIG_BYTES (UINT64_C(500) << 20)
 
 static int
@@ -289,7 +289,7 @@ write_output(struct session *s)
                     "%s written: browsers may fail to open it; --slices and --min-size "
                     "make it smaller",
                     term_format_bytes(w.written, size));
-    s->job.output = NULL; /* the job outlives them */
+    s->job.output = NULL; /* the job outlives these locals */
     s->job.database_path = NULL;
     return output_close(&out, status, &err);
 }

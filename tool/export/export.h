@@ -3,9 +3,9 @@
 #define TOOL_EXPORT_H
 
 /*
- * `drystone export`: a study into the files of other tools. One struct a format, defined in
- * export_NAME.c and listed in cmd_export.c; what several formats need is in the
- * export_*.h beside this.
+ * `drystone export`: write a study as files of other tools. Each format is a struct,
+ * defined in export_NAME.c and listed in cmd_export.c. The other export_*.h serve several
+ * formats.
  */
 
 #include <stdbool.h>
@@ -24,31 +24,31 @@
 struct export_job {
     const struct study *study;
     const char *path;                /* of the input, for titles */
-    const char *database_path;       /* where a format that is_database writes */
-    const struct output *output;     /* the same; output_is_interrupted() */
-    size_t first_device, end_device; /* of the study */
-    size_t main;                     /* of formats that show one device */
-    const uint32_t *moments;         /* by device of the study; --at */
-    const char *at;                  /* as given; NULL */
+    const char *database_path;       /* output path, for formats with is_database */
+    const struct output *output;     /* for output_is_interrupted() */
+    size_t first_device, end_device; /* range of devices to export */
+    size_t main;                     /* device of formats that show only one */
+    const uint32_t *moments;         /* moment of --at, by device */
+    const char *at;                  /* --at as given, or NULL */
     const struct export_names *names;
-    uint64_t slice_max;  /* slices a device at most */
-    uint64_t min_bytes;  /* of an allocation to be a slice; UINT64_MAX: by their number */
-    bool is_map;         /* svg: the memory map instead of the timeline */
-    bool is_by_time;     /* svg: the axis is time instead of events */
-    bool is_every_point; /* counters at every event, however many */
+    uint64_t slice_max;  /* most slices a device */
+    uint64_t min_bytes;  /* least bytes of a slice; UINT64_MAX: by count */
+    bool is_map;         /* svg: draw the memory map, not the timeline */
+    bool is_by_time;     /* svg: the axis is time, not events */
+    bool is_every_point; /* put a counter value at every event */
 };
 
 struct export_format {
     const char *name;
-    const char *endings[3]; /* of a file's name, by which the format is told */
-    const char *what;       /* for --help, no full stop */
-    bool is_text;           /* may go to a terminal */
-    bool is_database;       /* writes a file by its name, not the writer's stream */
-    bool cuts_strings;      /* export_cut() */
-    bool needs_moment;      /* shows a moment: --at */
-    bool is_for_time_lines; /* has slices and counters: --slices, --min-size */
+    const char *endings[3]; /* file endings that select the format */
+    const char *what;       /* for --help, without a full stop */
+    bool is_text;           /* may be written to a terminal */
+    bool is_database;       /* opens database_path itself, ignoring the writer */
+    bool cuts_strings;      /* long strings are cut: export_cut() */
+    bool needs_moment;      /* shows one moment, so --at applies */
+    bool is_for_time_lines; /* has slices and counters: --slices and --min-size apply */
     bool is_of_one_device;
-    /* Failures go into the writer: writer_fail(). */
+    /* Write the file. Failures are recorded in the writer: writer_fail(). */
     void (*write)(const struct export_job *job, struct writer *w);
 };
 
@@ -68,11 +68,11 @@ export_view(const struct export_job *job, size_t device)
     return dry_timeline_get_view(job->study->devices[device].timeline);
 }
 
-/* "the OOM", "the peak of active bytes", "event 12", "the end"; has no quotes in it. */
+/* Name the moment: "the OOM", "the peak of active bytes", "event 12", "the end". */
 const char *export_moment_name(const struct export_job *job, size_t device,
                                char name[EXPORT_NAME_BYTES]);
 
-/* Say on standard error, in one line, what an export leaves out or bends. */
+/* Print one line to standard error about data that the export drops or changes. */
 __attribute__((format(printf, 2, 3))) void export_note(const struct export_job *job,
                                                        const char *format, ...);
 void export_note_slices(const struct export_job *job,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome's trace event format, for chrome://tracing and what else reads it. An allocation is
- * a pair of asynchronous events with an id of its own, because complete events would have to
- * lie in each other. Times are microseconds. The format:
+ * Chrome's trace event format, for chrome://tracing and compatible viewers. An allocation
+ * is a pair of asynchronous events with an id of its own, because complete events would
+ * have to nest. Times are microseconds. The format:
  * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
  */
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "export/export_steps.h"
 #include "export/export_time.h"
 
-/* JSON has no way to say a stack once, so each allocation has only a part of its own. */
+/* JSON cannot refer to a stack, so each allocation repeats some of its frames. */
 #define STACK_FRAMES 8
 #define STACK_BYTES 1024
 
@@ -24,14 +24,14 @@ struct chrome {
     struct writer *w;
     bool has_event;
     uint64_t id; /* of the last pair of asynchronous events */
-    /* of the device under way */
+    /* Of the device that is being written. */
     const struct dry_timeline_view *view;
     size_t device;
     int64_t pid;
     struct export_clock clock;
 };
 
-/* {"ph":"...","pid":N,"tid":0,"ts":N: more members and the end are the caller's. */
+/* Begin an event, {"ph":"...","pid":N,"tid":0,"ts":N, which the caller must close. */
 static void
 begin_event(struct chrome *c, const char *phase, int64_t time_us)
 {
@@ -232,7 +232,7 @@ write_scopes(struct chrome *c)
 
 /* --- allocations -------------------------------------------------------------------------- */
 
-/* Write the stack from the line that it is known by outwards. */
+/* Write the frames of a stack, from its site outwards. */
 static void
 put_stack(struct chrome *c, const struct dry_allocation *a)
 {
@@ -284,7 +284,7 @@ begin_slice(struct chrome *c, const struct export_slice *slice, uint64_t id)
     writer_put(c->w, "}}");
 }
 
-/* In order of time, though readers do not ask for it. */
+/* Write begins and ends in order of time. Readers do not require that. */
 static void
 write_slices(struct chrome *c, const struct export_slices *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations, a row each, as RFC 4180 has it: CRLF at line ends, text quoted. */
+/* Allocations as CSV (RFC 4180), a row each: lines end in CRLF and text is quoted. */
 #include <string.h>
 
 #include "export/export.h"

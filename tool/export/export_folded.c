@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks, for flamegraph.pl and its relatives: "outer;inner;innermost bytes", a line a
- * stack. Nothing can be escaped in that format, so a ';' within a name becomes ','.
+ * Folded stacks, for flamegraph.pl and similar tools: a line "outer;inner;innermost
+ * bytes" for each stack. The format has no escapes, so a ';' within a name becomes ','.
  */
 #include <string.h>
 

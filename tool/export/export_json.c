@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything as one JSON object, schema drystone.export/1, see drystone-export(1). */
+/* All data as one JSON object, schema drystone.export/1, see drystone-export(1). */
 #include <string.h>
 
 #include "export/export.h"
@@ -30,7 +30,7 @@ put_bool(struct writer *w, const char *key, bool value)
     writer_put(w, value ? "true" : "false");
 }
 
-/* Absent indices are null. */
+/* Write an index, or null for DRY_NONE. */
 static void
 put_index(struct writer *w, const char *key, uint32_t value)
 {
@@ -52,7 +52,7 @@ put_string(struct writer *w, const char *key, const struct dry_trace *trace,
     writer_json(w, text, text ? export_cut(text, length) : 0);
 }
 
-/* The event that leads to a moment: null before the window and after its last event. */
+/* Write the event before a moment: null before the recording and after its last event. */
 static void
 put_moment(struct writer *w, const char *name, const struct dry_timeline_view *view,
            uint32_t moment)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in export_life.h. */
+/* Events and fates are derived from a timeline, see export_life.h. Cost: O(1). */
 #include "export/export_life.h"
 
 struct export_point

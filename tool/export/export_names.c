@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in export_names.h. A table by stack has the frame that each stack is
- * known by, made once.
- */
+/* The idea is in export_names.h. A table holds the site of each stack, computed once. */
 #include "export/export_names.h"
 
 #include <stdio.h>
@@ -79,7 +76,7 @@ export_base_name(const char *path, size_t *length)
 
 struct text {
     char *bytes;
-    size_t used, capacity; /* with the zero */
+    size_t used, capacity; /* with the terminating zero */
     bool is_cut;
 };
 
@@ -99,8 +96,9 @@ find(const char *text, size_t length, const char *word)
 }
 
 /*
- * The word before "::apply(" or "::call(", and what it is; "" leaves the name as it is:
- * "autograd " and "NegBackward0" of torch::autograd::generated::NegBackward0::apply(...).
+ * Shorten the name of an operator to the word before "::apply(" or "::call(", and return
+ * its prefix. torch::autograd::generated::NegBackward0::apply(...) gives "NegBackward0"
+ * and "autograd ". Returns "" for other names, which stay unchanged.
  */
 static const char *
 shorten_name(const char **name, size_t *length)
@@ -148,7 +146,7 @@ text_add_frame(struct text *t, const struct dry_trace *trace, uint32_t frame)
     }
 }
 
-/* A name that was cut ends in dots. */
+/* End a name that was cut in "...", without splitting a character. */
 static const char *
 text_end(struct text *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The notes of export.h: what exports leave out, in words. */
+/* Notes about data that an export drops or changes (export.h). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

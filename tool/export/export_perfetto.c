@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's trace: packets of track events. A process a GPU, its counters and instants, and
- * tracks for annotations and for allocations. The numbers are those of the fields in
- * protos/perfetto/trace/ of https://github.com/google/perfetto, which are fixed for ever.
+ * Perfetto's trace: packets of track events. Each GPU is a process with counters,
+ * instants, and tracks for annotations and allocations. Field numbers are from
+ * protos/perfetto/trace/ of https://github.com/google/perfetto, where they never change.
  *
- * Names and stacks are interned: said once, numbered from 1 in the order of their first use.
+ * Names and stacks are interned: written once, and numbered from 1 in order of first use.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ enum {
     INTERNED_NAME = 2,
 };
 
-/* The names of arguments by their numbers, which begin at 1. */
+/* Argument names and their interning ids, which begin at 1. */
 enum argument {
     ARG_SIZE = 1,
     ARG_REQUESTED,
@@ -100,7 +100,7 @@ static const char *const argument_names[ARG_END] = {
     [ARG_IS_PARTIAL] = "is_partial",
 };
 
-/* Tracks are numbered within their device and their kind. */
+/* Tracks are numbered within their device and kind. */
 enum track_kind {
     TRACKS_DEVICE,
     TRACKS_CURVE,
@@ -118,14 +118,14 @@ struct perfetto {
     struct writer *w;
     struct proto packet, interned;
     size_t packet_mark, event_mark;
-    uint32_t *frame_iids;  /* of event names; NOTHING_SAID */
+    uint32_t *frame_iids;  /* by frame: id of the event name, or NOTHING_SAID */
     uint32_t *string_iids; /* the same by string of the trace */
     uint32_t carried_iid, no_stack_iid;
-    uint32_t name_count;    /* of event names */
-    uint8_t *stack_is_said; /* a stack's iid is its number + 1 */
+    uint32_t name_count;    /* ids of event names used so far */
+    uint8_t *stack_is_said; /* by stack: interned; its id is the stack + 1 */
     char *stack_text;
     uint32_t cut_stacks;
-    /* of the device under way */
+    /* Of the device that is being written. */
     const struct dry_timeline_view *view;
     size_t device;
     struct export_clock clock;
@@ -237,7 +237,7 @@ say_track(struct perfetto *p, enum track_kind kind, uint32_t index, const char *
     end_event(p);
 }
 
-/* Number 0 is the idle process of every machine, so they are numbered from 1. */
+/* Write the process of a GPU. Viewers take process 0 as idle, so numbers begin at 1. */
 static void
 say_process(struct perfetto *p)
 {
@@ -368,7 +368,7 @@ write_step(struct perfetto *p, const struct dry_step *step, uint32_t number)
     end_event(p);
 }
 
-/* They lie one after the other. */
+/* Write the steps, one after another, on one track. */
 static void
 write_steps(struct perfetto *p)
 {
@@ -426,7 +426,7 @@ write_scopes(struct perfetto *p)
 
 /* --- allocations -------------------------------------------------------------------------- */
 
-/* The whole stack, said once. */
+/* Add the whole stack, interned at its first use. */
 static void
 add_stack(struct perfetto *p, const struct dry_allocation *a)
 {
@@ -483,7 +483,7 @@ begin_slice(struct perfetto *p, const struct export_slice *slice)
     end_event(p);
 }
 
-/* In order of time; what ends makes room for what begins. */
+/* Write slices in order of time, ends first, to free their place on the track. */
 static void
 write_slices(struct perfetto *p, const struct export_slices *s)
 {
@@ -515,7 +515,7 @@ write_allocations(struct perfetto *p)
     export_slices_finish(&slices);
 }
 
-/* --- all ---------------------------------------------------------------------------------- */
+/* --- the whole trace ---------------------------------------------------------------------- */
 
 static void
 write_device(struct perfetto *p)
@@ -537,7 +537,7 @@ write_device(struct perfetto *p)
     export_note_clock(p->job, &p->clock);
 }
 
-/* The first packet: nothing was said before, and these are the arguments' names. */
+/* Write the first packet: it clears the interning state and interns argument names. */
 static void
 write_beginning(struct perfetto *p)
 {

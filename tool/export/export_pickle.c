@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot as PyTorch writes it. For a trace without addresses it is the snapshot that
- * PyTorch would have recorded by the rules of the replay.
+ * A snapshot as PyTorch writes it. For a trace without addresses, it is the snapshot that
+ * PyTorch would have recorded according to the replay.
  */
 #include "export/export.h"
 

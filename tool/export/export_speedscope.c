@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file for speedscope: a "sampled" profile a device, of which every sample is a stack alive
- * at the moment and its weight the bytes. https://www.speedscope.app/file-format-schema.json
+ * A file for speedscope: a "sampled" profile for each device. Each sample is a stack that
+ * is alive at the moment, weighted by its bytes.
+ * https://www.speedscope.app/file-format-schema.json
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 #include "export/export.h"
 #include "export/export_stacks.h"
 
-/* The frames that stand for what has no stack come first. */
+/* The first frames are placeholders for allocations without a stack. */
 #define ROOTS 3
 
 struct speedscope {
     const struct export_job *job;
     struct writer *w;
-    uint32_t *places; /* by frame of the trace, in the shared list; DRY_NONE */
+    uint32_t *places; /* by frame: its index in the shared list, or DRY_NONE */
     uint32_t place_count;
     size_t profile_count, main_profile;
 };
@@ -116,7 +117,7 @@ write_profile(struct speedscope *s, size_t device, const struct export_sums *sum
     s->profile_count++;
 }
 
-/* Once for the frames that are shared, once for the profiles. */
+/* Write the devices. The first pass collects shared frames, the second profiles. */
 static void
 write_devices(struct speedscope *s, bool is_for_frames)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An SQLite database, for questions nobody thought of: drystone-export(1) describes the
- * tables. One transaction and no journal, because a file that fails is thrown away; indices
- * come last, because that is faster. SQL sees foreign text only as parameters.
+ * An SQLite database, for queries of the user's own; drystone-export(1) describes the
+ * tables. It is written in one transaction without a journal, because a failed file is
+ * deleted. Indices are created last, which is faster. Texts of the trace are only bound
+ * as parameters, never put into SQL.
  *
- * SQLite's integers have 64 bits and a sign: addresses above 2^63 are negative.
+ * SQLite's integers are signed 64-bit: addresses from 2^63 on are negative.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ struct database {
     sqlite3 *handle;
     sqlite3_stmt *insert;
     int column;
-    uint64_t wide_count; /* sizes that have no positive integer */
+    uint64_t wide_count; /* sizes that exceed INT64_MAX */
 };
 
 #define STEPS_BETWEEN_LOOKS 100000
@@ -118,7 +119,7 @@ end_table(struct database *d)
     d->insert = NULL;
 }
 
-/* The row that was put; unset columns are NULL. */
+/* Insert the row; columns that were not set are NULL. */
 static void
 end_row(struct database *d)
 {
@@ -170,7 +171,7 @@ put_index(struct database *d, uint32_t value)
         put_signed(d, value);
 }
 
-/* Foreign bytes, made printable. */
+/* Bind bytes of the trace, made printable. */
 static void
 put_bytes(struct database *d, const char *bytes, size_t length)
 {
@@ -186,7 +187,7 @@ put_bytes(struct database *d, const char *bytes, size_t length)
         d, sqlite3_bind_text64(d->insert, ++d->column, text, used, free, SQLITE_UTF8));
 }
 
-/* A text that outlives the row. */
+/* Bind a text that lives until the row is inserted. */
 static void
 put_constant(struct database *d, const char *text)
 {
@@ -201,7 +202,7 @@ put_string(struct database *d, uint32_t string)
     put_bytes(d, text, text ? length : 0);
 }
 
-/* Write a string that is a word in any honest file. */
+/* Bind a string that is a short word in any valid file, cut to EXPORT_NAME_BYTES. */
 static void
 put_short(struct database *d, uint32_t string)
 {
@@ -248,7 +249,7 @@ put_point(struct database *d, const struct dry_timeline_view *view, uint32_t mom
         put_null(d);
 }
 
-/* --- what the file says ------------------------------------------------------------------- */
+/* --- tables of the file ------------------------------------------------------------------- */
 
 static void
 put_pair(struct database *d, const char *key, const char *value)
@@ -502,7 +503,7 @@ write_steps(struct database *d, size_t device)
     export_steps_finish(&steps);
 }
 
-/* `state` NULL: the moment that was asked for is not this device's. */
+/* Write a device's row. `state` is NULL if the moment of --at is not on this device. */
 static void
 write_device_row(struct database *d, size_t device, const struct dry_state *state)
 {
@@ -578,7 +579,7 @@ write_all(struct database *d)
     run_sql(d, "COMMIT;");
 }
 
-/* Tell SQLite to stop if a signal waits for that. */
+/* Tell SQLite to abort the statement if a signal has arrived. */
 static int
 look_for_signals(void *self)
 {

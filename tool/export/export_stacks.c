@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in export_stacks.h. An array by stack takes the sums, and is then sorted.
- * Cost: the allocations alive, and the sorting of the stacks.
+ * The idea is in export_stacks.h. Sums are added in an array by stack, which is then
+ * sorted. Cost: O(live allocations + stacks log stacks).
  */
 #include "export/export_stacks.h"
 
@@ -9,10 +9,7 @@
 
 #include "export/export.h"
 
-/*
- * Two sums a stack, of its allocs and of its frees, and two for allocations without a
- * stack.
- */
+/* Two sums per stack, for allocations and frees, and two without a stack. */
 struct collector {
     const struct dry_timeline_view *view;
     const struct dry_trace *trace;

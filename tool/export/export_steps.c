@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in export_steps.h. */
+/* The library finds the steps; failures go to the writer, see export_steps.h. */
 #include "export/export_steps.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef TOOL_EXPORT_STEPS_H
 #define TOOL_EXPORT_STEPS_H
 
-/* The steps of a device, where they could be told apart. */
+/* The steps of a device, if the recording allows telling them apart. */
 
 #include <stdint.h>
 
@@ -13,11 +13,11 @@
 struct export_steps {
     struct dry_steps *steps;
     const struct dry_step *all;
-    uint32_t count;     /* 0: they could not be told apart */
-    const char *source; /* "annotations" ... */
+    uint32_t count;     /* 0 if steps cannot be told apart */
+    const char *source; /* how steps were found: "annotations" ... */
 };
 
-/* A failure goes into the writer; export_steps_finish() is due in any case. */
+/* Find the steps. The writer keeps a failure. Call export_steps_finish() in any case. */
 void export_steps_init(struct export_steps *steps, const struct dry_timeline *timeline,
                        struct writer *w);
 void export_steps_finish(struct export_steps *steps);

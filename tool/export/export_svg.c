@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timeline as a picture: what is alive, stacked up by the line that asked for it over
- * 1,200 columns, under the curve of what is reserved. Every column shows its highest moment,
- * so the peak is always drawn. A line's area is exact, however small its allocations are;
- * those of a few pixels' height have an edge of their own. The size of the file follows the
- * pixels, not the events.
+ * The timeline as a picture. Live memory is stacked by the line that allocated it, over
+ * 1,200 columns, under the curve of reserved memory. Each column shows its highest
+ * moment, so the peak is always drawn. A line's area is exact, however small its
+ * allocations are. Allocations of some pixels' height get an outline. The size of the
+ * file depends on the pixels, not on the events.
  */
 #include "export/export.h"
 
@@ -22,7 +22,7 @@
 #define PLOT_HEIGHT 480.0
 #define PLOT_BOTTOM (PLOT_TOP + PLOT_HEIGHT)
 #define LEGEND_TOP (PLOT_BOTTOM + 74)
-#define TALL_PIXELS 4 /* from here on an allocation has an edge of its own */
+#define TALL_PIXELS 4 /* least height for an outline */
 #define OOMS_MAX 50   /* marks */
 
 struct picture {
@@ -32,13 +32,13 @@ struct picture {
     const struct dry_timeline_view *view;
     struct dry_axis axis;
     double column_pixels;
-    uint64_t top; /* bytes at the upper edge */
+    uint64_t top; /* bytes at the upper edge of the plot */
     struct dry_drawing *drawing;
-    struct dry_curve_column *curve; /* one curve at a time */
-    uint64_t *sums;                 /* by slot and column: bytes */
+    struct dry_curve_column *curve; /* the curve that is drawn now */
+    uint64_t *sums;                 /* bytes by slot, then by column */
     uint64_t *heights;              /* by column: bytes drawn so far */
     struct svg_owners owners;
-    uint64_t slot_bytes[SVG_SLOT_COUNT]; /* at the peak */
+    uint64_t slot_bytes[SVG_SLOT_COUNT]; /* bytes of each slot at the peak */
 };
 
 static double
@@ -83,14 +83,14 @@ choose_axis(struct picture *p)
     uint64_t reserved = v->peaks[DRY_CURVE_RESERVED].bytes;
     uint64_t active = v->peaks[DRY_CURVE_ACTIVE].bytes;
     p->top = reserved > active ? reserved : active;
-    p->top += p->top / 12 + 1; /* room for the marks */
+    p->top += p->top / 12 + 1; /* space for the marks above the curve */
     p->curve = malloc(p->axis.column_count * sizeof *p->curve);
     if (!p->curve)
         writer_fail(p->w, DRY_ERR_MEMORY, "no memory");
     return p->curve != NULL;
 }
 
-/* The columns' moments, and the allocations that are tall enough to be told apart. */
+/* Find the moment of each column, and the allocations tall enough for an outline. */
 static bool
 draw_stack(struct picture *p)
 {
@@ -108,7 +108,7 @@ draw_stack(struct picture *p)
     return p->w->status == DRY_OK;
 }
 
-/* The first column that shows a moment at or after this one. */
+/* Return the first column whose moment is at or after this one. */
 static uint32_t
 find_column(const struct picture *p, uint32_t moment)
 {
@@ -132,7 +132,7 @@ add_peak(void *self, uint32_t number)
     return DRY_OK;
 }
 
-/* Sum up by slot what begins and ends in each column; then what is there. */
+/* Mark in each column what begins and ends there; prefix sums give the live bytes. */
 static void
 sum_up_slots(struct picture *p)
 {
@@ -151,7 +151,7 @@ sum_up_slots(struct picture *p)
         p->sums[i] += i % count > 0 ? p->sums[i - 1] : 0;
 }
 
-/* One allocation alive at the peak outweighs every area: all areas together are no more. */
+/* Weight what is alive at the peak so that any of it outranks all areas together. */
 static enum dry_status
 add_peak_weight(void *self, uint32_t number)
 {
@@ -164,8 +164,8 @@ add_peak_weight(void *self, uint32_t number)
 }
 
 /*
- * Colours go to those who hold most at the peak, whose bytes the legend says; those who hold
- * nothing then go by area.
+ * Give colours to the lines that hold most at the peak, whose bytes the legend shows.
+ * Lines that hold nothing at the peak are ranked by area.
  */
 static bool
 rank_owners(struct picture *p)
@@ -260,7 +260,7 @@ write_x_axis(struct picture *p)
 
 /* --- the stack ---------------------------------------------------------------------------- */
 
-/* The area of a slot: a box for neighbouring columns of one height. */
+/* Write the area of a slot, as one box for adjacent columns of equal height. */
 static void
 write_area(struct picture *p, unsigned slot)
 {
@@ -279,7 +279,7 @@ write_area(struct picture *p, unsigned slot)
     writer_put(p->w, "\"/>\n");
 }
 
-/* The upper edge of one tall allocation, and its ends; it lies on what is laid already. */
+/* Write the outline of one tall allocation, on top of the allocations drawn before. */
 static void
 write_edge(struct picture *p, const uint64_t *laid, const uint32_t columns[2],
            uint64_t size)
@@ -302,7 +302,7 @@ write_edge(struct picture *p, const uint64_t *laid, const uint32_t columns[2],
     svg_number(p->w, y_of(p, bottom));
 }
 
-/* The tall allocations of a slot lie at the bottom of its area. */
+/* Outline the tall allocations of a slot, stacked from the bottom of its area. */
 static void
 write_tall(struct picture *p, unsigned slot, uint64_t *laid)
 {
@@ -318,7 +318,7 @@ write_tall(struct picture *p, unsigned slot, uint64_t *laid)
         const uint32_t columns[] = {d->runs[i].column, d->runs[end - 1].column_end};
         if (svg_owners_slot(&p->owners, a) != slot)
             continue;
-        /* The edges on both sides would be all that is seen of a short life. */
+        /* A narrower life would show only its two edges. */
         if ((columns[1] - columns[0]) * p->column_pixels >= TALL_PIXELS)
             write_edge(p, laid, columns, a->size);
         for (uint32_t k = columns[0]; k < columns[1]; k++)
@@ -327,9 +327,7 @@ write_tall(struct picture *p, unsigned slot, uint64_t *laid)
     writer_put(p->w, "\"/>\n");
 }
 
-/*
- * Write the areas: memory that was there before lies at the bottom, then come the largest.
- */
+/* Write the areas: memory from before the recording at the bottom, then the largest. */
 static void
 write_stack(struct picture *p)
 {
@@ -363,7 +361,7 @@ move_to(struct picture *p, double *at, double y)
     *at = y;
 }
 
-/* The line runs along the highest height of each column, as the areas do. */
+/* Draw the highest value of each column, as the areas do. */
 static void
 write_curve(struct picture *p, enum dry_curve curve, const char *attributes)
 {
@@ -387,7 +385,7 @@ write_curve(struct picture *p, enum dry_curve curve, const char *attributes)
     writer_put(p->w, "\"/>\n");
 }
 
-/* The middle of the column that a moment is in; `curve` is filled. */
+/* Return the middle of the column of a moment. Requires that p->curve is filled. */
 static double
 x_of_moment(const struct picture *p, uint32_t moment)
 {
@@ -398,7 +396,7 @@ x_of_moment(const struct picture *p, uint32_t moment)
     return x_of(p, p->axis.column_count);
 }
 
-/* A text beside x that stays within the picture. */
+/* Write a text next to x, on the side where it stays within the picture. */
 static void
 write_label(struct picture *p, double x, double y, const char *attributes,
             const char *text)

@@ -2,7 +2,7 @@
 #ifndef TOOL_EXPORT_SVG_H
 #define TOOL_EXPORT_SVG_H
 
-/* The other picture: the memory of a device at its moment. */
+/* The picture of --view map: the memory of a device at its moment. */
 
 struct export_job;
 struct writer;

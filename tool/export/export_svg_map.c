@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory map as a picture: every pool with its segments, to a scale of its own, one
- * after the other by address. Free bytes are hatched; segments that little keeps from being
- * given back are outlined and numbered. The bytes that an OOM asked for lie under each
- * pool, to the pool's scale, so that "does not fit" can be seen.
+ * The memory map as a picture. Each pool has its segments in order of address and a scale
+ * of its own. Free bytes are hatched. Segments that few used bytes keep from being
+ * released are outlined and numbered. The bytes that an OOM requested are drawn under
+ * each pool at its scale, to show that they do not fit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 #define MAP_TOP 74.0
 #define ROW_HEIGHT 16.0
 #define ROW_STEP 24.0
-#define POOL_HEAD 34.0 /* its text */
+#define POOL_HEAD 34.0 /* height of the pool's title */
 #define POOL_FOOT 14.0
 #define REQUEST_STEP 26.0
 #define POOLS_MAX 12
 #define ROWS_MAX 24 /* of a pool */
 #define PINNERS_MAX 8
-#define CELL_PIXELS 1.0 /* narrower blocks are drawn together */
+#define CELL_PIXELS 1.0 /* narrower blocks are merged */
 
 struct place {
-    double x, y; /* of a segment's left upper corner */
+    double x, y; /* upper left corner of a segment */
     double pixels_per_byte;
 };
 
@@ -43,16 +43,16 @@ struct map {
     struct dry_state *state;
     struct svg_owners owners;
     uint64_t slot_bytes[SVG_SLOT_COUNT];
-    struct place *places; /* by segment; pixels_per_byte 0: not drawn */
+    struct place *places; /* by segment; pixels_per_byte is 0 if it is not drawn */
     struct pool_layout pools[POOLS_MAX];
     size_t pool_count;
-    uint64_t request; /* of the OOM; 0: none */
-    double height;    /* of what is laid out so far */
+    uint64_t request; /* bytes that the OOM requested; 0 without OOM */
+    double height;    /* of the layout so far */
 };
 
 /* --- layout ------------------------------------------------------------------------------- */
 
-/* Segments of a pool in rows; with `places` they are placed. The rows needed. */
+/* Lay a pool's segments out in rows; store them in `places` unless NULL. Returns rows. */
 static size_t
 lay_rows(const struct map *m, uint32_t pool, const struct pool_layout *layout,
          struct place *places)
@@ -76,7 +76,7 @@ lay_rows(const struct map *m, uint32_t pool, const struct pool_layout *layout,
     return row + 1;
 }
 
-/* The largest segment fills a row, or more than one goes into it if rows run out. */
+/* Fill a row with the pool's largest segment. Too many rows: shrink the scale. */
 static void
 lay_pool(struct map *m, uint32_t pool)
 {
@@ -122,9 +122,9 @@ lay_map(struct map *m)
 /* --- blocks ------------------------------------------------------------------------------- */
 
 /*
- * A piece as it is drawn: a block, or neighbours that are too narrow to be drawn alone.
- * These count as used by their largest used block, because a little that is used is what
- * holds a segment.
+ * A cell that is drawn: a block, or adjacent blocks that are too narrow to be drawn
+ * alone. Merged blocks take the kind of the largest used one: even few used bytes hold a
+ * segment.
  */
 enum cell_kind { CELL_FREE, CELL_USED, CELL_PENDING };
 struct cell {
@@ -137,7 +137,7 @@ struct cell_walk {
     const struct map *m;
     const struct dry_state_segment *segment;
     const struct place *place;
-    size_t next; /* block of the segment */
+    size_t next; /* next block of the segment */
 };
 
 static enum cell_kind
@@ -182,11 +182,11 @@ next_cell(struct cell_walk *walk, struct cell *cell)
         walk->next++;
     }
     if (cell->x1 - cell->x0 < 0.6 && cell->kind != CELL_FREE)
-        cell->x1 = cell->x0 + 0.6; /* seen, however small */
+        cell->x1 = cell->x0 + 0.6; /* stays visible */
     return true;
 }
 
-/* One path for all cells of a slot (SVG_SLOT_COUNT: free ones), or for what is pending. */
+/* Write all cells of a slot (SVG_SLOT_COUNT: free), or all pending ones, as one path. */
 static void
 write_cells(struct map *m, unsigned slot, bool is_of_pending, const char *fill)
 {
@@ -284,7 +284,7 @@ write_pool(struct map *m, uint32_t index)
         write_request(m, index);
 }
 
-/* Write the pinning segments that are drawn, the worst first, numbered. */
+/* Outline and number the drawn pinning segments, worst first. Returns their number. */
 static size_t
 write_pinners(struct map *m, double y)
 {
@@ -321,7 +321,7 @@ write_pinners(struct map *m, double y)
     return number;
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- the whole map ------------------------------------------------------------------------ */
 
 static bool
 has_slot(const struct map *m, unsigned slot)
@@ -410,7 +410,7 @@ write_map(struct map *m)
                     m->state->unplaced_count == 1 ? "is" : "are");
 }
 
-/* The rounded request of the OOM, if the map shows that moment. */
+/* Return the rounded request of the OOM; 0 if the map shows another moment. */
 static uint64_t
 find_request(const struct map *m)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in export_time.h. A curve is a difference array summed up; it is thinned
- * to the lowest, highest and last moment of each piece. The allocations shown are kept in a
- * heap of the best, the worst on top: O(n log k) for k of n.
+ * The idea is in export_time.h. A curve is the prefix sum of a difference array. It is
+ * reduced to the lowest, highest and last moment of each piece. The best k of n
+ * allocations are kept in a heap with the worst on top: O(n log k).
  */
 #include "export/export_time.h"
 
@@ -13,7 +13,7 @@
 
 /* --- times -------------------------------------------------------------------------------- */
 
-/* Nanoseconds, which the formats count in, must fit in 63 bits. */
+/* The formats count nanoseconds, which must fit in 63 bits. */
 #define TIME_MAX (INT64_MAX / 1000)
 
 static bool
@@ -194,7 +194,7 @@ export_points_init(struct export_points *points, const uint64_t *heights,
     };
 }
 
-/* The lowest, the highest and the last moment of the next piece, in order. */
+/* Find the lowest, highest and last moment of the next piece, in order of time. */
 static void
 look_at_piece(struct export_points *p)
 {
@@ -234,7 +234,7 @@ export_points_next(struct export_points *p, uint32_t *moment)
 
 /* --- slices ------------------------------------------------------------------------------- */
 
-/* A heap of the best, the worst of them on top. */
+/* An allocation in a heap of the best ones, whose top is the worst of them. */
 struct candidate {
     double score;
     uint32_t allocation;
@@ -279,7 +279,7 @@ end_of(const struct dry_timeline_view *view, const struct dry_allocation *a)
     return a->end < view->dump_moment ? a->end : view->dump_moment;
 }
 
-/* How many allocations are kept in `heap`, which has room for `max`. */
+/* Keep the best allocations in `heap`, of length `max`. Returns their number. */
 static size_t
 keep_best(const struct dry_timeline_view *view, uint64_t min_bytes,
           struct candidate *heap, size_t max)
@@ -321,7 +321,7 @@ compare_ends(const void *a, const void *b, void *slices)
     const struct export_slice *y = (const struct export_slice *)slices + j;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
-    return i > j ? -1 : i < j; /* what began last ends first */
+    return i > j ? -1 : i < j; /* the last to begin ends first */
 }
 
 static void
@@ -469,12 +469,12 @@ is_stage(const struct dry_trace *trace, uint32_t stage, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
-/* Scopes of one name are closed the last opened first; `open` holds the chains of them. */
+/* Open scopes. Of equal names, the scope opened last is closed first. */
 struct pairing {
     const struct export_clock *clock;
     struct export_scopes *scopes;
-    uint32_t *open;    /* by name: the last opened scope + 1 */
-    uint32_t *earlier; /* by scope: the one opened before it + 1 */
+    uint32_t *open;    /* by name: the scope opened last, + 1 */
+    uint32_t *earlier; /* by scope: the one of its name opened before, + 1 */
 };
 
 static void
@@ -497,7 +497,7 @@ pair_one(struct pairing *p, const struct dry_trace_annotation *a)
     }
 }
 
-/* Nothing is shorter than a microsecond, or it could not be seen to lie in another. */
+/* End open scopes. Each lasts at least 1 us, or its nesting would not be visible. */
 static void
 close_scopes(struct export_scopes *s, int64_t last_us)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in proto.h. */
+/* A growing buffer of encoded fields, see proto.h. Cost: O(bytes). */
 #include "export/proto.h"
 
 #include <stdlib.h>

@@ -3,15 +3,15 @@
 #define TOOL_PROTO_H
 
 /*
- * Protocol buffers, written: fields of three kinds, and messages within messages.
+ * Write protocol buffers: fields of three kinds, and nested messages.
  *
  *     size_t mark = proto_begin(&p, 11);
  *     proto_number(&p, 9, 1);
  *     proto_end(&p, mark);
  *
- * A message's length is written where four bytes were left for it, as a varint with leading
- * zeros, which readers must take; so a message holds less than 256 MiB.
- * The encoding: https://protobuf.dev/programming-guides/encoding/
+ * proto_begin() leaves four bytes for the length, which proto_end() fills with a varint
+ * padded by leading zeros. Readers must accept those. A message is therefore limited to
+ * 256 MiB. The encoding: https://protobuf.dev/programming-guides/encoding/
  */
 
 #include <stdbool.h>
@@ -21,12 +21,12 @@
 struct proto {
     unsigned char *bytes;
     size_t used, capacity;
-    bool failed; /* no memory, or a message too long; what is written then is cut */
+    bool failed; /* memory ran out or a message is too long; the bytes are incomplete */
 };
 
-/* Starts as {0}. */
+/* Free the bytes. A struct proto is initialised with {0}. */
 void proto_finish(struct proto *p);
-/* Empty again; a failure stays. */
+/* Remove all bytes; a failure is kept. */
 void proto_clear(struct proto *p);
 
 void proto_number(struct proto *p, uint32_t field, uint64_t value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in svg_owners.h. Weights lie in an array by frame; each colour takes the
- * heaviest that is left, one walk over the frames a colour.
+ * The idea is in svg_owners.h. Weights are in an array by frame. For each colour, one
+ * pass over the frames finds the heaviest that has no colour.
  */
 #include "export/svg_owners.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Told apart with every kind of colour vision (P. Tol's "muted" scheme), the darkest first. */
+/* P. Tol's "muted" scheme, darkest first, for all kinds of colour vision. */
 static const char *const fills[SVG_SLOT_COUNT] = {
     "#332288", "#88ccee", "#cc6677", "#117733", "#ddcc77",       "#882255",
     "#44aa99", "#999933", "#aa4499", "#e0e0e0", "url(#carried)",
@@ -49,7 +49,7 @@ svg_owners_add(struct svg_owners *o, const struct dry_allocation *a, double weig
     o->weights[owner_of(o, a)] += weight;
 }
 
-/* The heaviest owner without a colour; carried-over allocations have one of their own. */
+/* Find the heaviest owner without a colour. Carried-over memory has its own pattern. */
 static uint32_t
 find_heaviest(const struct svg_owners *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone fleet`: all ranks of a job in one pass. */
+/* `drystone fleet`: judge all ranks of a job in one pass. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,10 +70,10 @@ static const char about_text[] =
 struct session {
     struct values values;
     struct fleet_files files;
-    uint64_t memory_bytes; /* for one file */
+    uint64_t memory_bytes; /* limit for the trace of one file */
     struct work_results row_texts;
-    bool is_elsewhere; /* another process reports */
-    bool is_job;       /* of MPI */
+    bool is_elsewhere; /* another process prints the report */
+    bool is_job;       /* run under MPI */
     struct fleet_row *rows;
     struct fleet_rank *ranks;
     struct fleet_judgement judgement;
@@ -124,7 +124,7 @@ is_row(const char *text)
     return is_read;
 }
 
-/* A row that is none makes its file one that cannot be read. */
+/* Read a row's text. If the text is not a valid row, its file counts as unreadable. */
 static int
 read_row(const char *text, struct fleet_row *row)
 {
@@ -197,7 +197,7 @@ is_search(const char *text)
     return is_read;
 }
 
-/* A trial's result depends on what is tried, so its name has that. */
+/* Name the task of a trial by its settings, too, because its result depends on them. */
 static void
 describe_trial(void *self, size_t i, struct work_task *task)
 {
@@ -219,7 +219,7 @@ run_trial(void *self, size_t i)
                               s->wishes, s->wish_count);
 }
 
-/* Do `work` for the ranks that decide, and read what it found into `searches`. */
+/* Run `work` for the ranks that decide, and read the results into `searches`. */
 static int
 ask_deciders(struct session *s, const struct work *work,
              const struct work_options *options, struct fleet_search *searches)
@@ -227,7 +227,7 @@ ask_deciders(struct session *s, const struct work *work,
     struct dry_error err;
     struct work_results texts;
     struct work_options local = *options;
-    local.is_local = true; /* the ranks that helped with the rows are gone */
+    local.is_local = true; /* the other ranks of the job have exited */
     local.does_merge = false;
     int code = work_run(work, &local, &texts);
     for (size_t i = 0; code == EXIT_FINE && i < s->decider_count; i++) {
@@ -264,9 +264,9 @@ search_settings(struct session *s, const struct work_options *options)
     return code;
 }
 
-/* --- all of it ---------------------------------------------------------------------------- */
+/* --- the whole command -------------------------------------------------------------------- */
 
-/* A page on standard output stands alone. */
+/* Print the report, unless the page itself goes to standard output. */
 static int
 print(const struct session *s, const struct fleet_report *r)
 {
@@ -345,7 +345,7 @@ find_files(struct session *s, const struct option_list *operands)
     return code;
 }
 
-/* Refuse to lose a file of the job, or its store, to the page. */
+/* Refuse an output path that would overwrite a file of the job or its store. */
 static int
 check_output(const struct values *v, const struct fleet_files *files)
 {
@@ -379,7 +379,7 @@ close_session(struct session *s)
     fleet_files_finish(&s->files);
 }
 
-/* Each thread has its share of the memory; a file that wants more is refused. */
+/* Divide the memory by the threads: each file that is read may take that share. */
 static uint64_t
 share_memory(const struct values *v)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One change for the whole job. If a rank failed, the change is for that rank: one line of
- * it, else a setting, else the split. If none failed, a leak comes first: it will.
+ * Choose one change for the whole job. If a rank failed, advise on that rank: one of its
+ * lines, else a setting, else a better balance. If none failed, report a leak first,
+ * because it will make a rank fail.
  */
 #include "fleet/fleet_report.h"
 
@@ -25,7 +26,7 @@ find_finding(const struct fleet_judgement *j, enum fleet_finding_kind kind, size
     return NULL;
 }
 
-/* One line of the rank that failed first is to blame, if it grows or holds more than usual. */
+/* Find a line of the first failed rank that leaks (*kind LEAK) or is too large (LINE). */
 static const struct fleet_finding *
 find_blame(const struct fleet_judgement *j, enum fleet_advice_kind *kind)
 {
@@ -51,7 +52,7 @@ advise_on_failure(const struct fleet_report *r)
     } else {
         a.finding = find_finding(j, FLEET_FINDING_GROUP, FLEET_NONE);
         if (a.finding && a.finding->group != j->members[j->first_failure].group)
-            a.finding = NULL; /* another group's load did not stop this rank */
+            a.finding = NULL; /* the load of another group did not stop this rank */
         if (a.finding)
             a.kind = FLEET_ADVICE_BALANCE;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices: one rule for the job, which most ranks must follow. Rank r is on device r modulo n,
- * n ranks a host; or all are on one device, which each process sees as its only one. And the
- * first failure, by the clocks of the hosts.
+ * Find the rule that assigns ranks to devices, and the ranks that break it. Either rank r
+ * is on device r modulo n (n ranks a host), or all ranks are on one device, because each
+ * process sees only its own. Also find the first failure by the clocks of the hosts.
  */
 #include <stdlib.h>
 
 #include "fleet/fleet_inside.h"
 #include "fleet/rank_name.h"
 
-#define RANKS_MIN 4                              /* that a rule is found from */
+#define RANKS_MIN 4                              /* known ranks that a rule needs */
 #define A_HOST_MAX 64                            /* devices of a host */
-#define WALL_CLOCK_US UINT64_C(1000000000000000) /* September 2001: no clock since boot */
+#define WALL_CLOCK_US UINT64_C(1000000000000000) /* September 2001: less is since boot */
 
 /* --- devices ------------------------------------------------------------------------------ */
 
@@ -21,7 +21,7 @@ is_known(const struct fleet_judgement *j, size_t file)
     return j->members[file].use == FLEET_USED && j->ranks[file].rank != RANK_UNKNOWN;
 }
 
-/* Count the ranks that lie on `device`, or, with `a_host`, on their rank modulo that. */
+/* Count the ranks whose device is `device`; if `a_host` is set, rank modulo a_host. */
 static size_t
 count_right(const struct fleet_judgement *j, uint32_t a_host, uint32_t device)
 {
@@ -33,7 +33,7 @@ count_right(const struct fleet_judgement *j, uint32_t a_host, uint32_t device)
     return count;
 }
 
-/* The device that most ranks lie on is looked for among those of the first few ranks. */
+/* Return the most common device among the first A_HOST_MAX known ranks. */
 static uint32_t
 find_usual_device(const struct fleet_judgement *j)
 {
@@ -52,7 +52,7 @@ find_usual_device(const struct fleet_judgement *j)
     return best;
 }
 
-/* Find the rule that most ranks follow; nine of ten must. */
+/* Find the rule that most ranks follow. At least nine of ten ranks must follow it. */
 static uint32_t
 find_rule(struct fleet_judgement *j)
 {
@@ -90,7 +90,7 @@ add_devices(struct fleet_judgement *j)
     return true;
 }
 
-/* A second device is a slip only if most ranks have none. */
+/* Report a second device as a mistake only if fewer than half of the ranks have one. */
 static bool
 add_others(struct fleet_judgement *j)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules stand in fleet_files.h. Folders that wait to be read are a list. */
+/* The rules are in fleet_files.h. A list of folders to read replaces recursion. */
 #include "fleet/fleet_files.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include "bucket/object_name.h"
 #include "fleet/rank_name.h"
 
-#define DEPTH_MAX OBJECT_DEPTH_MAX /* as in a store */
+#define DEPTH_MAX OBJECT_DEPTH_MAX /* the same as in an object store */
 #define FILES_MAX 1000000u
 
 struct folder {
@@ -38,7 +38,7 @@ report_memory(void)
     return report_failure("fleet", NULL, EXIT_MACHINE, "no memory");
 }
 
-/* Make room for one more of `size` bytes. The items, wherever they are now; NULL: no memory. */
+/* Make space for one more item. Returns the array, NULL if memory ran out. */
 static void *
 grow(void *items, size_t count, size_t *capacity, size_t size)
 {
@@ -133,7 +133,7 @@ add_entry(struct walk *w, const struct folder *folder, const char *name)
     return code;
 }
 
-/* A folder below that cannot be read is no reason to give up the job. */
+/* Read a folder. One below a named folder that cannot be read is reported and skipped. */
 static int
 read_folder(struct walk *w, const struct folder *folder)
 {
@@ -193,7 +193,7 @@ add_object(void *self, const char *path, bool is_named, uint64_t bytes, uint64_t
                                              : EXIT_FINE;
 }
 
-/* A name that is there is itself, whatever characters it has. */
+/* Add the files of a name. A name that exists is never expanded as a pattern. */
 static int
 add_name(struct walk *w, const char *name)
 {
@@ -224,7 +224,7 @@ compare_files(const void *a, const void *b)
     return rank_name_compare(x->path, y->path);
 }
 
-/* Keep each path once: a file may be named beside its folder. */
+/* Keep each path once: a file and its folder may both be named. */
 static void
 drop_repeated(struct fleet_files *f)
 {

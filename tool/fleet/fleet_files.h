@@ -3,12 +3,12 @@
 #define TOOL_FLEET_FILES_H
 
 /*
- * The files of a job: what DIR, GLOB and FILE stand for.
+ * The files of a job: those that DIR, GLOB and FILE arguments name.
  *
- * In a folder those files count that may be snapshots by their names: .pickle, .pkl and
- * .trace, packed by gzip or zstd or not. Hidden names, links, and folders deeper than 16 are
- * passed over. A file that is named counts whatever its name is. s3://BUCKET/KEY stands for
- * objects of a store (object_find.h).
+ * In a folder, files count whose names end in .pickle, .pkl or .trace, also if packed by
+ * gzip or zstd. Hidden names, links, and folders deeper than 16 are skipped. A file that
+ * is named counts whatever its name is. s3://BUCKET/KEY names objects of a store
+ * (object_find.h).
  */
 
 #include <regex.h>
@@ -17,19 +17,20 @@
 
 struct fleet_file {
     char *path;
-    uint32_t rank; /* RANK_UNKNOWN */
+    uint32_t rank; /* or RANK_UNKNOWN */
     uint64_t bytes;
-    uint64_t stamp; /* another one after a change: its time; an object's version */
+    uint64_t stamp; /* changes with the content: file time or object version */
 };
 
 struct fleet_files {
-    struct fleet_file *files; /* by rank, then by path; each path once */
+    struct fleet_file *files; /* by rank, then by path; no path twice */
     size_t count, capacity;
 };
 
 /*
- * Find the files that `names` stand for; `pattern` (NULL: none) finds the rank. An
- * exit_code; the reason is on standard error. fleet_files_finish() is due in any case.
+ * Find the files that `names` stand for. `pattern` finds the rank in a path; NULL: use
+ * rank_name_find(). Returns an exit_code, after printing the reason to standard error.
+ * Call fleet_files_finish() in any case.
  */
 int fleet_files_find(struct fleet_files *files, const char *const *names, size_t count,
                      const regex_t *pattern);

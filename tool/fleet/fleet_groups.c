@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups. Each rank joins the first group whose leader holds alike, or leads a new one. Then
- * single ranks that hold most of what a larger group holds join that group: they are its
- * outliers. Cost: O(ranks * groups * lines), with GROUPS_MAX leaders at most.
+ * Group the ranks. Each rank joins the first group whose leader holds nearly the same, or
+ * leads a new one. Then single ranks that hold most of what a larger group holds join
+ * that group as its outliers. Cost: O(ranks * groups * lines), with at most GROUPS_MAX
+ * leaders.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,17 @@
 #include "fleet/rank_name.h"
 
 #define GROUPS_MAX 256      /* leaders that a rank is compared with */
-#define ALIKE_SHARE 0.85    /* of the bytes */
-#define COVERED_SHARE 0.6   /* of the group's bytes */
-#define CONTAINED_SHARE 0.8 /* of the bytes of a rank that ran out of memory */
-#define JOINED_MIN 8        /* ranks of a group that takes single ones in */
+#define ALIKE_SHARE 0.85    /* of the bytes of two ranks must be alike to join */
+#define COVERED_SHARE 0.6   /* of a group's bytes a single rank must hold */
+#define CONTAINED_SHARE 0.8 /* the same, of a rank's bytes, if it ran out of memory */
+#define JOINED_MIN 8        /* members of a group that single ranks may join */
 
-/* --- alike -------------------------------------------------------------------------------- */
+/* --- comparing two ranks ------------------------------------------------------------------ */
 
-/* Equal numbers of allocations of about one size, or about equal bytes. */
+/*
+ * Return true if two ranks hold nearly the same at a line: bytes within 1/8, or counts
+ * within 1/20 and bytes within a factor of 4.
+ */
 static bool
 is_alike(const struct fleet_held *a, const struct fleet_held *b)
 {
@@ -29,11 +33,11 @@ is_alike(const struct fleet_held *a, const struct fleet_held *b)
            (robust_distance(a->count, b->count) <= count / 20 && less >= bytes / 4);
 }
 
-/* Two ranks, walked side by side. Sums are reals: no number is too large for these. */
+/* Two ranks compared line by line. Sums are doubles: hostile numbers cannot overflow. */
 struct comparison {
-    double alike, all;     /* the larger bytes of each place */
-    double covered, first; /* bytes of the first rank; of them at places that are alike */
-    double shared, second; /* bytes of the second; of them at places of both */
+    double alike, all;     /* larger bytes of each line */
+    double covered, first; /* of rank 1: all bytes, those at alike lines */
+    double shared, second; /* of rank 2: all bytes, those at lines of both */
 };
 
 static struct comparison
@@ -77,7 +81,7 @@ hold_alike(const struct fleet_judgement *j, size_t a, size_t b)
 
 /* --- the first groups --------------------------------------------------------------------- */
 
-/* `leaders` holds the first file of each group. */
+/* Let each rank join a group or lead a new one. leaders[g] is the first file of g. */
 static void
 lead_or_follow(struct fleet_judgement *j, size_t *leaders)
 {
@@ -107,8 +111,9 @@ distance_of_ranks(const struct fleet_judgement *j, size_t a, size_t b)
 }
 
 /*
- * Tell how well the single rank `file` fits to a group with `leader`: from 0, not at all, to
- * 1. A rank that ran out of memory had not yet taken all, so what it holds is looked at.
+ * Return how well the single rank `file` fits the group of `leader`, from 0 to 1. A rank
+ * that ran out of memory had not allocated everything, so it fits if the group has most
+ * of its bytes.
  */
 static double
 fit(const struct fleet_judgement *j, size_t leader, size_t file)
@@ -122,7 +127,7 @@ fit(const struct fleet_judgement *j, size_t leader, size_t file)
     return is_cut ? COVERED_SHARE * contained : 0;
 }
 
-/* Find the group that fits best; between equals the nearest rank decides. */
+/* Find the group that fits best; among equals, that of the nearest rank number. */
 static size_t
 find_home(const struct fleet_judgement *j, const size_t *leaders, const size_t *sizes,
           size_t file)
@@ -174,7 +179,7 @@ take_singles_in(struct fleet_judgement *j, const size_t *leaders)
 
 /* --- the groups' figures ------------------------------------------------------------------ */
 
-/* Number the groups that are left by their first file, and list their members. */
+/* Renumber the remaining groups by their first file, and list their members. */
 static bool
 list_members(struct fleet_judgement *j)
 {
@@ -239,7 +244,7 @@ divisor_of(uint32_t a, uint32_t b)
     return a;
 }
 
-/* Count the used ranks of the job that lie from `first` to `last`, `stride` apart. */
+/* Count the used ranks from `first` to `last` in steps of `stride`. */
 static size_t
 count_between(const struct fleet_judgement *j, uint32_t first, uint32_t last,
               uint32_t stride)
@@ -274,7 +279,7 @@ find_layout(const struct fleet_judgement *j, struct fleet_group *g)
         g->layout = FLEET_LAYOUT_MIXED;
 }
 
-/* The member with the median peak shows where the group holds most. */
+/* Find the line at which the group holds most, from the member with the median peak. */
 static void
 find_top(const struct fleet_judgement *j, struct fleet_group *g)
 {
@@ -305,7 +310,7 @@ fleet_judge_groups(struct fleet_judgement *j)
         done = take_singles_in(j, leaders);
     }
     if (!done)
-        j->group_count = 0; /* no group is listed */
+        j->group_count = 0; /* so that no group is listed */
     done = done && list_members(j);
     for (size_t g = 0; done && g < j->group_count; g++) {
         find_figures(j, &j->groups[g], values);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in fleet_in.h. */
+/* Strict reading of JSON, see fleet_in.h. Texts are copied into one buffer. */
 #include "fleet/fleet_in.h"
 
 #include <stdlib.h>

@@ -2,22 +2,22 @@
 #ifndef TOOL_FLEET_INSIDE_H
 #define TOOL_FLEET_INSIDE_H
 
-/* The parts of fleet_judge(), in the order in which they run. False: no memory. */
+/* The steps of fleet_judge(), in this order. Each returns false if memory ran out. */
 
 #include "fleet/fleet_judge.h"
 
-/* fleet_use.c: which files count, which ranks are missing */
+/* Find the files that count, and the missing ranks (fleet_use.c). */
 bool fleet_judge_use(struct fleet_judgement *j);
-/* fleet_groups.c */
+/* Group ranks that hold nearly the same (fleet_groups.c). */
 bool fleet_judge_groups(struct fleet_judgement *j);
-/* fleet_outliers.c: ranks that differ from their group, groups from the others */
+/* Find ranks that differ from their group, and groups that differ (fleet_outliers.c). */
 bool fleet_judge_outliers(struct fleet_judgement *j);
-/* fleet_steps.c: the job's timeline */
+/* Make the timeline of the job (fleet_steps.c). */
 bool fleet_judge_steps(struct fleet_judgement *j);
-/* fleet_devices.c: devices, and the first failure */
+/* Find ranks on unexpected devices, and the first failure (fleet_devices.c). */
 bool fleet_judge_devices(struct fleet_judgement *j);
 
-/* Add a finding. False: no memory. */
+/* Add a finding. Returns false if memory ran out. */
 bool fleet_judge_add(struct fleet_judgement *j, const struct fleet_finding *finding);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report for machines: all of it, whatever --all says. */
+/* The report as JSON. Everything is in it, even without --all. */
 #include <string.h>
 
 #include "base/json_out.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in fleet_judge.h; each part has a file, see fleet_inside.h. */
+/* The idea is in fleet_judge.h. Each step has a file of its own, see fleet_inside.h. */
 #include "fleet/fleet_judge.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in fleet_lines.h. All lines of all rows are sorted a few times: by function,
- * so that equal ones are found; by row within a function; and by place in the end.
+ * The idea is in fleet_lines.h. All lines of all rows are sorted three times: by
+ * function, to find equal ones; by row within a function; and finally by place.
  */
 #include "fleet/fleet_lines.h"
 
@@ -10,27 +10,27 @@
 
 #include "fleet/robust.h"
 
-#define ALIKE_MAX 256 /* functions of one name that are compared with each other */
+#define ALIKE_MAX 256 /* functions of one name that are compared pairwise */
 
 struct entry {
     const struct fleet_line *line;
     size_t row;
-    uint32_t function; /* a number of a text, then of what it was matched with */
-    uint32_t number;   /* the line, then the one that it was matched with */
+    uint32_t function; /* number of its text, later of the matched function */
+    uint32_t number;   /* line number, later the matched one */
     uint32_t place;
 };
 
-/* A text "proj/models.py update", in its parts. */
+/* The text of a function, "proj/models.py update", split into its components. */
 struct function {
     const char *text;
-    size_t path_length, file; /* the path; where its last component begins */
-    uint32_t same;            /* the function that it is */
+    size_t path_length, file; /* length of the path; offset of its file name */
+    uint32_t same;            /* number of the matched function */
 };
 
 /* The lines of a function that one row holds. */
 struct span {
     size_t begin, end;
-    uint64_t key; /* equal for equal lines */
+    uint64_t key; /* hash of the line numbers */
     uint64_t bytes;
 };
 
@@ -79,7 +79,7 @@ number_functions(struct matcher *m)
     }
 }
 
-/* Order by the file's own name and the function's, so that candidates stand together. */
+/* Order by file name and function name, so that candidates for a match are adjacent. */
 static int
 compare_names(const void *a, const void *b)
 {
@@ -89,7 +89,7 @@ compare_names(const void *a, const void *b)
     return order ? order : strcmp(x->text, y->text);
 }
 
-/* Tell whether the path of `shorter` is the end of the path of `longer`. */
+/* Return true if the path of `longer` ends in that of `shorter`. */
 static bool
 is_end_of(const struct function *shorter, const struct function *longer)
 {
@@ -100,7 +100,7 @@ is_end_of(const struct function *shorter, const struct function *longer)
            memcmp(longer->text + at, shorter->text, shorter->path_length) == 0;
 }
 
-/* Match each of `count` functions of one name with the only longer path that it ends. */
+/* Match each function of one name with the one longer path that ends in its own. */
 static void
 match_paths(struct function **alike, size_t count)
 {
@@ -165,7 +165,7 @@ compare_spans(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Cut the entries from `begin` to `end`, of one function, by rows. Returns how many spans. */
+/* Split a function's entries from `begin` to `end` by row. Returns how many spans. */
 static size_t
 cut_spans(struct matcher *m, size_t begin, size_t end)
 {
@@ -182,7 +182,7 @@ cut_spans(struct matcher *m, size_t begin, size_t end)
     return count;
 }
 
-/* The lines that most rows hold the function at; of equally many, the first row's. */
+/* Return the lines at which most rows hold the function; the first row's if equal. */
 static struct span
 find_usual(const struct matcher *m, size_t count)
 {
@@ -234,7 +234,7 @@ match_lines_of(struct matcher *m, size_t begin, size_t end)
     }
 }
 
-/* Until places are numbered, `place` holds the line that an entry was matched with. */
+/* Match the lines of each function. Until places exist, `place` has the matched line. */
 static bool
 match_lines(struct matcher *m)
 {
@@ -267,7 +267,7 @@ compare_places(const void *a, const void *b)
         return x->function < y->function ? -1 : 1;
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
-    /* A line that is itself gives the name. */
+    /* A line that was not moved comes first and gives its name to the place. */
     bool x_is_itself = x->line->line == x->number,
          y_is_itself = y->line->line == y->number;
     if (x_is_itself != y_is_itself)
@@ -296,7 +296,7 @@ compare_rows(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Sums of hostile rows stay at the largest number. */
+/* Saturate: hostile rows may hold numbers whose sum overflows. */
 static uint64_t
 add_up(uint64_t a, uint64_t b)
 {
@@ -322,7 +322,7 @@ fill_rows(struct fleet_lines *l, struct matcher *m)
     l->begins[l->row_count] = used;
 }
 
-/* --- all of it ---------------------------------------------------------------------------- */
+/* --- the whole match ---------------------------------------------------------------------- */
 
 static bool
 take_memory(struct fleet_lines *l, struct matcher *m, size_t count)

@@ -3,12 +3,13 @@
 #define TOOL_FLEET_LINES_H
 
 /*
- * The lines of all rows, matched: a place is a line of source, the same for every rank.
+ * Match the lines of all rows: a place is a line of source that is the same for every
+ * rank.
  *
- * A line is matched by its file, its function and its number. Folders in front of a file do
- * not matter if only one longer path ends alike. A host may have an edited source: a rank
- * then holds a function at other lines than most ranks do. If no line is the same, but they
- * are as many and hold as much within an eighth, then they are matched in order.
+ * A line is matched by its file, function and number. Leading folders of a file are
+ * ignored if only one longer path ends in the same way. A host may run an edited source;
+ * a rank then holds a function at other lines than most ranks do. If no line agrees, but
+ * their number does, and their bytes do within 1/8, the lines are matched in order.
  */
 
 #include <stdbool.h>
@@ -25,22 +26,22 @@ struct fleet_held {
 
 struct fleet_lines {
     size_t place_count;
-    const char **names; /* of the places; they belong to the rows */
+    const char **names; /* of the places; owned by the rows */
     size_t row_count;
-    size_t *begins;          /* row_count + 1 of them: where a row begins in `held` */
-    struct fleet_held *held; /* by row, then by place */
+    size_t *begins;          /* row_count + 1 indices into `held` */
+    struct fleet_held *held; /* ordered by row, then by place */
 };
 
 /*
- * Match the lines of `rows`; a NULL has none. False: no memory. fleet_lines_finish() is due
- * in any case. O(lines log lines), and O(n^2) for n functions of one name in files of one
- * name, 256 at most.
+ * Match the lines of `rows`; NULL is a row without lines. Returns false if memory ran
+ * out. Call fleet_lines_finish() in any case. Cost: O(lines log lines), plus O(n^2) for n
+ * <= 256 functions of one name in files of one name.
  */
 bool fleet_lines_match(struct fleet_lines *lines, const struct fleet_row *const *rows,
                        size_t row_count);
 void fleet_lines_finish(struct fleet_lines *lines);
 
-/* Return what a row holds, and how many places. */
+/* Return what a row holds, by place; *count is the number of places. */
 const struct fleet_held *fleet_lines_of(const struct fleet_lines *lines, size_t row,
                                         size_t *count);
 

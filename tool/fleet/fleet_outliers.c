@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks that differ from their group, line by line, and groups that differ from the others.
- * A line is looked at in every rank of the group: thousands of looks. So it must lie farther
- * out than one number would have to, and matter: MATTERS percent of what the median rank
- * holds. Cost: O(ranks * lines * log ranks) a group.
+ * Find ranks that differ from their group, line by line, and groups that differ from
+ * others. A group has thousands of lines, so chance outliers are likely. A line must
+ * therefore be farther out than a single number would have to be (LINE_FACTOR). It must
+ * also matter: differ by 1/MATTERS of the median rank's peak. Cost: O(ranks * lines * log
+ * ranks) a group.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,22 +15,22 @@
 #define LINE_PERCENT 10
 #define PEAK_FACTOR 5.0 /* deviations, for a peak */
 #define PEAK_PERCENT 5
-#define MATTERS 50            /* a fiftieth of the group's median peak */
-#define LINES_A_RANK 3        /* findings */
+#define MATTERS 50            /* a line must differ by 1/50 of the median peak */
+#define LINES_A_RANK 3        /* findings kept for a rank */
 #define GROUP_FACTOR 3.5      /* deviations, for the few groups */
-#define GROUP_PERCENT 25      /* of at least FLEET_GROUP_MIN groups */
-#define FEW_GROUPS_PERCENT 50 /* of three or four */
+#define GROUP_PERCENT 25      /* from the median, of FLEET_GROUP_MIN groups or more */
+#define FEW_GROUPS_PERCENT 50 /* the same, of three or four groups */
 #define FEW_GROUPS_MIN 3
-#define SURE_PERCENT 50 /* of a growth */
+#define SURE_PERCENT 50 /* confidence that memory grows */
 
-/* A group's ranks by places: where each walk stands, and the findings of each rank. */
+/* A walk over the lines of a group's ranks by place, with the findings so far. */
 struct scan {
     struct fleet_judgement *j;
     const struct fleet_group *group;
     size_t number;
-    size_t *at;       /* of each member, in its held places */
-    uint64_t *values; /* of each member, at the place; then overwritten */
-    uint64_t *kept;   /* the same, to look at */
+    size_t *at;       /* per member: index of its next held place */
+    uint64_t *values; /* per member: bytes at the place; robust_find() overwrites them */
+    uint64_t *kept;   /* a copy of `values` in the order of members */
     struct fleet_finding (*findings)[LINES_A_RANK];
     unsigned char *finding_counts;
 };
@@ -42,7 +43,7 @@ weight_of(const struct fleet_finding *f)
     return robust_distance(f->bytes, f->usual);
 }
 
-/* Keep the heaviest findings of a rank. */
+/* Keep the LINES_A_RANK findings of a rank that differ by the most bytes. */
 static void
 keep_finding(struct scan *s, size_t member, const struct fleet_finding *finding)
 {
@@ -72,7 +73,7 @@ look_at_place(struct scan *s, uint32_t place)
             continue;
         bool is_more = s->kept[i] > r.median;
         if (!is_more && s->j->ranks[file].row->oom.is_there)
-            continue; /* it had not come so far */
+            continue; /* a failed rank had not allocated everything */
         struct fleet_finding finding = {.kind = is_more ? FLEET_FINDING_MORE
                                                         : FLEET_FINDING_LESS,
                                         .file = file,
@@ -84,7 +85,7 @@ look_at_place(struct scan *s, uint32_t place)
     }
 }
 
-/* Find the first place, in order, that a member has not been looked at for. */
+/* Return the lowest place that some member has not passed; UINT32_MAX at the end. */
 static uint32_t
 next_place(const struct scan *s)
 {
@@ -129,7 +130,7 @@ add_line_findings(struct scan *s)
     return true;
 }
 
-/* A peak that no line explains. */
+/* Report ranks whose peak is far out, if no line explains it. */
 static bool
 add_peaks(struct scan *s)
 {
@@ -183,7 +184,7 @@ grows(const struct fleet_row *row)
     return row->growth.bytes_per_step > 0 && row->growth.percent >= SURE_PERCENT;
 }
 
-/* If most ranks of a group grow, that is the program's way, and one finding. */
+/* Report growth. If most ranks of a group grow, the cause is the program: one finding. */
 static bool
 add_growth(struct fleet_judgement *j, size_t number)
 {
@@ -241,7 +242,7 @@ add_events(struct fleet_judgement *j)
     return true;
 }
 
-/* A rank is alone if it makes a group, and there is one that would take singles in. */
+/* Report ranks that form their own group while another group is large enough. */
 static bool
 add_alone(struct fleet_judgement *j)
 {
@@ -261,7 +262,7 @@ add_alone(struct fleet_judgement *j)
     return true;
 }
 
-/* Groups of one rank count only if there is no other kind: any outlier would be one. */
+/* Compare groups by median peak, but not groups of one: any outlier forms one. */
 static bool
 add_groups(struct fleet_judgement *j)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of a job: viewer/fleet.html with answers in it, see doc/design/viewer.md. All of
- * --json is always in it. The lines and the steps of ranks follow, a run of ranks an answer,
- * in the order of their worth until the page's bytes are spent.
+ * The page of a job: viewer/fleet.html with its data, see doc/design/viewer.md. It always
+ * has all of --json. The lines and steps of ranks follow, RANKS_AN_ANSWER ranks in each
+ * answer, the most important first, until the page's byte limit is reached.
  */
 #include "fleet/fleet_report.h"
 
@@ -25,14 +25,14 @@
 struct fleet_page {
     const struct fleet_report *report;
     struct page_answers answers;
-    size_t budget, used; /* bytes of the texts and their keys */
-    size_t *order;       /* files that count, those worth most first */
+    size_t budget, used; /* bytes of the answers and their keys */
+    size_t *order;       /* files that count, the most important first */
     size_t order_count;
-    bool *is_taken; /* of each file */
+    bool *is_taken; /* per file: is in `order` */
     char left_out[LEFT_OUT_MAX][LEFT_OUT_BYTES];
     const char *left_out_list[LEFT_OUT_MAX];
     size_t left_out_count;
-    bool has_failed; /* no memory */
+    bool has_failed; /* memory ran out */
 };
 
 /* --- answers ------------------------------------------------------------------------------ */
@@ -49,8 +49,8 @@ pack_json(json_t *root, size_t *length)
 }
 
 /*
- * Add `root`, which is released, if its answer takes `most` bytes at most. False: it is not
- * in the page.
+ * Add `root` under `key` if its packed text takes at most `most` bytes. Releases `root`.
+ * Returns false if it was not added.
  */
 static bool
 keep(struct fleet_page *p, const char *key, json_t *root, size_t most)
@@ -75,7 +75,7 @@ left(const struct fleet_page *p)
     return p->used < p->budget ? p->budget - p->used : 0;
 }
 
-/* --- the order of worth ------------------------------------------------------------------- */
+/* --- the order of ranks ------------------------------------------------------------------- */
 
 static void
 take(struct fleet_page *p, size_t file)
@@ -87,7 +87,7 @@ take(struct fleet_page *p, size_t file)
     p->order[p->order_count++] = file;
 }
 
-/* Order the ranks: who failed first, who differs, the largest of each group, all others. */
+/* Order the ranks: first failure, those that differ, largest of each group, the rest. */
 static bool
 order_ranks(struct fleet_page *p)
 {
@@ -117,7 +117,7 @@ compare_held(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* Gather what the ranks of a group hold, by place. NULL: no memory. */
+/* Collect what the ranks of a group hold, sorted by place. NULL: memory ran out. */
 static struct fleet_held *
 gather(const struct fleet_judgement *j, const struct fleet_group *g, size_t *count)
 {
@@ -141,7 +141,7 @@ gather(const struct fleet_judgement *j, const struct fleet_group *g, size_t *cou
     return all;
 }
 
-/* Make [place, median bytes, ranks that hold some] of each place that half a group holds. */
+/* Make [place, median bytes, holders] of each place that half of a group holds. */
 static json_t *
 make_medians(const struct fleet_judgement *j, const struct fleet_group *g)
 {
@@ -152,7 +152,7 @@ make_medians(const struct fleet_judgement *j, const struct fleet_group *g)
     for (size_t i = 0, end; list && i < count; i = end) {
         for (end = i + 1; end < count && all[end].place == all[i].place; end++)
             continue;
-        size_t zeros = g->count - (end - i); /* ranks that hold nothing there */
+        size_t zeros = g->count - (end - i); /* ranks that hold nothing at this place */
         if (middle >= zeros)
             list = json_out_append(
                 list, json_pack("[I, o, I]", (json_int_t)all[i].place,
@@ -197,7 +197,7 @@ make_lines(const struct fleet_judgement *j, size_t file)
                      "steps", json_out_number(row->step_count), "growth", growth);
 }
 
-/* Make [the job's step of the first peak, peaks ...]. */
+/* Make [step of the first peak, peaks ...] of a rank. */
 static json_t *
 make_peaks(const struct fleet_judgement *j, size_t file)
 {
@@ -210,7 +210,7 @@ make_peaks(const struct fleet_judgement *j, size_t file)
     return list;
 }
 
-/* Keep an answer of `make` for each run of ranks. Returns of how many ranks. */
+/* Add an answer for each run of ranks until one does not fit. Returns the ranks added. */
 static size_t
 keep_runs(struct fleet_page *p, const char *name,
           json_t *(*make)(const struct fleet_judgement *j, size_t file))
@@ -286,7 +286,7 @@ make_ranks(const struct fleet_judgement *j)
     return list;
 }
 
-/* Make the sentences that the text has; null where it has none. */
+/* Make the sentences of the text report, null for those that it lacks. */
 static json_t *
 make_sentences(const struct fleet_report *r)
 {
@@ -323,7 +323,7 @@ make_about(const struct fleet_page *p)
                      make_texts(p->left_out_list, p->left_out_count));
 }
 
-/* Set the bytes of `about` aside: it comes last, when it is known what was left out. */
+/* Reserve the bytes of `about`, added last, when it is known what was left out. */
 static void
 set_aside_about(struct fleet_page *p)
 {

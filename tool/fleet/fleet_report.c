@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report for people. A thousand ranks make no thousand lines: groups, findings and
- * sampled steps are shown, the rest is counted; --all shows all.
+ * The report as text. Its length does not grow with the ranks: groups, findings and
+ * sampled steps are shown, and the rest is counted. --all shows everything.
  */
 #include "fleet/fleet_report.h"
 
@@ -19,9 +19,9 @@
 #define FILES_SHOWN 8
 #define STEPS_SHOWN 8
 #define GAPS_SHOWN 8
-#define COLUMN 13 /* where texts beside a rank begin */
+#define COLUMN 13 /* column at which text after a rank begins */
 
-/* --- parts of lines ----------------------------------------------------------------------- */
+/* --- fragments of lines ------------------------------------------------------------------- */
 
 static void
 print_more(size_t count, const char *what)
@@ -37,7 +37,7 @@ shown_of(const struct fleet_report *r, size_t count, size_t limit)
     return r->shows_all || count < limit ? count : limit;
 }
 
-/* Print "  rank 17    text", the text wrapped. */
+/* Print "  rank 17    text" and wrap the text. */
 static void
 print_about(const struct term *term, const char *who, const char *text)
 {
@@ -143,7 +143,7 @@ print_groups(const struct fleet_report *r, const struct term *term)
 
 /* --- ranks, with --all -------------------------------------------------------------------- */
 
-/* Trust that is high is not said. A file without a rank is named. */
+/* Add cause and trust. High trust is normal and not shown. Unknown ranks show a name. */
 static void
 add_verdict(struct table *t, const struct fleet_row *row, const char *name)
 {
@@ -276,7 +276,7 @@ add_step(const struct fleet_judgement *j, struct table *t, const struct fleet_st
     table_add(t, who);
 }
 
-/* Print steps; some at equal distances, if there are many, with the first and the last. */
+/* Print the steps; if there are many, an even sample with the first and the last. */
 static bool
 print_steps(const struct fleet_report *r, const struct term *term)
 {

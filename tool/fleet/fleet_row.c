@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row, read back from the text that fleet_row_make.c wrote. */
+/* Read a row from the JSON that fleet_row_make.c wrote. */
 #include "fleet/fleet_row.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ name_pass(unsigned i)
     return dry_pass_name((enum dry_pass)i);
 }
 
-/* --- parts -------------------------------------------------------------------------------- */
+/* --- objects and lists -------------------------------------------------------------------- */
 
 static void
 read_lines(struct fleet_in *r, const struct json_at *root)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file becomes a row: read, replayed under its own settings, explained without replays of
- * others, written as JSON. Nothing is printed, and nothing is kept but the text. Cost: that
- * of `drystone explain --runs 0`. The hash of its bytes finds equal files and stops no
- * forger; the length is compared as well.
+ * Make a row of a file: read it, replay it under its own settings, explain it without
+ * replaying others, write JSON. Nothing is printed, and only the text is kept. Cost: that
+ * of `drystone explain --runs 0`. The hash of the bytes only finds equal files: it is not
+ * safe against forgery, so the length is compared, too.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "fleet/fleet_row.h"
 #include "fleet/fleet_study.h"
 
-/* --- parts of the row --------------------------------------------------------------------- */
+/* --- objects of the row ------------------------------------------------------------------- */
 
 static json_t *
 make_state(const struct dry_state *s)
@@ -31,7 +31,7 @@ make_state(const struct dry_state *s)
                      json_out_number(s->private_free));
 }
 
-/* Write a name without its line: "models.py:174 f" is "models.py f". */
+/* Make a name without line number: "models.py:174 f" becomes "models.py f". */
 static json_t *
 make_function(const struct fleet_study *s, const struct dry_owner *o, uint32_t *line)
 {
@@ -97,7 +97,7 @@ make_categories(const struct dry_explanation_view *v)
     return object;
 }
 
-/* A step counts if it is whole, or if memory ran out in it: that ends it. */
+/* Return true for a complete step, and for one that ended by running out of memory. */
 static bool
 does_count(const struct fleet_study *s, const struct dry_step *step)
 {
@@ -144,7 +144,7 @@ make_growth(const struct fleet_study *s)
                      percent < 0 ? 0 : (percent > 100 ? 100 : percent));
 }
 
-/* The number of whole steps before the moment. */
+/* Return the number of complete steps before the moment. */
 static uint32_t
 count_done(const struct dry_explanation_view *v)
 {
@@ -200,7 +200,7 @@ add(json_t *row, const char *key, json_t *value)
     return json_object_set_new(row, key, value);
 }
 
-/* Add what the whole record says. Returns 0, or not 0: no memory. */
+/* Add facts of the whole recording. Returns nonzero if memory ran out. */
 static int
 add_record(json_t *row, const struct fleet_study *s)
 {
@@ -230,7 +230,7 @@ add_record(json_t *row, const struct fleet_study *s)
            add(row, "conf", json_out_string(dry_replay_get_recorded(s->replay)->conf));
 }
 
-/* Add what the explanation says. Returns 0, or not 0: no memory. */
+/* Add the result of the explanation. Returns nonzero if memory ran out. */
 static int
 add_verdict(json_t *row, const struct fleet_study *s)
 {
@@ -258,7 +258,7 @@ make_head(enum fleet_row_state state, const char *why,
                      "file_bytes", json_out_number(content->bytes), "hash", text);
 }
 
-/* Write `row` as text and release it; NULL, which is allowed: no memory. */
+/* Write `row` as text and release it. Returns NULL if it is NULL or memory ran out. */
 static char *
 finish_row(json_t *row)
 {
@@ -286,8 +286,8 @@ fleet_row_make_unreadable(const char *why)
 }
 
 /*
- * Write the text once more where the file's memory was, now that it is free. It was written
- * above all of that, and would keep the heap that large for as long as the row is kept.
+ * Copy the text to the memory that the file used, now that it is free. The original is
+ * above that memory in the heap and would keep the heap from shrinking.
  */
 static char *
 settle(char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sentences about the whole job, for the text and for the page. */
+/* Sentences about the whole job, shared by the text report and the page. */
 #include "fleet/fleet_report.h"
 
 #include <inttypes.h>

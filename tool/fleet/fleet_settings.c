@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in fleet_settings.h. The ranks that decide are chosen by rows, and the
- * decision is made of searches alone. Cost: O(candidates^2 * ranks).
+ * The idea is in fleet_settings.h. Rows choose the ranks that decide; the decision uses
+ * only their searches. Cost: O(candidates^2 * ranks).
  */
 #include "fleet/fleet_settings.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- who decides -------------------------------------------------------------------------- */
+/* --- ranks that decide -------------------------------------------------------------------- */
 
 static bool
 add_decider(size_t files[FLEET_DECIDERS_MAX], size_t *count, size_t file)
@@ -23,7 +23,7 @@ add_decider(size_t files[FLEET_DECIDERS_MAX], size_t *count, size_t file)
     return true;
 }
 
-/* Add the group with the largest peak of those not yet asked. False: there is none. */
+/* Add the largest rank of the group with the next lower peak. False: none is left. */
 static bool
 add_largest(const struct fleet_judgement *j, size_t files[FLEET_DECIDERS_MAX],
             size_t *count, uint64_t *last_bytes, size_t *last_group)
@@ -62,7 +62,7 @@ fleet_settings_choose(const struct fleet_judgement *j, size_t files[FLEET_DECIDE
     return count;
 }
 
-/* --- what they decide --------------------------------------------------------------------- */
+/* --- judging settings --------------------------------------------------------------------- */
 
 const char *
 fleet_decision_name(enum fleet_decision_kind kind)
@@ -72,7 +72,7 @@ fleet_decision_name(enum fleet_decision_kind kind)
     return names[kind];
 }
 
-/* A rank that no setting helps, or that cannot tell, has no say. */
+/* Return true unless no setting helps the rank, or its search could not tell. */
 static bool
 has_a_say(const struct fleet_search *s)
 {
@@ -97,8 +97,9 @@ is_help(const struct fleet_candidate *c)
 }
 
 /*
- * Judge one setting on all ranks. False: somewhere it was not tried, is not allowed, or
- * harms. One that is no rank's best is not proved for all releases, and does not count.
+ * Judge a setting on all ranks. Returns false if it was not tried, is not allowed, or
+ * harms on some rank. A setting that is no rank's best was not verified on all releases
+ * and is skipped.
  */
 static bool
 judge_setting(const struct fleet_search *searches, size_t count, const char *label,
@@ -125,7 +126,7 @@ judge_setting(const struct fleet_search *searches, size_t count, const char *lab
     return is_best;
 }
 
-/* More ranks helped, then a larger least gain, then fewer reasons against. */
+/* Prefer more ranks helped, then a larger minimum gain, then fewer caveats. */
 static bool
 is_better(const struct fleet_decision *a, const struct fleet_decision *b)
 {
@@ -137,7 +138,7 @@ is_better(const struct fleet_decision *a, const struct fleet_decision *b)
            __builtin_popcount(b->candidate->caveats);
 }
 
-/* Say why no setting is named. */
+/* Return the reason why no setting is chosen. */
 static enum fleet_decision_kind
 find_reason(const struct fleet_search *searches, size_t count, size_t *judged)
 {
@@ -157,7 +158,7 @@ find_reason(const struct fleet_search *searches, size_t count, size_t *judged)
     return *judged ? FLEET_DECISION_KEEP : FLEET_DECISION_NO_EVIDENCE;
 }
 
-/* --- what is tried on the others ---------------------------------------------------------- */
+/* --- settings to try on other ranks ------------------------------------------------------- */
 
 static bool
 is_wished(const struct fleet_candidate *const *wishes, size_t count, const char *label)

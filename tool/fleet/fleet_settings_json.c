@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search on one rank: made, written as JSON, and read back strictly. */
+/* Search the settings of one rank, write the result as JSON, read it back strictly. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "fleet/fleet_settings.h"
 #include "fleet/fleet_study.h"
 
-/* --- out ---------------------------------------------------------------------------------- */
+/* --- writing JSON ------------------------------------------------------------------------- */
 
 static json_t *
 make_candidate(const struct dry_candidate *c)
@@ -108,7 +108,7 @@ judge_run(const struct dry_run *usual, const struct dry_run *run)
     return is_worse ? DRY_VERDICT_WORSE : DRY_VERDICT_NO_GAIN;
 }
 
-/* Run the program anew under each wish, and append what came out. */
+/* Replay the program from its start under each wish, and append the results to `list`. */
 static enum dry_status
 try_wishes(const struct fleet_study *study, const struct fleet_candidate *const *wishes,
            size_t count, json_t *list, struct dry_error *err)
@@ -126,7 +126,7 @@ try_wishes(const struct fleet_study *study, const struct fleet_candidate *const 
                                   .is_allowed = true};
         options.conf = c.conf;
         status = dry_replay_run(study->replay, &options, &c.run, err);
-        if (status == DRY_ERR_ARGUMENT) { /* this rank's release has no such setting */
+        if (status == DRY_ERR_ARGUMENT) { /* this rank's release lacks the setting */
             c.verdict = DRY_VERDICT_FAILS;
             c.is_allowed = false;
             status = DRY_OK;
@@ -163,7 +163,7 @@ fleet_settings_try(const char *path, uint64_t memory_bytes_max,
     return text;
 }
 
-/* --- in ----------------------------------------------------------------------------------- */
+/* --- reading JSON ------------------------------------------------------------------------- */
 
 static const char *
 name_verdict(unsigned i)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job's timeline: the peaks of each step over all ranks that have it. Recordings from the
- * program's start begin together; others end together, if the job dumped them at one time.
+ * The job's timeline: the peaks of each step over all ranks that have the step.
+ * Recordings that begin at program start are aligned at the first step. Others are
+ * aligned at the last step, assuming that the job dumped them at one time.
  */
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 
 #define STEP_RANKS_MIN 2
 
-/* A peak of a rank, at a step of the job. */
+/* The peak of a rank at a step of the job. */
 struct peak {
     int64_t step;
     uint64_t bytes;
@@ -33,7 +34,7 @@ has_steps(const struct fleet_judgement *j, size_t file)
     return j->members[file].use == FLEET_USED && j->ranks[file].row->peak_count > 0;
 }
 
-/* Count the peaks, and decide which ends are aligned. */
+/* Count the peaks, and decide at which end the steps are aligned. */
 static size_t
 count_peaks(struct fleet_judgement *j)
 {
@@ -49,7 +50,7 @@ count_peaks(struct fleet_judgement *j)
     return count;
 }
 
-/* Step numbers of hostile rows are large, but never beyond 63 bits. */
+/* Collect all peaks. A row's steps end below 2^63 (fleet_row.c), so nothing overflows. */
 static void
 collect(const struct fleet_judgement *j, struct peak *peaks)
 {

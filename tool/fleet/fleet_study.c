@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in fleet_study.h. */
+/* A file is read, its device chosen and replayed, see fleet_study.h. */
 #include "fleet/fleet_study.h"
 
 #include "record/load.h"
 
-/* A device of a trace, and what makes it the one to look at. */
+/* A device of a trace, with the criteria for choosing it. */
 struct candidate {
     int32_t device;
     bool has_oom;
@@ -30,7 +30,7 @@ judge_device(const struct dry_trace_view *v, const struct dry_trace_device *d)
     return c;
 }
 
-/* False: there is no device. */
+/* Choose the device to study. Returns false if the trace has none. */
 static bool
 choose_device(const struct dry_trace *trace, int32_t *device)
 {
@@ -49,7 +49,7 @@ choose_device(const struct dry_trace *trace, int32_t *device)
     return is_found;
 }
 
-/* Record what PyTorch would have done with requests alone, as tool/record/study.c does. */
+/* Simulate PyTorch's allocator on a file of requests, as tool/record/study.c does. */
 static enum dry_status
 simulate(struct fleet_study *s, struct dry_error *err)
 {
@@ -106,7 +106,7 @@ fleet_study_explain(struct fleet_study *s, struct dry_error *err)
     options.devices = &device;
     options.device_count = 1;
     options.run_max = 0;
-    options.skip_releases = true; /* no row has them */
+    options.skip_releases = true; /* rows do not use releases */
     options.is_simulated = s->is_simulated;
     options.before_count = s->before_count;
     enum dry_status status = dry_explanation_create(&options, &s->explanation, err);

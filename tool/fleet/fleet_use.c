@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that count. If bytes are equal the first file counts. If a rank has several, the
- * one that ran out of memory counts, first if several did; else the one with most events,
- * else the last by name.
+ * Choose the files that count. If the bytes of files are equal, the first counts. If a
+ * rank has several files, the first that ran out of memory counts, else the one with most
+ * events, else the last by name.
  */
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ judge_contents(struct fleet_judgement *j)
 
 /* --- one rank ----------------------------------------------------------------------------- */
 
-/* Tell whether `b`, which comes later by its name, counts rather than `a`. */
+/* Return true if `b`, later by name, should count instead of `a`. */
 static bool
 is_better(const struct fleet_row *a, const struct fleet_row *b)
 {
@@ -108,7 +108,7 @@ judge_ranks(struct fleet_judgement *j)
 
 /* --- gaps --------------------------------------------------------------------------------- */
 
-/* A broken file is a file: its rank is not missing. */
+/* Find ranges of ranks without a file. A broken file counts: its rank is there. */
 static bool
 find_gaps(struct fleet_judgement *j)
 {

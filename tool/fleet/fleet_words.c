@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in fleet_words.h. Each word is for what is known and no more. */
+/* The idea is in fleet_words.h. Sentences state facts and do not guess causes. */
 #include "fleet/fleet_words.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ fleet_words_who(const struct fleet_judgement *j, size_t file, char text[FLEET_WH
     term_make_printable(text, FLEET_WHO_BYTES, name, strlen(name));
 }
 
-/* Append the run of ranks from `first` to `last`. False: there is no more room. */
+/* Append the ranks from `first` to `last`. False: the text would be too long. */
 static bool
 add_run(char text[FLEET_RANKS_BYTES], size_t *used, uint32_t first, uint32_t last)
 {
@@ -120,7 +120,7 @@ say_of_rank(const struct fleet_judgement *j, const struct fleet_finding *f,
         break;
     case FLEET_FINDING_GROUP:
     case FLEET_FINDING_GROWS:
-        text[0] = '\0'; /* of a group */
+        text[0] = '\0'; /* never about a single rank */
         break;
     }
 }

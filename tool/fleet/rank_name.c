@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules stand in rank_name.h. Each is a walk over the bytes of one part of a path.
- * Sources of the names: the trainers' own writers of snapshots, as of 2026.
+ * The rules are in rank_name.h. Each rule scans one component of a path. Sources of the
+ * names: the trainers' own code that writes snapshots, as of 2026.
  */
 #include "fleet/rank_name.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* A part of a path. */
+/* A component of a path. */
 struct part {
     const char *bytes;
     size_t length;
@@ -32,7 +32,7 @@ is_separator(char c)
     return c == '-' || c == '_' || c == '.' || c == '=';
 }
 
-/* Read the digits at `at`; *end is behind them. RANK_UNKNOWN: none, or more than `max`. */
+/* Read the digits at `at`; *end is after them. RANK_UNKNOWN if none, or above `max`. */
 static uint32_t
 read_number(struct part part, size_t at, uint32_t max, size_t *end)
 {
@@ -51,7 +51,7 @@ has_word(struct part part, size_t at, const char *word)
     return at + length <= part.length && strncasecmp(part.bytes + at, word, length) == 0;
 }
 
-/* Tell whether the word at `at` is a host's own: "local_rank", "localrank", "node-rank". */
+/* Return true for a rank within a host: "local_rank", "localrank", "node-rank". */
 static bool
 is_of_host(struct part part, size_t at)
 {
@@ -65,7 +65,7 @@ is_of_host(struct part part, size_t at)
     return false;
 }
 
-/* Find the last "rank3", "rank_3", "rank-3" or "rank=3" of a part. */
+/* Find the last "rank3", "rank_3", "rank-3" or "rank=3" of a component. */
 static uint32_t
 find_word(struct part part)
 {
@@ -83,7 +83,7 @@ find_word(struct part part)
     return found;
 }
 
-/* Cut endings off: ".pickle", ".pkl.gz" and the like, but no ".3". */
+/* Remove endings such as ".pickle" and ".pkl.gz", but not ".3". */
 static struct part
 cut_endings(struct part part)
 {
@@ -99,7 +99,7 @@ cut_endings(struct part part)
     return (struct part){part.bytes, dot};
 }
 
-/* Ours counts failures behind the rank: "oom-3-2". */
+/* Match Drystone's own names, which count failures after the rank: "oom-3-2". */
 static uint32_t
 find_ours(struct part stem)
 {
@@ -116,8 +116,8 @@ find_ours(struct part stem)
 }
 
 /*
- * Find a number at the end: alone, behind a separator, or behind "gpu". Behind "rank" it is
- * a host's own, or find_word() would have found it.
+ * Find a number at the end that is alone, or follows a separator or "gpu". A number after
+ * "rank" was refused by find_word(), as a rank within a host.
  */
 static uint32_t
 find_last_number(struct part stem)
@@ -134,7 +134,7 @@ find_last_number(struct part stem)
     return is_alone ? read_number(stem, from, RANK_OF_NUMBER_MAX, &end) : RANK_UNKNOWN;
 }
 
-/* The part of `path` that ends before `end`. */
+/* Return the component of `path` that ends before `end`. */
 static struct part
 part_before(const char *path, size_t end)
 {
@@ -174,7 +174,7 @@ rank_name_match(const regex_t *pattern, const char *path)
 
 /* --- order -------------------------------------------------------------------------------- */
 
-/* Compare two runs of digits by their value; *a and *b are moved behind them. */
+/* Compare two runs of digits by value. *a and *b move past them. */
 static int
 compare_numbers(const char **a, const char **b)
 {
@@ -207,5 +207,5 @@ rank_name_compare(const char *a, const char *b)
     }
     if (*x || *y)
         return *x ? 1 : -1;
-    return strcmp(a, b); /* "01" and "1" */
+    return strcmp(a, b); /* equal by value: "01" and "1" */
 }

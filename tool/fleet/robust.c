@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea and its sources stand in robust.h. Cost: O(count log count). */
+/* The idea and its sources are in robust.h. Cost: O(count log count). */
 #include "fleet/robust.h"
 
 #include <stdlib.h>
 
-#define DEVIATION 1.4826 /* of normal numbers, by their MAD */
+#define DEVIATION 1.4826 /* standard deviation / MAD of normal numbers */
 
 static int
 compare_values(const void *a, const void *b)

@@ -3,12 +3,13 @@
 #define TOOL_ROBUST_H
 
 /*
- * The middle of some numbers and how far they lie apart, which a few wild ones do not move.
+ * Median and spread of numbers, which a few outliers do not move.
  *
- * The median is the lower one of an even number, so that it is one of the numbers. The MAD is
- * the median distance from the median. 1.4826 MAD estimates the standard deviation of normal
- * numbers (Hampel, 1974). A number is far if it lies more than `factor` of these from the
- * median; Iglewicz and Hoaglin (1993) take 3.5 for one look at one sample.
+ * For an even count, the median is the lower middle value, so it is always one of the
+ * numbers. The MAD is the median distance from the median. 1.4826 MAD estimates the
+ * standard deviation of normally distributed numbers (Hampel, 1974). A number is far if
+ * it is more than `factor` deviations from the median. Iglewicz and Hoaglin (1993)
+ * recommend 3.5 for a test of one sample.
  */
 
 #include <stdbool.h>
@@ -19,15 +20,14 @@ struct robust {
     uint64_t median, mad;
 };
 
-/* Find both of `count` values, which are overwritten; 0 and 0 of none. */
+/* Compute both of `count` values, which are overwritten. Returns 0 and 0 for none. */
 struct robust robust_find(uint64_t *values, size_t count);
 
-/* Return the distance of two values. */
 uint64_t robust_distance(uint64_t a, uint64_t b);
 
 /*
- * Tell whether `value` lies farther from the median than `factor` deviations, than
- * `percent` of the median, and than `least`.
+ * Return true if `value` is farther from the median than `factor` deviations, `percent`
+ * percent of the median, and `least`.
  */
 bool robust_is_far(const struct robust *robust, uint64_t value, double factor,
                    unsigned percent, uint64_t least);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in condition.h. The text is read once, from left to right. */
+/* The idea is in condition.h. The text is parsed in one pass from left to right. */
 #include "gate/condition.h"
 
 #include <stdarg.h>
@@ -40,7 +40,7 @@ is_in_word(char c)
     return (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* Take the word that stands here; a long one is cut. Returns its length. */
+/* Take the next word, cut to WORD_BYTES. Returns its full length. */
 static size_t
 take_word(struct reader *r, char word[WORD_BYTES])
 {
@@ -150,7 +150,7 @@ take_figure(struct reader *r, const struct figures *figures, struct figure *foun
 static bool
 take_relation(struct reader *r, enum relation *relation)
 {
-    /* The longer one of two that begin alike comes first. */
+    /* ">=" must precede ">", whose text is its prefix. */
     static const struct {
         const char *text;
         enum relation relation;
@@ -169,7 +169,7 @@ take_relation(struct reader *r, enum relation *relation)
     return refuse(r, "behind the figure stands one of > >= < <= == !=");
 }
 
-/* "2%", "0.5 %". False: it is no share; `r` may have refused it. */
+/* Parse a share such as "2%" or "0.5 %". Returns false if it is invalid. */
 static bool
 take_percent(struct reader *r, const char *text, size_t length, uint32_t *hundredths)
 {
@@ -202,7 +202,7 @@ take_count(struct reader *r, const char *text, uint64_t *count)
     return true;
 }
 
-/* Take the rest as an amount of the figure's unit; of a baseline, as a share too. */
+/* Parse the rest as an amount in the figure's unit, or as a share of a baseline. */
 static bool
 take_amount(struct reader *r, struct condition *c)
 {
@@ -266,7 +266,7 @@ condition_bound(const struct condition *c, uint64_t baseline)
 {
     if (!c->is_of_baseline)
         return c->bytes;
-    /* A share is of whole ten-thousandths, so that nothing of 64 bits is lost. */
+    /* Divide before multiplying, and add the remainder's share: 64 bits suffice. */
     uint64_t scale = 10000, share = c->percent_hundredths, part, more, sum;
     if (__builtin_mul_overflow(baseline / scale, share, &part))
         part = UINT64_MAX;

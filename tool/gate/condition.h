@@ -3,7 +3,7 @@
 #define TOOL_CONDITION_H
 
 /*
- * A condition on one of a command's figures, as a pipeline writes it:
+ * A condition on a figure of a command, as a pipeline writes it:
  *
  *     reserved_peak > 70GiB            retries != 0
  *     reserved_peak > baseline + 2%    peak >= baseline + 512MiB
@@ -50,10 +50,10 @@ enum relation {
 struct condition {
     struct figure figure;
     enum relation relation;
-    bool is_of_baseline; /* the bound is the baseline and what follows */
-    bool is_less;        /* that is taken away, not added */
-    uint64_t bytes;      /* bytes or a count: the bound, or what is added to a baseline */
-    uint32_t percent_hundredths; /* of the baseline; likewise added */
+    bool is_of_baseline;         /* the bound is relative to the baseline */
+    bool is_less;                /* subtract from the baseline, not add */
+    uint64_t bytes;              /* bytes or count: the bound, or the distance */
+    uint32_t percent_hundredths; /* distance in 1/100 % of the baseline */
 };
 
 #define CONDITION_WHY_BYTES 1000
@@ -65,10 +65,10 @@ struct condition {
 bool condition_parse(const char *text, const struct figures *figures,
                      struct condition *condition, char why[CONDITION_WHY_BYTES]);
 
-/* Return the bound; sums beyond 64 bits stay at the largest, differences at 0. */
+/* Return the bound. Sums saturate at UINT64_MAX, differences at 0. */
 uint64_t condition_bound(const struct condition *condition, uint64_t baseline);
 
-/* Tell whether the condition holds for `value`. */
+/* Return true if the condition holds for `value`. Requires that both are known. */
 bool condition_holds(const struct condition *condition, uint64_t value,
                      uint64_t baseline);
 

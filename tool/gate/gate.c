@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in gate.h. Conditions are read twice: to be checked, and to be judged. */
+/*
+ * The idea is in gate.h. Conditions are parsed twice: before the work to check them, and
+ * afterwards to judge.
+ */
 #include "gate/gate.h"
 
 #include <inttypes.h>
@@ -11,14 +14,14 @@
 #include "gate/gate_file.h"
 #include "gate/gate_note.h"
 
-/* The condition that --baseline alone puts on every figure that is watched. */
+/* The increase over a baseline that each watched figure may have by default: 1 %. */
 #define TOLERANCE_HUNDREDTHS 100u
 
 struct judge {
     const struct gate *gate;
     struct gate_baseline baseline;
     enum gate_forge forge;
-    json_t *report; /* GitLab's; else NULL */
+    json_t *report; /* for GitLab; else NULL */
     int code;
 };
 
@@ -66,7 +69,7 @@ gate_takes_output(const struct gate_values *values)
 #define VALUE_BYTES 64
 #define TEXT_BYTES 512
 
-/* "71.20 GiB (76450000000 bytes)", or a count. */
+/* Write a value as "71.20 GiB (76450000000 bytes)", or as a count. */
 static const char *
 write_value(enum dry_field_unit unit, uint64_t value, char text[VALUE_BYTES])
 {
@@ -79,7 +82,7 @@ write_value(enum dry_field_unit unit, uint64_t value, char text[VALUE_BYTES])
     return text;
 }
 
-/* Say on standard error, and to the forge, that a condition holds. */
+/* Report to standard error, and to the forge, that a condition holds. */
 static void
 add_finding(struct judge *j, const char *figure, const char *of, const char *text)
 {
@@ -95,7 +98,7 @@ add_finding(struct judge *j, const char *figure, const char *of, const char *tex
                                  "no memory for the annotations");
 }
 
-/* Judge one condition of one row; `given` is its text, NULL for what --baseline asks. */
+/* Judge a condition on one row. `given` is its text, NULL for --baseline's default. */
 static void
 judge_row(struct judge *j, const struct condition *c, const char *given,
           const struct gate_row *row)
@@ -110,7 +113,7 @@ judge_row(struct judge *j, const struct condition *c, const char *given,
         baseline = gate_baseline_get(&j->baseline, row->of, name);
     bool has_both = value != FIGURE_UNKNOWN && baseline != FIGURE_UNKNOWN;
     if (!has_both && !given)
-        return; /* nobody asked for this one */
+        return; /* not named in a condition: ignore it */
     if (!has_both) {
         j->code = report_failure(
             gate->command, value == FIGURE_UNKNOWN ? gate->file : gate->values->baseline,

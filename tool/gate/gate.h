@@ -3,15 +3,15 @@
 #define TOOL_GATE_H
 
 /*
- * A gate for pipelines: conditions on a command's figures decide how it ends.
+ * A gate for pipelines: conditions on figures decide the exit code.
  *
- * --fail-if gives a condition, --baseline a file of an earlier run's figures, --annotate a
- * form for the page of GitHub or GitLab. With one of the first two, the conditions alone
- * decide between EXIT_FINE and EXIT_FOUND, and each that holds is said in one line on
- * standard error.
+ * --fail-if gives a condition, --baseline a file with figures of an earlier run,
+ * --annotate a format for the pages of GitHub or GitLab. With one of the first two, only
+ * the conditions decide between EXIT_FINE and EXIT_FOUND. Each that holds is reported in
+ * one line on standard error.
  *
- * A baseline that is not there yet is written, unless a condition holds. If no condition
- * names the baseline, every figure that is watched may be 1 % more than in it.
+ * A missing baseline is written, unless a condition holds. If no condition names the
+ * baseline, each watched figure may exceed its baseline by 1 %.
  */
 
 #include "base/options.h"
@@ -23,8 +23,8 @@ struct gate_values {
 };
 
 /*
- * Three rows of a table of options. `member` is the struct gate_values of `type`. `figure` is one of
- * the command's figures, in bytes: the help has it for an example.
+ * Three rows of a table of options. `member` is the struct gate_values within `type`.
+ * `figure` names a figure in bytes, for an example in the help.
  */
 /* clang-format off */
 #define GATE_OPTIONS(type, member, figure, ...)                                              \
@@ -53,24 +53,21 @@ struct gate {
     const char *command, *file;
     struct figures figures;
     const struct gate_values *values;
-    /* The line of source that annotations point at; NULL: the file itself. */
+    /* The line of source that annotations refer to; NULL: the file itself. */
     const char *source;
     unsigned line;
 };
 
-/*
- * Check what was given, before any work. `prints_json`: standard output is JSON. An
- * exit_code.
- */
+/* Check options and baseline before any work. Returns an exit_code. */
 int gate_check(const struct gate *gate, bool prints_json);
 
-/* Tell whether standard output belongs to the annotations. */
+/* Return true if annotations use standard output. */
 bool gate_takes_output(const struct gate_values *values);
 
 /*
- * Judge the rows. `code` is how the command would end; it stays if there is no gate, or if
- * the command failed. Returns an exit_code: EXIT_INPUT if a figure is not known that a
- * condition needs.
+ * Judge the rows. `code` is the command's exit_code so far. It is kept if there is no
+ * gate or the command failed. Returns an exit_code: EXIT_INPUT if a condition needs an
+ * unknown figure.
  */
 int gate_judge(const struct gate *gate, const struct gate_row *rows, size_t row_count,
                int code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in gate_file.h. The file is hostile input and checked whole when read. */
+/* The idea is in gate_file.h. The file is hostile input and checked completely. */
 #include "gate/gate_file.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const char schema[] = "drystone.baseline/1";
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-/* Check one figure: a whole number, or null where it was not known. */
+/* Check the figures: each is an unsigned integer, or null if it was unknown. */
 static void
 check_figures(struct json_in *in, const struct json_at *figures)
 {
@@ -99,7 +99,7 @@ gate_baseline_close(struct gate_baseline *baseline)
     baseline->root = NULL;
 }
 
-/* Tell whether a row of the file is called `of`; both NULL: the only row. */
+/* Return true if a row of the file is named `of`. The only row has no name. */
 static bool
 is_called(const json_t *row, const char *of)
 {

@@ -9,19 +9,19 @@
 #include "gate/gate.h"
 
 struct gate_baseline {
-    json_t *root; /* NULL: there is no such file yet */
+    json_t *root; /* NULL if the file does not exist */
     bool is_new;
 };
 
-/* Read the gate's baseline. An exit_code; what is wrong with the file is said. */
+/* Read the gate's baseline. Returns an exit_code; the file's fault is printed. */
 int gate_baseline_open(const struct gate *gate, struct gate_baseline *baseline);
 void gate_baseline_close(struct gate_baseline *baseline);
 
-/* Return a figure of the row that is called `of`; FIGURE_UNKNOWN: it is not there. */
+/* Return a figure of the row named `of`; FIGURE_UNKNOWN if it is missing. */
 uint64_t gate_baseline_get(const struct gate_baseline *baseline, const char *of,
                            const char *figure);
 
-/* Write the rows as the gate's baseline. An exit_code. */
+/* Write the rows as the gate's baseline. Returns an exit_code. */
 int gate_baseline_write(const struct gate *gate, const struct gate_row *rows,
                         size_t row_count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forms stand in gate_note.h. GitHub's is described in its documentation of workflow
- * commands, with the escapes of its own toolkit; GitLab's in that of Code Quality.
+ * The formats are in gate_note.h. Sources: GitHub's documentation of workflow commands,
+ * with the escapes of its own toolkit; GitLab's documentation of Code Quality.
  */
 #include "gate/gate_note.h"
 
@@ -23,7 +23,7 @@ gate_forge_of(const char *word)
     return strcmp(word, "gitlab") == 0 ? GATE_FORGE_GITLAB : GATE_FORGE_BAD;
 }
 
-/* Write a text of a workflow command; a property also escapes what ends it. */
+/* Write a text of a workflow command. In a property, ':' and ',' are escaped, too. */
 static void
 print_escaped(const char *text, bool is_property)
 {
@@ -37,7 +37,7 @@ print_escaped(const char *text, bool is_property)
     }
 }
 
-/* The file that a finding is shown at, and the line in it. */
+/* Return the file and line at which a finding is shown. */
 static const char *
 source_of(const struct gate *gate, unsigned *line)
 {
@@ -57,7 +57,7 @@ gate_note_github(const struct gate *gate, const char *text)
     fputc('\n', stderr);
 }
 
-/* Mix a text into a fingerprint, with an end that no text has. */
+/* Mix a text into a fingerprint, with a separator byte that no UTF-8 text has. */
 static uint64_t
 mix(uint64_t hash, const char *text)
 {

@@ -3,8 +3,8 @@
 #define TOOL_GATE_NOTE_H
 
 /*
- * The findings of a gate, in the form that a forge shows beside a change: GitHub's workflow
- * commands, one a line, or GitLab's Code Quality report, one JSON array.
+ * The findings of a gate in the format that a forge shows next to a change. GitHub takes
+ * workflow commands, one a line; GitLab takes a Code Quality report, a JSON array.
  */
 
 #include <jansson.h>
@@ -13,15 +13,15 @@
 
 enum gate_forge { GATE_FORGE_NONE, GATE_FORGE_GITHUB, GATE_FORGE_GITLAB, GATE_FORGE_BAD };
 
-/* Read the word behind --annotate; NULL: none. */
+/* Parse the value of --annotate; NULL: none. */
 enum gate_forge gate_forge_of(const char *word);
 
 /* Write a finding as a line for GitHub to standard error. */
 void gate_note_github(const struct gate *gate, const char *text);
 
 /*
- * Add a finding to a report for GitLab. `figure` and `of` tell it apart from others in the
- * same file. False: there was no memory.
+ * Add a finding to a report for GitLab. `figure` and `of` distinguish it from others in
+ * the same file. Returns false if memory ran out.
  */
 bool gate_note_gitlab(const struct gate *gate, json_t *report, const char *figure,
                       const char *of, const char *text);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * XXH64, after Yann Collet's "xxHash fast digest algorithm" (doc/xxhash_spec.md of xxHash):
- * four sums over stripes of 32 bytes, which a processor adds up side by side. A hash that goes
- * byte by byte waits for one multiplication after the other, and takes longer than reading the
- * snapshot does.
+ * XXH64, after Yann Collet's "xxHash fast digest algorithm" (doc/xxhash_spec.md of
+ * xxHash). Four independent sums over stripes of 32 bytes let the processor overlap their
+ * multiplications. A byte-wise hash waits for each multiplication and would take longer
+ * than reading the snapshot.
  */
 #include "record/byte_hash.h"
 
@@ -64,7 +64,7 @@ join_sums(const uint64_t sums[4])
     return hash;
 }
 
-/* Add the bytes behind the last stripe, and mix. */
+/* Add the bytes after the last complete stripe, and mix. */
 static uint64_t
 add_rest(uint64_t hash, const unsigned char *bytes, size_t count)
 {
@@ -90,7 +90,7 @@ byte_hash_begin(struct byte_hash *hash)
     *hash = (struct byte_hash){.sums = {PRIME_1 + PRIME_2, PRIME_2, 0, 0 - PRIME_1}};
 }
 
-/* Fill up the stripe that is not whole. Returns how many bytes went there. */
+/* Fill up the incomplete stripe. Returns the number of bytes taken. */
 static size_t
 fill_rest(struct byte_hash *hash, const unsigned char *bytes, size_t count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `drystone anonymize`: a snapshot without names, paths and texts, proved before it is there.
+ * `drystone anonymize`: write a snapshot without names, paths and texts, and prove it.
  *
- * The result is written to a file beside OUT, read back and held against FILE, and only
- * then gets OUT's name: what is called OUT was verified.
+ * The result is written to a temporary file next to OUT, read back and compared with
+ * FILE. Only then it is renamed to OUT, so a file with that name has been verified.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -74,9 +74,9 @@ report_no_memory(const struct session *s)
     return report_failure("anonymize", s->path, EXIT_MACHINE, "no memory");
 }
 
-/* --- what may be written to ---------------------------------------------------------------- */
+/* --- the output file ----------------------------------------------------------------------- */
 
-/* OUT is a regular file or none yet, and not FILE by whatever name. */
+/* Check that OUT is a regular file or missing, and is not FILE under another name. */
 static int
 check_output(const struct session *s)
 {
@@ -156,10 +156,10 @@ make_result(struct session *s)
     return code;
 }
 
-/* --- what is said ----------------------------------------------------------------------------- */
+/* --- the report ------------------------------------------------------------------------------- */
 
 struct line {
-    const char *text, *key; /* in the table, in JSON */
+    const char *text, *key; /* for the table; for JSON */
     struct dry_anonymize_count count;
 };
 #define LINE_COUNT 6

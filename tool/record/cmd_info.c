@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone info`: what is in a file and how far it can be trusted. */
+/* `drystone info`: tell what a file contains and how far to trust it. */
 #include "base/command.h"
 #include "base/report.h"
 #include "record/info_report.h"

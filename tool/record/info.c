@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in info.h. A hash set of addresses follows the blocks that the events
- * leave in use; segments are sorted into groups. Cost: O(events + blocks), and the sorting
- * of segments.
+ * The idea is in info.h. A hash set of addresses tracks the blocks that events leave in
+ * use. Segments are sorted into groups. Cost: O(events + blocks + segments log segments).
  */
 #include "record/info.h"
 
@@ -11,9 +10,9 @@
 
 /* --- a set of addresses -------------------------------------------------------------- */
 
-/* Open addressing; removed ones stay as TOMB until the next growth. Address 0 is fine. */
+/* A hash set, openly addressed. TOMB marks removed entries until the set grows. */
 struct address_set {
-    uint64_t *slots; /* address + 2; 0 is empty, 1 was removed */
+    uint64_t *slots; /* address + 2; 0 is empty, TOMB was removed */
     size_t slot_count, used_count, live_count;
 };
 
@@ -51,7 +50,10 @@ grow_set(struct address_set *set)
     return true;
 }
 
-/* The two highest addresses would look like marks; nothing lies there. */
+/*
+ * Return false for the two highest addresses, which would look like the marks 0 and TOMB.
+ * No block is there.
+ */
 static bool
 is_storable(uint64_t address)
 {
@@ -100,8 +102,8 @@ can_have_stack(enum dry_action action)
 }
 
 /*
- * Tell whether a stack has frames. If nothing was recorded, a file may hold a list without
- * any: that tells as much as no list.
+ * Return true if a stack has frames. Without recorded stacks, a file may hold an empty
+ * list, which tells no more than a missing one.
  */
 static bool
 has_frames(const struct dry_trace *trace, uint32_t stack)
@@ -135,8 +137,9 @@ count_time(struct info_device *d, int64_t time_us, int64_t *last_us)
 }
 
 /*
- * Live blocks by address: a free that finds none was allocated before the window. Recording
- * may have left out the requests to free, so their completion ends a block too.
+ * Track live blocks by address. A free of an unknown address is of a block from before
+ * the window. A recording may lack the requests to free, so their completion ends a
+ * block, too.
  */
 static bool
 follow_block(struct info_device *d, struct address_set *live, enum dry_action action,
@@ -177,9 +180,7 @@ collect_events(struct info *info, struct info_device *d, const struct dry_trace 
     return true;
 }
 
-/*
- * Hold the blocks that the events leave in use against those that the segments hold in use.
- */
+/* Compare the blocks that events leave in use with those that segments list as used. */
 static void
 compare_ends(struct info_device *d, const struct dry_trace_view *v,
              const struct dry_trace_device *part, struct address_set *live)
@@ -199,11 +200,11 @@ compare_ends(struct info_device *d, const struct dry_trace_view *v,
 
 /* --- segments ------------------------------------------------------------------------ */
 
-/* The key of a group, in the order it is sorted by. */
+/* The sort key of a segment's group. */
 struct segment_key {
     int32_t device;
     uint32_t lane;
-    uint32_t kind; /* is_large, is_expandable */
+    uint32_t kind; /* bit 1: is_large, bit 0: is_expandable */
     size_t segment;
 };
 
@@ -245,7 +246,7 @@ compare_groups(const void *a, const void *b)
     return (x->is_large - y->is_large) * 2 + (x->is_expandable - y->is_expandable);
 }
 
-/* Sorted, because a hostile file may have as many groups as segments. */
+/* Group the segments by sorting, because a hostile file may have a group per segment. */
 static bool
 collect_groups(struct info *info, const struct dry_trace_view *v)
 {
@@ -309,7 +310,7 @@ collect_segment(struct info *info, struct info_device *d, const struct dry_trace
     collect_blocks(info, trace, s);
 }
 
-/* --- the rest ------------------------------------------------------------------------ */
+/* --- distinct streams and pools ------------------------------------------------------ */
 
 static int
 compare_keys(const void *a, const void *b)
@@ -317,8 +318,7 @@ compare_keys(const void *a, const void *b)
     return memcmp(a, b, sizeof(uint64_t[2]));
 }
 
-/* How many of the lanes' keys (stream, 0) or (pool a, pool b) differ; pool (0, 0) apart.
- */
+/* Count distinct streams, or private pools: (0, 0) is the default pool. */
 static bool
 count_distinct(const struct dry_trace_view *v, bool of_pools, size_t *count)
 {

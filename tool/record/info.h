@@ -2,9 +2,7 @@
 #ifndef TOOL_INFO_H
 #define TOOL_INFO_H
 
-/*
- * The content of a trace, counted: the facts behind `drystone info`, without their words.
- */
+/* Count the content of a trace: the facts that `drystone info` reports. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +14,10 @@ struct info_device {
     int32_t device;
     size_t event_count, segment_count;
     size_t action_count[DRY_ACTION_COUNT];
-    size_t timed_count; /* events that carry a time */
+    size_t timed_count; /* events that have a time */
     int64_t first_us, last_us;
-    size_t time_reversals; /* events earlier than the one before */
-    size_t warm_frees;     /* of blocks whose allocation is not in the window */
+    size_t time_reversals; /* events with an earlier time than the one before */
+    size_t warm_frees;     /* of blocks allocated before the window */
     size_t old_blocks;     /* in use at the end, allocated before the window */
     size_t lost_blocks;    /* in use by the events, but not by the segments */
     uint64_t reserved_bytes;
@@ -37,23 +35,23 @@ struct info_group {
 struct info {
     struct info_device *devices;
     size_t device_count;
-    struct info_group *groups; /* the largest first */
+    struct info_group *groups; /* largest first */
     size_t group_count;
     size_t block_count[3]; /* by enum dry_block_state */
     uint64_t block_bytes[3];
     uint64_t reserved_bytes, allocated_bytes, active_bytes, requested_bytes;
-    size_t gap_segments; /* whose blocks do not add up to their size */
-    size_t sum_segments; /* whose allocated or active size is not that of their blocks */
-    size_t stack_count;  /* distinct ones; a list without frames is none */
-    size_t stack_events; /* events with a stack, of those that could have one */
+    size_t gap_segments; /* segments whose blocks do not add up to their size */
+    size_t sum_segments; /* whose allocated or active size is not that of its blocks */
+    size_t stack_count;  /* distinct stacks that have frames */
+    size_t stack_events; /* of stackable_events, those with a stack */
     size_t stackable_events;
-    size_t stack_blocks, live_blocks; /* blocks in use with a stack; in use at all */
+    size_t stack_blocks, live_blocks;        /* of the live blocks, those with a stack */
     size_t stream_count, private_pool_count; /* distinct ones */
-    size_t request_events;                   /* allocs, frees, blocks alive before */
-    size_t unknown_actions, unknown_keys;    /* occurrences, the file's top apart */
+    size_t request_events;                   /* allocations, frees, blocks alive before */
+    size_t unknown_actions, unknown_keys;    /* occurrences, except in the top dict */
 };
 
-/* False: no memory. info_finish() is due in either case. */
+/* Count the content. False: memory ran out. Call info_finish() in any case. */
 bool info_collect(struct info *info, const struct dry_trace *trace);
 void info_finish(struct info *info);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in info_doubts.h. */
+/* A table of texts, and a count for each, see info_doubts.h. Cost: O(devices). */
 #include "record/info_doubts.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Sum up a counter of all devices; `member` is its offset in struct info_device. */
+/* Sum a counter over all devices. `member` is its offset in struct info_device. */
 static size_t
 sum_devices(const struct info *info, size_t member)
 {
@@ -18,7 +18,7 @@ sum_devices(const struct info *info, size_t member)
     return sum;
 }
 
-/* The two forms of each doubt; info_doubts_find() counts in the same order. */
+/* The texts of each doubt, in the order in which info_doubts_find() counts. */
 static const struct info_doubt texts[INFO_DOUBTS_MAX] = {
     {.code = "no_events",
      .text = "no events: history was not recorded, only the end is known"},

@@ -12,15 +12,14 @@
 
 struct info_doubt {
     const char *code;
-    const char *one;  /* after a count of 1; NULL: no count is shown */
-    const char *text; /* after every other; in JSON always */
+    const char *one;  /* text after a count of 1; NULL: no count */
+    const char *text; /* text after other counts, and in JSON */
     size_t count;
 };
 
 #define INFO_DOUBTS_MAX 12
 
-/* Write the doubts that `info` and `view` give reason for, with their counts, into `doubts`.
-   Returns how many. */
+/* Find the reasons that `info` and `view` give, and their counts. Returns how many. */
 size_t info_doubts_find(const struct info *info, const struct dry_trace_view *view,
                         struct info_doubt doubts[INFO_DOUBTS_MAX]);
 

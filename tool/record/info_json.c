@@ -9,8 +9,8 @@
 #include "record/info_report.h"
 
 /*
- * Failures of jansson are left to the end: setting NULL in an object fails without harm,
- * and the report then lacks a key, so every call is counted.
+ * Collects failures of jansson. Setting NULL in an object is harmless, but the report
+ * would then lack a key, so each call is checked.
  */
 struct writer {
     bool failed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in info_report.h; this is the text. A table has ROWS_MAX rows at most. */
+/* The report of info_report.h as text. A table shows at most ROWS_MAX rows. */
 #include "record/info_report.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "base/term.h"
 #include "record/info_doubts.h"
 
-/* --- words --------------------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------------------- */
 
 static const char *
 describe_kind(enum dry_trace_kind kind)
@@ -57,7 +57,7 @@ span_us(const struct info_device *d)
     return d->timed_count ? (uint64_t)d->last_us - (uint64_t)d->first_us : 0;
 }
 
-/* "device 0", "host" */
+/* Return "host" or the number of the device. */
 static const char *
 name_device(int32_t device, char text[TERM_NUMBER_BYTES])
 {
@@ -123,7 +123,7 @@ is_shown(enum dry_action action)
     return false;
 }
 
-/* Actions without a column, of all devices together. */
+/* Print the counts of actions that have no column in the table, over all devices. */
 static void
 print_other_events(const struct info *in)
 {
@@ -256,8 +256,8 @@ print_text_line(const char *name, const char *bytes, size_t length)
 }
 
 /*
- * Print the settings of a pool of ours, under which PyTorch's were not in force. False: it
- * is none.
+ * Print the settings of a Drystone pool, under which PyTorch's settings had no effect.
+ * Returns false if the trace is not from such a pool.
  */
 static bool
 print_placement(const struct info_report *s)

@@ -2,7 +2,7 @@
 #ifndef TOOL_INFO_REPORT_H
 #define TOOL_INFO_REPORT_H
 
-/* The report of `drystone info`: tables for people, JSON for machines. */
+/* The report of `drystone info`, as text and as JSON. */
 
 #include "record/info.h"
 #include "record/input.h"
@@ -15,11 +15,11 @@ struct info_report {
     struct info info;
 };
 
-/* Print the report. Returns an exit code; a failure is said. */
+/* Print the report. Returns an exit_code, after printing a failure to standard error. */
 int info_report_print(const struct info_report *report);
 int info_report_print_json(const struct info_report *report);
 
-/* "active_allocated" by enum dry_block_state, "frame_key" by the place of an unknown key. */
+/* Name a block state ("active_allocated"), or where an unknown key is ("frame_key"). */
 const char *info_report_name_state(size_t state);
 const char *info_report_name_unknown(uint32_t where);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Layers of dry_source, each reading from the one before it:
+ * Layers of dry_source, each reading from the one before:
  *
  *     file or object -> gzip or zstd, if the first bytes say so -> JSON, likewise
  *
- * File and stream share struct chunk, a buffer that one side fills and the other empties,
- * so that first bytes can be looked at without being taken.
+ * File and stream share struct chunk, a buffer filled by one side and emptied by the
+ * other. So the first bytes can be examined without consuming them.
  */
 #include "record/input.h"
 
@@ -26,8 +26,8 @@
 #include "record/json_source.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
-#define UNFOLDING_MAX 100                        /* bytes for one that is packed */
-#define UNPACKED_BYTES_FREE (UINT64_C(16) << 20) /* so many may unfold anyhow */
+#define UNFOLDING_MAX 100                        /* unpacked bytes for each packed one */
+#define UNPACKED_BYTES_FREE (UINT64_C(16) << 20) /* allowed at any ratio */
 
 struct chunk {
     unsigned char *bytes;
@@ -39,20 +39,20 @@ enum packing { PLAIN, GZIP, ZSTD };
 struct input {
     int fd;
     bool owns_fd;
-    struct object *object; /* in place of fd; NULL: none */
+    struct object *object; /* used instead of fd; NULL for a file */
     bool is_file_at_end;
     bool is_at_fault;
     bool does_hash;
-    struct byte_hash hash;           /* of read_bytes */
+    struct byte_hash hash;           /* of the bytes counted by read_bytes */
     uint64_t file_bytes, read_bytes; /* read_bytes: of the file, into `packed` */
     uint64_t unpacked_bytes;
     enum packing packing;
     bool has_zlib;
-    bool is_member_open; /* gzip, zstd: begun and not ended */
+    bool is_member_open; /* a gzip member or zstd frame is incomplete */
     z_stream zlib;
     ZSTD_DStream *zstd;
-    struct chunk packed;   /* as it stands in the file */
-    struct chunk unpacked; /* what was looked at to know JSON */
+    struct chunk packed;   /* bytes as in the file */
+    struct chunk unpacked; /* bytes examined to detect JSON */
     struct json_source *json;
 };
 
@@ -101,7 +101,7 @@ read_file(struct input *in, void *buffer, size_t capacity, size_t *got,
     return DRY_OK;
 }
 
-/* More packed bytes behind those that are left; none left over means the end. */
+/* Read more packed bytes after those left. If none are left then, the file has ended. */
 static enum dry_status
 fill_packed(struct input *in, struct dry_error *err)
 {
@@ -116,7 +116,7 @@ fill_packed(struct input *in, struct dry_error *err)
     return status;
 }
 
-/* Pipes give few bytes at a time: go on until `count` are there or the file ends. */
+/* Read until `count` bytes are there or the file ends. Pipes deliver few at a time. */
 static enum dry_status
 fill_packed_to(struct input *in, size_t count, struct dry_error *err)
 {
@@ -146,8 +146,8 @@ is_gzip(const struct chunk *c)
 }
 
 /*
- * Between members or frames: another one, zeros behind gzip to a block's end (tapes, tar), or
- * the end.
+ * Between members or frames: begin the next, or skip zeros that pad gzip files on tapes,
+ * or leave is_member_open false at the end.
  */
 static enum dry_status
 begin_member(struct input *in, struct dry_error *err)
@@ -203,8 +203,8 @@ decompress_some(struct input *in, void *buffer, size_t capacity, size_t *got,
 }
 
 /*
- * Refuse a stream that unfolds as no recording does, before it costs memory. Recordings were
- * met that pack to a 60th; deflate packs zeros to a thousandth.
+ * Refuse an implausible ratio before it costs memory. Recordings of ratio 60 were seen;
+ * deflate packs zeros 1,000 times.
  */
 static enum dry_status
 check_unfolding(struct input *in, struct dry_error *err)
@@ -219,7 +219,7 @@ check_unfolding(struct input *in, struct dry_error *err)
                    UNFOLDING_MAX);
 }
 
-/* One call of the unpacker; *got may be 0 though there is more. */
+/* Call the unpacker once. *got may be 0 before the end. */
 static enum dry_status
 unpack_some(struct input *in, void *buffer, size_t capacity, size_t *got,
             struct dry_error *err)
@@ -235,8 +235,8 @@ unpack_some(struct input *in, void *buffer, size_t capacity, size_t *got,
 }
 
 /*
- * Fill `buffer` with unpacked bytes. Bytes that the unpacker still holds come out before
- * more is read; at the end of the file nothing may be left open.
+ * Fill `buffer` with unpacked bytes. Bytes that the unpacker holds come first. A member
+ * that is incomplete at the end of the file is an error.
  */
 static enum dry_status
 unpack(struct input *in, void *buffer, size_t capacity, size_t *got,
@@ -263,7 +263,7 @@ unpack(struct input *in, void *buffer, size_t capacity, size_t *got,
     return status;
 }
 
-/* The bytes of a pickle, a text or JSON, behind the packing. */
+/* Read the bytes of a pickle, a text or JSON, unpacked. */
 static enum dry_status
 read_unpacked(void *self, void *buffer, size_t capacity, size_t *got,
               struct dry_error *err)
@@ -336,7 +336,7 @@ open_packing(struct input *in, struct dry_error *err)
     return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to unpack a file");
 }
 
-/* Take first bytes into `unpacked` to look at them; they are read from there later. */
+/* Read first bytes into `unpacked` to examine them. They are read from there later. */
 static enum dry_status
 peek(struct input *in, struct dry_error *err)
 {

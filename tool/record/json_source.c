@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A tree of JSON, walked with a stack of our own, in order, once. Each step appends one
- * key or value to a small buffer; reading empties the buffer and then takes more steps.
+ * Walk a tree of JSON once, in order, with an explicit stack. Each step appends a key or
+ * value to a small buffer. Reading empties the buffer before it takes more steps.
  */
 #include "record/json_source.h"
 
@@ -16,9 +16,9 @@
 
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
 /*
- * The memory that jansson 2.14 takes, rounded up: an empty object has 240 bytes, an empty
- * array 128. A key is a pair and its slots, an element a slot and a node; a text exists a
- * second time in the buffer that it grew in.
+ * Memory that jansson 2.14 takes, rounded up. An empty object has 240 bytes, an empty
+ * array 128. A key has a pair and its slots, an element a slot and a node. Each text also
+ * exists in the buffer in which it was parsed.
  */
 #define OBJECT_BYTES 256u
 #define ARRAY_BYTES 144u
@@ -52,8 +52,8 @@ enum opcode {
 /* A container that is being walked. */
 struct level {
     json_t *node;
-    void *item;   /* of an object: the next member */
-    size_t index; /* of an array: the next element */
+    void *item;   /* objects: the next member */
+    size_t index; /* arrays: the next element */
 };
 
 struct json_source {
@@ -61,32 +61,32 @@ struct json_source {
     struct level levels[DEPTH_MAX];
     unsigned depth;
     bool is_begun, is_ended;
-    unsigned char *ready; /* bytes not handed out yet: ready[at..end) */
+    unsigned char *ready; /* bytes that were not read so far: ready[at..end) */
     size_t capacity, at, end;
 };
 
 /* --- parsing --- */
 
 /*
- * The text on its way to jansson, which knows no integer above 2^63 - 1, though snapshots
- * hold some (a line or a size that went below zero). Integers below 2^64 are handed on as a
- * string that begins with a NUL, and become integers again on the way out. A positive
- * integer is held back until its end is seen; everything else passes byte by byte.
+ * The text on its way to jansson, which has no integers above 2^63 - 1. Snapshots hold
+ * some, such as a line or size that fell below zero. Integers from there to 2^64 - 1 are
+ * passed as a string that begins with NUL, and become integers again in the pickle. A
+ * positive integer is held until its end is known; all other bytes pass one by one.
  */
 struct text {
     const struct dry_source *source;
     struct dry_error *err;
     uint64_t byte_count;
-    uint64_t tree_bytes, tree_bytes_max; /* jansson's, about */
+    uint64_t tree_bytes, tree_bytes_max; /* estimated memory of jansson */
     enum dry_status status;              /* of the source */
     unsigned char window[WINDOW_BYTES];
     size_t at, end;
-    bool is_in_string, is_escaped, is_in_number; /* of the last byte that passed */
+    bool is_in_string, is_escaped, is_in_number; /* state after the last byte passed */
     char held[HELD_BYTES];
     size_t held_at, held_count;
 };
 
-/* The next byte, left where it is; -1 at the end or after a failure. */
+/* Return the next byte without consuming it; -1 at the end or after a failure. */
 static int
 peek_byte(struct text *t)
 {
@@ -121,7 +121,7 @@ continues_number(int c)
     return is_digit(c) || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
-/* Digits into `held`; wrapped, if jansson could not hold their number. */
+/* Read digits into `held`; as a string, if their number is too large for jansson. */
 static void
 hold_integer(struct text *t)
 {
@@ -142,7 +142,7 @@ hold_integer(struct text *t)
     t->held_count = (size_t)length;
 }
 
-/* The memory for what a byte outside of strings begins. */
+/* Return the memory of the node that a byte outside strings begins. */
 static unsigned
 measure_node(int c)
 {
@@ -281,7 +281,7 @@ put_string(struct json_source *j, const char *bytes, size_t length)
 {
     unsigned char head[5] = {OP_BINUNICODE};
     for (unsigned i = 0; i < 4; i++)
-        head[1 + i] = (unsigned char)(length >> 8 * i); /* at most 1 GiB */
+        head[1 + i] = (unsigned char)(length >> 8 * i); /* `length` is at most 1 GiB */
     return put(j, head, sizeof head) && put(j, bytes, length);
 }
 
@@ -307,7 +307,7 @@ put_real(struct json_source *j, double value)
     return put(j, piece, sizeof piece);
 }
 
-/* The opening of a container; its elements come in later steps. */
+/* Begin a container. Its elements follow in later steps. */
 static enum dry_status
 begin_container(struct json_source *j, json_t *node, struct dry_error *err)
 {
@@ -328,7 +328,7 @@ begin_container(struct json_source *j, json_t *node, struct dry_error *err)
 static bool
 put_wrapped(struct json_source *j, const char *digits)
 {
-    unsigned char piece[11] = {OP_LONG1, 9}; /* the ninth byte is the sign's: 0 */
+    unsigned char piece[11] = {OP_LONG1, 9}; /* the ninth byte is the sign: 0 */
     uint64_t value = strtoull(digits, NULL, 10);
     for (unsigned i = 0; i < 8; i++)
         piece[2 + i] = (unsigned char)(value >> 8 * i);
@@ -376,7 +376,7 @@ put_value(struct json_source *j, json_t *node, struct dry_error *err)
     return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
 }
 
-/* The next element of the innermost container (with its key), or the container's end. */
+/* Write the next element of the innermost container, with its key, or its end. */
 static enum dry_status
 step(struct json_source *j, struct dry_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in load.h. */
+/* Reading with progress, memory limits, and failures in the file's terms, see load.h. */
 #include "record/load.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 
-/* Progress counts bytes of the file, whatever comes out of them. */
+/* Progress counts bytes of the file: the number of unpacked bytes is unknown. */
 struct watch {
     const struct input *in;
     struct progress progress;
@@ -27,10 +27,7 @@ show_progress(void *self, uint64_t byte_count)
     return progress_update(&w->progress, d.consumed_bytes);
 }
 
-/*
- * Return the bytes that a container may use (cgroup v2, then v1), if this is one and has a
- * limit; else UINT64_MAX.
- */
+/* Return the memory limit of the container (cgroup v2, then v1), or UINT64_MAX. */
 static uint64_t
 memory_of_container(void)
 {
@@ -50,7 +47,7 @@ memory_of_container(void)
     return bytes ? bytes : UINT64_MAX;
 }
 
-/* A packed file may unfold without end: three quarters of the machine, then it is refused. */
+/* A packed file may unpack without end, so memory is limited to 3/4 of the machine. */
 uint64_t
 load_memory_bytes(void)
 {
@@ -62,18 +59,18 @@ load_memory_bytes(void)
 }
 
 /*
- * No honest file unfolds like a bomb: columns and tables take a few times its own bytes,
- * and packing by more than 64 was never met. Small files are given 4 GiB all the same.
+ * The limit for a file: columns and tables take a few times its bytes, and packing by
+ * more than 64 was never seen. Small files may use 4 GiB in any case.
  */
 #define UNFOLDING_MAX 64
 #define MEMORY_FOR_SMALL_FILES (UINT64_C(4) << 30)
 
-/* Return what a file of this size may take of `bytes`. */
+/* Return the part of `bytes` that a file of this size may use. */
 static uint64_t
 share_of(uint64_t bytes, uint64_t file_bytes)
 {
     uint64_t fair = MEMORY_FOR_SMALL_FILES;
-    if (file_bytes == 0) /* a pipe */
+    if (file_bytes == 0) /* size unknown: a pipe */
         return bytes;
     if (file_bytes > fair / UNFOLDING_MAX)
         fair = file_bytes < UINT64_MAX / UNFOLDING_MAX ? file_bytes * UNFOLDING_MAX
@@ -101,7 +98,10 @@ read_trace(const struct input *in, const struct dry_source *source, const char *
     return status;
 }
 
-/* The reader counts bytes of what it was given, which need not be bytes of the file. */
+/*
+ * Correct the offset of a failure: the reader counts bytes of its input, which may not be
+ * those of the file.
+ */
 static void
 place_failure(const struct input_description *d, struct dry_error *err)
 {
@@ -176,7 +176,7 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
     struct input *in = NULL;
     struct dry_source source;
     if (input_open(path, load_memory_bytes() / 2, &in, &source, &err) != DRY_OK) {
-        err.offset = DRY_NO_OFFSET; /* where it matters, the text names it */
+        err.offset = DRY_NO_OFFSET; /* the text names it if it matters */
         return report_error(command, path, &err);
     }
     enum dry_status status = read_trace(in, &source, path, trace, &err);
@@ -189,7 +189,7 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
     return code;
 }
 
-/* In order, the host behind all others; its memory is of another kind. */
+/* Count the devices without the host, which is last: its memory is of another kind. */
 static size_t
 count_devices(const struct dry_trace_view *v)
 {

@@ -2,9 +2,7 @@
 #ifndef TOOL_LOAD_H
 #define TOOL_LOAD_H
 
-/*
- * The way from a path to a trace and its replay, with progress and with the failure said.
- */
+/* Read a trace from a path and make its replay, with progress. Failures are printed. */
 
 #include <stdint.h>
 
@@ -16,17 +14,18 @@
 #include "record/input.h"
 
 /*
- * Read `path` ("-" is standard input) for `command`. Returns an exit_code: EXIT_FINE and
- * *trace is the caller's to destroy, or another one and the reason is on standard error.
- * `about`, if not NULL, tells of the file.
+ * Read `path` ("-" is standard input) for `command`. Returns EXIT_FINE, and the caller
+ * owns *trace. Otherwise the reason is on standard error. `about` describes the file,
+ * unless NULL.
  */
 int load_trace(const char *command, const char *path, struct dry_trace **trace,
                struct input_description *about);
 
 /*
- * Read `path` without a word, for those who keep what failed: several threads may. Takes
- * `memory_bytes_max` at most, and no more than a file of its size may. An offset of the failure
- * stands in its text. The results are *trace and *content, what the file's bytes are.
+ * Read `path` without printing. Several threads may call this. Takes at most
+ * `memory_bytes_max`, and no more than is plausible for the file's size. The error text
+ * names the offset of a failure. The caller owns *trace; *content describes the file's
+ * bytes.
  */
 DRY_CHECK_RESULT enum dry_status load_trace_quietly(const char *path,
                                                     uint64_t memory_bytes_max,
@@ -34,25 +33,23 @@ DRY_CHECK_RESULT enum dry_status load_trace_quietly(const char *path,
                                                     struct input_content *content,
                                                     struct dry_error *err);
 
-/* Return the memory that traces may take together: three quarters of what there is. */
+/* Return the memory for all traces together: 3/4 of the machine or container. */
 uint64_t load_memory_bytes(void);
 
-/* --device named none that the trace has: says which there are. Returns EXIT_USAGE. */
+/* Report that --device names no device, and list the devices. Returns EXIT_USAGE. */
 int load_report_no_device(const char *command, const char *path,
                           const struct dry_trace *trace, int64_t device);
 
-/* Which replay of a trace is wanted. */
+/* The options of load_replay(). */
 struct load_replay {
     const char *command, *path;
-    int64_t device;            /* LOAD_BUSIEST_DEVICE, the default of --device */
-    const char *compat;        /* NULL and "auto": the release that fits the record */
-    struct progress *progress; /* the replay goes on to report to it; NULL: none */
+    int64_t device;            /* LOAD_BUSIEST_DEVICE without --device */
+    const char *compat;        /* NULL or "auto": the release that fits the record */
+    struct progress *progress; /* receives the replay's progress; may be NULL */
 };
 #define LOAD_BUSIEST_DEVICE INT64_MIN
 
-/*
- * Make the replay of a trace, which must outlive *replay. Returns as load_trace() does.
- */
+/* Make the replay of a trace, which must outlive it. Returns as load_trace() does. */
 int load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
                 struct dry_replay **replay);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in moment.h. */
+/* Moments of a timeline as words, text and JSON, see moment.h. Cost: O(1). */
 #include "record/moment.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ moment_describe(const struct dry_timeline_view *view, const char *at, uint32_t m
     return (struct moment){.moment = moment, .reason = moment_find_reason(view, at)};
 }
 
-/* At an OOM it is the one that failed; else the one that made the moment. */
+/* An OOM's event is the request that failed; other moments have the event before them. */
 size_t
 moment_event(const struct dry_timeline_view *view, const struct moment *m)
 {
@@ -46,7 +46,7 @@ moment_event(const struct dry_timeline_view *view, const struct moment *m)
     return view->first_event + m->moment - 1;
 }
 
-/* The state of an out-of-memory is the one before it, the time its own. */
+/* Return the time of the moment. An OOM shows the state before it, but its own time. */
 static int64_t
 time_of(const struct dry_timeline *timeline, const struct moment *m)
 {
@@ -54,7 +54,7 @@ time_of(const struct dry_timeline *timeline, const struct moment *m)
     return dry_timeline_time(timeline, m->moment + own);
 }
 
-/* Since the first event of the device; 0 where clocks were mixed. */
+/* Return the time since the device's first event; 0 if the clock went backwards. */
 static uint64_t
 elapsed_us(const struct dry_timeline *timeline, const struct moment *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in provenance.h. */
+/* Ranges of releases as phrases, see provenance.h. */
 #include "record/provenance.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in study.h. */
+/* Read, simulate if necessary, and replay each device, see study.h. */
 #include "record/study.h"
 
 #include <errno.h>
@@ -11,9 +11,7 @@
 #include "record/load.h"
 #include "record/moment.h"
 
-/*
- * Record what PyTorch would have done with a program of which only the requests are known.
- */
+/* Simulate PyTorch's allocator for a trace that has only requests. */
 static int
 simulate(struct study *s)
 {
@@ -130,7 +128,7 @@ study_close(struct study *s)
     *s = (struct study){0};
 }
 
-/* An event is counted in the file; the state after it is one moment later. */
+/* Find the moment after an event, whose number counts from the start of the file. */
 static int
 find_event(const struct study *s, const struct dry_timeline_view *v, const char *at,
            uint32_t *moment)
@@ -164,7 +162,7 @@ study_find_moment(const struct study *s, size_t device, const char *at, uint32_t
             return report_usage(
                 s->command, "--at oom: device %d did not run out of memory in this file",
                 (int)v->device);
-        *moment = v->oom_event; /* before it: what was there when it failed */
+        *moment = v->oom_event; /* the state before it, in which the request failed */
         return EXIT_FINE;
     case MOMENT_PEAK:
         *moment = v->peaks[DRY_CURVE_ACTIVE].moment;

@@ -3,9 +3,9 @@
 #define TOOL_STUDY_H
 
 /*
- * The things that reporting commands look at, made from a path: the trace, a replay and a
- * timeline of each device. A trace without addresses (plain, RMM, lifetimes) is first run
- * through PyTorch's rules and recorded, so that it has some; `is_simulated` says so.
+ * All that a report needs from a path: the trace, and a replay and a timeline of each
+ * device. A trace without addresses (plain, RMM, lifetimes) is first run through
+ * PyTorch's allocator rules, which gives it addresses; is_simulated is then set.
  */
 
 #include <stdbool.h>
@@ -21,35 +21,35 @@ struct study_device {
 
 struct study {
     const char *command, *path;
-    const char *compat;              /* NULL: the release that fits */
-    struct dry_trace *trace;         /* as read */
-    struct dry_trace *recorded;      /* of one without addresses; else NULL */
-    const struct dry_trace *subject; /* the one the timelines are of */
+    const char *compat;         /* NULL: the release that fits */
+    struct dry_trace *trace;    /* as read */
+    struct dry_trace *recorded; /* simulated from `trace`; NULL if that has addresses */
+    const struct dry_trace *subject; /* the trace of the timelines */
     bool is_simulated;
-    uint32_t before_count; /* of `recorded`: allocations that were there before `trace` */
-    /* The devices asked for; pinned host memory is never among them. */
+    uint32_t before_count; /* of `recorded`: allocations from before `trace` */
+    /* The requested devices, without pinned host memory. */
     struct study_device *devices;
     size_t device_count;
-    size_t main;              /* the busiest of them */
-    struct progress progress; /* the replays go on to report to it */
+    size_t main;              /* index of the busiest device */
+    struct progress progress; /* receives the progress of the replays */
 };
 
 #define STUDY_EVERY_DEVICE INT64_MIN /* the default of --device */
 
 /*
- * Read `path` for `command`, all devices or one. An exit_code; what failed is on standard
- * error. study_close() is due in any case.
+ * Read `path` for `command`: one device or all. Returns an exit_code, after printing a
+ * failure. Call study_close() in any case.
  */
 int study_open(struct study *study, const char *command, const char *path,
                int64_t device);
-/* The same by the rules of a release; `compat` NULL or "auto": the one that fits. */
+/* The same by the rules of release `compat`; NULL or "auto": the one that fits. */
 int study_open_by(struct study *study, const char *command, const char *path,
                   int64_t device, const char *compat);
 void study_close(struct study *study);
 
 /*
- * "oom", "peak", "end" or an event of the file: a moment. `at` NULL: the OOM, else the peak
- * of the active curve. An exit_code; what is wrong with `at` is on standard error.
+ * Find the moment of `at`: "oom", "peak", "end" or an event of the file. NULL is the OOM,
+ * else the peak of active bytes. Returns an exit_code; an error in `at` is printed.
  */
 int study_find_moment(const struct study *study, size_t device, const char *at,
                       uint32_t *moment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in across.h. Memory: 8 bytes a decision, of two runs. */
+/* The idea is in across.h. Memory: 8 bytes for each decision of two runs. */
 #include "replay/across.h"
 
 #include <inttypes.h>
@@ -62,12 +62,12 @@ across_parse(const char *text, struct across *a)
 
 /* --- decisions ---------------------------------------------------------------------------- */
 
-/* The decisions of a run: their numbers, or the text of one of them. */
+/* Receives the decisions of a run: keeps all hashes, or the text of one decision. */
 struct decisions {
     uint64_t *hashes;
     size_t count, capacity;
-    uint64_t hash; /* of the line so far */
-    size_t wanted; /* SIZE_MAX: none, numbers are kept */
+    uint64_t hash; /* of the current line */
+    size_t wanted; /* index of the decision whose text is kept; SIZE_MAX: keep hashes */
     char *line;
     size_t used;
 };
@@ -125,7 +125,7 @@ run_rules(struct dry_replay *replay, const struct dry_run_options *options,
     return dry_replay_run(replay, &o, run, err);
 }
 
-/* Make a run once more for the text of one decision. */
+/* Repeat a run to get the text of one decision. */
 static enum dry_status
 tell_decision(struct dry_replay *replay, const struct dry_run_options *options,
               const struct across_rules *rules, size_t decision, char *line,
@@ -165,7 +165,7 @@ enum dry_status
 across_run(struct across *a, struct dry_replay *replay,
            const struct dry_run_options *options, struct dry_error *err)
 {
-    struct decisions both[2] = {{0}}; /* of the release before, and of this one */
+    struct decisions both[2] = {{0}}; /* of the preceding rules, and of these */
     enum dry_status status = DRY_OK;
     for (size_t i = a->first; i <= a->last && status == DRY_OK; i++) {
         struct across_rules *r = &a->rules[i];
@@ -184,7 +184,7 @@ across_run(struct across *a, struct dry_replay *replay,
 
 /* --- text --------------------------------------------------------------------------------- */
 
-/* Write a decision's line, drystone-replay(1), as people read it. */
+/* Write a decision's line, see drystone-replay(1), as a readable text. */
 static void
 describe(const char *line, char text[ACROSS_DECISION_BYTES])
 {

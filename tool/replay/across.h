@@ -3,13 +3,13 @@
 #define TOOL_ACROSS_H
 
 /*
- * One program under the rules of several releases of PyTorch: replay --across 2.9,2.12,2.15.
+ * Run one program under the rules of several releases of PyTorch (replay --across).
  *
- * Rules are a row of the library's table; several releases may have the same. All rules from
- * the oldest to the newest release asked for are run, on an empty device, so that a
- * difference is put down to the rules that made it. Two runs differ if their decisions do:
- * each decision is kept as a number of 64 bits, and the first that differs is made again to
- * be told.
+ * Rules are a row of the library's table; several releases may share a row. All rules
+ * from the oldest to the newest requested release are run on an empty device, so that a
+ * difference is attributed to the rules that caused it. Runs differ if their decisions
+ * do. Each decision is kept as a 64-bit hash. The runs are repeated to get the text of
+ * the first that differs.
  */
 
 #include <jansson.h>
@@ -21,42 +21,44 @@
 #define ACROSS_VERSION_BYTES 16
 #define ACROSS_DECISION_BYTES 128
 
-/* A release as it was asked for. */
+/* A release that was requested. */
 struct across_release {
     char version[ACROSS_VERSION_BYTES];
-    size_t rules; /* their number in the library */
+    size_t rules; /* number of its rules in the library */
 };
 
-/* Rules, their run, and how it differs from that of the rules before. */
+/* Rules, their run, and its difference from the run of the preceding rules. */
 struct across_rules {
     struct dry_replay_release release;
     struct dry_run run;
-    bool has_before; /* the rules before were run, too */
+    bool has_before; /* the preceding rules were run, too */
     bool differs;
-    size_t decision; /* the first that differs, counted from 0 */
-    char before[ACROSS_DECISION_BYTES], now[ACROSS_DECISION_BYTES]; /* lines; "": none */
+    size_t decision; /* index of the first decision that differs */
+    /* The texts of that decision in both runs; "" if a run has none. */
+    char before[ACROSS_DECISION_BYTES], now[ACROSS_DECISION_BYTES];
 };
 
 struct across {
     struct across_release releases[ACROSS_RELEASES_MAX];
     size_t release_count;
-    struct across_rules rules[ACROSS_RULES_MAX]; /* by number, from `first` to `last` */
+    /* By the number of the rules; only `first` to `last` are set. */
+    struct across_rules rules[ACROSS_RULES_MAX];
     size_t first, last;
 };
 
-/* Read "2.9,2.12,2.15". An exit_code; what is wrong is said. */
+/* Parse "2.9,2.12,2.15". Returns an exit_code, after printing an error. */
 int across_parse(const char *text, struct across *across);
 
 /*
- * Run all rules under `options`, whose `compat`, `begin_anew` and `decisions` are set here.
- * A failure of the library is in *err.
+ * Run all rules under `options`. Its `compat`, `begin_anew` and `decisions` are ignored.
+ * Failures of the library are in *err.
  */
 enum dry_status across_run(struct across *across, struct dry_replay *replay,
                            const struct dry_run_options *options, struct dry_error *err);
 
-/* Print what changed from rules to rules, below the table. */
+/* Print the differences between successive rules, below the table. */
 void across_print(const struct across *across);
-/* Return the same as a list of JSON; NULL: there was no memory. */
+/* Return the differences as a JSON list; NULL if memory ran out. */
 json_t *across_make_json(const struct across *across);
 
 #endif

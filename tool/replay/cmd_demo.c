@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone demo`: the main job on a training run simulated on the spot. */
+/* `drystone demo`: replay a simulated training run under several settings. */
 #include <stdio.h>
 
 #include <drystone/replay.h>
@@ -29,7 +29,7 @@ static const char about_text[] =
     "allocator did as a PyTorch snapshot, reads that file back, proves the replay "
     "against it, and runs the same requests under six settings.";
 
-/* GPT-2 small in float32, at a batch that a 24 GiB card takes. */
+/* GPT-2 small in float32, with a batch that fits a 24 GiB card. */
 static const struct demo_model model = {
     .layers = 12,
     .hidden = 768,
@@ -63,7 +63,7 @@ write_snapshot(const struct dry_trace *trace, const char *path)
     return output_close(&out, status, &err);
 }
 
-/* The program's requests, and what PyTorch's allocator would have recorded of them. */
+/* Write the snapshot that PyTorch would have recorded of the program's requests. */
 static int
 record(const char *path, int64_t steps)
 {

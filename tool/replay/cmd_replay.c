@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone replay`: what happened, proved, and what other settings would have done. */
+/* `drystone replay`: verify the recorded run, and replay it under other settings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,16 +84,13 @@ struct session {
 
 /* --- runs --------------------------------------------------------------------------------- */
 
-/* One run that was asked for: a place, and settings or NULL. */
+/* A requested run: a place, and its settings or NULL. */
 struct wish {
     const char *label, *place, *conf;
     bool begin_anew, is_extra;
 };
 
-/*
- * Report why a run failed. A mistake of the user's is said as usage, with the settings it
- * was about.
- */
+/* Report why a run failed. A user's mistake is reported as usage, with the settings. */
 static int
 report_run(const struct session *s, const struct dry_run_options *options,
            const struct dry_error *err)
@@ -107,7 +104,7 @@ report_run(const struct session *s, const struct dry_run_options *options,
     return report_usage("replay", "--conf '%s': %s", conf, err->text);
 }
 
-/* The decisions go to a file of their own; its failures are not the trace's. */
+/* Run and write the decisions to a file, whose failures are reported separately. */
 static int
 run_with_decisions(const struct session *s, struct dry_run_options *options,
                    struct dry_run *run)
@@ -127,14 +124,14 @@ run_with_decisions(const struct session *s, struct dry_run_options *options,
     return report_run(s, options, &err);
 }
 
-/* 0: what the record shows. */
+/* Return --capacity, or 0 for the capacity that the record shows. */
 static uint64_t
 capacity_given(const struct session *s)
 {
     return s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
 }
 
-/* The options of every row. */
+/* Set the options that all rows share. */
 static void
 init_options(const struct session *s, struct dry_run_options *options)
 {
@@ -158,7 +155,7 @@ shows_to_people(const struct session *s)
     return !s->values.json && !s->values.decisions;
 }
 
-/* The event in the middle of the device's: the steps before it make a program warm. */
+/* Return the middle event of the device, by which earlier steps have warmed it up. */
 static size_t
 middle_event(const struct session *s)
 {
@@ -209,22 +206,25 @@ recorded_place(const struct session *s)
     return dry_replay_get_recorded(s->replay)->place;
 }
 
-/* Only the rebuilt layout gives what was recorded; a device that checks begins empty. */
+/*
+ * Label the recorded settings by what was run. Only the rebuilt layout can repeat the
+ * record; --check-order begins with an empty device.
+ */
 static const char *
 label_of_recorded(const struct session *s)
 {
     bool is_limited = s->values.capacity != NOT_GIVEN;
     if (!recorded_place(s)[0])
-        return "default"; /* of PyTorch: whoever placed, it was somebody else */
+        return "default"; /* PyTorch's default: the recorded placement is not known */
     if (is_limited || !dry_replay_get_check(s->replay)->possible)
         return "recorded settings";
     return s->values.check_order ? "begun empty" : "as recorded";
 }
 
 /*
- * For people, the recorded settings come first, and once more from an empty device if the
- * window began warm, so that the other rows have something to be held against. For
- * machines, and for decisions, exactly what was asked for.
+ * Run the recorded settings. Text reports show them first. If the window began warm, they
+ * are run again from an empty device, for comparison with the other rows. JSON and
+ * --decisions get only the requested runs.
  */
 static int
 run_recorded(struct session *s)
@@ -246,7 +246,7 @@ run_recorded(struct session *s)
     return code;
 }
 
-/* A place under every --conf; a packing has no settings. */
+/* Run a place under every --conf. A packing (offline) has no settings: one run. */
 static int
 run_place(struct session *s, const char *place)
 {
@@ -255,7 +255,7 @@ run_place(struct session *s, const char *place)
     if (confs->count == 0 || !has_settings) {
         bool is_recorded = is_place(place, recorded_place(s));
         if (is_recorded && shows_to_people(s))
-            return EXIT_FINE; /* the first row */
+            return EXIT_FINE; /* it is the first row already */
         struct wish wish = {.label = is_recorded    ? "recorded settings"
                                      : has_settings ? "default"
                                                     : "lifetimes known",
@@ -272,7 +272,7 @@ run_place(struct session *s, const char *place)
     return code;
 }
 
-/* "paged:budget:1.02": a place and its settings, one row. */
+/* Run a place with its own settings as one row: "paged:budget:1.02". */
 static int
 run_place_as_given(struct session *s, const char *text)
 {
@@ -285,7 +285,7 @@ run_place_as_given(struct session *s, const char *text)
     return run_row(s, &wish);
 }
 
-/* The rows are releases, one for each that was asked for. */
+/* Fill the rows with the requested releases. */
 static int
 run_across(struct session *s)
 {
@@ -383,7 +383,7 @@ replay_file(struct session *s)
     return code == EXIT_FINE ? report_runs(s) : code;
 }
 
-/* Said before anything is read. */
+/* Check the names of places before any file is read. */
 static int
 check_places(const struct session *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in demo_step.h. */
+/* A GPT's tensors as requests, see demo_step.h. Cost: O(steps * layers). */
 #include "replay/demo_step.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
     4u /* float32 throughout, as the first run of a model usually is */
 #define LAYERS_MAX 256u
 
-/* Activations a layer keeps for its backward pass. */
+/* Activations that a layer keeps for its backward pass. */
 enum kept {
     KEPT_NORM_1,
     KEPT_QKV,
@@ -26,7 +26,6 @@ enum kept {
     KEPT_COUNT,
 };
 
-/* Weights of a layer. */
 enum weight {
     WEIGHT_QKV,
     WEIGHT_PROJECTION,
@@ -46,11 +45,11 @@ struct layer {
 struct writer {
     struct dry_trace_builder *b;
     struct demo_model model;
-    uint64_t sequence; /* of the step under way */
+    uint64_t sequence; /* of the current step */
     uint64_t next_id;
     int64_t time_us;
     uint32_t lane;
-    uint32_t stack; /* of the code under way */
+    uint32_t stack; /* of the code that allocates now */
     uint32_t model_file, train_file;
     struct layer layers[LAYERS_MAX];
     uint64_t embedding, embedding_grad;
@@ -58,7 +57,7 @@ struct writer {
 
 /* --- tensors ------------------------------------------------------------------------------ */
 
-/* The code that asks from here on: a function of the model, called by the training loop. */
+/* Set the stack of the next requests: a model function, called by the training loop. */
 static void
 enter(struct writer *w, const char *function, uint32_t line, const char *caller,
       uint32_t caller_line)
@@ -111,7 +110,7 @@ drop_tensor(struct writer *w, uint64_t *tensor)
     *tensor = NO_TENSOR;
 }
 
-/* A result of an operation that needed a workspace. */
+/* Make the result of an operation, which needs a temporary workspace. */
 static uint64_t
 compute(struct writer *w, uint64_t numbers, uint64_t workspace_numbers)
 {
@@ -228,7 +227,7 @@ forward_and_backward(struct writer *w)
     drop_tensor(w, &loss);
 }
 
-/* Two moments a weight, made at the first step; a temporary at every one. */
+/* Update a weight. Adam creates two moments at the first step, a temporary at each. */
 static void
 update_weight(struct writer *w, uint64_t numbers, uint64_t *grad, uint32_t step)
 {
@@ -257,8 +256,9 @@ update_weights(struct writer *w, uint32_t step)
 }
 
 /*
- * Train one step. The middle one fragments: it is half as long again as the others, so that
- * cached blocks fit nowhere. Samples for a log are taken in the middle of it and stay.
+ * Train one step. The middle step is half as long again, so that cached blocks fit none
+ * of its tensors. Samples for a log are allocated within it and stay alive, which causes
+ * fragmentation.
  */
 static void
 train_step(struct writer *w, uint32_t step)
@@ -272,7 +272,7 @@ train_step(struct writer *w, uint32_t step)
         enter(w, "log_samples", 131, "train_step", 41);
         for (uint32_t l = 0; l < w->model.layers; l++) {
             uint64_t big = make_tensor(w, kept_size(w, KEPT_SCORES));
-            make_tensor(w, kept_size(w, KEPT_NORM_1) / 8); /* kept for the log */
+            make_tensor(w, kept_size(w, KEPT_NORM_1) / 8); /* stays alive for the log */
             drop_tensor(w, &big);
         }
     }

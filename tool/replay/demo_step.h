@@ -3,8 +3,8 @@
 #define TOOL_DEMO_STEP_H
 
 /*
- * Every request of a transformer to its allocator while it trains: weights, forward,
- * backward and Adam of a GPT, tensor by tensor, with the line that asked.
+ * The requests to the allocator while a transformer trains: weights, forward, backward
+ * and Adam of a GPT, tensor by tensor, each with the line that allocates it.
  */
 
 #include <drystone/trace.h>
@@ -15,9 +15,9 @@ struct demo_model {
 };
 
 /*
- * The requests of a training run as a trace without addresses (kind PLAIN). Steps use the
- * model's sequence length, but for one in the middle that is longer, and after which small
- * tensors stay alive: the step that fragments.
+ * Make the requests of a training run as a trace without addresses (kind PLAIN). All
+ * steps but one use the model's sequence length. The middle one is longer and leaves
+ * small tensors alive: it causes fragmentation.
  */
 enum dry_status demo_make_requests(const struct demo_model *model,
                                    struct dry_trace **trace, struct dry_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in replay_gate.h. */
+/* The figures as a table, filled from the rows of a report, see replay_gate.h. */
 #include "replay/replay_gate.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ replay_gate_check(const struct gate_values *values, bool prints_json)
     return gate_check(&gate, prints_json);
 }
 
-/* What the replay of the record did otherwise than the record. */
+/* Count what the replay of the record did differently from the record. */
 static struct own_figures
 count_mismatches(const struct dry_replay_check *c)
 {

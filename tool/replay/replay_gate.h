@@ -3,16 +3,16 @@
 #define TOOL_REPLAY_GATE_H
 
 /*
- * The figures of a replay's runs that --fail-if and --baseline know, drystone-replay(1). A
- * condition is on every run that was asked for.
+ * The figures of replays for --fail-if and --baseline, see drystone-replay(1). A
+ * condition applies to every requested run.
  */
 
 #include "gate/gate.h"
 #include "replay/replay_report.h"
 
-/* Check what was given, before any work. An exit_code. */
+/* Check the options before any work. Returns an exit_code. */
 int replay_gate_check(const struct gate_values *values, bool prints_json);
-/* Judge the report; `code` is how the command would end. An exit_code. */
+/* Judge the report. `code` is the command's exit_code so far. Returns the final one. */
 int replay_gate_judge(const struct replay_report *report,
                       const struct gate_values *values, int code);
 

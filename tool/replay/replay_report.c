@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in replay_report.h: text, then JSON. */
+/* The report of replay_report.h: first as text, then as JSON. */
 #include "replay/replay_report.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 /* --- text --------------------------------------------------------------------------------- */
 
-/* A count with its noun: "1 block", "664 blocks". */
+/* Print a count with its noun: "1 block", "664 blocks". */
 static void
 print_count(size_t count, const char *noun)
 {
@@ -43,7 +43,7 @@ print_mismatch(const struct dry_mismatch *m)
     term_print_wrapped(stdout, safe, 28, 80);
 }
 
-/* Print what had to be guessed, or is not as simple as it looks. */
+/* Print what had to be inferred or skipped. */
 static void
 print_notes(const struct dry_replay_check *c)
 {
@@ -76,7 +76,7 @@ print_check(const struct term *term, const struct dry_trace_view *view,
     if (!c->possible) {
         char reason[sizeof c->reason];
         term_make_printable(reason, sizeof reason, c->reason, strlen(c->reason));
-        bool is_long = term_columns(reason) > 80 - 26; /* where a reason begins */
+        bool is_long = term_columns(reason) > 80 - 26; /* columns before it */
         printf("self-check  %snot possible%s:%s", term_style(term, TERM_YELLOW),
                term_style(term, TERM_PLAIN), is_long ? "\n            " : " ");
         term_print_wrapped(stdout, reason, 12, 80);
@@ -104,14 +104,14 @@ print_check(const struct term *term, const struct dry_trace_view *view,
     print_notes(c);
 }
 
-/* The option string, as the place that it was recorded by reads it. */
+/* Return the recorded options of the place that recorded. */
 static const char *
 recorded_conf_of(const struct dry_replay_recorded *rec)
 {
     return strcmp(rec->place, "paged") == 0 ? rec->place_conf : rec->conf;
 }
 
-/* The others are not replayed, and not passed over in silence. */
+/* Point out other devices with events, which are not replayed. */
 static void
 print_other_devices(const struct replay_report *r)
 {
@@ -129,7 +129,7 @@ print_other_devices(const struct replay_report *r)
     printf(" with events: choose by --device N\n");
 }
 
-/* Print the recorded settings; only PyTorch's go without saying whose they are. */
+/* Print the recorded settings. The place is named unless it is PyTorch. */
 static void
 print_recorded_settings(const struct dry_replay_recorded *rec)
 {
@@ -158,7 +158,7 @@ print_recorded(const struct replay_report *r)
 {
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
     if (rec->reserved_peak_bytes == 0)
-        return; /* nothing was recorded of the device, or it contradicts itself */
+        return; /* no record of this device, or an inconsistent one */
     char peak[TERM_NUMBER_BYTES], end[TERM_NUMBER_BYTES];
     printf("recorded    reserved %s at the peak, %s at the end\n",
            term_format_bytes(rec->reserved_peak_bytes, peak),
@@ -205,10 +205,7 @@ add_row(struct table *t, const struct replay_report *r, const struct replay_row 
     add_verdict(t, r, run);
 }
 
-/*
- * Add a row that compares places: the peak beside what was live, and what the driver had to
- * do.
- */
+/* Add a row that compares places: peak, its ratio to live bytes, the driver's work. */
 static void
 add_place_row(struct table *t, const struct replay_report *r,
               const struct replay_row *row)
@@ -294,7 +291,7 @@ print_steady(size_t row, const struct dry_run *run)
            run->steady_pages_remapped == 1 ? "page" : "pages");
 }
 
-/* Say what a warm program pays by a run: nothing, as a rule. */
+/* Print the cost of the second half, when the program is warm. Usually there is none. */
 static void
 print_second_half(size_t row, const struct dry_run *run)
 {
@@ -308,7 +305,7 @@ print_second_half(size_t row, const struct dry_run *run)
     printf(" moved\n");
 }
 
-/* Say what may end moves, if a run has them in its steady part. */
+/* Print advice if pages move in the steady part of some run. */
 static void
 print_advice(const struct replay_report *r)
 {
@@ -335,7 +332,7 @@ print_order(size_t row, const struct dry_run *run)
     term_print_wrapped(stdout, safe, 4, 80);
 }
 
-/* On which device, since the column beside it may be of the smallest on which it runs. */
+/* Print an OOM with its device: the column may show another, the smallest possible. */
 static void
 print_oom(const struct replay_report *r, size_t row, const struct dry_run *run)
 {
@@ -350,7 +347,7 @@ print_oom(const struct replay_report *r, size_t row, const struct dry_run *run)
            term_format_bytes(run->oom_size, text));
 }
 
-/* Below the table: what its cells had no room for. */
+/* Print the details of each row that have no space in the table. */
 static void
 print_rows_in_full(const struct replay_report *r)
 {
@@ -427,7 +424,7 @@ add_stat(void *self, const char *key, int64_t value)
     json_object_set_new(self, key, json_integer(value));
 }
 
-/* Add a figure of a packing, which has no pools, no splits, no retries. */
+/* Add a statistic of a packing. Those of pools, splits and retries do not apply. */
 static void
 add_packed_stat(void *self, const char *key, int64_t value)
 {

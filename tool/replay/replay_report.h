@@ -2,7 +2,7 @@
 #ifndef TOOL_REPLAY_REPORT_H
 #define TOOL_REPLAY_REPORT_H
 
-/* Runs of a replay, shown to people and to machines; for `replay` and `demo`. */
+/* The report of replayed runs, as text and JSON, for `replay` and `demo`. */
 
 #include <stdbool.h>
 
@@ -10,11 +10,11 @@
 
 struct across; /* replay/across.h */
 
-/* One row: a run and what it is called. */
+/* A row of the report. */
 struct replay_row {
-    const char *label; /* of the table */
-    const char *conf;  /* NULL: the recorded settings; of other places: the default */
-    bool is_extra;     /* shown beside what was asked for: nothing is judged by it */
+    const char *label; /* shown in the table */
+    const char *conf;  /* NULL: recorded settings; for other places, defaults */
+    bool is_extra;     /* was not requested, so no condition applies */
     struct dry_run run;
 };
 
@@ -24,20 +24,20 @@ struct replay_report {
     const struct dry_replay *replay;
     const struct replay_row *rows;
     size_t row_count;
-    uint64_t capacity_bytes;     /* of the device they ran on; 0: what the record shows */
-    bool finds_capacity;         /* the rows were asked for the smallest device */
-    bool has_places;             /* the rows are not all PyTorch's */
-    bool wants_steady;           /* the rows were asked for their steady part */
-    const struct across *across; /* the rows are releases; NULL: settings */
+    uint64_t capacity_bytes;     /* device of the runs; 0: as the record shows */
+    bool finds_capacity;         /* each row includes its smallest possible device */
+    bool has_places;             /* some rows are not PyTorch's placement */
+    bool wants_steady;           /* each row includes its steady part */
+    const struct across *across; /* rows are releases; NULL: rows are settings */
 };
 
-/* The verdict of the self-check, the record and the table. False: there was no memory. */
+/* Print the self-check, the record and the table. Returns false if memory ran out. */
 bool replay_report_print(const struct replay_report *report);
 
-/* Prints drystone.replay/1; returns an exit code. */
+/* Print drystone.replay/1. Returns an exit_code. */
 int replay_report_print_json(const char *command, const struct replay_report *report);
 
-/* EXIT_FOUND if a run ended out of memory or a possible check failed. */
+/* Return EXIT_FOUND if a run ended out of memory or the self-check failed. */
 int replay_report_exit_code(const struct replay_report *report);
 
 #endif

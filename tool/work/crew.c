@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in crew.h. Two rings under one lock: tasks to do, and results. */
+/* The idea is in crew.h. One lock protects two rings: tasks to do, and results. */
 #include "work/crew.h"
 
 #include <pthread.h>
@@ -11,8 +11,8 @@ struct crew {
     pthread_cond_t has_task, has_result;
     pthread_t *threads;
     size_t thread_count;
-    size_t room;  /* of both rings: two tasks a thread */
-    size_t given; /* and not taken back */
+    size_t room;  /* capacity of each ring: two tasks a thread */
+    size_t given; /* tasks given and not taken back */
     size_t *tasks;
     size_t task_first, task_count;
     struct crew_result *results;
@@ -61,7 +61,7 @@ free_crew(struct crew *c)
     free(c);
 }
 
-/* Fewer threads than wanted are a crew, too. */
+/* Start the threads. If the system allows fewer, the crew works with those. */
 static struct crew *
 start_threads(struct crew *c, unsigned threads)
 {

@@ -3,7 +3,7 @@
 #define TOOL_CREW_H
 
 /*
- * A crew: threads that take tasks from a queue, first in, first out, and hand results back.
+ * A crew: threads that take tasks from a queue, first in, first out, and return results.
  *
  *     struct crew *crew = crew_begin(&work, threads);
  *     while (...) {
@@ -24,22 +24,22 @@
 
 struct crew_result {
     size_t task;
-    char *text; /* the caller's to free; NULL: there was no memory */
+    char *text; /* the caller frees it; NULL if memory ran out */
 };
 
-/* Begin; NULL: no memory, or not one thread could be started. */
+/* Start the threads. Returns NULL if memory ran out or no thread could be started. */
 struct crew *crew_begin(const struct work *work, unsigned threads);
-/* True if less than two tasks a thread are given and not taken back. */
+/* Return true if fewer than two tasks a thread are given and not taken back. */
 bool crew_wants(const struct crew *crew);
-/* Requires crew_wants(). */
+/* Give a task to the crew. Requires crew_wants(). */
 void crew_give(struct crew *crew, size_t task);
-/* Wait for a result. False: every task that was given is taken back. */
+/* Wait for a result. Returns false if all given tasks are taken back. */
 bool crew_take(struct crew *crew, struct crew_result *result);
-/* The same without waiting; false as well if no result is there yet. */
+/* Take a result without waiting. Returns false if there is none. */
 bool crew_poll(struct crew *crew, struct crew_result *result);
-/* How many tasks are given and not taken back. */
+/* Return the number of tasks that are given and not taken back. */
 size_t crew_busy(const struct crew *crew);
-/* Wait for the tasks that are being done; drop the others and what nobody took. */
+/* Wait for running tasks, then free the crew with all other tasks and results. */
 void crew_end(struct crew *crew);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in part.h. */
+/* A table of launchers, tried from top to bottom; part.h lists their variables. */
 #include "work/part.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const struct launcher launchers[] = {
     {"Kubernetes", "JOB_COMPLETION_INDEX", NULL, false, false},
 };
 
-/* Read digits up to `end`, or to the text's end; false: there is something else. */
+/* Parse digits up to `end`, or to the end of the text. False: other characters. */
 static bool
 read_number(const char *text, const char *end, size_t *number)
 {
@@ -46,7 +46,7 @@ part_find_launcher(char *(*get)(const char *), bool is_count_known, struct part 
     return NULL;
 }
 
-/* "auto", and "/N" of it if there is one. */
+/* Parse "auto", or "auto/N" if `slash` points to its "/N". */
 static bool
 find_auto(const char *slash, char *(*get)(const char *), struct part *part,
           const char **why)

@@ -3,8 +3,8 @@
 #define TOOL_PART_H
 
 /*
- * Which part of the work this process does: told by the command line, or by the variables
- * that launchers set for each process they start.
+ * Find the part of the work that this process does. It is given on the command line, or
+ * by variables that launchers set for each process:
  *
  *     launcher                       number                   of
  *     Open MPI's mpirun              OMPI_COMM_WORLD_RANK     OMPI_COMM_WORLD_SIZE
@@ -25,22 +25,22 @@ struct part {
     size_t count;
 };
 
-/* A launcher that numbered this process. */
+/* A launcher, and how it numbers the processes that it starts. */
 struct launcher {
     const char *name;
-    const char *number, *count; /* variables; count NULL: the launcher does not tell */
-    bool
-        starts_ranks; /* all processes have one command line and mean one piece of work */
+    const char *number, *count; /* variables; count is NULL if the launcher sets none */
+    bool starts_ranks; /* all processes have the same command line and share the work */
     bool has_mpi;
 };
 
 /*
- * Find the launcher that started several processes, this one among them; NULL: none did. A
- * launcher that does not tell how many counts only with `is_count_known`. `get` is getenv().
+ * Find the launcher that started several processes, including this one. Returns NULL if
+ * none did. A launcher without a count is found only with `is_count_known`. `get` is
+ * getenv().
  */
 const struct launcher *part_find_launcher(char *(*get)(const char *), bool is_count_known,
                                           struct part *part);
-/* Read "K/N", "auto" or "auto/N"; false: *why says what is wrong with it. */
+/* Parse "K/N", "auto" or "auto/N". Returns false and sets *why if it is invalid. */
 bool part_parse(const char *text, char *(*get)(const char *), struct part *part,
                 const char **why);
 

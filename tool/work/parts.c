@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts: one share of the tasks into a store of its own, and all shares into one store. A
- * part's store has the name STORE.part-K-of-N.begun until it is complete. Tasks are dealt
- * out, the heaviest first, so parts have about equal weights.
+ * Parts: do a share of the tasks into its own store, and merge such stores. A part's
+ * store is called STORE.part-K-of-N.begun until it is complete. Tasks are dealt out in
+ * order of weight, so that the parts have similar weights.
  */
 #include <glob.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 
 #define BEGUN ".begun"
 
-/* --- doing one ---------------------------------------------------------------------------- */
+/* --- doing one part ----------------------------------------------------------------------- */
 
 static int
 format_path(const struct run *r, const struct part *part, char path[PATH_MAX])
@@ -75,15 +75,15 @@ parts_run(struct run *r)
     return code;
 }
 
-/* --- taking them in ----------------------------------------------------------------------- */
+/* --- merging parts ------------------------------------------------------------------------ */
 
-/* Which of `count` parts were found; a bit each. */
+/* The parts that were found, a byte each, of `count`. */
 struct found {
     size_t count;
     unsigned char *bits;
 };
 
-/* Read K and N off the end of a file's name. False: it is no complete part's. */
+/* Parse K and N at the end of a file's name. False: it is not a complete part. */
 static bool
 read_name(const struct run *r, const char *path, struct part *part)
 {
@@ -125,7 +125,7 @@ tell_missing(const struct run *r, const struct found *found)
                     r->work->name, i, found->count);
 }
 
-/* The store's name, with what a pattern would take for its own made plain. */
+/* Make a glob pattern of the store's name, whose special characters are escaped. */
 static bool
 make_pattern(const struct run *r, char pattern[2 * PATH_MAX])
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in store.h. SQL sees keys and texts as parameters only. Results wait in a
- * table of our own, so the store is locked only while they are written.
+ * The idea is in store.h. Keys and texts are only bound as parameters, never put into
+ * SQL. Results wait in a temporary table, so that the file is locked only while they are
+ * written.
  */
 #include "work/store.h"
 
@@ -15,7 +16,7 @@
 #include "base/command.h"
 #include "base/report.h"
 
-#define STORE_ID 0x44525957 /* "DRYW", the application id of the file */
+#define STORE_ID 0x44525957 /* "DRYW": the application id of the file */
 #define STORE_VERSION 1
 #define EVERY_NS INT64_C(1000000000)
 #define COUNT_TABLES "SELECT count(*) FROM sqlite_master"
@@ -24,7 +25,7 @@ struct store {
     const char *name, *file;
     sqlite3 *handle;
     sqlite3_stmt *find, *put;
-    bool is_behind; /* results wait to be written */
+    bool is_behind; /* some results wait to be written */
     int64_t written_ns;
 };
 
@@ -53,9 +54,9 @@ run_sql(const struct store *s, const char *sql)
     return is_good ? EXIT_FINE : fail(s);
 }
 
-/* --- whose store -------------------------------------------------------------------------- */
+/* --- creating and checking ---------------------------------------------------------------- */
 
-/* The integer of a pragma; -1: it has none. */
+/* Return the integer result of a query; -1 if it has none. */
 static int64_t
 ask(const struct store *s, const char *sql)
 {
@@ -68,7 +69,7 @@ ask(const struct store *s, const char *sql)
     return answer;
 }
 
-/* End a transaction that failed, if it is open. Returns `code`. */
+/* Roll back a transaction that failed, if it is open. Returns `code`. */
 static int
 roll_back(const struct store *s, int code)
 {
@@ -77,7 +78,7 @@ roll_back(const struct store *s, int code)
     return code;
 }
 
-/* Make the tables, unless another process was faster: the look and they are one transaction. */
+/* Create the tables unless another process did: the transaction includes the check. */
 static int
 make(const struct store *s)
 {
@@ -223,7 +224,7 @@ store_put(struct store *s, const char *key, uint64_t stamp, const char *text)
     return now_ns() - s->written_ns >= EVERY_NS ? write_waiting(s) : EXIT_FINE;
 }
 
-/* The other store is opened by store_open(), which checks it, and closed again. */
+/* Copy all rows of `other`, which store_open() has checked. */
 static int
 copy_rows(struct store *s, struct store *other)
 {

@@ -3,38 +3,38 @@
 #define TOOL_STORE_H
 
 /*
- * A store: the results of a piece of work in a SQLite file, for the next run and for whoever
- * has questions of their own:
+ * A store: the results of some work in a SQLite file, for the next run and for the user's
+ * own queries:
  *
- *     work(name TEXT, version INTEGER)                    one row: whose results these are
+ *     work(name TEXT, version INTEGER)                    one row: the command
  *     result(key TEXT PRIMARY KEY, stamp INTEGER, text TEXT)
  *
- * Results reach the disk at least every second, those of a second together or not at all: a
- * process that ends in between leaves the ones before. A file is input, too: a file that is no
- * store, of another command or version, or damaged, is refused with a line that says so.
+ * Results are written at least every second, each time in one transaction. If the process
+ * dies in between, earlier results remain. The file is untrusted input: a file that is
+ * damaged, not a store, or of another command or version, is refused with a message.
  *
- * Several commands may make one store, read it and write to it at once.
+ * Several processes may create, read and write one store at the same time.
  *
- * Functions return an exit_code; what failed is said on standard error.
+ * Functions return an exit_code, after printing a failure to standard error.
  *
  * Threads    One thread uses a store.
  */
 
 #include <stdint.h>
 
-#define STORE_BUSY_MS 60000 /* how long to wait for others that write */
+#define STORE_BUSY_MS 60000 /* how long to wait for other writers */
 
 struct store;
 
-/* Open `file` for the command `name`, or make it. */
+/* Open `file` for the command `name`, and create it if necessary. */
 int store_open(const char *name, const char *file, struct store **store);
-/* *text is the caller's to free; NULL: it has no result with this stamp. */
+/* Find a result with this stamp. The caller frees *text; NULL if there is none. */
 int store_find(struct store *store, const char *key, uint64_t stamp, char **text);
-/* Keep a result, in place of one with this key. */
+/* Store a result, replacing one with the same key. */
 int store_put(struct store *store, const char *key, uint64_t stamp, const char *text);
-/* Take in the results of another store of this command; those of equal keys replace ours. */
+/* Copy the results of another store of this command, replacing those of equal keys. */
 int store_merge(struct store *store, const char *file);
-/* Write what was put. The store is closed in any case; NULL is allowed. */
+/* Write waiting results and close the store, even after a failure. NULL is allowed. */
 int store_close(struct store *store);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in work.h. */
+/* Listing due tasks, running them on threads, and choosing how to run, see work.h. */
 #include "work/work.h"
 
 #include <sched.h>
@@ -15,7 +15,7 @@ work_report_memory(const struct work *work)
     return report_failure(work->name, NULL, EXIT_MACHINE, "no memory for the results");
 }
 
-/* --- what is due -------------------------------------------------------------------------- */
+/* --- tasks to run ------------------------------------------------------------------------- */
 
 static int
 compare_due(const void *left, const void *right)
@@ -117,7 +117,7 @@ work_run_due(struct run *r)
     return code;
 }
 
-/* --- all of it ---------------------------------------------------------------------------- */
+/* --- the whole work ----------------------------------------------------------------------- */
 
 int
 work_open_here(struct run *r)
@@ -130,7 +130,7 @@ work_open_here(struct run *r)
     return code == EXIT_FINE ? work_find_stored(r) : code;
 }
 
-/* One of several processes with one command line, which would all do everything. */
+/* Run as one of several processes, each of which would do all of the work without MPI. */
 static int
 run_as_rank(struct run *r, const struct launcher *launcher, const struct part *part)
 {

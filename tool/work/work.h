@@ -3,16 +3,16 @@
 #define TOOL_WORK_H
 
 /*
- * Work that many hands do: tasks in any order, by all cores, by the ranks of an MPI job, or by
- * processes that the environment numbers. A task's result is a text, JSON as a rule, and
- * depends on the task alone. All texts come back in the order of tasks. So a report that is
- * made of them is the same to the byte, whoever did which.
+ * Run tasks in any order, on all cores, on the ranks of an MPI job, or in processes that
+ * a launcher numbers. A result is a text, usually JSON, and depends on its task alone.
+ * All texts are returned in the order of tasks. A report made of them is therefore always
+ * the same, byte for byte.
  *
- * A store is a SQLite file with the results so far. A task that the store has is not done
- * again, so work goes on where it was cut off. A result that is broken is done again, and replaced.
+ * A store is a SQLite file of results. Tasks with a stored result are not run again, so
+ * interrupted work can be continued. A broken result is computed again and replaced.
  *
- * A part is one share of the tasks, by a process that knows nothing of the others. Its
- * results are in the file STORE.part-K-of-N, which is complete or absent.
+ * A part is a share of the tasks for a process that does not communicate. Its results are
+ * in the file STORE.part-K-of-N, which exists only when it is complete.
  *
  *     struct work work = {.name = "fleet", .count = n, .describe = ..., .run = ..., .self = f};
  *     struct work_results results;
@@ -31,36 +31,36 @@
 
 struct work_task {
     char key
-        [WORK_KEY_BYTES]; /* the task's name, the same in every run: a path, settings */
-    uint64_t stamp;       /* differs when the result may: of the file's size and time */
-    uint64_t weight;      /* bytes to read, events to replay: the heaviest go first */
+        [WORK_KEY_BYTES]; /* unique name of the task, equal in every run: a path, settings */
+    uint64_t stamp;       /* changes when the result may: from file size and time */
+    uint64_t weight;      /* bytes to read or events to replay; heaviest first */
 };
 
 struct work {
-    const char *name; /* the command's: a store of another one is refused */
+    const char *name; /* of the command; stores of other commands are refused */
     size_t count;
     void *self;
-    /* Describe task `i`. Called by one thread. Keys of two tasks differ. */
+    /* Describe task `i`. Called by one thread. Each task needs a different key. */
     void (*describe)(void *self, size_t i, struct work_task *task);
     /*
-     * Do task `i`. Several threads call this at once. Return the result, which is the
-     * caller's to free; NULL: there was no memory. A fault of the task's own input belongs
-     * into the result.
+     * Do task `i` and return its result, which the caller frees; NULL if memory ran out.
+     * Several threads call this at once. A fault in the task's own input is part of the
+     * result.
      */
     char *(*run)(void *self, size_t i);
-    /* Tell whether a text of the store is such a result. */
+    /* Return true if a stored text is a valid result. */
     bool (*is_whole)(const char *text);
 };
 
 struct work_options {
-    int64_t threads;   /* 0: as many as this process may use cores */
-    const char *store; /* a SQLite file, which is made if there is none; NULL: none */
-    const char *part;  /* "K/N", K from 0; "auto", "auto/N": K of the environment; NULL */
-    bool does_merge;   /* first take in STORE.part-K-of-N, all that there are */
-    bool is_local;     /* by this process alone, whoever started it: later, small work */
+    int64_t threads;   /* 0: the cores that this process may use */
+    const char *store; /* SQLite file, created if missing; NULL: no store */
+    const char *part;  /* "K/N", K from 0; "auto", "auto/N": by launcher; NULL */
+    bool does_merge;   /* merge all STORE.part-K-of-N before running */
+    bool is_local;     /* run in this process only, even in a job: small follow-up work */
 };
 
-/* The texts of --part and --merge, which two commands have; both need --store. */
+/* Help for --part and --merge, which two commands have. Both options need --store. */
 #define WORK_PART_HELP                                                                   \
     "do part K of N, from 0, into a store of its own and print nothing; auto: as the "   \
     "environment of a numbered task says, auto/N where it does not tell how many"
@@ -70,18 +70,18 @@ struct work_options {
 
 struct work_results {
     size_t count;
-    char **texts;      /* count of them */
-    size_t done;       /* those that were not in the store */
-    bool is_elsewhere; /* another process reports: this one was one of many hands */
-    /* An MPI job: to its launcher a rank that ends with EXIT_FOUND has crashed. */
+    char **texts;      /* `count` of them, in order of tasks */
+    size_t done;       /* how many were not in the store */
+    bool is_elsewhere; /* another process reports: this is an MPI rank or a part */
+    /* Run under MPI. Launchers report a rank that ends with EXIT_FOUND as crashed. */
     bool is_job;
 };
 
 /*
- * Do what is not in the store. An exit_code; what failed is said on standard error. Results
- * reach the store at least every second. A process that was started as one of several by
- * mpirun, srun or torchrun is refused without a part, unless the tool is built with MPI.
- * work_results_drop() is allowed in any case.
+ * Run the tasks that are not in the store. Returns an exit_code, after printing a
+ * failure. Results are written to the store at least every second. A process started as
+ * one of several by mpirun, srun or torchrun is refused without a part, unless the tool
+ * is built with MPI. work_results_drop() may be called in any case.
  */
 int work_run(const struct work *work, const struct work_options *options,
              struct work_results *results);

@@ -2,7 +2,7 @@
 #ifndef TOOL_WORK_INSIDE_H
 #define TOOL_WORK_INSIDE_H
 
-/* A run of work, for the files of this wing. */
+/* A run of work, shared by the files of this folder. */
 
 #include "base/progress.h"
 #include "work/crew.h"
@@ -10,7 +10,7 @@
 #include "work/store.h"
 #include "work/work.h"
 
-/* A task that is to be done. */
+/* A task that is not in the store. */
 struct due {
     size_t task;
     uint64_t weight;
@@ -19,36 +19,36 @@ struct due {
 struct run {
     const struct work *work;
     const struct work_options *options;
-    struct store *store; /* NULL: none */
+    struct store *store; /* or NULL */
     struct work_results *results;
-    struct due *due; /* the heaviest first */
+    struct due *due; /* heaviest first */
     size_t due_count;
-    uint64_t weight, weight_done; /* of what is due */
-    struct work_task described;   /* the one that is looked at */
+    uint64_t weight, weight_done; /* weight: of all due tasks */
+    struct work_task described;   /* buffer for work->describe() */
     struct progress progress;
 };
 
-/* Cores that this process may use, at least 1. */
+/* Return the number of cores that this process may use, at least 1. */
 unsigned work_count_cores(void);
 int work_report_memory(const struct work *work);
-/* List all tasks in r->due, the heaviest first. */
+/* List all tasks in r->due, heaviest first. */
 void work_list(struct run *r);
-/* Take from r->due those that the store has. An exit_code. */
+/* Remove the tasks from r->due that the store has. Returns an exit_code. */
 int work_find_stored(struct run *r);
-/* Open the store, take in parts if that is asked for, and find what is due. An exit_code. */
+/* Open the store, merge parts if requested, list the due tasks. Returns an exit_code. */
 int work_open_here(struct run *r);
-/* Keep a result, whose text is the run's from now on. An exit_code. */
+/* Keep a result, whose text the run then owns. Returns an exit_code. */
 int work_keep(struct run *r, const struct crew_result *result);
 
-/* Take in the parts beside the store, and name those that are missing. An exit_code. */
+/* Merge all parts of the store, and report missing ones. Returns an exit_code. */
 int parts_merge(struct run *r);
-/* Do one part into a store of its own. An exit_code. */
+/* Do one part into its own store. Returns an exit_code. */
 int parts_run(struct run *r);
-/* Do what is due by threads. An exit_code. */
+/* Run the due tasks on threads. Returns an exit_code. */
 int work_run_due(struct run *r);
 
 #ifdef HAVE_MPI
-/* The same, as one rank of an MPI job. Rank 0 alone has the store and all results. */
+/* Run the due tasks as an MPI rank. Only rank 0 has the store and all results. */
 int work_run_mpi(struct run *r);
 #endif
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work by the ranks of an MPI job. Rank 0 hands tasks out to whoever asks, itself included,
- * the heaviest first, and keeps all results. Rank 0 alone has the store.
+ * Work on the ranks of an MPI job. Rank 0 gives tasks to the ranks that ask, including
+ * itself, heaviest first, and keeps all results. Only rank 0 has the store.
  *
- *     rank to 0    ASK      nothing: the sender has room for a task
- *                  RESULT   u64: the task, then its text; no text: there was no memory
- *     0 to rank    TASK     u64: the task, or NO_TASK: nothing is left
+ *     rank to 0    ASK      nothing: the sender can take a task
+ *     rank to 0    RESULT   u64: the task, then its text; no text: memory ran out
+ *     0 to rank    TASK     u64: the task, or NO_TASK if none is left
  *
- * All ranks must see the same tasks, which is checked before the first is done. MPI ends the
- * whole job when a rank dies; the store has what was done until then.
+ * All ranks must see the same tasks, which is checked before the first is run. MPI ends
+ * the whole job when a rank dies. The store then has the results so far.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -24,16 +24,16 @@
 enum tag { TAG_ASK = 1, TAG_RESULT, TAG_TASK };
 #define NO_TASK UINT64_MAX
 #define NAP_NS                                                                           \
-    500000 /* while there is nothing to do: a waiting MPI call keeps a core busy */
+    500000 /* pause between polls, because a blocking MPI call keeps a core busy */
 
 struct job {
     struct run *run;
     struct crew *crew;
     int rank, size;
-    size_t next;     /* rank 0: the due task to hand out */
-    size_t sent_off; /* rank 0: ranks that know that nothing is left */
-    bool has_asked;  /* others: a task that is not here yet */
-    bool is_over;    /* others: nothing is left */
+    size_t next;     /* rank 0: index of the next due task */
+    size_t sent_off; /* rank 0: ranks that were sent NO_TASK */
+    bool has_asked;  /* others: a requested task has not arrived */
+    bool is_over;    /* others: received NO_TASK */
 };
 
 static void
@@ -42,7 +42,7 @@ take_a_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-/* End all ranks: others wait for this one. What is wrong was said. */
+/* End all ranks, because others wait for this one. The failure was printed before. */
 static void
 end_job(int code)
 {
@@ -89,7 +89,7 @@ receive_result(struct job *j, const MPI_Status *status)
     keep(j, &(struct crew_result){(size_t)task, text == 0 ? NULL : message});
 }
 
-/* Answer one message. False: there is none. */
+/* Answer one message. Returns false if none is waiting. */
 static bool
 serve(struct job *j)
 {
@@ -127,7 +127,7 @@ lead(struct job *j)
     progress_end(&r->progress);
 }
 
-/* --- the others --------------------------------------------------------------------------- */
+/* --- other ranks -------------------------------------------------------------------------- */
 
 static void
 send_result(struct job *j, const struct crew_result *result)
@@ -145,7 +145,7 @@ send_result(struct job *j, const struct crew_result *result)
     free(result->text);
 }
 
-/* Take the task that was asked for, if it is there. */
+/* Take the requested task if it has arrived. */
 static bool
 receive_task(struct job *j)
 {
@@ -163,7 +163,7 @@ receive_task(struct job *j)
     return true;
 }
 
-/* One question at a time, so that each rank is told once that nothing is left. */
+/* Ask for one task at a time, so that each rank receives NO_TASK exactly once. */
 static void
 follow(struct job *j)
 {
@@ -182,7 +182,7 @@ follow(struct job *j)
     }
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all ranks ---------------------------------------------------------------------------- */
 
 static uint64_t
 hash_tasks(struct run *r)
@@ -205,7 +205,7 @@ see_all_the_same(struct run *r)
     return least == most;
 }
 
-/* The cores that ranks of this machine may use together, by these ranks. */
+/* Return this rank's share of the cores that the ranks of the machine may use. */
 static unsigned
 count_threads(const struct job *j)
 {
@@ -225,7 +225,7 @@ count_threads(const struct job *j)
     return threads > 0 ? threads : 1;
 }
 
-/* Rank 0 reads what is stored; the others do what they are given. */
+/* Begin a rank: only rank 0 opens the store. */
 static int
 begin_rank(struct job *j)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in alias.h. Two tables with equal ids hold the strings and their
- * digits, which are a SipHash (base/siphash.h) under the job's key. Cost: O(length) a
+ * The idea is in alias.h. Two tables hold the strings and their digits under equal ids.
+ * Digits are a SipHash (base/siphash.h) under the key of the job. Cost: O(length) a
  * string.
  */
 #include "trace/anonymize/alias.h"
@@ -30,7 +30,7 @@ dryi_alias_finish(struct dryi_alias *alias)
     dryi_intern_finish(&alias->digits);
 }
 
-/* Further hashes, for further digits, are of the same bytes under changed keys. */
+/* One hash has 16 digits. For more, hash the same bytes again under a changed key. */
 static void
 write_digits(const struct dryi_alias *alias, const char *bytes, size_t length,
              char digits[DRYI_ALIAS_DIGITS_MAX])
@@ -65,7 +65,7 @@ dryi_alias_put(struct dryi_alias *alias, const char *bytes, size_t length)
     uint32_t id = put_digits(alias, bytes, length);
     if (id >= DRYI_ALIAS_FULL)
         return id;
-    /* A failure here leaves digits without a string; the caller gives up anyway. */
+    /* Digits without a string remain if this fails, but then every caller gives up. */
     return dryi_intern_put(&alias->strings, bytes, length);
 }
 

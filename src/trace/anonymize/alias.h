@@ -3,8 +3,8 @@
 #define DRYI_ALIAS_H
 
 /*
- * Digits that stand for a string: the first few of its keyed hash, or as many more as it
- * takes to differ from those of every other string met before.
+ * Aliases of strings: the first hexadecimal digits of a keyed hash. Digits are added
+ * until the alias differs from those of all strings put before.
  */
 
 #include <stddef.h>
@@ -14,13 +14,13 @@
 #include "base/siphash.h"
 
 #define DRYI_ALIAS_DIGITS_MAX 64u
-/* Numbers up to this one say nothing and stay. */
+/* Integers up to 255 are too common to identify anything, so they are not replaced. */
 #define DRYI_ALIAS_SMALL_MAX 255u
 
 struct dryi_alias {
     struct dryi_siphash_key key;
-    uint32_t digit_count;       /* at least */
-    struct dryi_intern strings; /* and under the same id */
+    uint32_t digit_count; /* digits of an alias; more only to tell two strings apart */
+    struct dryi_intern strings; /* originals; ids as in `digits` */
     struct dryi_intern digits;
 };
 
@@ -29,15 +29,16 @@ void dryi_alias_init(struct dryi_alias *alias, const struct dry_memory *memory,
 void dryi_alias_finish(struct dryi_alias *alias);
 
 /*
- * The id of a string's digits in alias->digits; DRYI_INTERN_NONE without memory, and
- * DRYI_ALIAS_FULL when even DRYI_ALIAS_DIGITS_MAX of them are another's.
+ * Add a string. Returns the id of its digits in alias->digits, or DRYI_INTERN_NONE if
+ * memory ran out. Returns DRYI_ALIAS_FULL if even DRYI_ALIAS_DIGITS_MAX digits equal
+ * those of another string.
  */
 #define DRYI_ALIAS_FULL (UINT32_MAX - 1)
 uint32_t dryi_alias_put(struct dryi_alias *alias, const char *bytes, size_t length);
 
-/* An integer instead of another: 65536 to 2^29 - 1, or from there to 2^31 - 1 if wide. */
+/* Return the alias of an integer: 65536 to 2^29 - 1, or 2^29 to 2^31 - 1 if `is_wide`. */
 uint32_t dryi_alias_int(const struct dryi_siphash_key *key, uint64_t bits, int is_wide);
-/* A double from 0 to 1 instead of another, both as their bits. */
+/* Return the alias of a double, from 0 to 1. Both are the bits of a double. */
 uint64_t dryi_alias_float(const struct dryi_siphash_key *key, uint64_t bits);
 
 #endif

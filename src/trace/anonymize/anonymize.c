@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A trace built a second time, with other strings.
+ * Build the trace a second time, with aliases for its strings.
  *
- * Frames, stacks and notes are put into the new trace in the order of their ids and
- * mapped by one array each. Events, segments and blocks are copied with what they refer
- * to replaced. Only strings that something refers to are in the new trace, so nothing of
- * the old table is left over.
+ * Frames, stacks and notes are added in the order of their ids; one array each maps old
+ * ids to new ones. Events, segments and blocks are copied with their ids mapped. A string
+ * enters the new trace only if a row refers to it, so no unused string of the original
+ * can leak.
  */
 #include <drystone/anonymize.h>
 
@@ -32,13 +32,13 @@ struct job {
     const struct dry_anonymize_options *options;
     struct dry_memory memory;
     struct dry_error *err;
-    enum dry_status status; /* the first failure; nothing is done after it */
+    enum dry_status status; /* first failure; every later step does nothing */
     struct dry_trace_builder *builder;
     struct dryi_alias alias;
     int64_t time_base;
-    char *text; /* the string at work */
+    char *text; /* the string being written */
     size_t text_count, text_capacity;
-    uint32_t *frames, *stacks, *notes; /* the new ids */
+    uint32_t *frames, *stacks, *notes; /* old id -> new id */
 };
 
 void
@@ -94,9 +94,9 @@ dryi_anonymize_time_base(const struct dry_trace *trace,
     return least;
 }
 
-/* --- a string at work -------------------------------------------------------------------- */
+/* --- writing one string ------------------------------------------------------------------ */
 
-/* The first failure stays; DRY_OK is none. */
+/* Keep the first failure: later ones are its consequences. */
 static void
 fail(struct job *j, enum dry_status status)
 {
@@ -119,7 +119,7 @@ put(struct job *j, const char *bytes, size_t count)
     j->text_count += count;
 }
 
-/* "f_3fa92c1d" */
+/* Write an alias such as "f_3fa92c1d". */
 static void
 put_alias(struct job *j, char letter, const char *bytes, size_t length)
 {
@@ -209,7 +209,10 @@ replace(struct job *j, enum dryi_text_role role, uint32_t string, size_t tail)
 
 /* --- unknown keys ------------------------------------------------------------------------ */
 
-/* Opcode, length in `length_bytes` bytes, and so many bytes of the text, moved up. */
+/*
+ * Write an opcode, a length in `length_bytes` bytes, and the alias. The length is filled
+ * in last, because the alias's length is known only then.
+ */
 static void
 put_counted(struct job *j, enum dryi_opcode opcode, size_t length_bytes,
             const struct dryi_opcode_piece *piece)
@@ -265,8 +268,8 @@ put_piece(struct job *j, const struct dryi_opcode_piece *piece)
 }
 
 /*
- * Replace the strings in unknown keys. A run that has grown beyond what the reader takes
- * is left out.
+ * Replace the strings in unknown keys. Returns the new string, or DRY_NONE if the result
+ * is longer than a reader accepts: the keys are then dropped.
  */
 static uint32_t
 replace_extra(struct job *j, uint32_t extra)
@@ -356,7 +359,7 @@ copy_notes(struct job *j)
     }
 }
 
-/* Lanes have no strings: the same ones in the same order have the same ids. */
+/* Lanes hold no strings, so adding them in the same order gives them the same ids. */
 static void
 copy_lanes(struct job *j)
 {
@@ -447,7 +450,7 @@ copy_unknowns(struct job *j)
         dryi_builder_add_unknown(j->builder, name, old->where);
         fail(j, dryi_builder_check(j->builder, j->err));
         struct dry_trace *to = j->builder->trace;
-        if (j->status == DRY_OK) /* different names stay different: a row each */
+        if (j->status == DRY_OK) /* distinct names keep a row each */
             to->unknown_rows[to->view.unknown_count - 1].count = old->count;
     }
 }
@@ -487,7 +490,7 @@ copy_all(struct job *j)
     copy_top(j);
     enum dry_status status = dryi_builder_check(j->builder, NULL);
     if (status != DRY_OK && (j->status == DRY_OK || j->status == status))
-        j->status = dryi_builder_check(j->builder, j->err); /* with its words */
+        j->status = dryi_builder_check(j->builder, j->err); /* copy its error text, too */
 }
 
 static void

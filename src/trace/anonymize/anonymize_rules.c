@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in anonymize_rules.h: the rules, on top of the lists of public_text.h.
- */
+/* The idea is in anonymize_rules.h. The lists of public strings are in public_text.h. */
 #include "trace/anonymize/anonymize_rules.h"
 
 #include "trace/anonymize/alias.h"
 #include "trace/anonymize/public_text.h"
 
-/* Names in PyTorch's own files are Python's: any of these is one that is public. */
+/*
+ * Functions in PyTorch's own files are public. They have Python identifiers as names;
+ * anything else in such a frame is suspicious and gets an alias.
+ */
 static bool
 is_identifier(const char *name, size_t length)
 {

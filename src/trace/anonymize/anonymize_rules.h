@@ -2,7 +2,7 @@
 #ifndef DRYI_ANONYMIZE_RULES_H
 #define DRYI_ANONYMIZE_RULES_H
 
-/* The rules that anonymize.c, which replaces, and anonymize_verify.c must agree on. */
+/* Rules shared by anonymize.c, which replaces, and anonymize_verify.c, which checks. */
 
 #include <drystone/anonymize.h>
 
@@ -10,51 +10,52 @@
 
 enum dryi_text_role {
     DRYI_TEXT_ROLE_FUNCTION,
-    DRYI_TEXT_ROLE_TORCH_FUNCTION, /* in a file of PyTorch */
+    DRYI_TEXT_ROLE_TORCH_FUNCTION, /* a function in a file of PyTorch */
     DRYI_TEXT_ROLE_FILE,
     DRYI_TEXT_ROLE_TEXT,
     DRYI_TEXT_ROLE_ANNOTATION,
     DRYI_TEXT_ROLE_SETTINGS,
 };
 
-/* Longer paths and settings become one alias: replaced by parts they could grow too long. */
+/*
+ * Longer paths and settings become a single alias. Replaced component by component, they
+ * could exceed the reader's string limit.
+ */
 #define DRYI_PIECEWISE_BYTES_MAX 4096u
-/* The bytes that the reader takes under the unknown keys of one dict (pickle_extra.c). */
+/* Bytes that the reader accepts under the unknown keys of one dict (pickle_extra.c). */
 #define DRYI_EXTRA_BYTES_MAX 65536u
 
-/* True if the whole string may stay; if not, parts of a file or of settings still may. */
+/* Return true if the whole string may stay. If not, components of it still may. */
 bool dryi_text_is_public(const struct dry_anonymize_options *options,
                          enum dryi_text_role role, const char *text, size_t length);
-/* 'f' for functions, 'd' for files, 's' for the rest. */
+/* Return an alias's first letter: 'f' for functions, 'd' for files, 's' for all else. */
 char dryi_text_letter(enum dryi_text_role role);
 
-/* True if a piece of unknown keys may stay. */
+/* Return true if a piece of unknown keys may stay. */
 bool dryi_opcode_piece_is_public(const struct dryi_opcode_piece *piece);
 
-/*
- * Find where the public part of the frame's file begins; DRYI_NO_TAIL if there is none.
- */
+/* Return the offset of "torch/..." in the frame's file, or DRYI_NO_TAIL. */
 #define DRYI_NO_TAIL SIZE_MAX
 size_t dryi_frame_tail(const struct dry_trace *trace,
                        const struct dry_anonymize_options *options,
                        const struct dry_frame *frame);
 
-/* The part that the function of such a frame plays. */
+/* Return the role of the function of a frame whose file has this tail. */
 static inline enum dryi_text_role
 dryi_function_role(size_t tail)
 {
     return tail == DRYI_NO_TAIL ? DRYI_TEXT_ROLE_FUNCTION : DRYI_TEXT_ROLE_TORCH_FUNCTION;
 }
 
-/* Take the options and check them. */
+/* Complete the options with defaults. Returns ARGUMENT if they are invalid. */
 enum dry_status dryi_anonymize_take_options(struct dry_anonymize_options *options,
                                             const struct dry_anonymize_options *given,
                                             struct dry_error *err);
-/* The earliest time of a trace, that becomes 0; 0 if times are kept. */
+/* Return the earliest time of the trace (microseconds), or 0 if times are kept. */
 int64_t dryi_anonymize_time_base(const struct dry_trace *trace,
                                  const struct dry_anonymize_options *options);
 
-/* Hostile times may lie further apart than 63 bits: they wrap, as their difference does. */
+/* Subtract `base`. Hostile times may be over 63 bits apart, so unsigned numbers wrap. */
 static inline int64_t
 dryi_shift_time(int64_t time, int64_t base)
 {

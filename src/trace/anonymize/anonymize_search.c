@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in anonymize_search.h. Words are gathered once, then excused, then
- * looked for in the strings and in the bytes of the file as they are read. Cost:
- * O(bytes).
+ * The idea is in anonymize_search.h. Words are gathered, then excused, then searched for
+ * in the strings and in the raw bytes as they are read. Cost: O(bytes).
  */
 #include "trace/anonymize/anonymize_search.h"
 
@@ -15,7 +14,7 @@
 #include "base/memory.h"
 #include "trace/anonymize/public_text.h"
 
-/* In the bytes of a pickle shorter words occur by chance, as numbers. */
+/* The shortest word to search for in raw pickle bytes: shorter ones match by chance. */
 #define RAW_BYTES_MIN 8u
 
 void
@@ -51,7 +50,7 @@ dryi_proof_refute(struct dry_anonymize_proof *proof, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    dryi_fail(&clean, DRY_ERR_FORMAT, "%s", text); /* makes it printable */
+    dryi_fail(&clean, DRY_ERR_FORMAT, "%s", text); /* replaces unprintable characters */
     if (!proof->text[0])
         snprintf(proof->text, sizeof proof->text, "%.*s", (int)sizeof text - 1,
                  clean.text);
@@ -60,8 +59,8 @@ dryi_proof_refute(struct dry_anonymize_proof *proof, const char *format, ...)
 /* --- gathering ----------------------------------------------------------------------------- */
 
 /*
- * True if the string is new in this part, which is a small letter, or a capital for a
- * string that is kept.
+ * Note a string under `part`, the letter of its role: lower case if it is replaced, upper
+ * case if it is kept. Returns true if it is new in that role.
  */
 static bool
 see(struct dryi_anonymize_search *s, char part, const char *text, size_t length)
@@ -93,7 +92,10 @@ count_one(struct dry_anonymize_count *count, bool is_public)
     count->replaced += !is_public;
 }
 
-/* Between two hidden parts stands what is kept; words may reach over separators there. */
+/*
+ * Gather the components of a path. Kept text between two hidden components is noted with
+ * its separators, because a word of it may contain them.
+ */
 static void
 gather_path(struct dryi_anonymize_search *s, const char *path, size_t length, size_t tail)
 {
@@ -243,7 +245,7 @@ gather_rows(struct dryi_anonymize_search *s)
     gather_extra(s, v->top_extra);
 }
 
-/* Kept strings begin with a capital, the part they play. */
+/* Excuse the words of public lists and of kept strings, whose letter is upper case. */
 static void
 excuse_all(struct dryi_anonymize_search *s)
 {
@@ -292,7 +294,7 @@ search_bytes(struct dryi_anonymize_search *s, const void *bytes, size_t count)
     return search(s, bytes, count, RAW_BYTES_MIN, "the bytes of the result");
 }
 
-/* The end of what was read before, and the beginning of this. */
+/* Search the last bytes of the previous read together with the first of this read. */
 static void
 search_seam(struct dryi_anonymize_search *s, const unsigned char *bytes, size_t count)
 {
@@ -303,7 +305,7 @@ search_seam(struct dryi_anonymize_search *s, const unsigned char *bytes, size_t 
     size_t seam_count = s->tail_count + head;
     if (s->tail_count)
         s->proof->found_bytes += search_bytes(s, seam, seam_count);
-    if (head < count) { /* the tail is the end of these bytes alone */
+    if (head < count) { /* these bytes alone fill the tail */
         memcpy(s->tail, bytes + count - sizeof s->tail, sizeof s->tail);
         s->tail_count = sizeof s->tail;
         return;
@@ -334,7 +336,10 @@ dryi_anonymize_search_source(struct dryi_anonymize_search *s,
     return (struct dry_source){.read = read_and_search, .self = s};
 }
 
-/* The length of an alias that begins here: a letter, '_' and enough digits, then no more. */
+/*
+ * Return the length of the alias that begins here, or 0. An alias is a letter, '_' and at
+ * least options->digits digits, and ends at a word boundary.
+ */
 static size_t
 count_alias(const struct dryi_anonymize_search *s, const char *text, size_t length)
 {
@@ -347,7 +352,7 @@ count_alias(const struct dryi_anonymize_search *s, const char *text, size_t leng
     return is_end && n >= 2 + s->options->digits ? n : 0;
 }
 
-/* A text without its aliases, whose digits may look like anything. */
+/* Search a text between its aliases: their digits may equal a word by chance. */
 static void
 search_text(struct dryi_anonymize_search *s, const char *text, size_t length)
 {
@@ -368,12 +373,15 @@ search_text(struct dryi_anonymize_search *s, const char *text, size_t length)
         search(s, text + begin, length - begin, DRYI_WORD_BYTES_MIN, "a string");
 }
 
-/* Runs of opcodes hold numbers; the strings in them are in the table as well. */
+/*
+ * Mark runs of opcodes, which are not searched as texts because they contain numbers.
+ * Their strings are in the string table, too.
+ */
 static void
 mark_extras(const struct dry_trace *again, uint8_t *is_extra)
 {
     const struct dry_trace_view *v = &again->view;
-    uint32_t none = v->string_count; /* where DRY_NONE is noted */
+    uint32_t none = v->string_count; /* spare entry that takes DRY_NONE */
 #define MARK(extra) is_extra[(extra) < none ? (extra) : none] = 1
     for (uint32_t i = 0; i < v->frame_count; i++)
         MARK(v->frames[i].extra);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in opcode_run.h. Cost: O(1) a piece, beside its own bytes. */
+/* The idea is in opcode_run.h. Cost: O(1) a piece, plus its bytes. */
 #include "trace/anonymize/opcode_run.h"
 
 #include "trace/anonymize/public_text.h"
@@ -19,10 +19,10 @@ fail(struct dryi_opcode_run *run)
     return false;
 }
 
-/* More than any run has: an opcode that is none of a run's. */
+/* The header length of an opcode that no run may contain; larger than any run. */
 #define UNKNOWN_HEAD SIZE_MAX
 
-/* Bytes behind the opcode that say how long the rest is, or are a number. */
+/* Return the bytes after an opcode that hold its number, or the length of its text. */
 static size_t
 count_head(uint8_t opcode)
 {
@@ -90,7 +90,10 @@ load(const char *bytes, size_t count)
     return number;
 }
 
-/* LONG1 is in two's complement and at most nine bytes long, BININT has a sign. */
+/*
+ * Decode an integer. BININT and LONG1 are signed; a LONG1 has at most nine bytes, of
+ * which the ninth is only the sign.
+ */
 static void
 take_int(struct dryi_opcode_piece *piece)
 {
@@ -104,7 +107,7 @@ take_int(struct dryi_opcode_piece *piece)
     piece->is_wide = is_negative || piece->bits >> 29 != 0;
 }
 
-/* Take what belongs to the opcode; false if it is not all there. */
+/* Take the argument of the opcode. Returns false if the run ends inside it. */
 static bool
 take_argument(struct dryi_opcode_run *run, struct dryi_opcode_piece *piece)
 {
@@ -130,7 +133,7 @@ take_argument(struct dryi_opcode_run *run, struct dryi_opcode_piece *piece)
     return true;
 }
 
-/* On the outermost level a value is put at an even height if it is a key. */
+/* Count a value. On the outermost level, keys are the values at an even height. */
 static void
 push(struct dryi_opcode_run *run, const struct dryi_opcode_piece *piece)
 {

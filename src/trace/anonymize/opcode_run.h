@@ -3,10 +3,11 @@
 #define DRYI_OPCODE_RUN_H
 
 /*
- * The runs of opcodes in which unknown keys and their values are kept (pickle_extra.c):
- * key value key value ..., without a memo. They are walked piece by piece, a piece being
- * an opcode with what belongs to it. The walk needs no stack: it must only know whether a
- * piece is a key of the outermost level, or belongs to the value of one.
+ * Walk a run of opcodes, the form in which unknown keys and their values are kept
+ * (pickle_extra.c): key value key value ..., without a memo.
+ *
+ * A piece is an opcode with its argument. The walk needs no stack. It only tracks whether
+ * a piece is a key of the outermost level or belongs to the value of one.
  */
 
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 enum dryi_opcode_piece_kind {
-    DRYI_PIECE_MARK_UP, /* containers, None, booleans: nothing in them can tell anything */
+    DRYI_PIECE_MARK_UP, /* containers, None, booleans: they carry no text or number */
     DRYI_PIECE_STRING,
     DRYI_PIECE_BYTES,
     DRYI_PIECE_INT,
@@ -24,26 +25,26 @@ enum dryi_opcode_piece_kind {
 struct dryi_opcode_piece {
     enum dryi_opcode_piece_kind kind;
     uint8_t opcode;
-    const char *bytes; /* the whole piece */
+    const char *bytes; /* opcode and argument */
     size_t length;
-    const char *text; /* of a STRING or BYTES */
+    const char *text; /* text of a STRING or BYTES */
     size_t text_length;
-    uint64_t bits;      /* of an INT, two's complement; of a FLOAT, its bits */
-    bool is_wide;       /* an INT that is negative or does not fit 29 bits */
-    bool has_known_key; /* it belongs to the value of a public key */
+    uint64_t bits;      /* INT: two's complement; FLOAT: bits of the double */
+    bool is_wide;       /* INT that is negative or needs more than 29 bits */
+    bool has_known_key; /* part of the value of a public key */
 };
 
 struct dryi_opcode_run {
     const char *bytes;
     size_t count, at;
-    size_t depth;  /* open marks */
-    size_t height; /* values on the outermost level */
+    size_t depth;  /* MARK opcodes that are open */
+    size_t height; /* values pushed on the outermost level: even before a key */
     bool is_key_known;
-    bool is_bad; /* no run of whole pairs; the walk has ended */
+    bool is_bad; /* not a run of complete pairs; the walk has ended */
 };
 
 void dryi_opcode_run_init(struct dryi_opcode_run *run, const char *bytes, size_t count);
-/* False at the end, or where run->is_bad says that this is no such run. */
+/* Read the next piece. Returns false at the end; run->is_bad tells a broken run. */
 bool dryi_opcode_run_next(struct dryi_opcode_run *run, struct dryi_opcode_piece *piece);
 
 #endif

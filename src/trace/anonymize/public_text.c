@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in public_text.h. The lists hold words, the grammars are scanners from
- * left to right. Sources: PyTorch's and CPython's own files, named beside each list.
+ * The idea is in public_text.h. Lists hold words; grammars are scanners from left to
+ * right. Sources: the files of PyTorch and CPython that are named beside each list.
  */
 #include "trace/anonymize/public_text.h"
 
@@ -14,7 +14,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Fixed values and keys that the reader has no names for. */
+/* Fixed values and keys that have no number in the pickle reader. */
 static const char *const words[] = {
     "N/A", /* no compile context */
     "START", "END", "other",
@@ -24,12 +24,12 @@ static const char *const words[] = {
     "pinned_use_hip_host_register", "graph_capture_record_stream_reuse",
     "max_round_threshold", "max_cached_size", "trace_alloc_overflowed",
     "trace_alloc_max_entries",
-    /* Words of a pool of ours: the record must go on to say whose rules explain it. */
+    /* Words that Drystone's pools write, to tell readers whose placement rules apply. */
     "drystone_placement", "drystone_conf", "paged",
     /* Words of frames in code made by torch.fx. */
     "fx_node_op", "fx_node_name", "fx_node_target", "fx_original_trace"};
 
-/* Words of PYTORCH_CUDA_ALLOC_CONF, beside those above and the reader's keys. */
+/* Words of PYTORCH_CUDA_ALLOC_CONF, except those above and keys of the reader. */
 static const char *const setting_words[] = {"large_segment_size_mb",
                                             "max_split_size_mb",
                                             "max_non_split_rounding_mb",
@@ -61,7 +61,7 @@ static const char *const files_of_nobody[] = {"??",
 
 static const char *const public_parts[] = {"site-packages", "dist-packages", ".", ".."};
 
-/* The parts at the top of PyTorch's package, 1.13 to 2.15, without endings. */
+/* Names at the top of PyTorch's package, releases 1.13 to 2.15, without file endings. */
 static const char *const torch_parts[] = {
     "_C",
     "_C_flatbuffer",
@@ -178,7 +178,7 @@ static const char *const namespaces[] = {"at",     "c10", "c10d",      "torch",
                                          "caffe2", "std", "__gnu_cxx", "pybind11",
                                          "thrust", "cub"};
 
-/* Words of C++ names without a namespace: the language's own, and gcc's notes. */
+/* Words of C++ names outside any namespace: keywords, types, and gcc's clone suffixes. */
 static const char *const cpp_words[] = {
     "void",     "bool",     "char",     "short",    "int",      "long",      "float",
     "double",   "signed",   "unsigned", "const",    "volatile", "auto",      "decltype",
@@ -273,21 +273,21 @@ are_digits(const char *text, size_t length)
 
 /* --- C++ names ------------------------------------------------------------------------- */
 
-/* The token left of the place in a C++ name. */
+/* The token left of the current position in a C++ name. */
 enum left {
-    LEFT_NOTHING, /* a chain begins here */
-    LEFT_PUBLIC,  /* a chain whose first name is public, or brackets that close */
-    LEFT_JOIN,    /* "::" behind such */
+    LEFT_NOTHING, /* a chain may begin here */
+    LEFT_PUBLIC,  /* a chain whose first name is public, or a closing bracket */
+    LEFT_JOIN,    /* "::" after a public chain */
 };
 
-/* "4ul", "0": too short to say anything. */
+/* Return true for numbers such as "4ul" and "0": 20 characters identify nothing. */
 static bool
 is_number(const char *word, size_t length)
 {
     return dryi_is_digit(word[0]) && length <= 20 && word[length - 1] != '_';
 }
 
-/* A name goes on with a public chain, begins one, or is a word of the language. */
+/* Accept a name that continues or begins a public chain, or a word of the language. */
 static bool
 take_word(const char *word, size_t length, bool has_join, enum left *left)
 {
@@ -353,7 +353,7 @@ dryi_public_cpp(const char *name, size_t length)
 
 /* --- annotations and settings ---------------------------------------------------------- */
 
-/* "Optimizer.step#AdamW.step": torch/optim/optimizer.py. */
+/* Match "Optimizer.step#AdamW.step", `what` being "step" (torch/optim/optimizer.py). */
 static bool
 is_optimizer(const char *name, size_t length, const char *what)
 {
@@ -383,7 +383,7 @@ dryi_is_setting_separator(char c)
     return c != '\0' && strchr(",:[]> \t\r\n", c);
 }
 
-/* "512", "0.8", "40G". */
+/* Return true for a size or a fraction, such as "512", "0.8" or "40G". */
 static bool
 is_quantity(const char *word, size_t length)
 {
@@ -425,7 +425,7 @@ dryi_public_file(const char *path, size_t length)
            (dryi_text_begins(path, length, fx) && are_digits(path + n, length - n));
 }
 
-/* The ending of a file's name, if it is a common one and has something before it. */
+/* Return the length of a common file ending; 0 if there is none, or nothing before it. */
 static size_t
 count_ending(const char *name, size_t length)
 {
@@ -437,7 +437,10 @@ count_ending(const char *name, size_t length)
     return 0;
 }
 
-/* Separators, words, '.', '-' and '+', and a common ending: no file of PyTorch has more. */
+/*
+ * Accept separators, words, '.', '-' and '+', and a common file ending: PyTorch's own
+ * files have no other characters.
+ */
 static bool
 is_plain_path(const char *path, size_t length)
 {
@@ -452,7 +455,7 @@ is_plain_path(const char *path, size_t length)
     return count_ending(path, length) > 0;
 }
 
-/* Tell whether the path's first part is one that PyTorch's package has at its top. */
+/* Return true if the first component of the path is at the top of PyTorch's package. */
 static bool
 is_torch_part(const char *path, size_t length)
 {
@@ -465,16 +468,17 @@ is_torch_part(const char *path, size_t length)
 }
 
 /*
- * A folder called torch is not enough: people call their projects and their environments
- * that. The one that pip and distributions install in site-packages or dist-packages is
- * PyTorch's, and in it what PyTorch has there: projects are put below it, too.
+ * A folder called torch proves nothing: users name projects and environments so. Accept
+ * only torch in site-packages or dist-packages, where pip and distributions install it.
+ * Inside it, accept only PyTorch's own top-level names, because projects are put below
+ * it, too.
  */
 size_t
 dryi_public_tail(const char *path, size_t length)
 {
     static const char packages[] = "-packages", torch[] = "torch";
     size_t packages_length = sizeof packages - 1, torch_length = sizeof torch - 1;
-    size_t tail = packages_length + 5; /* "/site" */
+    size_t tail = packages_length + 5; /* shortest begin: "/site-packages" */
     for (; tail + torch_length + 2 < length; tail++) {
         const char *at = path + tail, *before = at - packages_length - 4;
         if (dryi_is_path_separator(at[0]) &&

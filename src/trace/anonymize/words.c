@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost stand in words.h. */
+/* The idea and the cost are in words.h. */
 #include "trace/anonymize/words.h"
 
 #include <string.h>
@@ -66,11 +66,11 @@ dryi_words_put_all(struct dryi_words *words, const char *bytes, size_t length)
     return ok;
 }
 
-/* The place at which a text is searched, and the lengths left to try there. */
+/* The offset in the text that is being searched. */
 struct cursor {
     const char *text;
     size_t length, at;
-    uint64_t lengths; /* not tried yet at this place */
+    uint64_t lengths; /* bit n - 1: length n is still to be tried at this offset */
 };
 
 static bool
@@ -82,7 +82,7 @@ passes_filter(const struct dryi_words *words, const struct cursor *c)
     return words->filter[bit / 64] >> bit % 64 & 1;
 }
 
-/* The lengths to try at a place, the text's end considered. */
+/* Return the lengths to try here: at least `least`, and within the rest of the text. */
 static uint64_t
 lengths_at(const struct dryi_words *words, const struct cursor *c, size_t least)
 {
@@ -93,7 +93,7 @@ lengths_at(const struct dryi_words *words, const struct cursor *c, size_t least)
     return lengths;
 }
 
-/* The next word of at least `least` bytes, DRYI_INTERN_NONE at the end. */
+/* Return the next word of at least `least` bytes, DRYI_INTERN_NONE at the end. */
 static uint32_t
 next_word(const struct dryi_words *words, struct cursor *c, size_t least)
 {

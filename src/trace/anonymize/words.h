@@ -3,12 +3,12 @@
 #define DRYI_WORDS_H
 
 /*
- * A search for many words at once.
+ * Search a text for many words at once.
  *
- * A word is looked up, in a table of equal strings, for every place of a text and every
- * length that words have. Only the first 64 bytes of a word count, so there are at most
- * 61 lengths. A filter of the first four bytes passes over nearly every place. So the
- * cost is linear in the text, whatever words and text are.
+ * At each offset of the text, a hash table is asked for a word of each length that any
+ * word has. Only the first 64 bytes of a word are compared, so at most 61 lengths exist.
+ * A filter on the first four bytes skips nearly all offsets. The cost is therefore linear
+ * in the text, even for hostile input.
  */
 
 #include <stdbool.h>
@@ -24,25 +24,25 @@
 struct dryi_words {
     struct dry_memory memory;
     struct dryi_intern table;
-    uint8_t *is_public; /* of each word; such a word is not found any more */
+    uint8_t *is_public; /* per word; true excludes it from results */
     size_t public_capacity, public_count;
-    uint64_t lengths; /* bit n - 1: there are words of n bytes */
+    uint64_t lengths; /* bit n - 1: some word has n bytes */
     uint64_t filter[1u << (DRYI_WORDS_FILTER_BITS - 6)];
 };
 
 void dryi_words_init(struct dryi_words *words, const struct dry_memory *memory);
 void dryi_words_finish(struct dryi_words *words);
 
-/* Words shorter than four bytes are no words. False: no memory. */
+/* Add a word; one shorter than four bytes is ignored. Returns false if memory ran out. */
 bool dryi_words_put(struct dryi_words *words, const char *bytes, size_t length);
-/* The string as a whole, and each run of letters, digits and '_' in it. */
+/* Add the string and each run of letters, digits and '_' in it. False: no memory. */
 bool dryi_words_put_all(struct dryi_words *words, const char *bytes, size_t length);
 
-/* Every word that occurs in the text is public. After the last put. */
+/* Make every word that occurs in the text public. Call it after the last put. */
 void dryi_words_excuse(struct dryi_words *words, const char *text, size_t length);
 /*
- * How many times words of at least `least` bytes that are not public occur in the text;
- * *first, if there are any, is the first one found.
+ * Count occurrences of non-public words of at least `least` bytes. *first is the first
+ * one found; it is not written if there are none.
  */
 uint64_t dryi_words_count(const struct dryi_words *words, const char *text, size_t length,
                           size_t least, uint32_t *first);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A stream is a batch that waits to be taken. Everything is copied when it is exported, so a
- * stream and what comes of it know no trace.
+ * Export a trace as an Arrow stream of one batch. All data is copied at export, so the
+ * stream and its arrays do not depend on the trace.
  */
 #include <drystone/arrow.h>
 
@@ -17,7 +17,7 @@
 struct stream_hold {
     struct dry_memory memory;
     enum dry_arrow_table table;
-    struct ArrowArray batch; /* released once it was taken */
+    struct ArrowArray batch; /* its release is NULL once the consumer has taken it */
 };
 
 /* --- schemas --- */
@@ -104,7 +104,7 @@ get_next(struct ArrowArrayStream *stream, struct ArrowArray *array)
     return 0;
 }
 
-/* Return the reason of the one failure that there can be. */
+/* Return the text of the only possible failure. */
 static const char *
 get_last_error(struct ArrowArrayStream *stream)
 {

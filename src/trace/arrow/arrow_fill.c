@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Columns are filled one at a time, each by one loop. Cost: O(rows), of stacks O(frames).
- */
+/* Columns are filled one at a time, by one loop each. Cost: O(rows), stacks O(frames). */
 #include "trace/arrow/arrow_fill.h"
 
 #include <string.h>
@@ -10,7 +8,7 @@
 #include "base/assert.h"
 #include "trace/arrow/arrow_hold.h"
 
-enum { BITS, VALUES }; /* an array's buffers; offsets stand where values do */
+enum { BITS, VALUES }; /* buffer numbers; lists have offsets in place of values */
 
 static size_t
 width_of(const char *format)
@@ -27,7 +25,7 @@ width_of(const char *format)
     }
 }
 
-/* Copy a field of `count` structs; the loops with a known width become single moves. */
+/* Copy one field of `count` structs. A loop per known width compiles to single moves. */
 static void
 gather(void *to, const void *field, size_t stride, size_t width, size_t count)
 {
@@ -44,7 +42,7 @@ gather(void *to, const void *field, size_t stride, size_t width, size_t count)
             out[i] = in[i * stride];
 }
 
-/* Copy a column of the events, whose pointer stands at `offset` in the view. */
+/* Copy a column of the events; the pointer to it is at `offset` in the view. */
 static void
 copy_column(void *to, const struct dry_trace_view *v, size_t offset, size_t width)
 {
@@ -85,7 +83,7 @@ fill_event_devices(int32_t *to, const struct dry_trace_view *v)
 static void
 fill_block_segments(uint32_t *to, const struct dry_trace_view *v)
 {
-    memset(to, 0xff, v->block_count * sizeof *to); /* DRY_NONE */
+    memset(to, 0xff, v->block_count * sizeof *to); /* DRY_NONE: not in a segment */
     for (size_t s = 0; s < v->segment_count; s++)
         for (size_t i = 0; i < v->segments[s].block_count; i++)
             to[v->segments[s].first_block + i] = (uint32_t)s;
@@ -129,7 +127,7 @@ fill_values(void *to, const struct dry_trace *trace, const struct dryi_arrow_row
     case DRYI_ARROW_BLOCK_DEVICE:
         fill_block_devices(to, v);
         break;
-    case DRYI_ARROW_STACK_FRAMES: /* dryi_arrow_fill() has gone another way */
+    case DRYI_ARROW_STACK_FRAMES: /* dryi_arrow_fill() handles these itself */
         break;
     }
 }
@@ -140,21 +138,21 @@ set_bit(uint8_t *bits, size_t i)
     bits[i / 8] = (uint8_t)(bits[i / 8] | 1u << i % 8);
 }
 
-/* Make the bools of a field: a bit each, where the trace has a byte. */
+/* Make the bits of a bool field: Arrow has a bit per value, the trace a byte. */
 static bool
 fill_bools(struct ArrowArray *array, const struct dryi_arrow_rows *rows, size_t offset)
 {
     uint8_t *bits = dryi_arrow_array_take(array, VALUES, (rows->count + 7) / 8, 1);
     if (!bits)
         return false;
-    const bool *flag = rows->first; /* null, where there is no row */
+    const bool *flag = rows->first; /* NULL if there are no rows */
     for (size_t i = 0; i < rows->count; i++)
         if (flag[i * rows->stride + offset])
             set_bit(bits, i);
     return true;
 }
 
-/* Mark what is not DRY_NONE, unless all is. */
+/* Make the validity bits: 0 for DRY_NONE. A column without nulls needs no such buffer. */
 static bool
 mark_present(struct ArrowArray *array, const uint32_t *values, size_t count)
 {

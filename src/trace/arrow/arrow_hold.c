@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in arrow_hold.h. */
+/* Ownership is described in arrow_hold.h. A release costs O(children). */
 #include "trace/arrow/arrow_hold.h"
 
 #include "base/assert.h"
@@ -111,7 +111,7 @@ dryi_arrow_array_take(struct ArrowArray *array, unsigned buffer, uint64_t count,
     if (count > (SIZE_MAX - 1) / element_bytes)
         return NULL;
     size_t bytes = (size_t)count * element_bytes;
-    bytes += bytes == 0; /* an empty buffer has an address, too */
+    bytes += bytes == 0; /* Arrow wants a non-NULL address for an empty buffer, too */
     void *taken = dryi_memory_zalloc(&hold->memory, bytes, 1);
     if (!taken)
         return NULL;

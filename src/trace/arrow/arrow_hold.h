@@ -3,14 +3,13 @@
 #define DRYI_ARROW_HOLD_H
 
 /*
- * The structs of Arrow's C data interface, each with what it owns.
+ * The structs of Arrow's C data interface, with the memory that each owns.
  *
- * A hold is the private_data of one struct: the structs below it, and an array's buffers.
- * Somebody may move a child away (copy the struct, and mark the old one released), so a
- * child owns a hold of its own and its release touches that alone.
+ * A hold is the private_data of one struct: its child structs, and the buffers of an
+ * array. A consumer may move a child away (copy the struct and mark the old one
+ * released). So a child owns a hold of its own, and its release frees only that.
  *
- * A struct is released as far as it was made: after a failure, its release gives back
- * everything.
+ * A release works on a half-made struct: after a failure it frees what was made.
  */
 
 #include <stdbool.h>
@@ -36,10 +35,13 @@ struct ArrowSchema *dryi_arrow_schema_add_dictionary(struct ArrowSchema *schema)
  */
 bool dryi_arrow_array_begin(struct ArrowArray *array, uint64_t length,
                             unsigned buffer_count, const struct dry_memory *memory);
-/* Take a zeroed buffer of `count` elements; NULL if memory ran out. */
+/*
+ * Allocate buffer number `buffer` with `count` zeroed elements. Returns NULL if memory
+ * ran out; the array owns the buffer.
+ */
 void *dryi_arrow_array_take(struct ArrowArray *array, unsigned buffer, uint64_t count,
                             size_t element_bytes);
-/* Return a buffer that was taken, to write to. */
+/* Return a buffer that dryi_arrow_array_take() made, for writing. */
 void *dryi_arrow_array_buffer(struct ArrowArray *array, unsigned buffer);
 /* Return the next child, or the dictionary, of an array: zeroed, for its own begin. */
 struct ArrowArray *dryi_arrow_array_add(struct ArrowArray *array);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in arrow_table.h. */
+/* The tables as data: a row per column, whose fields arrow_table.h explains. */
 #include "trace/arrow/arrow_table.h"
 
 #include "base/assert.h"

@@ -2,26 +2,26 @@
 #ifndef DRYI_ARROW_TABLE_H
 #define DRYI_ARROW_TABLE_H
 
-/* The tables that are exported: of each column its name, its type, and where it comes from. */
+/* The exported tables: the name, type and source of each column. */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <drystone/arrow.h>
 
-/* Where the values of a column stand. */
+/* Where the values of a column are in the trace. */
 enum dryi_arrow_from {
-    DRYI_ARROW_FROM_VIEW, /* a column of the events; `offset` is in dry_trace_view */
-    DRYI_ARROW_FROM_ROW,  /* a field; `offset` is in the table's struct */
-    DRYI_ARROW_FROM_LANE, /* of an event or a segment; `offset` is in dry_lane */
-    DRYI_ARROW_FROM_NOTE, /* of an event; `offset` is in dry_note */
+    DRYI_ARROW_FROM_VIEW, /* a column of the events; `offset` is within dry_trace_view */
+    DRYI_ARROW_FROM_ROW,  /* a field of a row; `offset` is within the table's struct */
+    DRYI_ARROW_FROM_LANE, /* a field of the row's lane; `offset` is within dry_lane */
+    DRYI_ARROW_FROM_NOTE, /* a field of an event's note; `offset` is within dry_note */
     DRYI_ARROW_EVENT_DEVICE,
     DRYI_ARROW_BLOCK_SEGMENT,
     DRYI_ARROW_BLOCK_DEVICE,
     DRYI_ARROW_STACK_FRAMES,
 };
 
-/* The texts that the codes of a column stand for. */
+/* The dictionary of a column: its values are indices into these texts. */
 enum dryi_arrow_texts {
     DRYI_ARROW_NO_TEXTS,
     DRYI_ARROW_ACTIONS,
@@ -31,18 +31,18 @@ enum dryi_arrow_texts {
 
 struct dryi_arrow_column {
     const char *name;
-    const char *format; /* as Arrow writes it: of the codes, where there are texts */
+    const char *format; /* in Arrow's notation; of the indices if there is a dictionary */
     enum dryi_arrow_from from;
     enum dryi_arrow_texts texts;
     size_t offset;
-    bool is_nullable; /* 32-bit values; DRY_NONE is a null */
+    bool is_nullable; /* 32-bit values, of which DRY_NONE is exported as null */
 };
 
-/* The columns of a table, *count of them. */
+/* Return the columns of a table; their number is *count. */
 const struct dryi_arrow_column *dryi_arrow_table_columns(enum dry_arrow_table table,
                                                          size_t *count);
 
-/* The rows of a table: `stride` is 0 where they are no structs. */
+/* The rows of a table. If they are not an array of structs, `stride` is 0. */
 struct dryi_arrow_rows {
     const void *first;
     size_t stride;

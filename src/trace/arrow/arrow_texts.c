@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A list of the strings that a column has is made on the way, and its codes become places in
- * that list. Texts are written twice: once to nowhere, for their length. Cost: O(rows,
- * strings of the trace, bytes of the texts).
+ * One pass lists the strings that occur in a column and replaces its values by indices
+ * into that list. Texts are written twice, the first time only to learn their total
+ * length. Cost: O(rows + strings of the trace + bytes of the texts).
  */
 #include "trace/arrow/arrow_texts.h"
 
@@ -13,9 +13,9 @@
 #include "trace/arrow/arrow_hold.h"
 #include "trace/model/utf8.h"
 
-enum { VALUES = 1, OFFSETS = 1, BYTES = 2 }; /* buffers of codes, and of texts */
+enum { VALUES = 1, OFFSETS = 1, BYTES = 2 }; /* buffers of a column and a dictionary */
 
-/* The texts of a column: `strings` are numbers of the trace, NULL for names of ours. */
+/* The texts of a dictionary: strings of the trace by id, or fixed names (NULL). */
 struct texts {
     const struct dry_trace *trace;
     enum dryi_arrow_texts kind;
@@ -46,8 +46,8 @@ find_text(const struct texts *t, size_t i, size_t *length)
 }
 
 /*
- * Write all texts to `bytes`, if it is not NULL, and where they end to `offsets`, if that
- * is not. Returns how many bytes they are.
+ * Write all texts to `bytes` and their end offsets to `offsets`; either may be NULL.
+ * Returns the total bytes.
  */
 static uint64_t
 write_texts(const struct texts *t, int64_t *offsets, char *bytes)
@@ -81,8 +81,9 @@ make_dictionary(struct ArrowArray *array, const struct texts *t,
 }
 
 /*
- * Turn strings of the trace into places in `list`, which has room for all of them, as has
- * `places`, which is zeroed. Returns the length of the list.
+ * Replace string ids by indices into `list`, appending each string at its first use.
+ * `list` and the zeroed `places` have an element for each string of the trace. Returns
+ * the length of the list.
  */
 static size_t
 number_strings(uint32_t *codes, size_t count, uint32_t *list, uint32_t *places)
@@ -91,7 +92,7 @@ number_strings(uint32_t *codes, size_t count, uint32_t *list, uint32_t *places)
     for (size_t i = 0; i < count; i++) {
         if (codes[i] == DRY_NONE)
             continue;
-        uint32_t *place = &places[codes[i]]; /* and one: 0 is a string not met before */
+        uint32_t *place = &places[codes[i]]; /* index + 1; 0 before its first use */
         if (*place == 0) {
             list[used++] = codes[i];
             *place = (uint32_t)used;
@@ -105,7 +106,7 @@ static bool
 add_strings(struct ArrowArray *array, struct texts *t, const struct dry_memory *memory)
 {
     size_t string_count = dry_trace_get_view(t->trace)->string_count;
-    if (string_count == 0) /* then all codes are DRY_NONE */
+    if (string_count == 0) /* all values are then DRY_NONE */
         return make_dictionary(dryi_arrow_array_add_dictionary(array), t, memory);
     uint32_t *list = dryi_memory_zalloc(memory, string_count, 2 * sizeof *list);
     if (!list)

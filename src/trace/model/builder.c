@@ -3,10 +3,9 @@
 /*
  * Filling a trace, call by call.
  *
- * The first failure sticks: later calls return it and change nothing, so that a program
- * adds a million events without a check and asks once, at finish. A mistake of the caller
- * (an id that was never handed out) is such a failure, not an abort: builders are driven
- * by data.
+ * The first failure sticks: later calls return it and change nothing. A program may add a
+ * million events unchecked and ask once, at finish. A wrong id from the caller is such a
+ * failure, not an assertion, because builders are fed with data from files.
  */
 #include <string.h>
 
@@ -125,7 +124,7 @@ refuse(struct dry_trace_builder *b, const char *what, uint32_t id, uint32_t coun
     return false;
 }
 
-/* An id of one of the tables, or (where allowed by the caller) DRY_NONE. */
+/* Return true for an id of the table or DRY_NONE. Refuses all others. */
 static bool
 check_id(struct dry_trace_builder *b, const struct dryi_intern *table, const char *what,
          uint32_t id)
@@ -190,7 +189,7 @@ dry_trace_add_stack(struct dry_trace_builder *b, const uint32_t *frames, size_t 
         }
     }
     if (count > UINT32_MAX / sizeof *frames)
-        count = UINT32_MAX; /* refused by the table as more than it can hold */
+        count = UINT32_MAX; /* too many, so the table refuses the stack */
     return put(b, &b->trace->stacks, frames, count * sizeof *frames, "a stack");
 }
 
@@ -231,7 +230,7 @@ grow_events(struct dry_trace_builder *b)
         dryi_builder_fail_memory(b, "the events");
         return false;
     }
-    e->room = e->action_capacity; /* all have grown by the same rule from the same size */
+    e->room = e->action_capacity; /* capacities are equal: all grow by the same rule */
     DRYI_ASSERT(e->room == e->note_capacity && e->room == e->addr_capacity);
     return true;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The end of building: order, shape, and what was only needed to build is given back.
+ * Finish a trace: order its segments, group them by device, free the memory that only
+ * building needed.
  *
- * Segments are ordered by device and keep their order inside one; devices are ordered the
- * same way, so that each owns one range of the segments. The order is that of the number
- * read as unsigned, which puts the host (-1) last. A stable radix sort of the numbers
- * makes it O(n) whatever a hostile file says; the usual file is in order already and
- * costs a look.
+ * Segments are sorted by device and keep their order within one. Devices are sorted the
+ * same way, so that each owns one range of segments. The device number is compared as
+ * unsigned, which puts the host (-1) last. A stable radix sort keeps the cost O(n) even
+ * for a hostile file. Most files are in order already and cost one comparison per
+ * segment.
  */
 #include <string.h>
 
@@ -17,11 +18,11 @@
 #include "trace/model/trace.h"
 
 struct ranked {
-    uint32_t device; /* as unsigned */
+    uint32_t device; /* as unsigned, so that the host is last */
     uint32_t row;
 };
 
-/* One pass by one byte of the device; stable. */
+/* Sort by one byte of the device, stably. */
 static void
 sort_by_byte(struct ranked *to, const struct ranked *from, size_t count, unsigned shift)
 {
@@ -34,7 +35,10 @@ sort_by_byte(struct ranked *to, const struct ranked *from, size_t count, unsigne
         to[begins[from[i].device >> shift & 255u]++] = from[i];
 }
 
-/* `spare` is as long as `ranks`; four passes bring the result back to `ranks`. */
+/*
+ * Sort by four bytes. `spare` is as long as `ranks`; after an even number of passes the
+ * result is in `ranks`.
+ */
 static void
 sort_ranks(struct ranked *ranks, struct ranked *spare, size_t count)
 {
@@ -111,17 +115,17 @@ order_rows(struct dry_trace *t)
     return ordered != NULL;
 }
 
-/* How many devices have segments or events; both tables are in order. */
+/* Count the devices of the sorted segments and events: an upper bound of the merge. */
 static size_t
 count_devices(const struct dry_trace *t)
 {
     size_t groups = 0;
     for (size_t i = 0; i < t->view.segment_count; i++)
         groups += i == 0 || t->segments[i].device != t->segments[i - 1].device;
-    return t->view.device_count + groups; /* an upper bound */
+    return t->view.device_count + groups; /* a device in both counts twice */
 }
 
-/* The segments from `first` that are of this device. */
+/* Return how many segments from `first` on belong to this device. */
 static size_t
 count_group(const struct dry_trace *t, size_t first, int32_t device)
 {
@@ -131,7 +135,7 @@ count_group(const struct dry_trace *t, size_t first, int32_t device)
     return end - first;
 }
 
-/* Walk devices and segments side by side, as a merge does. */
+/* Merge the devices that have events with those that have segments; both are sorted. */
 static size_t
 merge_devices(const struct dry_trace *t, struct dry_trace_device *merged)
 {
@@ -179,7 +183,7 @@ dryi_trace_group(struct dry_trace *t, struct dry_error *err)
     return DRY_OK;
 }
 
-/* Side by side, so that programs index them; the table itself pads its entries. */
+/* Copy a table's entries into an array that callers index: the table pads them. */
 static void *
 flatten(const struct dry_memory *m, const struct dryi_intern *table, size_t row_bytes)
 {
@@ -210,7 +214,7 @@ flatten_tables(struct dry_trace *t)
     return true;
 }
 
-/* Give back what grew too far; where that fails, what is there stays. */
+/* Shrink an array to its length. If the resize fails, the larger array stays. */
 static void
 shrink(const struct dry_memory *m, void *array, size_t *capacity, size_t count,
        size_t element_bytes)

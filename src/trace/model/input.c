@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in input.h. The unread bytes move to the front of the window before it
- * is filled again. Cost: O(bytes); a fill moves fewer bytes than were asked for.
+ * The idea is in input.h. Unread bytes move to the front of the window before a fill.
+ * Cost: O(bytes read); a fill moves fewer bytes than it was asked for.
  */
 #include "trace/model/input.h"
 
@@ -42,7 +42,6 @@ dryi_input_finish(struct dryi_input *in)
     in->capacity = in->at = in->end = 0;
 }
 
-/* Move the unread bytes to the front. */
 static void
 slide(struct dryi_input *in)
 {
@@ -54,7 +53,7 @@ slide(struct dryi_input *in)
     in->at = 0;
 }
 
-/* The window is full of one item that is still longer. */
+/* Grow a window that is full with one item, up to twice its size. */
 static enum dry_status
 widen(struct dryi_input *in, size_t count, struct dry_error *err)
 {

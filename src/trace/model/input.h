@@ -5,13 +5,14 @@
 /*
  * A window that moves over a dry_source.
  *
- * The unread bytes are window[at..end). A reader looks at them in place, advances `at`,
- * and asks for more with dryi_input_fill(). The window is 256 KiB and grows only for one
- * long item, as its bytes arrive: a length that the file merely claims costs nothing.
+ * The unread bytes are window[at..end). A reader reads them in place, advances `at`, and
+ * asks for more with dryi_input_fill(). The window is 256 KiB. It grows only for one long
+ * item, as the bytes of the item arrive: a length that the file merely claims costs
+ * nothing.
  *
  * Errors     A failed source, the caller's cancel and an item beyond item_bytes_max end
- * the reading with their status; the end of the file is no error here: it shows as fewer
- * bytes than asked for.
+ * the reading with their status. The end of the file is no error: fewer bytes than asked
+ * for are unread.
  */
 
 #include <stdbool.h>
@@ -26,15 +27,15 @@ struct dryi_input {
     unsigned char *window;
     size_t capacity;
     size_t at, end;
-    uint64_t window_offset; /* byte of the file at window[0] */
-    size_t item_bytes_max;  /* options.string_bytes_max */
-    bool is_at_end;         /* the source has said so: window[..end) is the last of it */
+    uint64_t window_offset; /* file offset of window[0], in bytes */
+    size_t item_bytes_max;  /* from options.string_bytes_max */
+    bool is_at_end;         /* the source has ended: no bytes follow window[end - 1] */
     bool (*progress)(void *self, uint64_t byte_count);
     void *progress_self;
     uint64_t progress_next;
 };
 
-/* Takes the window from `memory`. `options` must be complete. */
+/* Allocate the window from `memory`. Requires `options` to be complete. */
 enum dry_status dryi_input_init(struct dryi_input *in, const struct dry_source *source,
                                 const struct dry_memory *memory,
                                 const struct dry_trace_options *options,
@@ -42,14 +43,14 @@ enum dry_status dryi_input_init(struct dryi_input *in, const struct dry_source *
 void dryi_input_finish(struct dryi_input *in);
 
 /*
- * Make at least `count` unread bytes stand in the window, or all that are left. `count`
- * may be any claim: beyond item_bytes_max (or the window) it is refused with LIMIT.
- * Pointers into the window are invalid afterwards.
+ * Read until the window holds at least `count` unread bytes, or all that are left. A
+ * `count` beyond both item_bytes_max and the window is refused with LIMIT. Pointers into
+ * the window become invalid.
  */
 enum dry_status dryi_input_fill(struct dryi_input *in, size_t count,
                                 struct dry_error *err);
 
-/* The byte of the file that is read next. */
+/* Return the file offset of the next unread byte. */
 static inline uint64_t
 dryi_input_offset(const struct dryi_input *in)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the structure stand in live.h. Cost: O(1) a call, expected. */
+/* The idea and the structure are in live.h. Cost: O(1) a call, expected. */
 #include "trace/model/live.h"
 
 #include "base/assert.h"
@@ -27,7 +27,7 @@ home_of(const struct dryi_live *live, uint64_t id)
     return (size_t)dryi_mix64(id ^ live->key) & (live->slot_count - 1);
 }
 
-/* The slot of an id, or the empty one where it belongs. */
+/* Return the slot of an id, or the empty slot where it would be inserted. */
 static size_t
 find_slot(const struct dryi_live *live, uint64_t id)
 {
@@ -83,7 +83,7 @@ dryi_live_remove(struct dryi_live *live, const struct dryi_live_entry *entry)
     size_t mask = live->slot_count - 1;
     size_t hole = (size_t)(entry - live->slots);
     DRYI_ASSERT(live->slots[hole].used);
-    /* An entry may move back into the hole if its home is not past the hole. */
+    /* An entry may move back into the hole unless its home slot is after the hole. */
     for (size_t next = (hole + 1) & mask; live->slots[next].used;
          next = (next + 1) & mask) {
         size_t home = home_of(live, live->slots[next].id);

@@ -3,16 +3,16 @@
 #define DRYI_LIVE_H
 
 /*
- * The allocations that are alive while a text is read: id -> what it was given.
+ * Live allocations while a text is read: id -> size and lane.
  *
- * A text may free only what lives, and may not use an id twice at once. A free's size and
- * lane are those of its allocation, so that the file need not repeat them.
+ * A text may free only a live id, and may not allocate a live id again. A free takes size
+ * and lane from the allocation, so the file need not repeat them.
  *
- * Structure: open addressing with linear probing. The gap of an entry taken out is closed
- * by moving later ones back. So there are no tombstones, and memory follows the most that
- * ever lived at once. The hash is keyed with the table's own address: a file written to
- * make ids collide would have to know it. Cost: O(1) a call, 24 bytes a slot, at most
- * half of them used.
+ * Structure: open addressing with linear probing. Removing an entry moves later entries
+ * back into the hole. So there are no tombstones, and memory follows the largest number
+ * of live ids. The hash is keyed with the table's address, which a file written to make
+ * ids collide cannot know. Cost: O(1) a call, 24 bytes a slot; at most half of the slots
+ * are used.
  */
 
 #include <stdbool.h>
@@ -37,13 +37,13 @@ struct dryi_live {
 void dryi_live_init(struct dryi_live *live, const struct dry_memory *memory);
 void dryi_live_finish(struct dryi_live *live);
 
-/* The entry, until the next put or remove; NULL when the id is not alive. */
+/* Find a live id, or return NULL. The entry is valid until the next put or remove. */
 const struct dryi_live_entry *dryi_live_find(const struct dryi_live *live, uint64_t id);
 
-/* Add an id that is not there; false when there is no memory. */
+/* Add an id that is not alive. Returns false if memory ran out. */
 bool dryi_live_put(struct dryi_live *live, uint64_t id, uint64_t size, uint32_t lane);
 
-/* Take out an entry that dryi_live_find() returned. */
+/* Remove an entry that dryi_live_find() returned. */
 void dryi_live_remove(struct dryi_live *live, const struct dryi_live_entry *entry);
 
 #endif

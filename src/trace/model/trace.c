@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Names of actions, queries of a trace's interned tables, and the budget that all its
- * memory stands under. Cost: O(1) a query.
+ * Names of actions, queries of a trace's interned tables, and the budget that counts all
+ * of its memory. Cost: O(1) a query.
  */
 #include "trace/model/trace.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in utf8.h. Well-formed sequences are those of Unicode's table 3-7, and
- * lone surrogates as well. Cost: O(length).
+ * The idea is in utf8.h. Valid sequences are those of table 3-7 of the Unicode standard,
+ * plus lone surrogates. Cost: O(length).
  */
 #include "trace/model/utf8.h"
 
 #include <string.h>
 
-/* Bytes 80..bf after a leading byte; how many are wanted, or -1 for no leading byte. */
+/* Return how many bytes 80..bf follow this leading byte; -1 if it is not one. */
 static int
 count_tail(unsigned char first)
 {
@@ -19,7 +19,7 @@ count_tail(unsigned char first)
     return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
 }
 
-/* The bytes of the character at the front, 0 if it is none. */
+/* Return the bytes of the character at the front, 0 if it is invalid. */
 static size_t
 measure(const unsigned char *p, size_t length)
 {
@@ -68,7 +68,7 @@ dryi_utf8_escape(char *to, const unsigned char *bytes, size_t length)
     return used;
 }
 
-/* Write "\udc80" for a code unit. Returns the length. */
+/* Write a code unit as an escape such as "\udc80". Returns the length. */
 static size_t
 write_escape(char *to, unsigned unit)
 {

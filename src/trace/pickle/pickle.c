@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The names of the opcodes, one entry a byte. Source: CPython, Lib/pickletools.py. */
+/* The names of the opcodes, indexed by opcode. Source: CPython, Lib/pickletools.py. */
 #include "trace/pickle/pickle.h"
 
 static const char *const names[256] = {

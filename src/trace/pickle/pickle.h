@@ -81,10 +81,10 @@ enum dryi_opcode {
     DRYI_OP_READONLY_BUFFER = 0x98,
 };
 
-/* "SETITEMS"; NULL for a byte that is no opcode. */
+/* Return the name of an opcode, such as "SETITEMS"; NULL for an unknown byte. */
 const char *dryi_opcode_name(uint8_t opcode);
 
-/* The numbers of a pickle are little-endian, and stand anywhere. */
+/* Numbers of a pickle are little-endian and unaligned. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as a pickle's numbers");
 
 static inline uint32_t

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Events and frames: nine tenths of every snapshot.
- */
+/* Events and frames, which are nine tenths of every snapshot. */
 
 #include <string.h>
 
@@ -14,7 +12,7 @@
 static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE,
                                            DRY_NONE, DRY_NONE, 0};
 
-/* A string, or anything else as an unknown value. */
+/* Take a string. A value of another type is kept as an unknown value. */
 static enum dry_status
 take_text(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value,
           uint32_t *string)
@@ -97,7 +95,7 @@ take_key(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t key, uint64
     return status;
 }
 
-/* An `oom` says in its place how much the device had free. */
+/* Take the address. An `oom` event has the device's free bytes in its place. */
 static enum dry_status
 take_addr(struct dryi_pickle_walk *w, struct dryi_fields *f)
 {
@@ -118,7 +116,7 @@ take_addr(struct dryi_pickle_walk *w, struct dryi_fields *f)
     return DRY_OK;
 }
 
-/* Refuse an action of memory without an address, a size or a stream. */
+/* Refuse a memory event without an address, a size or a stream. */
 static enum dry_status
 check_present(struct dryi_pickle_walk *w, const struct dryi_fields *f)
 {
@@ -133,7 +131,7 @@ check_present(struct dryi_pickle_walk *w, const struct dryi_fields *f)
     return DRY_OK;
 }
 
-/* Neighbours mostly have the same note. */
+/* Intern the note. Try the last one first, because adjacent events mostly share it. */
 static enum dry_status
 take_note(struct dryi_pickle_walk *w, struct dryi_fields *f)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Keys unknown to us, kept for the writer.
+ * Unknown keys, kept for the writer.
  *
- * A later release may add keys anywhere. Their values are kept as a run of pickle
- * opcodes, key value key value ..., but without the memo. The writer copies the run
- * between its own keys and SETITEMS. Without the memo a shared value is written out at
- * each of its uses, so a small file could grow without bound. Two limits prevent this:
- * one on a dict's unknown keys, one on their sum against the bytes read.
+ * A later release of PyTorch may add keys anywhere. Their values are kept as a run of
+ * pickle opcodes, key value key value ..., without the memo. The writer copies the run
+ * between its own keys and SETITEMS. Without a memo, a shared value is written at each of
+ * its uses, so a small file could grow without bound. Two limits prevent this: one on the
+ * unknown keys of a dict, one on their sum relative to the bytes read.
  *
- * Nested values are walked with an explicit stack of levels, as deep as nesting is allowed.
+ * Nested values are walked with an explicit stack of levels, as deep as nesting is
+ * allowed.
  */
 #include <string.h>
 
@@ -47,7 +48,7 @@ put_op(struct dryi_pickle_walk *w, enum dryi_opcode opcode)
     return put(w, &byte, 1);
 }
 
-/* Opcode, length in `length_bytes` bytes, bytes. */
+/* Write an opcode, a length in `length_bytes` bytes, and the bytes. */
 static enum dry_status
 put_counted(struct dryi_pickle_walk *w, enum dryi_opcode opcode, size_t length_bytes,
             const void *bytes, size_t length)
@@ -81,7 +82,7 @@ put_bytes(struct dryi_pickle_walk *w, uint32_t id, bool is_array)
     return put_counted(w, DRYI_OP_SHORT_BINBYTES, 1, bytes, length);
 }
 
-/* The shortest of CPython's forms; LONG1 for what does not fit 32 bits with a sign. */
+/* Write an integer in CPython's shortest form; LONG1 if it exceeds a signed 32 bits. */
 static enum dry_status
 put_int(struct dryi_pickle_walk *w, uint64_t bits, bool is_negative)
 {
@@ -181,7 +182,7 @@ put_extra(struct dryi_pickle_walk *w, uint32_t id)
     return put(w, bytes, length);
 }
 
-/* Everything but containers. */
+/* Write any value except a container. */
 static enum dry_status
 put_plain(struct dryi_pickle_walk *w, uint64_t value)
 {
@@ -261,7 +262,7 @@ keep(struct dryi_pickle_walk *w, size_t first, uint32_t *id)
     return *id == DRYI_INTERN_NONE ? dryi_fail_memory(w->err, "unknown keys") : DRY_OK;
 }
 
-/* A container becomes its opcodes, so that no number of them stays open. */
+/* Free a written container. If it is shared, its opcodes replace it instead. */
 static enum dry_status
 settle(struct dryi_pickle_walk *w, uint64_t value, size_t first)
 {
@@ -286,7 +287,7 @@ begin_level(struct dryi_pickle_walk *w, uint64_t container, size_t *level_count)
     return DRY_OK;
 }
 
-/* A container is written out; what held it, if another did, is on its way out as well. */
+/* End a container. Its parent ends, too, so it is unsealed and can be freed. */
 static enum dry_status
 end_level(struct dryi_pickle_walk *w, size_t *level_count, size_t count)
 {
@@ -299,7 +300,7 @@ end_level(struct dryi_pickle_walk *w, size_t *level_count, size_t count)
     return settle(w, level.container, level.first);
 }
 
-/* The next item of the innermost level, or its end. */
+/* Write the next item of the innermost level, or end that level. */
 static enum dry_status
 put_step(struct dryi_pickle_walk *w, size_t *level_count)
 {

@@ -3,10 +3,11 @@
 #define DRYI_PICKLE_EXTRA_H
 
 /*
- * Keys unknown to us, kept as opcodes.
+ * Unknown keys, kept as opcodes so that the writer can write them back.
  *
- * begin, add for each pair, end: *extra is a string's id, DRY_NONE without pairs. An added
- * key is counted as unknown unless it is one we know (whose value we could not keep).
+ * Call begin, add for each pair, then end. *extra is a string id, DRY_NONE without pairs.
+ * An added key is counted as unknown, unless it is a known key whose value has the wrong
+ * type.
  */
 
 #include "trace/pickle/pickle_field.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The values of a record's keys. A value of another type than its key needs is refused
- * with the record, the key and what was found. A list that was taken as a stack or a pair
- * becomes it, so the next record that fetches it from the memo has it for O(1). Cost:
- * O(1) a number, O(frames) a stack that is new.
+ * Take the values of a record's keys. A value of the wrong type is refused, naming the
+ * record, the key and the value's type. A list taken as a stack or a pair becomes that,
+ * so the next fetch from the memo costs O(1). Cost: O(1) a number, O(frames) a new stack.
  */
 #include "trace/pickle/pickle_field.h"
 
@@ -15,7 +14,7 @@
 #include "base/memory.h"
 #include "trace/pickle/pickle_object.h"
 
-/* "event 12" or "the snapshot". */
+/* Write the record's name for an error text: "event 12" or "the snapshot". */
 static const char *
 write_owner(char *text, size_t size, const struct dryi_owner *owner)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Filling containers, and what a dict becomes by it.
+ * Fill containers, and turn dicts into records.
  *
- * A dict whose pairs come at once (SETITEMS) becomes its record before anything is stored.
- * One that is filled key by key is stored, and becomes its record when something takes it.
- * A list of rows stores only their first and their number, because rows that belong
- * together were made one after the other. Cost: O(values), a copy in a list of frames.
+ * A dict whose pairs come at once (SETITEMS) becomes its record before anything is
+ * stored. A dict filled key by key is stored, and becomes its record when a container
+ * takes it. A list of rows stores only the first row and their number, because rows of
+ * one list are made in sequence. Cost: O(values), plus a copy in a list of frames.
  */
 #include "trace/pickle/pickle_fill.h"
 
@@ -28,7 +28,7 @@ check_open(struct dryi_pickle_walk *w, const struct dryi_object *object, const c
                         what);
 }
 
-/* A dict's containers are its own while it turns into a record, or again are not. */
+/* Seal a dict's containers, or unseal them while its record takes its items. */
 static void
 seal_items(struct dryi_pickle_walk *w, uint64_t dict, bool sealed)
 {
@@ -43,7 +43,10 @@ seal_items(struct dryi_pickle_walk *w, uint64_t dict, bool sealed)
     }
 }
 
-/* A dict that was filled key by key is known when something takes it. */
+/*
+ * Turn a dict that was filled key by key into its record. All its keys are known only
+ * when a container takes it.
+ */
 static enum dry_status
 take_late(struct dryi_pickle_walk *w, uint64_t dict, uint64_t *role)
 {
@@ -58,7 +61,7 @@ take_late(struct dryi_pickle_walk *w, uint64_t dict, uint64_t *role)
     return status;
 }
 
-/* The value as a container may hold it; objects in it are sealed. */
+/* Make *value ready to be held by `parent`, sealing it if it is an object. */
 static enum dry_status
 adopt(struct dryi_pickle_walk *w, uint64_t parent, uint64_t *value)
 {
@@ -94,7 +97,7 @@ adopt(struct dryi_pickle_walk *w, uint64_t parent, uint64_t *value)
     return DRY_OK;
 }
 
-/* A row joins the rows before it in its list. */
+/* Append a row to a list of rows. Requires it to follow the last row of the list. */
 static enum dry_status
 push_row(struct dryi_pickle_walk *w, struct dryi_object *list, uint64_t value)
 {
@@ -138,8 +141,8 @@ push_item(struct dryi_pickle_walk *w, uint64_t parent, uint64_t item)
 }
 
 /*
- * Count the values at the front that are copied at once: in a list of frames, all of
- * them.
+ * Count the leading values that need no sealing and are copied at once. In a list of
+ * frames, that is all of them.
  */
 static size_t
 count_plain(const uint64_t *values, size_t count)
@@ -162,7 +165,7 @@ append_plain(struct dryi_pickle_walk *w, struct dryi_object *list, const uint64_
     return DRY_OK;
 }
 
-/* Take the rows at the front that go on where the list's rows end: mostly all of them. */
+/* Append the leading values that continue the list's rows. Returns their number. */
 static size_t
 append_rows(struct dryi_object *list, const uint64_t *values, size_t count)
 {

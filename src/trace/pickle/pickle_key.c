@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in pickle_key.h. Source of the texts: PyTorch, torch/csrc/cuda/Module.cpp. */
+/* The idea is in pickle_key.h. Source: PyTorch, torch/csrc/cuda/Module.cpp. */
 #include "trace/pickle/pickle_key.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 #define DRYI_PICKLE_KEY_H
 
 /*
- * The keys of a snapshot. They are interned first, in a fixed order, so that a key is a
- * small number, and a set of keys is a word of bits.
+ * The keys of a snapshot. They are interned first, in a fixed order. So a key is a small
+ * number, and a set of keys fits the bits of a 64-bit integer.
  */
 
 #include <drystone/status.h>
@@ -13,7 +13,7 @@
 
 struct dryi_pickle_walk;
 
-/* The keys we know are the first strings of a trace from a pickle, in this order. */
+/* Known keys: the first strings of a trace read from a pickle, in this order. */
 enum dryi_key {
     DRYI_KEY_ACTION,
     DRYI_KEY_ADDR,
@@ -56,23 +56,22 @@ enum dryi_key {
     DRYI_KEY_EXPANDABLE_SEGMENTS,
     DRYI_KEY_ROUNDUP,
     DRYI_KEY_COUNT,
-    /* And values that are compared. */
+    /* Values that are compared. */
     DRYI_TEXT_LARGE = DRYI_KEY_COUNT,
     DRYI_TEXT_SMALL,
     DRYI_TEXT_INACTIVE,
     DRYI_TEXT_ACTIVE,
     DRYI_TEXT_PENDING_FREE,
     DRYI_TEXT_AWAITING_FREE,
-    DRYI_TEXT_COUNT, /* here begin the names of the actions, in their order */
+    DRYI_TEXT_COUNT, /* the names of the actions follow, in their order */
 };
 
-/* Put the known strings into the empty table of strings. */
+/* Put the known strings into the string table, which must be empty. */
 enum dry_status dryi_keys_init(struct dryi_pickle_walk *w);
 
-/* The key's text. */
 const char *dryi_key_text(enum dryi_key key);
 
-/* The known key of a value; DRYI_KEY_COUNT for all others. */
+/* Return the key that a value names, DRYI_KEY_COUNT for any other value. */
 static inline enum dryi_key
 dryi_value_key(uint64_t value)
 {

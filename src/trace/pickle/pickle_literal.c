@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The literals of a pickle: integers of any length, doubles and strings, taken from the
- * window of the file and pushed. A claimed length is checked before a byte is asked for,
- * and strings are interned, so that a text is kept once. Cost: O(bytes) of the literal.
+ * Literals of a pickle: integers of any length, doubles and strings, read from the window
+ * of the file and pushed. A claimed length is checked before the bytes are requested.
+ * Strings are interned, so equal texts are stored once. Cost: O(bytes of the literal).
  */
 #include "trace/pickle/pickle_literal.h"
 
@@ -12,7 +12,7 @@
 #include "trace/model/utf8.h"
 #include "trace/pickle/pickle_stack.h"
 
-/* 64 bits and a byte for the sign. */
+/* Eight bytes of value and one of sign. */
 #define LONG_BYTES_MAX 9u
 
 enum dry_status
@@ -31,7 +31,7 @@ fail_long(struct dryi_pickle_walk *w, uint64_t length)
                         (unsigned long long)length);
 }
 
-/* Two's complement of up to 64 bits and a sign; eight bytes may be read from `bytes`. */
+/* Push a two's complement integer: 64 bits and a sign. Eight bytes must be readable. */
 static enum dry_status
 push_long(struct dryi_pickle_walk *w, const unsigned char *bytes, size_t length)
 {
@@ -50,8 +50,8 @@ push_long(struct dryi_pickle_walk *w, const unsigned char *bytes, size_t length)
 }
 
 /*
- * A string that is not UTF-8 (the C++ dumper writes names as they are) is kept as Python
- * keeps such bytes, escaped. Its raw bytes lead to the escaped string from then on.
+ * Escape a string that is not UTF-8 as Python does; PyTorch's C++ dumper writes names as
+ * raw bytes. w->escaped maps the raw string to the escaped one, so this happens once.
  */
 static enum dry_status
 escape_string(struct dryi_pickle_walk *w, uint32_t raw, const unsigned char *bytes,
@@ -80,7 +80,7 @@ dryi_literal_intern(struct dryi_pickle_walk *w, const unsigned char *bytes, size
         return dryi_fail_memory(w->err, "strings");
     enum dry_status status = DRY_OK;
     if (kind == DRYI_VALUE_STRING) {
-        /* A known one was looked at before, unless as opaque bytes. */
+        /* A known string was checked before, unless it was first seen as opaque bytes. */
         bool is_new = *id == known_count || w->has_bytes;
         const uint32_t *escaped =
             w->escaped.count > 0 ? dryi_map_find(&w->escaped, *id) : NULL;
@@ -93,7 +93,7 @@ dryi_literal_intern(struct dryi_pickle_walk *w, const unsigned char *bytes, size
     return status;
 }
 
-/* `length` bytes follow the header, which is consumed. */
+/* Requires that the opcode and its length are already consumed. */
 enum dry_status
 dryi_literal_read_string(struct dryi_pickle_walk *w, uint64_t length,
                          enum dryi_value_kind kind)
@@ -115,7 +115,7 @@ dryi_literal_read_string(struct dryi_pickle_walk *w, uint64_t length,
     return status == DRY_OK ? dryi_stack_push(w, dryi_value(kind, id)) : status;
 }
 
-/* Near the end of the file the bytes are copied to where eight may be read. */
+/* Read an integer at the end of the file through a buffer of nine bytes, zeroed. */
 static enum dry_status
 read_last_long(struct dryi_pickle_walk *w, size_t length)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The containers of a pickle, while they are open: one array of objects and a list of the
- * free ones, chained through it. Every operation is O(1).
+ * The containers of a pickle, while they are open: an array of objects, and a free list
+ * chained through it. Every operation is O(1).
  *
- * Objects are used again as soon as nothing refers to them (W1), so a file of ten million
- * events needs a handful. A container that no snapshot needs stays an object to the end.
- * The number of objects is limited, which bounds everything that a hostile file can build
- * from them.
+ * An object is reused once no value refers to it (W1), so even ten million events need
+ * only a few. A container that no record takes stays an object to the end. The number of
+ * objects is limited, which bounds what a hostile file can build.
  */
 #include "trace/pickle/pickle_object.h"
 
@@ -15,7 +14,7 @@
 #include "base/memory.h"
 
 #define OBJECT_COUNT_MAX (1u << 20)
-/* A recycled object keeps its array up to this length. */
+/* A recycled object keeps its array of items up to this capacity. */
 #define KEPT_ITEM_COUNT_MAX 4096u
 
 void
@@ -90,7 +89,7 @@ recycle(struct dryi_pickle_walk *w, uint64_t value)
 enum dry_status
 dryi_memo_entry(struct dryi_pickle_walk *w, uint64_t value, uint32_t *entry)
 {
-    if (dryi_value_is_row(value)) /* used once, never fetched (W4) */
+    if (dryi_value_is_row(value)) /* rows are used once and never fetched (W4) */
         value = (uint64_t)dryi_value_kind(value);
     dryi_object_keep_wide(w, value);
     *entry = (uint32_t)value;

@@ -3,18 +3,19 @@
 /*
  * The walk over a pickle, opcode by opcode.
  *
- * A pickle is a program for a stack machine. We run the part of it that builds data and
- * refuse, by name, every opcode that could name code. One pass over a window of the file;
- * nothing is kept but the stack, the memo and the columns (pickle_walk.h). Opcodes:
- * CPython, Lib/pickletools.py.
+ * A pickle is a program for a stack machine. We run the opcodes that build data, and
+ * refuse by name every opcode that could name code. One pass reads a window of the file.
+ * Only the stack, the memo and the columns are kept (pickle_walk.h). Source of the
+ * opcodes: CPython, Lib/pickletools.py.
  *
  * Bounds: an opcode adds at most one value, one mark or one memo entry. A claimed length
- * is believed only as bytes arrive, open containers are counted, and all memory stands
- * under options.memory_bytes_max.
+ * costs memory only as its bytes arrive. Open containers are counted, and
+ * options.memory_bytes_max limits all memory.
  *
- * Cost: most of a snapshot is events, read straight from their bytes (pickle_straight.h), and
- * most of those are BINGET and LONG_BINGET of frames. Runs of them are known by their bytes
- * (pickle_run.h), or copied in an inner loop of a few instructions each.
+ * Cost: most of a snapshot is events, read straight from their bytes (pickle_straight.h).
+ * Most bytes of an event are BINGET and LONG_BINGET of frames. Runs of these are
+ * recognised by their bytes (pickle_run.h), or copied in an inner loop of a few
+ * instructions each.
  */
 #include "trace/pickle/pickle.h"
 
@@ -36,10 +37,10 @@
 #define ARGUMENT_BYTES_MAX 8u
 #define PROTOCOL_MIN 2u
 #define PROTOCOL_MAX 5u
-/* How far the two names after GLOBAL are looked for. */
+/* Bytes after GLOBAL that are searched for its two names, for the error text. */
 #define GLOBAL_BYTES_MAX 256u
 
-/* Fixed bytes after an opcode that is accepted. */
+/* Return the fixed bytes after an opcode that is accepted. */
 static size_t
 count_argument_bytes(uint8_t opcode)
 {
@@ -143,7 +144,7 @@ do_short_tuple(struct dryi_pickle_walk *w, const char *opcode, size_t count)
     return make_tuple(w, w->value_count - count, count);
 }
 
-/* TUPLE, LIST and DICT take everything above the mark. */
+/* Build a TUPLE, LIST or DICT from all values above the mark. */
 static enum dry_status
 do_from_mark(struct dryi_pickle_walk *w, uint8_t opcode)
 {
@@ -180,7 +181,10 @@ do_pop(struct dryi_pickle_walk *w)
     return DRY_OK;
 }
 
-/* The memo is filled in order: an index beyond its end would let a file claim memory. */
+/*
+ * Put the top value into the memo at `index`. Only the next free index is accepted: a
+ * larger one would let a file claim memory.
+ */
 static enum dry_status
 do_put(struct dryi_pickle_walk *w, size_t index)
 {
@@ -212,7 +216,7 @@ fail_get(struct dryi_pickle_walk *w, size_t index)
                         "memo %zu is fetched, only %zu were put", index, w->memo_count);
 }
 
-/* Fetch what is not simply copied. */
+/* Fetch a memo entry that cannot be pushed as it is: a far word, a row or a container. */
 static enum dry_status
 get_special(struct dryi_pickle_walk *w, uint32_t entry)
 {
@@ -245,10 +249,9 @@ get_one(struct dryi_pickle_walk *w)
 }
 
 /*
- * Fetches from the one at in->at to the last of its run in the window, and small numbers
- * among them: the keys and values of a dict. The loop touches nothing but the window, the
- * memo and the stack. Short and long fetches are told apart by branches: they predict well,
- * and p does not wait.
+ * Execute a run of fetches and small numbers from in->at on: the keys and values of a
+ * dict. The loop touches only the window, the memo and the stack. Short and long fetches
+ * are told apart by branches: these predict well, and p need not wait for a length.
  */
 static enum dry_status
 do_gets(struct dryi_pickle_walk *w)
@@ -328,7 +331,10 @@ do_proto(struct dryi_pickle_walk *w, unsigned protocol)
     return DRY_OK;
 }
 
-/* One of the lines "torch.foo\nBar\n" after GLOBAL, as far as it is short; else "". */
+/*
+ * Copy one line of "torch.foo\nBar\n", the argument of GLOBAL, for an error text. *used
+ * counts the bytes of the line; `to` is "" if it does not end.
+ */
 static void
 copy_line(char *to, size_t size, const unsigned char *bytes, size_t count, size_t *used)
 {
@@ -341,7 +347,7 @@ copy_line(char *to, size_t size, const unsigned char *bytes, size_t count, size_
     to[length] = 0;
 }
 
-/* The two strings on the stack that STACK_GLOBAL would import. */
+/* Copy a string that STACK_GLOBAL would import; "" if the value is not a string. */
 static void
 copy_top_string(const struct dryi_pickle_walk *w, size_t from_top, char *to, size_t size)
 {
@@ -411,7 +417,7 @@ refuse(struct dryi_pickle_walk *w, uint8_t opcode)
                         "byte 0x%02x, expected an opcode", opcode);
 }
 
-/* Opcodes that are rare in a snapshot, or in no snapshot we have seen but harmless. */
+/* Execute opcodes that are rare in snapshots, or harmless though never seen in one. */
 static enum dry_status
 do_rare(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argument)
 {
@@ -420,7 +426,7 @@ do_rare(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argumen
         return DRY_END;
     case DRYI_OP_PROTO:
         return do_proto(w, argument[0]);
-    case DRYI_OP_FRAME: /* only says how far to read ahead */
+    case DRYI_OP_FRAME: /* its length is only a hint for reading ahead */
         return DRY_OK;
     case DRYI_OP_NONE:
         return dryi_stack_push(w, dryi_value(DRYI_VALUE_NONE, 0));
@@ -468,8 +474,9 @@ do_rare(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argumen
 }
 
 /*
- * The opcodes of every snapshot. DRY_END after STOP. Each case steps over its opcode by a
- * constant: where the next one begins is then known before this one has been looked up.
+ * Execute the opcodes that every snapshot has. Returns DRY_END after STOP. Each case
+ * advances by a constant, so the processor can decode the next opcode before this one is
+ * done.
  */
 static enum dry_status
 do_opcode(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argument)
@@ -523,7 +530,6 @@ do_opcode(struct dryi_pickle_walk *w, uint8_t opcode, const unsigned char *argum
     }
 }
 
-/* Bring the next opcode and its argument into the window. */
 static enum dry_status
 fill_opcode(struct dryi_pickle_walk *w)
 {

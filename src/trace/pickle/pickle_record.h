@@ -3,10 +3,10 @@
 #define DRYI_PICKLE_RECORD_H
 
 /*
- * The records of a snapshot, one function a role, and the role of a dict, known by its keys.
- * Each function takes the pairs of a dict, two words a pair, and sets *value to the record's
- * word. Events and frames are in pickle_event.c, the snapshot as a whole in pickle_top.c, all
- * others in pickle_segment.c.
+ * Turn dicts into the records of a snapshot. The keys of a dict tell its role; each role
+ * has a function. A function takes the pairs of a dict, as keys and values in turn, and
+ * sets *value to the record. Events and frames are in pickle_event.c, the whole snapshot
+ * in pickle_top.c, all others in pickle_segment.c.
  */
 
 #include "trace/pickle/pickle_field.h"
@@ -24,32 +24,32 @@ enum dry_status dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pa
 enum dry_status dryi_annotation_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                      size_t pair_count, uint64_t *value);
 
-/* Take the dict as the record that its keys say it is; NONE if they say nothing we know. */
+/* Take a dict as the record that its keys name. *value is NONE if they name no record. */
 enum dry_status dryi_roles_take(struct dryi_pickle_walk *w, const uint64_t *pairs,
                                 size_t pair_count, uint64_t *value);
 
-/* Take the value that the pickle ends with as the whole trace. */
+/* Take the final value of the pickle as the whole trace. */
 enum dry_status dryi_top_take(struct dryi_pickle_walk *w, uint64_t value);
 
 /*
- * An event between its keys and its row. Two readers set its fields in the order of the
- * keys: the one of a dict's pairs (pickle_event.c), the one of bytes (pickle_straight.c).
+ * An event whose keys are being read. Two readers set the fields in the order of the
+ * keys: pickle_event.c from a dict's pairs, pickle_straight.c from bytes.
  */
 struct dryi_fields {
     struct dry_event event;
     struct dry_lane lane;
     struct dry_note note;
     struct dryi_owner owner;
-    uint64_t action;            /* the word */
-    uint64_t addr, device_free; /* the words; DRYI_NO_WORD if the key did not come */
+    uint64_t action;            /* the value */
+    uint64_t addr, device_free; /* the values; DRYI_NO_WORD if the key is missing */
     bool has_size, has_stream;
 };
-/* No value has this word. */
+/* Marks a missing value: no value is encoded like this. */
 #define DRYI_NO_WORD UINT64_MAX
 
-/* Begin an event without any key. */
+/* Begin an event without keys. */
 void dryi_fields_begin(struct dryi_pickle_walk *w, struct dryi_fields *f);
-/* Append the event whose fields are all set but its note's and lane's ids; *value is it. */
+/* Intern the lane and note of an event, and append it. *value is set to the event. */
 enum dry_status dryi_fields_append(struct dryi_pickle_walk *w, struct dryi_fields *f,
                                    uint64_t *value);
 

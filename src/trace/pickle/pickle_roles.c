@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The role of a dict, known by its keys.
+ * The role of a dict, told by its keys.
  *
- * PyTorch writes no types, only keys, and each kind of record has one or two that no other
- * has. The keys of a dict are a word of bits, so a role costs O(keys) and a few masks.
+ * PyTorch writes no types, only keys. Each kind of record has one or two keys that no
+ * other kind has. The keys of a dict are a set of bits, so finding the role costs O(keys)
+ * and a few masks.
  */
 
 #include "trace/pickle/pickle_key.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in pickle_run.h. Cost: a comparison of bytes for a run that is known; for
- * one that is new, a look at each fetch. Memory: RUN_BYTES_KEPT and the table of sets.
+ * The idea is in pickle_run.h. Cost: a comparison of bytes for a known run, a lookup per
+ * fetch for a new one. Memory: RUN_BYTES_KEPT and the table of sets.
  */
 #include "trace/pickle/pickle_run.h"
 
@@ -14,14 +14,14 @@
 #include "trace/pickle/pickle_object.h"
 
 #define RUN_BYTES_KEPT ((size_t)4 << 20)
-#define HEAD_BYTES 16u /* that choose the set */
+#define HEAD_BYTES 16u /* of a run; hashed to choose its set */
 #define SET_COUNT 1024u
 #define SET_RUNS 8u
 #define RUN_COUNT (SET_COUNT * SET_RUNS)
 
 /* --- known runs --------------------------------------------------------------------------- */
 
-/* `p` has `count` bytes. A run ends with APPENDS, so none is the begin of a longer one. */
+/* Compare a run with the bytes at `p`. Each ends with APPENDS, so none is a prefix. */
 static bool
 is_run(const struct dryi_pickle_runs *r, const struct dryi_pickle_run *run,
        const unsigned char *p, size_t count)
@@ -68,7 +68,10 @@ dryi_run_forget(struct dryi_pickle_walk *w)
     w->runs.last = NULL;
 }
 
-/* Sets are filled in turns: a run that comes often comes back soon. */
+/*
+ * Store a run. A set's slots are overwritten in turn: if that drops a frequent run, it is
+ * stored again soon.
+ */
 static enum dry_status
 keep_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t length,
          uint32_t stack)
@@ -91,9 +94,12 @@ keep_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t length,
     return DRY_OK;
 }
 
-/* --- new ones ----------------------------------------------------------------------------- */
+/* --- new runs ----------------------------------------------------------------------------- */
 
-/* Read the frames of the run at `p` into w->frame_ids; 0: it is no whole run of frames. */
+/*
+ * Read the frames of the run at `p` into w->frame_ids. Returns its bytes, 0 if it is not
+ * a whole run of frames.
+ */
 static size_t
 read_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
          size_t *frame_count)
@@ -123,7 +129,7 @@ prepare(struct dryi_pickle_walk *w)
         r->runs = dryi_memory_zalloc(&w->memory, RUN_COUNT, sizeof *r->runs);
         if (!r->runs)
             return dryi_fail_memory(w->err, "the stacks");
-        r->era = 1; /* that of a run that was never filled is 0 */
+        r->era = 1; /* never-filled runs have era 0 */
     }
     if (!dryi_memory_grow(&w->memory, &w->frame_ids, &w->frame_id_capacity,
                           DRYI_RUN_BYTES_MAX / 2, sizeof *w->frame_ids))
@@ -139,7 +145,7 @@ learn_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
     size_t frame_count = 0;
     *length = status == DRY_OK ? read_run(w, p, count, &frame_count) : 0;
     if (frame_count == 0)
-        *length = 0; /* APPENDS alone */
+        *length = 0; /* an empty list: only APPENDS */
     if (*length == 0)
         return status;
     *stack = dryi_intern_put(&w->trace->stacks, w->frame_ids,
@@ -149,9 +155,9 @@ learn_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
     return *length < HEAD_BYTES ? DRY_OK : keep_run(w, p, *length, *stack);
 }
 
-/* --- both --------------------------------------------------------------------------------- */
+/* --- taking a run ------------------------------------------------------------------------- */
 
-/* True if what is at `p` ends the list: its dict goes on with a key, or ends. */
+/* Return true if the opcode at `p` ends the list: its dict's next key, or SETITEMS. */
 static bool
 is_list_done(const struct dryi_pickle_walk *w, const unsigned char *p)
 {

@@ -3,9 +3,9 @@
 /*
  * Segments, their blocks, and the user's annotations.
  *
- * In files of 2023 a block has no address: it lies where the blocks before it in its
- * segment end, which is known once the segment is. Its frames stand in a `history`, the
- * newest use first.
+ * In files of 2023 a block has no address. It begins where the block before it in the
+ * segment ends, and is computed once the segment is known. The frames of such a block are
+ * in a `history`, the newest use first.
  */
 #include "base/bits.h"
 #include "base/fail.h"
@@ -40,7 +40,7 @@ take_state(struct dryi_pickle_walk *w, const struct dryi_owner *owner, uint64_t 
     return DRY_OK;
 }
 
-/* The newest use; the records are done with it. */
+/* Take frames and size of the newest use. The history is then no longer needed. */
 static enum dry_status
 take_block_history(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                    uint64_t value, struct dryi_pickle_history *newest)
@@ -141,8 +141,7 @@ dryi_history_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair
     return DRY_OK;
 }
 
-/* A segment as its keys come. */
-/* PyTorch's kSmallBuffer, c10/core/AllocatorConfig.h. */
+/* PyTorch's kSmallBuffer (c10/core/AllocatorConfig.h): a small pool's segment. */
 #define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20)
 
 struct fields {
@@ -170,7 +169,7 @@ take_device(struct dryi_pickle_walk *w, const struct dryi_owner *owner, uint64_t
     return DRY_OK;
 }
 
-/* A third kind of segment would be a key we cannot hold: it is kept and written last. */
+/* Take the type. Any other than "large" or "small" is kept as an unknown key. */
 static enum dry_status
 take_type(struct dryi_pickle_walk *w, struct fields *f, uint64_t key, uint64_t value)
 {
@@ -282,7 +281,7 @@ dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair
     if (status != DRY_OK)
         return status;
     place_blocks(w, &f);
-    if (!f.has_type) /* the small pool's are all of one size, and no others are */
+    if (!f.has_type) /* only the small pool has segments of this size */
         f.row.is_large = f.row.total_size != SMALL_SEGMENT_BYTES;
     f.row.first_block = f.blocks.first;
     f.row.block_count = f.blocks.count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in pickle_stack.h. Every operation is O(1). */
+/* The idea is in pickle_stack.h. Every operation is O(1). */
 #include "trace/pickle/pickle_stack.h"
 
-/* Marks beside those that unknown values may nest. */
+/* Marks allowed in addition to the nesting depth of unknown values. */
 #define MARK_COUNT_MIN 16u
 
 enum dry_status

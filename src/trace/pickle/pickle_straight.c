@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in pickle_straight.h. Cost: a few instructions a key, and a comparison of
- * bytes for a stack that was written before. A dict that turns out to be no plain event has
- * been looked at twice, as far as it was plain. Memory: none.
+ * The idea is in pickle_straight.h. Cost: a few instructions a key, and a comparison of
+ * bytes for a known stack. A dict that turns out not to be plain is read twice up to that
+ * byte. Memory: none.
  */
 #include "trace/pickle/pickle_straight.h"
 
@@ -17,32 +17,32 @@
 #include "trace/pickle/pickle_run.h"
 #include "trace/pickle/pickle_stack.h"
 
-#define KEY_COUNT 9u /* ACTION to USER_METADATA: the keys of a plain event */
-/* Fetch a key, a text of 255 bytes, put it in the memo. */
+#define KEY_COUNT 9u /* keys of a plain event: ACTION to USER_METADATA */
+/* The longest pair: fetch a key, a text of 255 bytes, put it in the memo. */
 #define PAIR_BYTES_MAX (5u + 2 + 255 + 5)
 #define NEEDED_KEYS                                                                      \
     (1u << DRYI_KEY_ACTION | 1u << DRYI_KEY_ADDR | 1u << DRYI_KEY_SIZE |                 \
      1u << DRYI_KEY_STREAM)
 
 /*
- * An event at work. The functions below take it on from `p`, and return where it goes on.
- * NULL: it is not plain, or `status` says what failed.
+ * The event being read. The functions below read from `p` and return where the next field
+ * begins. They return NULL if the event is not plain, or if `status` is a failure.
  */
 struct straight {
     const unsigned char *end; /* of the window */
-    uint32_t keys;            /* a bit for each that came */
-    bool has_empty_stack;     /* a list of no frames, interned at the end */
+    uint32_t keys;            /* bit per key that was read */
+    bool has_empty_stack;     /* list without frames; interned at the end */
     enum dry_status status;
-    uint32_t action; /* a string */
+    uint32_t action; /* string id */
     uint64_t time_us;
     struct dryi_fields fields;
-    size_t put_count; /* what it will put in the memo */
+    size_t put_count; /* values to be put in the memo */
     uint64_t puts[1 + KEY_COUNT];
 };
 
-/* --- parts -------------------------------------------------------------------------------- */
+/* --- keys and values ---------------------------------------------------------------------- */
 
-/* Step over the opcode that puts `value` in the memo, if there is one and in order. */
+/* Step over an opcode that puts `value` in the memo at the next index, if any. */
 static inline const unsigned char *
 take_put(const struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
          uint64_t value)
@@ -60,7 +60,7 @@ take_put(const struct dryi_pickle_walk *w, struct straight *s, const unsigned ch
     return p + length;
 }
 
-/* Fetch an entry of this kind; *id is its payload. */
+/* Fetch a memo entry of this kind. *id is set to its payload. */
 static inline const unsigned char *
 take_get(const struct dryi_pickle_walk *w, const unsigned char *p,
          enum dryi_value_kind kind, uint32_t *id)
@@ -90,7 +90,7 @@ take_number(const unsigned char *p, uint64_t *bits)
     return length ? p + length : NULL;
 }
 
-/* Neighbours mostly have the same text, which is then not interned again. */
+/* Compare with the last text: adjacent events mostly share it, so skip interning. */
 static bool
 is_last_text(const struct dryi_pickle_walk *w, const unsigned char *bytes, size_t length)
 {
@@ -101,7 +101,7 @@ is_last_text(const struct dryi_pickle_walk *w, const unsigned char *bytes, size_
     return known == length && memcmp(text, bytes, length) == 0;
 }
 
-/* A text that is written here. */
+/* Take a text that is written out here. */
 static const unsigned char *
 take_literal(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
              uint32_t *text)
@@ -127,7 +127,7 @@ take_text(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p
     return take_get(w, p, DRYI_VALUE_STRING, text);
 }
 
-/* A new list: empty, or of frames that were all written before. */
+/* Take a new list: empty, or of frames that were all written before. */
 static const unsigned char *
 take_list(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p,
           uint32_t *stack)
@@ -175,7 +175,7 @@ take_value(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *
     }
 }
 
-/* Read all pairs up to SETITEMS, and see that they make a plain event. */
+/* Read all pairs up to SETITEMS and check that they make a plain event. */
 static const unsigned char *
 take_pairs(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p)
 {
@@ -229,7 +229,7 @@ push_event(struct dryi_pickle_walk *w, struct straight *s)
     return status == DRY_OK ? dryi_stack_push(w, value) : status;
 }
 
-/* True if the walk, too, would find room for all that an event has open. */
+/* Return true if the general walk would also have space for an event's objects. */
 static bool
 has_room(const struct dryi_pickle_walk *w)
 {

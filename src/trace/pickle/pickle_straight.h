@@ -5,13 +5,13 @@
 /*
  * Events that are read straight from their bytes.
  *
- * Nearly all dicts of a snapshot are events, written alike: EMPTY_DICT, MARK, keys fetched
- * from the memo, each with a number, a text or a list of frames, SETITEMS. Such an event
- * needs no stack, no object and no second look at its keys. Whatever else a dict may hold
- * is left to the general walk, which begins at its first byte again.
+ * Nearly all dicts of a snapshot are events written alike: EMPTY_DICT, MARK, keys fetched
+ * from the memo, each with a number, a text or a list of frames, SETITEMS. Such a plain
+ * event needs no stack and no object. Any other dict is left to the general walk, which
+ * starts again at its first byte.
  *
- * E1  Until the whole event is known to be plain, nothing changes that the general walk
- *     would not change alike: strings and stacks are interned in the order of their bytes.
+ * E1  Until the whole event is known to be plain, every change is one that the general
+ *     walk makes, too: strings and stacks are interned in the order of their bytes.
  * E2  A plain event leaves the memo, the stack and the columns as the general walk does.
  */
 
@@ -20,8 +20,9 @@
 #include "trace/pickle/pickle_walk.h"
 
 /*
- * If the EMPTY_DICT at in->at begins a plain event that lies whole in the window, append the
- * event, push it, and step behind its SETITEMS. *taken false: it is to be walked.
+ * If the EMPTY_DICT at in->at begins a plain event that is complete in the window: append
+ * the event, push its value, and advance past SETITEMS. If *taken is false, it must be
+ * walked.
  */
 enum dry_status dryi_straight_take(struct dryi_pickle_walk *w, bool *taken);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The value a pickle ends with, made into a trace.
+ * Turn the final value of a pickle into a trace.
  *
  *     {segments, device_traces[, allocator_settings, external_annotations,
  *      host_segments, host_traces]}          torch.cuda.memory._snapshot()
  *     {segments, traces}                     older and other writers
  *     [segment, ...]                         memory_snapshot()
  *
- * Events lie in the columns already, in the order of the file. Here the lists say which
- * rows belong to which device, and at the end every row must belong somewhere. A row that
- * was written and then dropped, or put where a snapshot has nothing, is an error and not
- * a silent loss.
+ * Events are already in the columns, in the order of the file. The lists here tell which
+ * rows belong to which device; at the end, every row must belong to one. A row that was
+ * written and then dropped, or put where no snapshot has such rows, is an error: it must
+ * not be lost silently.
  */
 #include <string.h>
 
@@ -43,7 +43,7 @@ take_device_events(struct dryi_pickle_walk *w, enum dryi_key key, uint64_t value
     return DRY_OK;
 }
 
-/* A list of lists; a list of events is that of device 0. */
+/* Take a list with the events of each device. A plain list of events is device 0's. */
 static enum dry_status
 take_traces(struct dryi_pickle_walk *w, enum dryi_key key, uint64_t value)
 {
@@ -62,7 +62,7 @@ take_traces(struct dryi_pickle_walk *w, enum dryi_key key, uint64_t value)
     return status;
 }
 
-/* One list of events, or a list that holds it. */
+/* Take a list of host events, or a list that holds only that list. */
 static enum dry_status
 take_host_traces(struct dryi_pickle_walk *w, uint64_t value)
 {
@@ -105,7 +105,7 @@ take_annotations(struct dryi_pickle_walk *w, uint64_t value)
     return status;
 }
 
-/* The power of two whose decimal digits these are, below 2^16; -1 for all else. */
+/* Return the power of two that these decimal digits spell, below 2^16; -1 for others. */
 static int
 power_of_two(const struct dryi_pickle_walk *w, uint64_t key)
 {
@@ -125,7 +125,7 @@ power_of_two(const struct dryi_pickle_walk *w, uint64_t key)
     return (number & (number - 1)) == 0 && number < 1u << 16 ? __builtin_ctz(number) : -1;
 }
 
-/* {"1": v, "2": v, ..., "32768": v}, complete and with nothing else; false if it differs. */
+/* Take {"1": v, "2": v, ..., "32768": v}. Returns false if a key is missing or added. */
 static bool
 take_roundup(const struct dryi_pickle_walk *w, uint64_t value,
              struct dry_trace_settings *to)
@@ -149,7 +149,7 @@ take_roundup(const struct dryi_pickle_walk *w, uint64_t value,
     return true;
 }
 
-/* False: not of the type we can hold, so it is kept as it is. */
+/* Take a known setting. False if its value has another type: it is kept as it is. */
 static bool
 take_setting(const struct dryi_pickle_walk *w, uint64_t key, uint64_t value,
              struct dry_trace_settings *to)
@@ -181,7 +181,10 @@ take_setting(const struct dryi_pickle_walk *w, uint64_t key, uint64_t value,
     }
 }
 
-/* Kept, but nothing new: what does not decide where memory goes, and what our pool writes. */
+/*
+ * Return true for settings that are kept but not counted as unknown. They do not decide
+ * where memory is placed, or Drystone's pool writes them.
+ */
 static bool
 is_old_setting(const struct dryi_pickle_walk *w, uint64_t key)
 {
@@ -237,7 +240,7 @@ take_settings(struct dryi_pickle_walk *w, uint64_t value)
     return status;
 }
 
-/* DRY_END: not one of the keys that are known here. */
+/* Take a known key of the snapshot. Returns DRY_END for other keys. */
 static enum dry_status
 take_key(struct dryi_pickle_walk *w, uint64_t key, uint64_t value)
 {
@@ -268,7 +271,7 @@ is_known(enum dryi_key key)
     return key >= DRYI_KEY_SEGMENTS && key <= DRYI_KEY_HOST_TRACES;
 }
 
-/* Each once; `traces` and `device_traces` are one. */
+/* Refuse keys that occur twice; `traces` and `device_traces` count as one. */
 static enum dry_status
 check_keys(struct dryi_pickle_walk *w, const uint64_t *items, size_t count)
 {
@@ -287,7 +290,7 @@ check_keys(struct dryi_pickle_walk *w, const uint64_t *items, size_t count)
     return DRY_OK;
 }
 
-/* Settings have unknown keys of their own: those of the snapshot wait for a second look. */
+/* Take known keys first: settings collect their own unknown keys in the same buffer. */
 static enum dry_status
 take_pairs(struct dryi_pickle_walk *w, const uint64_t *items, size_t count)
 {

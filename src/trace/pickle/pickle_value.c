@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in pickle_value.h. */
+/* The kinds of values are in pickle_value.h; this file names them in error texts. */
 #include "trace/pickle/pickle_value.h"
 
 const char *

@@ -3,10 +3,10 @@
 #define DRYI_PICKLE_VALUE_H
 
 /*
- * A value of a pickle is one 64-bit word: a kind in the low five bits and a payload
- * above. Small things are their payload (an integer, a string's id). A dict or list that
- * is still being filled is the index of an object, until it becomes what its keys say:
- * the head of pickle_walk.h tells how.
+ * A value of a pickle is a 64-bit integer: a kind in the low five bits and a payload
+ * above. An integer or a string's id is its payload. A dict or list that is still being
+ * filled is the index of an object, until it becomes the record that its keys name. See
+ * pickle_walk.h.
  */
 
 #include <stdbool.h>
@@ -15,28 +15,28 @@
 enum dryi_value_kind {
     DRYI_VALUE_NONE,
     DRYI_VALUE_BOOL,
-    DRYI_VALUE_INT,       /* 59 bits, signed, in the payload */
-    DRYI_VALUE_STRING,    /* id */
-    DRYI_VALUE_BYTES,     /* id of a string */
-    DRYI_VALUE_BYTEARRAY, /* id of a string */
-    DRYI_VALUE_PAIR,      /* a tuple of two integers of 29 bits */
-    DRYI_VALUE_FRAME,     /* id */
-    DRYI_VALUE_STACK,     /* id: a list of frames, complete */
-    DRYI_VALUE_EXTRA,     /* id of a string: something unknown, rendered as opcodes */
-    DRYI_VALUE_WIDE_INT,  /* index of 64 bits in `wides`, signed */
-    DRYI_VALUE_WIDE_UINT, /* the same, above INT64_MAX */
-    DRYI_VALUE_FLOAT,     /* the same, a double */
-    /* A fetch from the memo is special for these and all that follow. */
-    DRYI_VALUE_DICT, /* index of an object, as the next two */
+    DRYI_VALUE_INT,       /* a signed integer of 59 bits */
+    DRYI_VALUE_STRING,    /* string id */
+    DRYI_VALUE_BYTES,     /* string id */
+    DRYI_VALUE_BYTEARRAY, /* string id */
+    DRYI_VALUE_PAIR,      /* a tuple of two 29-bit integers */
+    DRYI_VALUE_FRAME,     /* frame id */
+    DRYI_VALUE_STACK,     /* stack id of a complete list of frames */
+    DRYI_VALUE_EXTRA,     /* string id of opcodes of an unknown value */
+    DRYI_VALUE_WIDE_INT,  /* index of a signed 64-bit integer in `wides` */
+    DRYI_VALUE_WIDE_UINT, /* index of an integer above INT64_MAX in `wides` */
+    DRYI_VALUE_FLOAT,     /* index of a double in `wides` */
+    /* From here on, a fetch from the memo needs more than a copy. */
+    DRYI_VALUE_DICT, /* index of an object, as for LIST and TUPLE */
     DRYI_VALUE_LIST,
     DRYI_VALUE_TUPLE,
-    DRYI_VALUE_FAR,   /* only in the memo: the word is in `far_words` */
-    DRYI_VALUE_EVENT, /* rows; in the memo without their number (W4) */
+    DRYI_VALUE_FAR,   /* only in the memo: index into `far_words` */
+    DRYI_VALUE_EVENT, /* a row; in the memo without its number (W4) */
     DRYI_VALUE_BLOCK,
     DRYI_VALUE_SEGMENT,
     DRYI_VALUE_ANNOTATION,
     DRYI_VALUE_HISTORY,
-    DRYI_VALUE_ROWS, /* a list of rows that was used */
+    DRYI_VALUE_ROWS, /* a list of rows that has been used */
 };
 #define DRYI_VALUE_KIND_BITS 5
 #define DRYI_VALUE_KIND_MASK UINT64_C(31)
@@ -66,7 +66,7 @@ dryi_value_is(uint64_t value, enum dryi_value_kind kind)
     return dryi_value_kind(value) == kind;
 }
 
-/* "a string", "an event" ... for error texts. */
+/* Return the value's type for error texts: "a string", "an event" ... */
 const char *dryi_value_noun(uint64_t value);
 
 #endif

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writing a trace as a pickle of protocol 4, the way CPython writes PyTorch's snapshots.
+ * Write a trace as a pickle of protocol 4, the way CPython writes PyTorch's snapshots.
  *
- * Everything that repeats is written once and memoised: keys, strings, frames, whole
- * stacks and pool ids. The memo numbers of a pickle count up from 0 in the order of
- * MEMOIZE. So each kind of thing needs one flat array, id -> the opcode that fetches it.
- * After the first time an event is a row of short copies.
+ * Repeated data is written once and memoised: keys, strings, frames, whole stacks and
+ * pool ids. Memo numbers count up from 0 in the order of MEMOIZE. So each kind needs one
+ * flat array: id -> the opcode that fetches it. Writing an event again is then a sequence
+ * of short copies.
  *
- * Bytes gather in a buffer that becomes one frame when it is full. Python's own reader
- * wants no opcode to cross from one frame into the next. So room is asked for before each
- * piece, and a piece larger than a buffer is written between two frames, as CPython does.
- * Lists go out in batches of 1,000, because PyTorch's viewer passes a batch as call
- * arguments.
+ * Bytes gather in a buffer that becomes one pickle frame when it is full. Python's reader
+ * requires that no opcode crosses frames. So space is reserved before each opcode, and
+ * one larger than a buffer is written between two frames, as CPython does. Lists are
+ * written in batches of 1,000, because PyTorch's viewer passes a batch as call arguments.
  *
- * A failed sink is remembered and the rest is written nowhere: no step in between has to
- * look. Cost: O(bytes written); memory: the buffer and 8 bytes for each string, frame and
- * stack.
+ * After the sink fails, nothing more is sent: no step in between must check. Cost:
+ * O(bytes written). Memory: the buffer, and 8 bytes for each string, frame and stack.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,13 +29,13 @@
 #define BUFFER_BYTES ((size_t)256 * DRYI_KIB)
 #define FRAME_HEADER_BYTES 9u
 #define BATCH_COUNT_MAX 1000u
-/* device_traces has a place for each device up to the largest; this many may be empty. */
+/* The limit of empty lists in device_traces, which needs one for each unused device. */
 #define DEVICE_GAP_MAX 65536u
 
-/* The opcode that fetches a memoised thing: BINGET or LONG_BINGET. */
+/* The opcode that fetches a memoised value: BINGET or LONG_BINGET. */
 struct code {
     uint8_t bytes[5];
-    uint8_t length; /* 0: not written yet */
+    uint8_t length; /* 0 before the value is written */
 };
 
 enum key {
@@ -137,13 +135,13 @@ struct writer {
     struct dry_memory memory;
     const struct dry_sink *sink;
     struct dry_error *err;
-    enum dry_status status; /* of the sink; nothing more is sent after a failure */
-    uint8_t *buffer;        /* a frame: header, then the opcodes */
-    size_t used;            /* with the header */
+    enum dry_status status; /* of the sink; nothing is sent after a failure */
+    uint8_t *buffer;        /* one frame: header, then opcodes */
+    size_t used;            /* bytes in the buffer, header included */
     uint32_t memo_count;
     struct code keys[KEY_COUNT];
     struct code actions[DRY_ACTION_COUNT];
-    struct code *strings, *frames, *stacks, *pools; /* pools: by lane */
+    struct code *strings, *frames, *stacks, *pools; /* pools: index is the lane */
 };
 
 static void
@@ -153,7 +151,7 @@ send(struct writer *w, const void *bytes, size_t count)
         w->status = w->sink->write(w->sink->self, bytes, count, w->err);
 }
 
-/* Send the buffer as one frame. */
+/* Send the buffer as one frame, whose length is known only now. */
 static void
 flush(struct writer *w)
 {
@@ -166,7 +164,7 @@ flush(struct writer *w)
     w->used = FRAME_HEADER_BYTES;
 }
 
-/* Room for `count` bytes in the buffer; they end up in one frame. */
+/* Return space for `count` bytes that stay in one frame, flushing if necessary. */
 static uint8_t *
 reserve(struct writer *w, size_t count)
 {
@@ -190,7 +188,7 @@ put_bytes(struct writer *w, const void *bytes, size_t count)
     w->used += count;
 }
 
-/* One opcode with a long argument: between two frames if it would not fit in one. */
+/* Write an opcode and its argument, between two frames if over half a buffer. */
 static void
 put_long(struct writer *w, const void *head, size_t head_length, const void *bytes,
          size_t count)
@@ -208,8 +206,10 @@ put_long(struct writer *w, const void *head, size_t head_length, const void *byt
     send(w, bytes, count);
 }
 
-/* Copies of a fixed length compile to one store each; what is past `length` is
- * overwritten by the next piece. */
+/*
+ * Copy all bytes of the code: a fixed length compiles to one store. Bytes past `length`
+ * are overwritten by the next write.
+ */
 static void
 put_code(struct writer *w, const struct code *code)
 {
@@ -217,7 +217,7 @@ put_code(struct writer *w, const struct code *code)
     w->used += code->length;
 }
 
-/* Memoise what has just been written. */
+/* Memoise the value that was written last; `code` becomes its fetch. */
 static void
 memoize(struct writer *w, struct code *code)
 {
@@ -240,7 +240,7 @@ put_text(struct writer *w, const char *bytes, size_t length)
     put_long(w, head, length > UINT8_MAX ? 5 : 2, bytes, length);
 }
 
-/* A text that stands for itself: fetched if it was written before. */
+/* Write a constant text, or fetch it if it was written before. */
 static void
 put_fixed(struct writer *w, struct code *code, const char *text)
 {
@@ -272,14 +272,14 @@ put_string(struct writer *w, uint32_t string)
     memoize(w, code);
 }
 
-/* An integer of at most 64 bits and a sign, in the shortest form. */
+/* Write an integer of at most 64 bits and a sign, in the shortest form. */
 static void
 put_long1(struct writer *w, uint64_t low, bool is_negative)
 {
     uint8_t piece[11] = {DRYI_OP_LONG1, 0};
     memcpy(piece + 2, &low, sizeof low);
     piece[10] = is_negative ? 0xff : 0;
-    /* The sign is the top bit of the last byte that is kept. */
+    /* The sign is the top bit of the last byte that is written. */
     uint64_t magnitude = is_negative ? ~low : low;
     unsigned bits = magnitude ? dryi_log2_floor(magnitude) + 2 : 1;
     piece[1] = (uint8_t)((bits + 7) / 8);
@@ -325,7 +325,7 @@ put_bool(struct writer *w, bool value)
     put_byte(w, value ? DRYI_OP_NEWTRUE : DRYI_OP_NEWFALSE);
 }
 
-/* The most significant byte comes first, alone among a pickle's numbers. */
+/* Write a double. Only these are big-endian in a pickle. */
 static void
 put_double(struct writer *w, double value)
 {
@@ -343,7 +343,7 @@ begin_dict(struct writer *w)
     put_bytes(w, (uint8_t[]){DRYI_OP_EMPTY_DICT, DRYI_OP_MARK}, 2);
 }
 
-/* Keys and values that nobody here knows were kept as opcodes. */
+/* Unknown keys and their values were kept as opcodes and are copied. */
 static void
 end_dict(struct writer *w, uint32_t extra)
 {
@@ -355,7 +355,7 @@ end_dict(struct writer *w, uint32_t extra)
     put_byte(w, DRYI_OP_SETITEMS);
 }
 
-/* Before element i of a list. */
+/* Begin a new batch before list element `i`, if one is full. */
 static void
 put_batch(struct writer *w, size_t i)
 {
@@ -568,7 +568,7 @@ put_segment(struct writer *w, const struct dry_trace_segment *segment)
     end_dict(w, segment->extra);
 }
 
-/* With has_host the host's segments have a list of their own. */
+/* Return true for a host segment that goes into host_segments, a list of its own. */
 static bool
 is_on_host(const struct writer *w, const struct dry_trace_segment *segment)
 {
@@ -591,9 +591,9 @@ put_segments(struct writer *w, bool of_host)
 }
 
 /*
- * The places device_traces needs: one for each device up to the last with events. Devices
- * known by their segments alone have a place only where they continue the row, so that a
- * file read and written again has no more devices than before.
+ * Count the entries of device_traces: up to the last device with events. A device that
+ * has only segments gets an entry if it is next in sequence. So a file that is read and
+ * written again has no more devices than before.
  */
 static size_t
 count_places(const struct dry_trace_view *v)
@@ -608,7 +608,7 @@ count_places(const struct dry_trace_view *v)
     return count;
 }
 
-/* Devices are in order, the host last; between them are places of devices not used. */
+/* Write device_traces by device, with an empty list for each device without events. */
 static void
 put_traces(struct writer *w)
 {
@@ -638,7 +638,7 @@ put_host(struct writer *w)
     }
 }
 
-/* The divisions of PyTorch's sixteen ranges, "1" to "32768" MiB. */
+/* Write the divisions of PyTorch's sixteen size ranges, "1" to "32768" MiB. */
 static void
 put_roundup(struct writer *w, const struct dry_trace_settings *settings)
 {
@@ -759,7 +759,7 @@ enum dry_status
 dry_trace_write(const struct dry_trace *trace, const struct dry_sink *sink,
                 struct dry_error *err)
 {
-    /* The trace's own budget is not for threads that share it; its maker's hooks are. */
+    /* Use the creator's memory: threads share the trace, and its budget has no lock. */
     struct writer w = {
         .view = &trace->view, .memory = trace->parent, .sink = sink, .err = err};
     enum dry_status status = check_writable(w.view, err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Lifetimes: a CSV with the columns id, lower, upper and size, in any order; others are not
- * looked at. A buffer lives in [lower, upper), so one that ends where another begins may
- * lend it its place.
+ * Lifetimes: a CSV with the columns id, lower, upper and size, in any order; other
+ * columns are ignored. A buffer lives in [lower, upper), so its memory may be reused at
+ * `upper`.
  *
- * The rows become events in the order of time; at one time frees come before allocs, else
- * the order of the file stands. Every row gives two keys to sort by, 2 * lower + 1 for
- * its alloc and 2 * upper for its free: their order is the order wanted. A radix sort
- * from the least significant byte up (Knuth, TAOCP 3, 5.2.5) sorts them. It is stable,
- * needs no recursion and skips bytes in which all keys agree.
+ * Rows become events in order of time. At equal times frees precede allocations, and
+ * otherwise the order of the file is kept. Each row gives two sort keys: 2 * lower + 1
+ * for its allocation and 2 * upper for its free. They are sorted by a radix sort from the
+ * least significant byte up (Knuth, TAOCP 3, 5.2.5). The sort is stable, needs no
+ * recursion and skips bytes that all keys share.
  *
  * Cost: O(rows), at most eight passes; 80 bytes a row.
  */
@@ -19,18 +19,18 @@
 #include "base/memory.h"
 #include "trace/model/live.h"
 
-/* A `size_t` row number and this bound keep 2 * rows from overflowing anywhere. */
+/* Keeps 2 * rows * sizeof from overflowing a size_t. */
 #define ROW_COUNT_MAX (SIZE_MAX / 256)
 
 enum lifetimes_column { ID, LOWER, UPPER, SIZE, COLUMN_COUNT };
 
 struct row {
     uint64_t id, size;
-    uint64_t offset, number; /* of its line, for a complaint after the sort */
+    uint64_t offset, number; /* of its line, for errors after the sort */
 };
 
 struct edge {
-    uint64_t key; /* 2 * time, + 1 for an alloc */
+    uint64_t key; /* 2 * time, + 1 for an allocation */
     size_t row;
 };
 
@@ -43,7 +43,7 @@ struct lifetimes {
     size_t row_count, row_capacity;
     struct edge *edges; /* two a row */
     size_t edge_capacity;
-    struct edge *scratch; /* as many again, while sorting */
+    struct edge *scratch; /* as many as `edges`, while sorting */
 };
 
 static enum dry_status
@@ -91,7 +91,7 @@ read_row(struct lifetimes *l)
     return status == DRY_OK ? add_row(l, &row, lower, upper) : status;
 }
 
-/* One pass: order by the byte of the key at `shift`; false when all keys agree in it. */
+/* Sort by the byte of the key at `shift`. Returns false if all keys share that byte. */
 static bool
 sort_by_byte(const struct edge *from, struct edge *to, size_t count, unsigned shift)
 {
@@ -130,7 +130,7 @@ sort_edges(struct lifetimes *l)
     return DRY_OK;
 }
 
-/* Follow who lives, as everywhere: two rows of one id may not overlap. */
+/* Update the live ids: two rows of one id may not overlap. */
 static enum dry_status
 follow_edge(struct lifetimes *l, struct dryi_live *live, const struct row *row,
             bool begins)

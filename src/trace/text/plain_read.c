@@ -8,13 +8,12 @@
  *     f  free                           e            empty_cache
  *     p pool, q pool                    begin and end allocation to a private pool
  *
- * `f` may stop after any field. The short lines may carry a time after their fields; a
- * line without one takes that of the line before and a note that says so. A free's size
- * and lane are its allocation's, whatever the line repeats, because that is what comes
- * back.
+ * `f` may stop after any field. The short lines may have a time after their fields. A
+ * line without a time takes that of the line before, and a note says so. A free takes
+ * size and lane from its allocation, whatever the line repeats.
  *
  * Pools nest: an allocation goes to the pool begun last. Pool N is PyTorch's (0, N), as
- * for a MemPool. Cost: O(bytes); memory follows the most allocations alive at once.
+ * for a MemPool. Cost: O(bytes). Memory follows the largest number of live allocations.
  */
 #include "trace/text/text_read.h"
 
@@ -27,7 +26,7 @@ struct plain {
     struct dryi_text_read *r;
     struct dryi_text *text;
     struct dryi_live live;
-    uint64_t pools[POOL_DEPTH_MAX]; /* begun and not ended, innermost last */
+    uint64_t pools[POOL_DEPTH_MAX]; /* pools that are open, innermost last */
     size_t pool_count;
     int64_t time_us; /* of the last event */
     struct dry_event event;
@@ -44,7 +43,7 @@ read_lane(struct plain *p, uint64_t stream, uint64_t pool)
     return dryi_text_add_lane(p->r, stream, pool, &p->event.lane);
 }
 
-/* A time, or that of the line before; then nothing but, if allowed, a label. */
+/* Read a time, or take that of the line before. A label may follow. */
 static enum dry_status
 read_time(struct plain *p, bool required)
 {
@@ -74,7 +73,7 @@ read_end(struct plain *p)
     return DRY_OK;
 }
 
-/* The rest of the line, blanks trimmed. */
+/* Read the rest of the line as a label, without blanks at its ends. */
 static enum dry_status
 read_label(struct plain *p)
 {
@@ -93,7 +92,7 @@ read_label(struct plain *p)
     return DRY_OK;
 }
 
-/* The id, which must be alive. */
+/* Read an id, which must be alive. */
 static enum dry_status
 read_live(struct plain *p, struct dryi_word *word, const struct dryi_live_entry **entry)
 {
@@ -141,7 +140,7 @@ read_alloc(struct plain *p)
     return status;
 }
 
-/* `f id [size [stream [time_us [label]]]]`: size and stream are checked to be numbers. */
+/* Read `f id [size [stream [time_us [label]]]]`. Size and stream need only be numbers. */
 static enum dry_status
 read_free(struct plain *p)
 {
@@ -194,7 +193,7 @@ read_stream_end(struct plain *p)
     return status == DRY_OK ? read_lane(p, stream, 0) : status;
 }
 
-/* The place of a pool among those begun; pool_count when it is not there. */
+/* Return the index of an open pool, or pool_count if it is not open. */
 static size_t
 find_pool(const struct plain *p, uint64_t pool)
 {
@@ -246,7 +245,7 @@ read_pool(struct plain *p)
     return status == DRY_OK ? read_lane(p, 0, pool) : status;
 }
 
-/* Read the fields of a short line after its op; then perhaps a time. */
+/* Read a short line: its fields after the op, then an optional time. */
 static enum dry_status
 read_short(struct plain *p, enum dry_status (*read_fields)(struct plain *))
 {
@@ -262,7 +261,7 @@ read_empty_cache(struct plain *p)
     return read_lane(p, 0, 0);
 }
 
-/* The fields after an op letter. */
+/* Read the fields after an op letter. Returns UNSUPPORTED for an unknown op. */
 static enum dry_status
 read_fields(struct plain *p, char op)
 {
@@ -292,7 +291,7 @@ read_fields(struct plain *p, char op)
         p->event.action = DRY_ACTION_POOL_END;
         return read_short(p, read_pool);
     default:
-        return DRY_ERR_UNSUPPORTED; /* the caller has the word to complain of */
+        return DRY_ERR_UNSUPPORTED; /* the caller reports the word */
     }
 }
 

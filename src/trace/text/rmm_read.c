@@ -4,13 +4,13 @@
  * RMM's log, as its logging_resource_adaptor writes it: a CSV whose header names Time,
  * Action, Pointer, Size and Stream, in any order, among others.
  *
- * Pointers are the ids: unique among what lives at once. A failed allocation becomes an
- * out-of-memory event. Allocations of 0 bytes return a null pointer, several at a time,
- * and take no memory: they are left out.
+ * Pointers are the ids: they are unique among live allocations. A failed allocation
+ * becomes an out-of-memory event. Allocations of 0 bytes return a null pointer, even
+ * several at a time, and take no memory: they are skipped.
  *
- * Times of day become microseconds since the first midnight; a step back of more than
- * half a day is the next midnight (threads may log a little out of order). With a date
- * they become microseconds since 1970.
+ * Times of day become microseconds since the first midnight. A step back of more than
+ * half a day means the next midnight; smaller ones occur because threads log out of
+ * order. With a date, times become microseconds since 1970.
  */
 #include "trace/text/text_read.h"
 
@@ -28,11 +28,11 @@ struct rmm {
     struct dryi_column columns[COLUMN_COUNT];
     struct dryi_word cells[DRYI_COLUMNS_MAX];
     size_t cell_count;
-    int64_t day_us; /* midnights passed */
+    int64_t day_us; /* of midnights passed, in microseconds */
     int64_t last_us;
 };
 
-/* Exactly `digits` digits at *at; false if they are not there. */
+/* Read exactly `digits` digits at *at. Returns false if there are fewer. */
 static bool
 take_digits(const struct dryi_word *word, size_t *at, unsigned digits, int64_t *value)
 {
@@ -59,17 +59,17 @@ take_byte(const struct dryi_word *word, size_t *at, const char *one_of)
     return *one_of != 0;
 }
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar (years from 1970 on). */
+/* Return the days from 1970-01-01 to a Gregorian date, for years from 1970 on. */
 static int64_t
 count_days(int64_t year, int64_t month, int64_t day)
 {
-    /* Count from a March: then a leap day is the last of its year. */
+    /* Begin the year in March: a leap day is then its last day. */
     int64_t y = month <= 2 ? year - 1 : year;
     int64_t m = month <= 2 ? month + 9 : month - 3;
     return y * 365 + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - 719468;
 }
 
-/* `YYYY-MM-DD` and a blank or T; without a date *at stays and *days is -1. */
+/* Read `YYYY-MM-DD` and a blank or T. Without a date, *at stays and *days is -1. */
 static bool
 take_date(const struct dryi_word *word, size_t *at, int64_t *days)
 {
@@ -85,12 +85,12 @@ take_date(const struct dryi_word *word, size_t *at, int64_t *days)
     return year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-/* The digits after the second's point, as microseconds; more than six are cut off. */
+/* Read the fraction of a second as microseconds, ignoring digits after the sixth. */
 static bool
 take_fraction(const struct dryi_word *word, size_t *at, int64_t *us)
 {
     *us = 0;
-    if (!take_byte(word, at, ".:")) /* a colon in RMM's first releases */
+    if (!take_byte(word, at, ".:")) /* RMM's first releases wrote a colon */
         return true;
     int64_t unit = 100000;
     size_t begin = *at;
@@ -133,7 +133,7 @@ read_time(struct rmm *m, int64_t *time_us)
     return DRY_OK;
 }
 
-/* C libraries write a null pointer as they like. */
+/* C libraries print a null pointer in different ways. */
 static enum dry_status
 read_pointer(struct rmm *m, enum rmm_column column, uint64_t *value)
 {
@@ -188,7 +188,7 @@ add_event(struct rmm *m, struct dry_event *event)
 {
     enum dry_status status = DRY_OK;
     if (event->action == DRY_ACTION_OOM)
-        event->addr = 0; /* bytes free on the device: not known */
+        event->addr = 0; /* the log does not tell the device's free bytes */
     else if (event->addr == 0 && event->size == 0)
         return DRY_OK;
     else if (event->action == DRY_ACTION_ALLOC)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in text.h. The line lies in the window of the input, so no byte is
- * copied. Cost: O(bytes of the line).
+ * The idea is in text.h. A line is read in the window of the input, without a copy. Cost:
+ * O(bytes of the line).
  */
 #include "trace/text/text.h"
 
@@ -13,7 +13,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 
-/* How much of a wrong word is shown. */
+/* Bytes of a wrong word that an error text quotes. */
 #define SHOWN_BYTES_MAX 40
 
 void
@@ -43,7 +43,7 @@ dryi_text_fail_word(struct dryi_text *t, const struct dryi_word *word, const cha
                           is_long ? "..." : "");
 }
 
-/* Bring the whole line into the window; t->length becomes its length with the CR. */
+/* Read the whole line into the window. t->length includes a CR. */
 static enum dry_status
 fill_line(struct dryi_text *t)
 {
@@ -128,7 +128,7 @@ dryi_text_next_word(struct dryi_text *t, struct dryi_word *word)
     return t->at > begin;
 }
 
-/* After the last cell the cursor stands past the end: a line "a," has two cells. */
+/* After the last cell, move the cursor past the end: the line "a," has two cells. */
 bool
 dryi_text_next_cell(struct dryi_text *t, struct dryi_word *cell)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The format of a text. The first line that is neither empty nor a comment decides: an
- * event of a plain trace, RMM's header, or the header of lifetimes. A table has one row a
- * format: a test of that line, and the reader. Cost: O(bytes of the line).
+ * Find the format of a text. The first line that is neither empty nor a comment decides:
+ * an event of a plain trace, or the header of an RMM log or of lifetimes. The table has a
+ * test of that line and a reader for each format. Cost: O(bytes of the line).
  */
 #include "trace/text/text_format.h"
 
@@ -16,7 +16,7 @@
 
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 
-/* True if the current line's cells include this one; the cursor stays. */
+/* Return true if the current line has such a cell. The cursor stays. */
 static bool
 has_cell(struct dryi_text *t, const char *name)
 {
@@ -52,9 +52,9 @@ is_lifetimes(struct dryi_text *t)
     return has_cell(t, "lower") || has_cell(t, "upper");
 }
 
-/* An op comes first: a label may look like a header, no header begins like an op. */
+/* Plain comes first: its label may look like a header; no header begins like an op. */
 static const struct format {
-    bool (*is_this)(struct dryi_text *t); /* looks at the current line only */
+    bool (*is_this)(struct dryi_text *t); /* tests the current line only */
     enum dry_status (*read)(struct dryi_text_read *r);
     enum dry_trace_kind kind;
 } formats[] = {
@@ -79,7 +79,7 @@ read_format(struct dryi_text_read *r)
         "the header id,lower,upper,size");
 }
 
-/* Files that people give for a recording: how each begins, and what it is. */
+/* Other files that users pass by mistake: how each begins, and what it is. */
 #define FOREIGN(begin, what)                                                             \
     {                                                                                    \
         sizeof(begin) - 1, (begin), (what)                                               \
@@ -97,7 +97,7 @@ static const struct {
 };
 #define FOREIGN_LONGEST 35
 
-/* Refuse a file that begins like one of these, and say what it is. */
+/* Refuse a file that begins like one of these, and tell what it is. */
 static enum dry_status
 refuse_foreign(struct dryi_input *in, struct dry_error *err)
 {
@@ -114,7 +114,7 @@ refuse_foreign(struct dryi_input *in, struct dry_error *err)
     return status;
 }
 
-/* Spreadsheets begin a text with a mark; the first line begins behind it. */
+/* Skip the byte order mark that spreadsheets put before the first line. */
 static enum dry_status
 skip_byte_order_mark(struct dryi_input *in, struct dry_error *err)
 {
@@ -144,7 +144,7 @@ dryi_text_format_read(struct dryi_input *in, struct dry_trace_builder *builder,
         return read_format(&r);
     if (status != DRY_END)
         return status;
-    /* A plain trace may hold nothing but comments: its program took no memory. */
+    /* A plain trace may have only comments, if its program allocated nothing. */
     dryi_builder_set_kind(builder, DRY_TRACE_PLAIN);
     return DRY_OK;
 }

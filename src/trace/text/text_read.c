@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The steps that all text readers take: events and lanes go to the builder, a header says
- * where its columns stand, a row has as many cells as the header. Cost: O(cells * columns)
- * for a header, O(bytes) for a row.
+ * Steps shared by all text readers: add events and lanes, find columns in a header, split
+ * rows into as many cells as the header has. Cost: O(cells * columns) for a header,
+ * O(bytes) for a row.
  */
 #include "trace/text/text_read.h"
 
@@ -27,7 +27,7 @@ dryi_text_add_lane(struct dryi_text_read *r, uint64_t stream, uint64_t pool,
     return *lane == DRY_NONE ? dryi_builder_check(r->builder, r->err) : DRY_OK;
 }
 
-/* Note where a column stands; a name that comes twice is refused. */
+/* Store the index of a column. A name that occurs twice is refused. */
 static enum dry_status
 match_cell(struct dryi_text_read *r, const struct dryi_word *cell, size_t index,
            struct dryi_column *columns, size_t column_count)

@@ -3,9 +3,9 @@
 #define DRYI_TEXT_READ_H
 
 /*
- * The readers of the text formats, one each, and what they share. A reader gets the first
- * line as the current one and reads to the end. Its events arrive in the builder as those
- * of device 0. The reader that a text needs is told by text_format.h.
+ * The readers of the text formats, and their shared steps. A reader starts at the first
+ * line and reads to the end. Its events belong to device 0. text_format.h chooses the
+ * reader.
  */
 
 #include <drystone/memory.h>
@@ -13,7 +13,7 @@
 
 #include "trace/text/text.h"
 
-/* The text, and where its events go. */
+/* A text, and the builder that receives its events. */
 struct dryi_text_read {
     struct dryi_text text;
     struct dry_memory memory;
@@ -26,31 +26,31 @@ enum dry_status dryi_plain_read(struct dryi_text_read *r);
 enum dry_status dryi_rmm_read(struct dryi_text_read *r);
 enum dry_status dryi_lifetimes_read(struct dryi_text_read *r);
 
-/* Hand an event to the builder. */
+/* Add an event to the builder. */
 enum dry_status dryi_text_add_event(struct dryi_text_read *r,
                                     const struct dry_event *event);
 
-/* The lane of a stream and a private pool (0: the default pool). */
+/* Return the lane of a stream and a private pool (0: the default pool). */
 enum dry_status dryi_text_add_lane(struct dryi_text_read *r, uint64_t stream,
                                    uint64_t pool, uint32_t *lane);
 
 #define DRYI_COLUMNS_MAX 64u
 
-/* A column a CSV must have, and where its header puts it. */
+/* A column that a CSV must have, and its index in the header. */
 struct dryi_column {
     const char *name;
     size_t index;
 };
 
 /*
- * Find every column in the header, which is the current line. *cell_count is set to the
- * number of cells a row must have.
+ * Find every column in the current line, the header. *cell_count is set to the cells that
+ * each row must have.
  */
 enum dry_status dryi_text_read_header(struct dryi_text_read *r,
                                       struct dryi_column *columns, size_t column_count,
                                       size_t *cell_count);
 
-/* Split the current line into `count` cells; fewer or more are refused. */
+/* Split the current line into `count` cells. More or fewer are refused. */
 enum dry_status dryi_text_read_row(struct dryi_text_read *r, struct dryi_word *cells,
                                    size_t count);
 
