@@ -39,7 +39,7 @@ CHOICES = {
 # Where a command means something else by an option of that name; "": numbers or free text.
 OF_COMMANDS = {
     "diff": {"--by": "line function module category size"},
-    "live": {"--at": "80% 90% 95%", "--for": ""},
+    "live": {"--at-used": "80% 90% 95%", "--for": ""},
     "sweep": {"--place": "torch paged"},
 }
 FILES = {"FILE", "OUT"}

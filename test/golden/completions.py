@@ -5,6 +5,7 @@
 What make_completions.py reads out of the help is not trusted here: names are taken from
 the beginnings of the lines alone, and looked up in the three files as they are kept.
 """
+import collections
 import pathlib
 import re
 import subprocess
@@ -31,9 +32,15 @@ commands = re.findall(r"^  (\w+) ", after(help_of(), r"^commands:", "\n\n"), re.
 commands.remove("help")
 missing = []
 count = 0
+meanings = collections.defaultdict(lambda: collections.defaultdict(list))  # of a letter, of a name
 for command in commands:
-    options = re.findall(r"^  (?:-(\w), |    )--([\w-]+)",
-                         after(help_of(command), r"^options:", "\n\n"), re.MULTILINE)
+    listed = re.findall(r"^  (?:-(\w), |    )--([\w-]+)(?: ([A-Z/]+)\b)?",
+                        after(help_of(command), r"^options:", "\n\n"), re.MULTILINE)
+    options = [(letter, name) for letter, name, _ in listed]
+    for letter, name, argument in listed:
+        meanings[f"--{name}"][argument].append(command)
+        if letter:
+            meanings[f"-{letter}"][name].append(command)
     in_bash = after(bash, rf"^ +{command}\) options=", ";;")
     in_zsh = after(zsh, rf"^    {command}\)$", ";;")
     in_fish = "\n".join(line for line in fish.splitlines()
@@ -60,13 +67,16 @@ def complete(*words):
 
 # One letter is of different options in different commands.
 files = sorted(path.name for path in folder.iterdir())
-for words, expected in ((("view", "-o"), files), (("top", "-f"), files), (("replay", "-c"), []),
-                        (("estimate", "-o"), "adamw"), (("export", "-f"), "perfetto"),
-                        (("estimate", "-c"), "none"), (("live", "--at"), "80%"),
+for words, expected in ((("view", "-o"), files), (("explain", "--baseline"), files), (("replay", "-c"), []),
+                        (("estimate", "--optimizer"), "adamw"), (("export", "-f"), "perfetto"),
+                        (("estimate", "--checkpointing"), "none"), (("live", "--at-used"), "80%"),
                         (("diff", "--by"), "line"), (("sweep", "-p"), "torch")):
     offered = complete(*words)
     if sorted(offered) != expected and expected not in offered[:1]:
         missing.append(f"{' '.join(words)}: bash offers {offered}, expected {expected}")
+# A node is a number; `run` takes words, too, that name one.
+missing += [f"{option} has several meanings: {dict(found)}" for option, found in meanings.items()
+            if len(found) > 1 and option != "--node"]
 if count < 100:
     missing.append(f"only {count} options read: the help has another form")
 print("\n".join(missing) or f"{count} options of {len(commands)} commands")

@@ -74,7 +74,7 @@ for words in (["bench"], ["--bench", "thp-enabled"], ["--only", "pages"], ["--ro
               ["--bench", "--only", "x"], ["--bench", "--here"], ["--bench", "--rounds", "0"],
               ["--bench", "--rounds", "100"], ["--bench", "--bytes", "1MiB"],
               ["--bench", "--bytes", "33GiB"], ["--bench", "--root", "/"],
-              ["--bench", "--apply"], ["--bench", "--for", "cpu"]):
+              ["--bench", "--apply"], ["--bench", "--purpose", "cpu"]):
     done = run(*words)
     need(done.returncode == 2 and done.stderr, f"{words} is refused: {done}")
 

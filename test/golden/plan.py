@@ -47,7 +47,7 @@ def check_plan(chain, method, budget):
     about = (chain.name, method, budget)
     out, svg = folder / "plan.json", folder / "plan.svg"
     words = [chain, "--method", method, "--budget", str(budget)]
-    code, text = run(*words, "--json", "--timeline", "--out", out, "--svg", svg)
+    code, text = run(*words, "--json", "--timeline", "--output", out, "--svg", svg)
     if code == 3 and not text:  # revolve wants equal stages
         check(method == "revolve", *about, "is refused")
         return None

@@ -167,7 +167,7 @@ class Installed(unittest.TestCase):
         self.call(self.drystone, "demo")
         ours, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
-        with subprocess.Popen([self.drystone, "view", "-t", "drystone-demo.pickle"], cwd=self.folder,
+        with subprocess.Popen([self.drystone, "view", "--terminal", "drystone-demo.pickle"], cwd=self.folder,
                               env={**environment(), "TERM": "xterm"}, stdin=its, stdout=its,
                               stderr=subprocess.PIPE) as shown:
             os.close(its)

@@ -19,7 +19,7 @@ def cursor_of(screen):
 
 
 def check_walk(folder, tool, path):
-    with Terminal(folder, [tool, "view", "-t", path]) as t:
+    with Terminal(folder, [tool, "view", "--terminal", path]) as t:
         screen = t.wait_for("moment ", "[?] keys", "1 owners")
         assert path.name in screen[0] and "out of memory" in screen[0]
         assert any("!" in line and "^" in line for line in screen)
@@ -55,7 +55,7 @@ def check_walk(folder, tool, path):
 
 
 def check_sizes(folder, tool, path):
-    with Terminal(folder, [tool, "view", "-t", path], 120, 40) as t:
+    with Terminal(folder, [tool, "view", "--terminal", path], 120, 40) as t:
         t.wait_for("1 owners", "q quit")
         for width, height in ((80, 24), (200, 50), (40, 12), (79, 23)):
             t.run("resize-window", "-x", str(width), "-y", str(height))
@@ -67,7 +67,7 @@ def check_sizes(folder, tool, path):
 
 def check_plain(folder, tool, path):
     """Without UTF-8 and without colours, everything is ASCII."""
-    with Terminal(folder, [tool, "view", "-t", path], term="vt100", lang="C") as t:
+    with Terminal(folder, [tool, "view", "--terminal", path], term="vt100", lang="C") as t:
         screen = t.wait_for("1 owners", "##")
         assert all(line.isascii() for line in screen), screen
         t.press("q")
@@ -83,7 +83,7 @@ def check_hostile(folder, tool, path):
                 frame["filename"] = "/home/u/\x1b[2J\x1b]0;evil\x07\u202ecode\n\t.py"
     hostile = folder / "hostile.pickle"
     hostile.write_bytes(pickle.dumps(snapshot, protocol=4))
-    with Terminal(folder, [tool, "view", "-t", hostile]) as t:
+    with Terminal(folder, [tool, "view", "--terminal", hostile]) as t:
         screen = t.wait_for("1 owners", "evil", "q quit")
         assert "hostile.pickle" in screen[0]
         assert "\u202e" not in "".join(screen)
@@ -92,10 +92,10 @@ def check_hostile(folder, tool, path):
 
 
 def check_refusals(tool, path):
-    for words, status in ((["view", "-t"], 2), (["view", "-t", "-"], 2), (["view", "-t", path], 2),
-                          (["view", "-t", path.parent / "absent"], 3), (["view"], 2),
-                          (["view", "-t", path, "--port", "8000"], 2),
-                          (["view", "-t", path, "-o", "x.html"], 2)):
+    for words, status in ((["view", "--terminal"], 2), (["view", "--terminal", "-"], 2), (["view", "--terminal", path], 2),
+                          (["view", "--terminal", path.parent / "absent"], 3), (["view"], 2),
+                          (["view", "--terminal", path, "--port", "8000"], 2),
+                          (["view", "--terminal", path, "-o", "x.html"], 2)):
         done = subprocess.run([tool, *words], stdin=subprocess.DEVNULL, capture_output=True,
                               check=False)
         assert done.returncode == status, (words, done)
@@ -108,7 +108,7 @@ def main():
         cases = folder / "cases"
         subprocess.run([make_cases, cases], check=True, stdout=subprocess.DEVNULL)
         path = cases / "capacity-caught.pickle"
-        done = subprocess.run([tool, "view", "-t", path], stdin=subprocess.DEVNULL, capture_output=True,
+        done = subprocess.run([tool, "view", "--terminal", path], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=False)
         if "this build has no terminal view" in done.stderr:
             print("SKIPPED: ncurses was not found: there is no terminal view to try")

@@ -34,10 +34,10 @@ struct values {
 static const char of_one[] = "of a single run";
 
 static const struct option_spec specs[] = {
-    {"card", 'c', "CARD", OPTION_STRING, offsetof(struct values, card),
+    {"card", 0, "CARD", OPTION_STRING, offsetof(struct values, card),
      .help = "the card to run on: a name, or the beginning of one, of drystone estimate "
              "--list, or a FILE.json; default h100-80"},
-    {"gpus", 'g', "N", OPTION_INT, offsetof(struct values, gpus),
+    {"gpus", 0, "N", OPTION_INT, offsetof(struct values, gpus),
      .help = "how many of them this machine has; default 1", .min = 1, .max = 16},
     {"vary", 0, "NAME=LIST", OPTION_LIST, offsetof(struct values, vary),
      .help =
@@ -73,7 +73,7 @@ static const struct option_spec specs[] = {
      .help = "run twice more, with streams that lag until somebody waits (done anyway if "
              "blocks are used by several), and with addresses in the other order",
      .refuses = {{"vary find", of_one}}},
-    {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, output),
+    {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
      .help = "hide the program's own output, and show progress",

@@ -116,7 +116,7 @@ find_option(const char *text, size_t *length)
         {"pipeline", "pipeline"},
         {"context", "context"},
         {"expert", "expert"},
-        {"interleave", "interleave"},
+        {"interleave", "virtual-pipeline"},
         {"stage", "stage"},
         {"requests", "requests"},
         {"lora_rank", "lora"},

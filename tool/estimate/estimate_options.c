@@ -16,21 +16,21 @@ static const char card_only[] = "of --chain with --card only";
 static const char ddp[] = "of --data without --zero, which is DDP";
 
 const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
-    {"batch", 'b', "N", OPTION_INT, AT(setup.batch),
+    {"batch", 0, "N", OPTION_INT, AT(setup.batch),
      .help = "sequences, or images, of one forward on one device; default 1", .min = 1,
      .refuses = {{"inference", "of training: inference has --requests"}}},
-    {"seq", 's', "N", OPTION_INT, AT(setup.sequence),
+    {"seq", 0, "N", OPTION_INT, AT(setup.sequence),
      .help = "tokens of a sequence; default 2048, or the model's positions if there are "
              "fewer",
      .min = 1},
     {"accumulation", 0, "N", OPTION_INT, AT(setup.accumulation),
      .help = "microbatches a step; default 1", .min = 1,
      .refuses = {{"inference", training}}},
-    {"precision", 'p', "NAME", OPTION_STRING, AT(precision),
+    {"precision", 0, "NAME", OPTION_STRING, AT(precision),
      .help = "fp32, tf32, amp (autocast), bf16 (all of it), mixed (16 bits and master "
              "weights), megatron (mixed, with gradients in fp32); default amp, of "
              "inference bf16"},
-    {"optimizer", 'o', "NAME", OPTION_STRING, AT(optimizer),
+    {"optimizer", 0, "NAME", OPTION_STRING, AT(optimizer),
      .help = "adamw, adam, amsgrad, sgd, momentum, adamw-8bit, adafactor, adagrad, "
              "rmsprop, lion or muon; default adamw",
      .refuses = {{"inference", training}}},
@@ -39,7 +39,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .refuses = {{"inference", training}}},
     {"attention", 0, "KIND", OPTION_STRING, AT(attention),
      .help = "flash, eager, or eager-fp32 (Transformers' eager); default flash"},
-    {"checkpointing", 'c', "KIND", OPTION_STRING, AT(checkpointing),
+    {"checkpointing", 0, "KIND", OPTION_STRING, AT(checkpointing),
      .help = "none, selective, full, every:N (each Nth layer) or sqrt:N (N equal "
              "segments); N may be left out; default none",
      .refuses = {{"inference", training},
@@ -48,20 +48,20 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .help =
          "stage of ZeRO, 0 to 3, over the data-parallel devices; FSDP is 3; default 0",
      .max = 3, .refuses = {{"inference", training}}},
-    {"data", 'd', "N", OPTION_INT, AT(setup.data),
+    {"data", 0, "N", OPTION_INT, AT(setup.data),
      .help = "data-parallel devices; default 1", .min = 1,
      .refuses =
          {{"inference",
            "of training, or of --expert: replicas that serve do not share memory"}},
      .unless = "expert"},
-    {"tensor", 't', "N", OPTION_INT, AT(setup.tensor),
+    {"tensor", 0, "N", OPTION_INT, AT(setup.tensor),
      .help = "tensor-parallel devices; default 1", .min = 1},
     {"sequence-parallel", 0, NULL, OPTION_FLAG, AT(setup.has_sequence_parallel),
      .help = "norms and sums are split among the tensor-parallel devices, too",
      .needs = {"tensor", "of --tensor"}, .refuses = {{"inference", training}}},
     {"pipeline", 0, "N", OPTION_INT, AT(setup.pipeline),
      .help = "stages of a pipeline; default 1", .min = 1},
-    {"interleave", 0, "N", OPTION_INT, AT(setup.interleave),
+    {"virtual-pipeline", 0, "N", OPTION_INT, AT(setup.interleave),
      .help = "chunks of the model on a stage of the pipeline; default 1", .min = 1,
      .needs = {"pipeline", "of --pipeline"}},
     {"stage", 0, "N", OPTION_INT, AT(setup.stage),
@@ -95,7 +95,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
                  {"no-dropout", "of dropout: it goes with no --no-dropout"}}},
     {"inference", 0, NULL, OPTION_FLAG, AT(setup.is_inference),
      .help = "weights and a KV cache, no training"},
-    {"requests", 'r', "N", OPTION_INT, AT(setup.requests),
+    {"requests", 0, "N", OPTION_INT, AT(setup.requests),
      .help = "of inference, each of --seq tokens; default 1", .min = 1,
      .needs = {"inference", "of --inference"}},
     {"card", 0, "CARD", OPTION_STRING, AT(card),
@@ -112,7 +112,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .needs = {"data tensor pipeline context expert",
                "of several devices: --data, --tensor, --pipeline, --context"},
      .refuses = {{"chain", card_only}}, .unless = "card"},
-    {"layers", 'l', NULL, OPTION_FLAG, AT(layers),
+    {"layers", 0, NULL, OPTION_FLAG, AT(layers),
      .help = "also print what a layer saves, tensor by tensor",
      .refuses = {{"chain", unprinted}}},
     {"chain", 0, NULL, OPTION_FLAG, AT(chain),

@@ -30,10 +30,10 @@ static const struct option_spec specs[] = {
              "out-of-memory if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
      .help = "line (the default), function, module, category or size"},
-    {"min", 'm', "SIZE", OPTION_SIZE, offsetof(struct values, min),
+    {"min", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min),
      .help = "show owners that differ by this much; default 64 MiB, or 1 % of the "
              "largest total if that is less"},
-    {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
+    {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "how many owners, 0 for all; default 20, with --json all", .max = NO_MAX},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device of each file; default: one that ran out of memory, else the one "

@@ -35,13 +35,13 @@ static const struct option_spec specs[] = {
      OF_OWNERS},
     {"stacks", 's', NULL, OPTION_FLAG, offsetof(struct values, has_stacks),
      .help = "also show the stack of each owner's largest allocation", OF_OWNERS},
-    {"free", 'f', NULL, OPTION_FLAG, offsetof(struct values, is_free),
+    {"free", 0, NULL, OPTION_FLAG, offsetof(struct values, is_free),
      .help = "instead of owners, what is free and cannot be had, pool by pool, and what "
              "pins it"},
     {"map", 0, NULL, OPTION_FLAG, offsetof(struct values, has_map),
      .help = "draw every segment, not only those that pin most",
      .needs = {"free", "of --free"}},
-    {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
+    {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "how many owners, or pools and pinning segments, 0 for all; default 20, of "
              "--free 10; --json has all where none is given",
      .max = NO_MAX},

@@ -30,7 +30,7 @@ struct values {
 };
 
 #define OF_WATCHING "of watching, and not of --once or --for"
-#define LOOKING "once for every at at-retries at-growth snapshot json"
+#define LOOKING "once for every at-used at-retries at-growth snapshot json"
 #define FOR_OTHERS                                                                       \
     "for others' eyes: it goes with --folder, --no-driver, --lanes and --processes-max"
 #define OF_METRICS .needs = {"listen metrics", "of --listen and --metrics"}
@@ -43,7 +43,7 @@ static const struct option_spec specs[] = {
          "look for so long before printing once, which tells how it goes; 5 is enough"},
     {"every", 'e', "SECONDS", OPTION_STRING, offsetof(struct values, every),
      .help = "between two looks, from 0.05 on; default: 1"},
-    {"at", 0, "PERCENT", OPTION_STRING, offsetof(struct values, at),
+    {"at-used", 0, "PERCENT", OPTION_STRING, offsetof(struct values, at),
      .help = "tell when so much of a limit is taken, as 95%",
      .refuses = {{"once for", OF_WATCHING}}},
     {"at-retries", 0, "N", OPTION_INT, offsetof(struct values, at_retries),
@@ -52,7 +52,7 @@ static const struct option_spec specs[] = {
     {"at-growth", 0, "SIZE", OPTION_SIZE, offsetof(struct values, at_growth),
      .help = "tell when a program grows by so much a minute", .min = 1, .max = NO_MAX,
      .refuses = {{"once for", OF_WATCHING}}},
-    {"snapshot", 's', "DIR", OPTION_STRING, offsetof(struct values, snapshot),
+    {"snapshot", 0, "DIR", OPTION_STRING, offsetof(struct values, snapshot),
      .help = "have programs write a snapshot there when one of these is told"},
     {"at-most", 0, "N", OPTION_INT, offsetof(struct values, at_most),
      .help = "snapshots in all; default: 4", .min = 1, .max = 1000000,
@@ -119,7 +119,7 @@ read_percent(const char *text, double *percent)
     if (end != text && *end == '%')
         end++;
     if (end == text || *end || !(*percent >= 1 && *percent <= 100))
-        return report_usage("live", "--at %s: a share from 1%% to 100%% is expected",
+        return report_usage("live", "--at-used %s: a share from 1%% to 100%% is expected",
                             text);
     return EXIT_FINE;
 }
@@ -307,7 +307,7 @@ open_session(struct session *s)
     s->has_rules = v->at || v->at_retries || v->at_growth;
     struct option_misuse misuse = {
         "snapshot", v->snapshot && !s->has_rules && !s->is_full,
-        "of --at, --at-retries, --at-growth and a full screen"};
+        "of --at-used, --at-retries, --at-growth and a full screen"};
     code = options_refuse_misuse(&command_live, &misuse, 1);
     if (code != EXIT_FINE)
         return code;
@@ -378,7 +378,7 @@ const struct command command_live = {
     .examples = "drystone live\n"
                 "drystone live train.py --once --for 5\n"
                 "drystone live 4711 --json --every 0.5\n"
-                "drystone live --at 95% --snapshot /tmp/snapshots\n"
+                "drystone live --at-used 95% --snapshot /tmp/snapshots\n"
                 "drystone live --listen 127.0.0.1:9432\n"
                 "drystone live --metrics > /var/lib/node_exporter/drystone.prom\n",
     .options = specs,

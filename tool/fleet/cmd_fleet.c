@@ -28,15 +28,15 @@ struct values {
 #define LEAST_BYTES (INT64_C(256) << 10)
 
 static const struct option_spec specs[] = {
-    {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
+    {"all", 0, NULL, OPTION_FLAG, offsetof(struct values, all),
      .help = "show every rank, group, finding, step and file"},
-    {"rank-from", 'r', "REGEX", OPTION_STRING, offsetof(struct values, rank_from),
+    {"rank-from", 0, "REGEX", OPTION_STRING, offsetof(struct values, rank_from),
      .help =
          "the rank is what the first group of this POSIX extended expression matches in "
          "a path; default: as trainers name files"},
     {"no-settings", 0, NULL, OPTION_FLAG, offsetof(struct values, no_settings),
      .help = "replay no other settings of the allocator"},
-    {"store", 's', "FILE", OPTION_STRING, offsetof(struct values, store),
+    {"store", 0, "FILE", OPTION_STRING, offsetof(struct values, store),
      .help = "keep what was found of each file in this SQLite file, and read no file "
              "again that it has"},
     {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),

@@ -37,9 +37,9 @@ struct values {
 #define OF_LOOKING .refuses = {{"bench", WITHOUT_BENCH}}
 
 static const struct option_spec specs[] = {
-    {"for", 'f', "PURPOSE", OPTION_STRING, offsetof(struct values, purpose),
+    {"purpose", 0, "PURPOSE", OPTION_STRING, offsetof(struct values, purpose),
      .help = "training, inference (both on a GPU) or cpu; default: training", OF_LOOKING},
-    {"need", 'n', "WHAT", OPTION_LIST, offsetof(struct values, needs),
+    {"need", 0, "WHAT", OPTION_LIST, offsetof(struct values, needs),
      .help = "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', "
              "or a size, 4GiB; several apart by ';' or by giving it again",
      OF_LOOKING},
@@ -49,15 +49,15 @@ static const struct option_spec specs[] = {
     {"page-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, page_bytes),
      .help = "of the pages it shall have; default: the kernel's default, mostly 2MiB",
      OF_LOOKING},
-    {"env", 'e', "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
+    {"env", 0, "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
      .help = "a variable of the program that will run, beside those of this command; may "
              "be given several times",
      OF_LOOKING},
-    {"pid", 'p', "N", OPTION_INT, offsetof(struct values, pid),
+    {"pid", 0, "N", OPTION_INT, offsetof(struct values, pid),
      .help = "look at process N, which runs: its limits, its malloc, and the variables "
              "it was started with instead of those of this command",
      .min = 1, .max = INT32_MAX, OF_LOOKING},
-    {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
+    {"all", 0, NULL, OPTION_FLAG, offsetof(struct values, all),
      .help = "show what is good too", OF_LOOKING},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, measure.json),
      .help = "print JSON, schema drystone.pages/2, with --bench drystone.pages-bench/1, "
@@ -134,10 +134,10 @@ read_purpose(struct session *s)
             return EXIT_FINE;
         }
     }
-    return purpose
-               ? report_usage("pages", "--for %s: expected training, inference or cpu",
-                              purpose)
-               : EXIT_FINE;
+    return purpose ? report_usage("pages",
+                                  "--purpose %s: expected training, inference or cpu",
+                                  purpose)
+                   : EXIT_FINE;
 }
 
 /* One of several, apart by semicolons. */
@@ -547,12 +547,12 @@ const struct command command_pages = {
     .about = about_text,
     .examples = "drystone pages\n"
                 "drystone pages --need '1024,1024,1024 float32' --node 0\n"
-                "drystone pages --for cpu --env MALLOC_CONF=thp:always\n"
+                "drystone pages --purpose cpu --env MALLOC_CONF=thp:always\n"
                 "drystone pages --pid 4321\n"
                 "drystone pages --apply thp-enabled\n"
                 "drystone pages --undo\n"
                 "drystone pages --bench --bytes 4GiB --rounds 15 --json\n"
-                "drystone run -m jemalloc -- drystone pages --bench --only malloc "
+                "drystone run --malloc jemalloc -- drystone pages --bench --only malloc "
                 "--here\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

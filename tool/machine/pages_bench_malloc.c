@@ -184,16 +184,22 @@ bench_measure_mallocs(struct bench *bench)
     static const struct bench_malloc all[BENCH_MALLOCS] = {
         {.name = "as it is"},
         {.name = "run", .is_run = true},
-        {.name = "run -p throughput",
+        {.name = "run --profile throughput",
          .is_run = true,
          .options = {"--profile", "throughput"}},
-        {.name = "run -p many-workers",
+        {.name = "run --profile many-workers",
          .is_run = true,
          .options = {"--profile", "many-workers"}},
-        {.name = "run -m glibc", .is_run = true, .options = {"--malloc", "glibc"}},
-        {.name = "run -m jemalloc", .is_run = true, .options = {"--malloc", "jemalloc"}},
-        {.name = "run -m tcmalloc", .is_run = true, .options = {"--malloc", "tcmalloc"}},
-        {.name = "run -m mimalloc", .is_run = true, .options = {"--malloc", "mimalloc"}},
+        {.name = "run --malloc glibc", .is_run = true, .options = {"--malloc", "glibc"}},
+        {.name = "run --malloc jemalloc",
+         .is_run = true,
+         .options = {"--malloc", "jemalloc"}},
+        {.name = "run --malloc tcmalloc",
+         .is_run = true,
+         .options = {"--malloc", "tcmalloc"}},
+        {.name = "run --malloc mimalloc",
+         .is_run = true,
+         .options = {"--malloc", "mimalloc"}},
     };
     for (size_t i = 0; i < BENCH_MALLOCS; i++) {
         struct bench_malloc *m = &bench->mallocs[bench->malloc_count++];

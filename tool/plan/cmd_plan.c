@@ -336,8 +336,8 @@ plan_graph(struct session *s, json_t *tree)
     bool has_number = v->every || v->slots || v->window || v->table_max != NOT_GIVEN;
     if (v->method || v->judge || v->svg || v->compare || v->curve || v->timeline ||
         v->explain || has_number)
-        return report_usage("plan",
-                            "of a graph there is --budget, --json, --out and --lp only");
+        return report_usage(
+            "plan", "of a graph there is --budget, --json, --output and --lp only");
     const struct graph_request request = {.path = s->path,
                                           .out = v->out,
                                           .lp = v->lp,
@@ -389,7 +389,7 @@ const struct command command_plan = {
     .about = about_text,
     .examples = "drystone plan gpt2.json --budget 40GiB\n"
                 "drystone plan gpt2.json --budget 40GiB --explain --timeline\n"
-                "drystone plan gpt2.json --budget 40GiB --out plan.json\n"
+                "drystone plan gpt2.json --budget 40GiB -o plan.json\n"
                 "drystone plan gpt2.json --judge plan.json\n"
                 "drystone plan gpt2.json --budget 40GiB --compare\n",
     .options = plan_option_specs,

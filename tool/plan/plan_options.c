@@ -13,14 +13,14 @@
 static const char judging[] = "of planning: --judge looks at a plan that is there";
 
 const struct option_spec plan_option_specs[PLAN_OPTION_COUNT] = {
-    {"budget", 'b', "SIZE", OPTION_SIZE, AT(budget),
+    {"budget", 0, "SIZE", OPTION_SIZE, AT(budget),
      .help = "what the plan may use of the device, weights and all: 40GiB; default: what "
              "FILE says"},
-    {"method", 'm', "NAME", OPTION_STRING, AT(method),
+    {"method", 0, "NAME", OPTION_STRING, AT(method),
      .help = "one-level, nested, none, block, every, sqrt, greedy or revolve; default "
              "one-level",
      .refuses = {{"judge", judging}}},
-    {"every", 0, "N", OPTION_INT, AT(every),
+    {"interval", 0, "N", OPTION_INT, AT(every),
      .help = "of every: each N-th stage is run again; default 2", .min = 1,
      .max = DRY_CHAIN_STAGES_MAX, .refuses = {{"judge", judging}}},
     {"slots", 0, "N", OPTION_INT, AT(slots),
@@ -34,16 +34,16 @@ const struct option_spec plan_option_specs[PLAN_OPTION_COUNT] = {
     {"table-max", 0, "SIZE", OPTION_SIZE, AT(table_max),
      .help = "the tables' memory at most; default 256MiB",
      .refuses = {{"judge", judging}}},
-    {"compare", 'c', NULL, OPTION_FLAG, AT(compare), .help = "all methods side by side",
+    {"compare", 0, NULL, OPTION_FLAG, AT(compare), .help = "all methods side by side",
      .refuses = {{"judge", judging}}},
     {"curve", 0, NULL, OPTION_FLAG, AT(curve),
      .help = "what more memory saves of the time, from the least budget on",
      .refuses = {{"judge", judging}}},
-    {"timeline", 't', NULL, OPTION_FLAG, AT(timeline), .help = "memory over the step"},
-    {"explain", 'e', NULL, OPTION_FLAG, AT(explain),
+    {"timeline", 0, NULL, OPTION_FLAG, AT(timeline), .help = "memory over the step"},
+    {"explain", 0, NULL, OPTION_FLAG, AT(explain),
      .help = "in words: what binds, what the next budgets buy"},
     {"svg", 0, "OUT", OPTION_STRING, AT(svg), .help = "the timeline as a picture"},
-    {"out", 'o', "OUT", OPTION_STRING, AT(out),
+    {"output", 'o', "OUT", OPTION_STRING, AT(out),
      .help = "write the plan, as --json prints it; - is standard output"},
     {"lp", 0, "OUT", OPTION_STRING, AT(lp),
      .help = "of a graph: the same problem as a mixed integer program, for solvers from "
@@ -96,8 +96,10 @@ check_writes(const struct plan_values *v, const char *input)
 {
     const struct {
         const char *option, *path;
-    } writes[] = {
-        {"json", v->json ? "-" : NULL}, {"out", v->out}, {"svg", v->svg}, {"lp", v->lp}};
+    } writes[] = {{"json", v->json ? "-" : NULL},
+                  {"output", v->out},
+                  {"svg", v->svg},
+                  {"lp", v->lp}};
     for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
         const char *path = writes[i].path;
         if (path && (output_is_input(path, input) ||
@@ -136,7 +138,7 @@ check_method(const struct plan_values *v, enum dry_plan_method m)
     bool is_any = v->compare; /* all methods are asked */
     const struct option_misuse all[] = {
         {"curve", v->curve && !has_tables, tables},
-        {"every", v->every && m != DRY_METHOD_EVERY && !is_any, "of --method every"},
+        {"interval", v->every && m != DRY_METHOD_EVERY && !is_any, "of --method every"},
         {"slots", v->slots && !has_tables && !is_any, tables},
         {"table-max", v->table_max != NOT_GIVEN && !has_tables && !is_any, tables},
         {"window", v->window && m != DRY_METHOD_NESTED && !is_any, "of --method nested"},

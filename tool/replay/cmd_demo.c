@@ -17,7 +17,7 @@ struct values {
 };
 
 static const struct option_spec specs[] = {
-    {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, out),
+    {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, out),
      .help = "where the snapshot goes; default drystone-demo.pickle"},
     {"steps", 0, "N", OPTION_INT, offsetof(struct values, steps),
      .help = "training steps, 2 to 1000; default 6", .min = 2, .max = 1000},

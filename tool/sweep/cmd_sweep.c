@@ -25,7 +25,7 @@
 struct values {
     struct sweep_search search; /* has what a grid takes, too */
     const char *grid, *place, *store, *part;
-    int64_t threads, budget, rows;
+    int64_t threads, rows;
     bool merge;
 };
 
@@ -46,18 +46,16 @@ static const struct option_spec specs[] = {
      .help = "less is no gain; default: 64MiB or 1 % of the peak, whichever is more",
      OF_SEARCH},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, search.runs),
-     .help = "replay the program N times at most; default: 48, fewer for very long "
-             "programs",
-     .min = 1, OF_SEARCH},
+     .help =
+         "replay the program N times at most; default: 48, fewer for very long "
+         "programs; with --grid run N combinations whole at most, and prune the others "
+         "after a part of the events, half of them at a time; default: all",
+     .min = 1, .max = SWEEP_COMBINATIONS_MAX},
     {"grid", 'g', "GRID", OPTION_STRING, offsetof(struct values, grid),
      .help = "instead of a search, these settings: KEY=VALUES;KEY=VALUES, keys as in "
              "PYTORCH_CUDA_ALLOC_CONF; "
              "values are a list a,b,c, in which default leaves the key away, and ranges "
              "FROM:TO:STEP or FROM:TO:xFACTOR"},
-    {"budget", 'b', "N", OPTION_INT, offsetof(struct values, budget),
-     .help = "run at most N combinations whole: the others are pruned after a part of "
-             "the events, half of them at a time",
-     .min = 1, .max = SWEEP_COMBINATIONS_MAX, OF_GRID},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, search.capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
              "by an out-of-memory or, without --grid, by retries, else no limit",
@@ -84,7 +82,7 @@ static const struct option_spec specs[] = {
     {"merge", 0, NULL, OPTION_FLAG, offsetof(struct values, merge),
      .help = WORK_MERGE_HELP, .needs = {"store", WORK_WANTS_STORE},
      .refuses = {{"part", WORK_NO_PART}}},
-    {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
+    {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "how many rows of the table, 0 for all; default 20; --json has all",
      .max = NO_MAX, OF_GRID, .refuses = {{"json", "of the table"}}},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, search.json),
@@ -139,13 +137,12 @@ check_budget(const struct values *v)
 {
     struct part part;
     const struct launcher *launcher = part_find_launcher(getenv, false, &part);
-    if (v->budget > 0 && v->part)
+    if (v->search.runs > 0 && v->part)
         return report_usage("sweep",
-                            "--part is of a sweep in one round: leave away --budget");
-    if (v->budget == 0 || !launcher || !launcher->starts_ranks)
+                            "--part is of a sweep in one round: leave away --runs");
+    if (v->search.runs == 0 || !launcher || !launcher->starts_ranks)
         return EXIT_FINE;
-    return report_usage("sweep",
-                        "--budget is of one process with threads; %s started %zu",
+    return report_usage("sweep", "--runs is of one process with threads; %s started %zu",
                         launcher->name, part.count);
 }
 
@@ -170,7 +167,7 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
     s->threads = v->threads;
     s->part = v->part;
     s->does_merge = v->merge;
-    s->budget = (size_t)v->budget;
+    s->budget = (size_t)v->search.runs;
     return EXIT_FINE;
 }
 
@@ -306,7 +303,7 @@ const struct command command_sweep = {
         "drystone sweep rank*.pickle -g 'expandable_segments=False,True;"
         "roundup_power2_divisions=default,4,[256:1,512:2,>:4]' --store sweep.sqlite\n"
         "drystone sweep run.pickle -g 'large_segment_size_mb=20:200:10;"
-        "max_split_size_mb=default,200:800:100' --budget 16 --capacity 40GiB\n",
+        "max_split_size_mb=default,200:800:100' --runs 16 --capacity 40GiB\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,

@@ -19,7 +19,7 @@ struct values {
 #define OF_PAGE .needs = {"output", "of the page that --output writes"}
 
 static const struct option_spec specs[] = {
-    {"port", 'p', "N", OPTION_INT, offsetof(struct values, port),
+    {"port", 0, "N", OPTION_INT, offsetof(struct values, port),
      .help = "the port on 127.0.0.1; default: any that is free", .min = 1, .max = 65535,
      .refuses = {{"output terminal", "of the browser"}}},
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, report.output),
@@ -28,9 +28,9 @@ static const struct option_spec specs[] = {
     {"max-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, report.max_bytes),
      .help = "bytes of that page at most; default 5MiB. The page says what was left out",
      .min = LEAST_BYTES, OF_PAGE},
-    {"quick", 'q', NULL, OPTION_FLAG, offsetof(struct values, report.is_quick),
+    {"quick", 0, NULL, OPTION_FLAG, offsetof(struct values, report.is_quick),
      .help = "leave out what other settings would do, which takes replays", OF_PAGE},
-    {"terminal", 't', NULL, OPTION_FLAG, offsetof(struct values, is_terminal),
+    {"terminal", 0, NULL, OPTION_FLAG, offsetof(struct values, is_terminal),
      .help = "show it in the terminal; ? tells the keys"},
 };
 

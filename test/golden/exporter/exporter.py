@@ -273,7 +273,7 @@ def check_container():
 def check_refusals():
     for words in (["--metrics", "x"], ["--listen", "127.0.0.1:0", "x"],
                   ["--once", "--listen", "127.0.0.1:0"], ["--metrics", "--json"],
-                  ["--metrics", "--at", "95%"], ["--listen", "127.0.0.1:0", "--metrics"],
+                  ["--metrics", "--at-used", "95%"], ["--listen", "127.0.0.1:0", "--metrics"],
                   ["--lanes", "3"], ["--processes-max", "3"], ["--metrics", "--lanes", "49"],
                   ["--metrics", "--lanes", "-1"], ["--metrics", "--processes-max", "0"],
                   ["--metrics", "--processes-max", "4097"]):

@@ -55,7 +55,7 @@ def check_share(m, folder):
     program = start(m, "../my train\\x1b[2J", rank=3)
     name = f"{folder}/.._my_train__2J-rank3-{program.pid}"
     (folder / f".._my_train__2J-rank3-{program.pid}-1.pickle").write_text("there already")
-    watcher = Watcher(m, "--at", "95%", "--snapshot", folder, "--at-most", "12")
+    watcher = Watcher(m, "--at-used", "95%", "--snapshot", folder, "--at-most", "12")
     watcher.let_look(m)  # which asks for two: ten of twelve are the witnesses'
     fill(program, 0.96)
     line = watcher.line()
@@ -119,7 +119,7 @@ def check_rates(m, folder):
 
 def check_without_folder(m):
     program = start(m)
-    watcher = Watcher(m, "--at", "50")
+    watcher = Watcher(m, "--at-used", "50")
     line = watcher.line()
     assert "50.0 % of the limit is taken; no snapshot\n" in line, line
     program.end()
@@ -129,13 +129,13 @@ def check_without_folder(m):
 def check_refusals(m, folder):
     (folder / "file").write_text("")
     for words, code, said in (
-            (("--at", "0%"), 2, "a share from 1% to 100%"), (("--at", "x"), 2, "a share"),
-            (("--at", "5%%"), 2, "a share"), (("--at", "9", "--once"), 2, "--once or --for"),
+            (("--at-used", "0%"), 2, "a share from 1% to 100%"), (("--at-used", "x"), 2, "a share"),
+            (("--at-used", "5%%"), 2, "a share"), (("--at-used", "9", "--once"), 2, "--once or --for"),
             (("--at-growth", "1k", "--for", "5"), 2, "--once or --for"),
-            (("--snapshot", folder), 2, "of --at, --at-retries, --at-growth and"),
-            (("--at", "9", "--at-most", "2"), 2, "of --snapshot"),
-            (("--at", "9", "--snapshot", folder / "absent"), 3, "No such file"),
-            (("--at", "9", "--snapshot", folder / "file"), 3, "a folder is expected")):
+            (("--snapshot", folder), 2, "of --at-used, --at-retries, --at-growth and"),
+            (("--at-used", "9", "--at-most", "2"), 2, "of --snapshot"),
+            (("--at-used", "9", "--snapshot", folder / "absent"), 3, "No such file"),
+            (("--at-used", "9", "--snapshot", folder / "file"), 3, "a folder is expected")):
         assert said in m.live(*words, code=code), words
 
 

@@ -82,7 +82,7 @@ def check_snapshot(m, small):
         t.wait_for("snapshot written, 42 MiB")
         t.press("q")
         t.wait_for("ended 0")
-    with Screen(m, "--at", "80%", "train") as t:
+    with Screen(m, "--at-used", "80%", "train") as t:
         t.wait_for("the limit is taken; no snapshot")
         t.press("q")
         t.wait_for("ended 0")

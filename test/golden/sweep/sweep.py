@@ -34,7 +34,7 @@ def sweep(*words):
 
 
 def check_threads(files):
-    for form in ([], ["--json"], ["--budget", "3"], ["--capacity", "700MiB", "--rows", "2"]):
+    for form in ([], ["--json"], ["--runs", "3"], ["--capacity", "700MiB", "--rows", "2"]):
         outputs = {run("sweep", *files, "-g", GRID, *form, "--threads", str(threads))
                    for threads in (1, 2, 5)}
         assert len(outputs) == 1, (files, form)
@@ -43,7 +43,7 @@ def check_threads(files):
 def check_store(files):
     """A store that lost or broke results, and one that is whole, give the same."""
     store = work / "sweep.sqlite"
-    for form in ([], ["--budget", "2"]):
+    for form in ([], ["--runs", "2"]):
         store.unlink(missing_ok=True)
         words = ["sweep", *files, "-g", GRID, *form]
         plain = run(*words)
@@ -150,7 +150,7 @@ def check_rows(report):
 
 def check_budget(files):
     for budget in (1, 3, 8, 16):
-        report = sweep(*files, "-g", GRID, "--budget", str(budget))
+        report = sweep(*files, "-g", GRID, "--runs", str(budget))
         check_rows(report)
         whole = [row for row in report["rows"] if row["pruned_in_round"] is None]
         assert len(whole) == min(budget, 16) + 1
