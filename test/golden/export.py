@@ -171,28 +171,6 @@ def check_perfetto(data, whole, notes):
 # --- the others -----------------------------------------------------------------------------
 
 
-def check_chrome(data, whole):
-    trace = strict_json(data)
-    open_ids, closed, highest = {}, set(), {}
-    for event in trace["traceEvents"]:
-        assert event["ph"] in "MCibe" and isinstance(event["ts"], int)
-        if event["ph"] == "b":
-            assert event["id"] not in open_ids and event["id"] not in closed
-            open_ids[event["id"]] = event
-        elif event["ph"] == "e":
-            begin = open_ids.pop(event["id"])
-            closed.add(event["id"])
-            assert begin["ts"] <= event["ts"] and begin["name"] == event["name"]
-        elif event["ph"] == "C":
-            key = event["pid"], event["name"]
-            highest[key] = max(highest.get(key, 0), event["args"]["bytes"])
-    assert not open_ids
-    for device in whole["devices"]:
-        for curve in CURVES:
-            assert highest.get((device["device"] + 1, curve), 0) == \
-                device["peaks"][curve]["bytes"]
-
-
 def check_speedscope(data, whole):
     """The rules of its schema, as far as they concern sampled profiles."""
     file = strict_json(data)
@@ -352,7 +330,6 @@ def check_file(path, folder, queries, *, is_deep=True):
     whole = check_json(out("o.json")[0])
     data, notes = out("o.pftrace")
     check_perfetto(data, whole, notes)
-    check_chrome(out("o.chrome.json")[0], whole)
     total = check_speedscope(out("o.speedscope.json")[0], whole)
     check_folded(out("o.folded")[0], total)
     check_csv(out("o.csv")[0], whole)

@@ -18,10 +18,11 @@
 #define SLICES_DEFAULT 200000
 
 static const struct export_format *const formats[] = {
-    &export_perfetto, &export_chrome, &export_speedscope, &export_folded, &export_sqlite,
-    &export_csv,      &export_svg,    &export_pickle,     &export_json,
+    &export_perfetto, &export_speedscope, &export_folded, &export_sqlite,
+    &export_csv,      &export_svg,        &export_pickle, &export_json,
 };
 #define FORMAT_COUNT (sizeof formats / sizeof(const struct export_format *))
+#define FORMAT_NAMES "perfetto, speedscope, folded, sqlite, csv, svg, pickle or json"
 
 struct values {
     const char *format, *output, *at, *view, *axis;
@@ -34,8 +35,7 @@ static const struct option_spec specs[] = {
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
      .help = "the file to write; - is standard output"},
     {"format", 'f', "FORMAT", OPTION_STRING, offsetof(struct values, format),
-     .help = "perfetto, chrome, speedscope, folded, sqlite, csv, svg, pickle or json; "
-             "default: what OUT's ending says"},
+     .help = FORMAT_NAMES "; default: what OUT's ending says"},
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end or the number of an event, for speedscope, folded, sqlite, "
              "json and the map; default: the OOM, else the peak"},
@@ -46,20 +46,20 @@ static const struct option_spec specs[] = {
     {"axis", 0, "AXIS", OPTION_STRING, offsetof(struct values, axis),
      .help = "svg: the timeline by events (the default) or by time"},
     {"slices", 0, "N", OPTION_INT, offsetof(struct values, slices),
-     .help = "perfetto, chrome: at most N allocations a device, those with most bytes x "
-             "life; default 200000",
+     .help = "perfetto: at most N allocations a device, those with most bytes x life; "
+             "default 200000",
      .max = NO_MAX},
     {"min-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min_size),
-     .help = "perfetto, chrome: no allocations below SIZE; default 1MiB where there are "
-             "more than N, else 0"},
+     .help = "perfetto: no allocations below SIZE; default 1MiB where there are more "
+             "than N, else 0"},
     {"every-point", 0, NULL, OPTION_FLAG, offsetof(struct values, every_point),
-     .help = "perfetto, chrome: counters at every event, however many there are"},
+     .help = "perfetto: counters at every event, however many there are"},
 };
 
 static const char about_text[] =
-    "Writes FILE for Perfetto, Chrome's tracing, speedscope, flame graphs, SQL, "
-    "spreadsheets, as a picture or as PyTorch's snapshot. OUT appears when it is whole; "
-    "what is left out is said on standard error.";
+    "Writes FILE for Perfetto, speedscope, flame graphs, SQL, spreadsheets, as a picture "
+    "or as PyTorch's snapshot. OUT appears when it is whole; what is left out is said on "
+    "standard error.";
 
 struct session {
     struct values values;
@@ -82,7 +82,7 @@ has_ending(const char *name, const char *ending)
     return strcasecmp(name + length - end, ending) == 0;
 }
 
-/* Find the format by the output's longest known ending: .chrome.json is not .json. */
+/* The longest ending counts: .speedscope.json is not .json. */
 static const struct export_format *
 find_by_ending(const char *output)
 {
@@ -112,18 +112,13 @@ find_format(struct session *s)
                             "-o %s: no format has this ending; --format says it",
                             s->values.output);
     }
-    struct suggestion suggestion = {.word = name};
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (strcmp(formats[i]->name, name) == 0)
             s->format = formats[i];
-        suggestion_consider(&suggestion, formats[i]->name);
     }
     if (s->format)
         return EXIT_FINE;
-    return report_usage("export", "there is no format '%s'%s%s%s", name,
-                        suggestion.best ? "; did you mean '" : "",
-                        suggestion.best ? suggestion.best : "",
-                        suggestion.best ? "'?" : "");
+    return report_usage("export", "--format %s: expected " FORMAT_NAMES, name);
 }
 
 /* --- usage -------------------------------------------------------------------------------- */
@@ -360,7 +355,7 @@ run(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .summary = "for Perfetto, Chrome, speedscope, SQL, spreadsheets; a picture",
+    .summary = "for Perfetto, speedscope, SQL, spreadsheets; a picture",
     .usage = "[options] FILE -o OUT",
     .about = about_text,
     .examples = "drystone export run.pickle -o run.pftrace\n"

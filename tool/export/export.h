@@ -52,7 +52,6 @@ struct export_format {
     void (*write)(const struct export_job *job, struct writer *w);
 };
 
-extern const struct export_format export_chrome;
 extern const struct export_format export_csv;
 extern const struct export_format export_folded;
 extern const struct export_format export_json;

@@ -47,19 +47,6 @@ export_names_site(const struct export_names *names, uint32_t stack)
     return stack == DRY_NONE ? DRY_NONE : names->sites[stack];
 }
 
-size_t
-export_site_position(const struct export_names *names, uint32_t stack)
-{
-    uint32_t site = export_names_site(names, stack);
-    size_t count;
-    const uint32_t *frames = dry_trace_stack(names->trace, stack, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (frames[i] == site)
-            return i;
-    }
-    return 0;
-}
-
 /* --- names -------------------------------------------------------------------------------- */
 
 const char *
@@ -237,22 +224,19 @@ export_lane_class_name(const struct dry_lane *lane, bool is_large,
     return name;
 }
 
-size_t
-export_stack_text(const struct export_names *names, const struct export_stack_part *part,
-                  char *to, size_t capacity, bool *is_cut)
+bool
+export_stack_text(const struct export_names *names, uint32_t stack, char *to,
+                  size_t capacity)
 {
     struct text t = {.bytes = to, .capacity = capacity};
     size_t count;
-    const uint32_t *frames = dry_trace_stack(names->trace, part->stack, &count);
-    size_t end =
-        part->from + part->frame_max < count ? part->from + part->frame_max : count;
+    const uint32_t *frames = dry_trace_stack(names->trace, stack, &count);
     to[0] = '\0';
-    for (size_t i = part->from; i < end && !t.is_cut; i++) {
-        if (i > part->from && t.capacity - t.used > 1)
+    for (size_t i = 0; i < count && !t.is_cut; i++) {
+        if (i > 0 && t.capacity - t.used > 1)
             to[t.used++] = '\n';
         text_add_frame(&t, names->trace, frames[i]);
     }
     text_end(&t);
-    *is_cut = t.is_cut;
-    return strlen(to);
+    return t.is_cut;
 }

@@ -44,19 +44,11 @@ const char *export_lane_class_name(const struct dry_lane *lane, bool is_large,
                                    char name[EXPORT_NAME_BYTES]);
 
 /*
- * Write the frames of a stack from `from` on, innermost first, one a line, printable.
- * Writing stops after `frame_max` frames, or when `capacity` is used up; *is_cut tells.
- * Returns the length.
+ * The frames of a stack, printable, the innermost first, one a line, until the room is used
+ * up. Return whether it was cut.
  */
-struct export_stack_part {
-    uint32_t stack;
-    size_t from, frame_max;
-};
-size_t export_stack_text(const struct export_names *names,
-                         const struct export_stack_part *part, char *to, size_t capacity,
-                         bool *is_cut);
-/* Return the index of the site in its stack; 0 if there is none. */
-size_t export_site_position(const struct export_names *names, uint32_t stack);
+bool export_stack_text(const struct export_names *names, uint32_t stack, char *to,
+                       size_t capacity);
 
 /*
  * A snapshot stores a long string once and may refer to it a million times. A format that

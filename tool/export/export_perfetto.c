@@ -435,10 +435,8 @@ add_stack(struct perfetto *p, const struct dry_allocation *a)
     if (count == 0)
         return;
     if (!p->stack_is_said[a->stack]) {
-        struct export_stack_part part = {.stack = a->stack, .frame_max = SIZE_MAX};
-        bool is_cut;
-        export_stack_text(p->job->names, &part, p->stack_text, STACK_BYTES, &is_cut);
-        p->cut_stacks += is_cut;
+        p->cut_stacks +=
+            export_stack_text(p->job->names, a->stack, p->stack_text, STACK_BYTES);
         intern(p, INTERNED_STRINGS, (uint64_t)a->stack + 1, p->stack_text);
         p->stack_is_said[a->stack] = 1;
     }
