@@ -20,7 +20,7 @@ CHOICES = {
     "--method": "one-level nested none block every sqrt greedy revolve",
     "--without": "expandable gc split",
     "--place": "torch paged offline",
-    "--format": "perfetto speedscope folded sqlite csv json svg pickle",
+    "--format": "perfetto folded sqlite csv json svg pickle",
     "--view": "timeline map",
     "--axis": "events time",
     "--attention": "flash eager eager-fp32",

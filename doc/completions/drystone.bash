@@ -19,7 +19,7 @@ _drystone()
         "run --membind")
             mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
         "export -f" | "export --format")
-            mapfile -t COMPREPLY < <(compgen -W "perfetto speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
+            mapfile -t COMPREPLY < <(compgen -W "perfetto folded sqlite csv json svg pickle" -- "$word"); return ;;
         "pages --only")
             mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
         "explain -a" | "explain --at" | "top -a" | "top --at" | "diff -a" | "diff --at" | "export -a" | "export --at")

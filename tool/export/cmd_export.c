@@ -18,11 +18,11 @@
 #define SLICES_DEFAULT 200000
 
 static const struct export_format *const formats[] = {
-    &export_perfetto, &export_speedscope, &export_folded, &export_sqlite,
-    &export_csv,      &export_svg,        &export_pickle, &export_json,
+    &export_perfetto, &export_folded, &export_sqlite, &export_csv,
+    &export_svg,      &export_pickle, &export_json,
 };
 #define FORMAT_COUNT (sizeof formats / sizeof(const struct export_format *))
-#define FORMAT_NAMES "perfetto, speedscope, folded, sqlite, csv, svg, pickle or json"
+#define FORMAT_NAMES "perfetto, folded, sqlite, csv, svg, pickle or json"
 
 struct values {
     const char *format, *output, *at, *view, *axis;
@@ -37,8 +37,8 @@ static const struct option_spec specs[] = {
     {"format", 'f', "FORMAT", OPTION_STRING, offsetof(struct values, format),
      .help = FORMAT_NAMES "; default: what OUT's ending says"},
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     .help = "oom, peak, end or the number of an event, for speedscope, folded, sqlite, "
-             "json and the map; default: the OOM, else the peak"},
+     .help = "oom, peak, end or the number of an event, for folded, sqlite, json and the "
+             "map; default: the OOM, else the peak"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "one device; default: all, and for svg the busiest", .max = NO_MAX},
     {"view", 0, "VIEW", OPTION_STRING, offsetof(struct values, view),
@@ -57,8 +57,8 @@ static const struct option_spec specs[] = {
 };
 
 static const char about_text[] =
-    "Writes FILE for Perfetto, speedscope, flame graphs, SQL, spreadsheets, as a picture "
-    "or as PyTorch's snapshot. OUT appears when it is whole; what is left out is said on "
+    "Writes FILE for Perfetto, flame graphs, SQL, spreadsheets, as a picture or as "
+    "PyTorch's snapshot. OUT appears when it is whole; what is left out is said on "
     "standard error.";
 
 struct session {
@@ -82,22 +82,16 @@ has_ending(const char *name, const char *ending)
     return strcasecmp(name + length - end, ending) == 0;
 }
 
-/* The longest ending counts: .speedscope.json is not .json. */
 static const struct export_format *
 find_by_ending(const char *output)
 {
-    const struct export_format *best = NULL;
-    size_t best_length = 0;
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         for (size_t k = 0; k < 3 && formats[i]->endings[k]; k++) {
-            const char *ending = formats[i]->endings[k];
-            if (strlen(ending) > best_length && has_ending(output, ending)) {
-                best = formats[i];
-                best_length = strlen(ending);
-            }
+            if (has_ending(output, formats[i]->endings[k]))
+                return formats[i];
         }
     }
-    return best;
+    return NULL;
 }
 
 static int
@@ -355,14 +349,14 @@ run(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .summary = "for Perfetto, speedscope, SQL, spreadsheets; a picture",
+    .summary = "for Perfetto, flame graphs, SQL, spreadsheets; a picture",
     .usage = "[options] FILE -o OUT",
     .about = about_text,
-    .examples = "drystone export run.pickle -o run.pftrace\n"
-                "drystone export run.pickle -o oom.speedscope.json --at oom\n"
-                "drystone export run.pickle -f folded -o - | flamegraph.pl >peak.svg\n"
-                "drystone export run.pickle -o map.svg --view map\n"
-                "drystone export run.pickle -o run.sqlite\n",
+    .examples =
+        "drystone export run.pickle -o run.pftrace\n"
+        "drystone export run.pickle -f folded -o - --at oom | flamegraph.pl >oom.svg\n"
+        "drystone export run.pickle -o map.svg --view map\n"
+        "drystone export run.pickle -o run.sqlite\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,

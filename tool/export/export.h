@@ -57,7 +57,6 @@ extern const struct export_format export_folded;
 extern const struct export_format export_json;
 extern const struct export_format export_perfetto;
 extern const struct export_format export_pickle;
-extern const struct export_format export_speedscope;
 extern const struct export_format export_sqlite;
 extern const struct export_format export_svg;
 
