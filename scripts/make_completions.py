@@ -20,9 +20,7 @@ CHOICES = {
     "--method": "one-level nested none block every sqrt greedy revolve",
     "--without": "expandable gc split",
     "--place": "torch paged offline",
-    "--format": "perfetto folded sqlite csv json svg pickle",
-    "--view": "timeline map",
-    "--axis": "events time",
+    "--format": "perfetto folded sqlite csv json pickle",
     "--attention": "flash eager eager-fp32",
     "--checkpointing": "none selective full every sqrt",
     "--optimizer": "adamw adam amsgrad sgd momentum adamw-8bit adafactor adagrad rmsprop "

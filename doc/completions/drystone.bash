@@ -14,12 +14,10 @@ _drystone()
             mapfile -t COMPREPLY < <(compgen -W "torch paged offline" -- "$word"); return ;;
         "sweep -p" | "sweep --place")
             mapfile -t COMPREPLY < <(compgen -W "torch paged" -- "$word"); return ;;
-        "export --view")
-            mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         "run --membind")
             mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
         "export -f" | "export --format")
-            mapfile -t COMPREPLY < <(compgen -W "perfetto folded sqlite csv json svg pickle" -- "$word"); return ;;
+            mapfile -t COMPREPLY < <(compgen -W "perfetto folded sqlite csv json pickle" -- "$word"); return ;;
         "pages --only")
             mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
         "explain -a" | "explain --at" | "top -a" | "top --at" | "diff -a" | "diff --at" | "export -a" | "export --at")
@@ -42,9 +40,7 @@ _drystone()
             mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         "sweep --without")
             mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        "export --axis")
-            mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
-        "run --profile")
+        "run -p" | "run --profile")
             mapfile -t COMPREPLY < <(compgen -W "balanced throughput many-workers" -- "$word"); return ;;
         "run -N" | "run --node" | "pages --node")
             mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
@@ -73,9 +69,9 @@ _drystone()
         view) options="--port --output --max-size --quick --terminal --help" ;;
         live) options="--once --for --every --at-used --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --listen --metrics --lanes --processes-max --help" ;;
         dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
-        plan) options="--budget --method --interval --slots --window --table-max --compare --curve --timeline --explain --svg --output --lp --judge --json --help" ;;
-        estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --virtual-pipeline --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
-        export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
+        plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;
+        estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
+        export) options="--output --format --at --device --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --watch --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--purpose --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --bench --bytes --rounds --only --here --help" ;;

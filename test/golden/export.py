@@ -22,7 +22,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 
 TOOL = str(pathlib.Path(sys.argv[1]).resolve())
 csv.field_size_limit(1 << 24)
@@ -255,39 +254,6 @@ def check_json(data):
     return whole
 
 
-def check_svg(data):
-    assert len(data) < 8 * MIB, len(data)
-    for element in ElementTree.fromstring(data).iter():
-        tag = element.tag.rpartition("}")[2]
-        assert tag in {"svg", "title", "defs", "pattern", "rect", "path", "circle", "g",
-                       "text"}, tag
-        for name, value in element.attrib.items():
-            assert not name.startswith("on") and "href" not in name, name
-            assert "url(" not in value or value.startswith("url(#"), value
-            assert "nan" not in value and "inf" not in value, value
-
-
-def check_legend(data):
-    """Who holds more at the peak is named before who holds less."""
-    texts = ["".join(element.itertext()) for element in ElementTree.fromstring(data).iter()
-             if element.tag.endswith("}text")]
-    begin = [i for i, text in enumerate(texts) if text.startswith("bytes at the peak")]
-    if not begin:
-        return
-    units = {"B": 1, "KiB": 2 ** 10, "MiB": 2 ** 20, "GiB": 2 ** 30, "TiB": 2 ** 40}
-    rows, bytes_before = [], None
-    for text in texts[begin[0] + 1:]:
-        size = re.fullmatch(r"([0-9.]+) ([KMGT]?i?B)", text)
-        if size:
-            bytes_before = float(size[1]) * units[size[2]]
-        elif bytes_before is not None:
-            rows.append((bytes_before, text))
-            bytes_before = None
-    named = [size for size, text in rows if text != "before the recording"
-             and not re.fullmatch("[0-9]+ other lines?", text)]
-    assert named == sorted(named, reverse=True), rows
-
-
 class Safe(pickle.Unpickler):
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"global {module}.{name}")
@@ -318,11 +284,6 @@ def check_file(path, folder, queries, *, is_deep=True):
     check_perfetto(data, whole, notes)
     check_folded(out("o.folded")[0], whole)
     check_csv(out("o.csv")[0], whole)
-    picture = out("o.svg")[0]
-    check_svg(picture)
-    check_legend(picture)
-    check_svg(out("t.svg", "--axis", "time")[0])
-    check_svg(out("m.svg", "--view", "map")[0])
     check_pickle(out("o.pickle")[0], whole)
     database = os.path.join(folder, "o.sqlite")
     export(path, database)
@@ -332,7 +293,6 @@ def check_file(path, folder, queries, *, is_deep=True):
         for at in ("peak", "end"):
             there = check_json(out("o.json", "--at", at)[0])
             check_folded(out("o.folded", "--at", at)[0], there)
-            check_svg(out("m.svg", "--view", "map", "--at", at)[0])
         few, notes = out("o.pftrace", "--slices", "3", "--min-size", "1KiB", "--every-point")
         ends = check_perfetto(few, whole, notes)
         for device in there["devices"]:
@@ -439,7 +399,7 @@ def check_atomic(path, folder):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    for name in ("o.json", "o.pftrace", "o.sqlite", "o.csv", "o.svg", "o.pickle"):
+    for name in ("o.json", "o.pftrace", "o.sqlite", "o.csv", "o.pickle"):
         output = os.path.join(folder, name)
         export(path, output, code=4, preexec_fn=limit)
         assert os.listdir(folder) == [], f"half a file of {name}"

@@ -7,23 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/term.h"
-
 /* --- drawing ------------------------------------------------------------------------------ */
-
-static const char patterns[] =
-    "<defs>\n"
-    "<pattern id=\"hole\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
-    "<rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
-    "<path d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\" stroke=\"#8a8a8a\" stroke-width=\".7\"/>"
-    "</pattern>\n"
-    "<pattern id=\"carried\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
-    "<rect width=\"5\" height=\"5\" fill=\"#d4d4d4\"/>"
-    "<circle cx=\"2.5\" cy=\"2.5\" r=\".9\" fill=\"#707070\"/></pattern>\n"
-    "<pattern id=\"pending\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
-    "<path d=\"M-1 5l2 2M0 0l6 6M5-1l2 2\" stroke=\"#fff\" stroke-width=\"1.6\"/>"
-    "</pattern>\n"
-    "</defs>\n";
 
 void
 svg_begin(struct writer *w, double height, const char *title)
@@ -37,7 +21,6 @@ svg_begin(struct writer *w, double height, const char *title)
                "font-family=\"sans-serif\" font-size=\"12\" fill=\"#1a1a1a\">\n<title>");
     writer_xml(w, title, strlen(title));
     writer_put(w, "</title>\n");
-    writer_put(w, patterns);
     writer_format(w, "<rect width=\"%d\" height=\"%.0f\" fill=\"#fff\"/>\n", SVG_WIDTH,
                   height);
 }
@@ -129,43 +112,15 @@ svg_tick_name(double bytes, char name[SVG_NAME_BYTES])
 
 /* --- the legend --------------------------------------------------------------------------- */
 
-#define LEGEND_CHARACTERS 68 /* that fit into a column at this size */
-
-/* The middle of a long text gives way; what is cut is whole characters. */
-static void
-shorten(char *text)
-{
-    size_t length = strlen(text);
-    if (length <= LEGEND_CHARACTERS)
-        return;
-    size_t head = LEGEND_CHARACTERS / 2, tail = length - LEGEND_CHARACTERS / 2 + 3;
-    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80)
-        head--;
-    while (tail < length && ((unsigned char)text[tail] & 0xc0) == 0x80)
-        tail++;
-    memset(text + head, '.', 3);
-    memmove(text + head + 3, text + tail, length - tail + 1);
-}
-
 void
 svg_legend(struct writer *w, double y, size_t index, const struct svg_entry *entry)
 {
     size_t row = index / 2, column = index % 2;
     double x = SVG_LEFT + (double)column * (SVG_PLOT / 2.0);
     y += (double)row * SVG_LEGEND_ROW;
-    if (entry->fill) {
-        writer_format(w,
-                      "<rect x=\"%.0f\" y=\"%.0f\" width=\"22\" height=\"11\" "
-                      "fill=\"%s\" stroke=\"#444\" stroke-width=\".5\"/>\n",
-                      x, y - 10, entry->fill);
-    } else {
-        double from[] = {x, y - 4}, to[] = {x + 22, y - 4};
-        svg_line(w, from, to, entry->stroke);
-    }
-    char text[SVG_NAME_BYTES];
-    term_make_printable(text, sizeof text, entry->text, strlen(entry->text));
-    shorten(text);
-    if (entry->bytes)
-        svg_text(w, x + 100, y, "text-anchor=\"end\"", entry->bytes);
-    svg_text(w, x + (entry->bytes ? 110 : 30), y, "", text);
+    writer_format(w,
+                  "<rect x=\"%.0f\" y=\"%.0f\" width=\"22\" height=\"11\" "
+                  "fill=\"%s\" stroke=\"#444\" stroke-width=\".5\"/>\n",
+                  x, y - 10, entry->fill);
+    svg_text(w, x + 30, y, "", entry->text);
 }

@@ -4,8 +4,7 @@
 
 /*
  * The parts of pictures: rectangles in paths, lines, text, a legend. Dark on white, no
- * scripts, nothing from outside; what colours say is also said by position, hatching or
- * text.
+ * scripts, nothing from outside; what colours say is also said by position or text.
  */
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 #define SVG_PLOT 1200 /* pixels of the picture's columns */
 #define SVG_LEFT 92   /* margins beside them */
 #define SVG_RIGHT 28
-#define SVG_NAME_BYTES 256 /* for the text of a tick or of a legend */
+#define SVG_NAME_BYTES 256 /* for the text of a tick */
 #define SVG_WIDTH (SVG_LEFT + SVG_PLOT + SVG_RIGHT)
 
 /* Attributes of a text that lies on something. */
@@ -25,7 +24,7 @@
 
 /* --- drawing ------------------------------------------------------------------------------ */
 
-/* The file's beginning, with the patterns; svg_end() ends it. */
+/* The file's beginning; svg_end() ends it. */
 void svg_begin(struct writer *w, double height, const char *title);
 void svg_end(struct writer *w);
 
@@ -47,10 +46,8 @@ const char *svg_tick_name(double bytes, char name[SVG_NAME_BYTES]);
 /* --- the legend --------------------------------------------------------------------------- */
 
 struct svg_entry {
-    const char *fill; /* of its sample; NULL: a line with `stroke` */
-    const char *stroke;
-    const char *bytes; /* NULL: none */
-    const char *text;  /* cut in the middle if it is too long */
+    const char *fill; /* of its sample */
+    const char *text;
 };
 #define SVG_LEGEND_ROW 18
 /* One entry, the `index`-th of a legend in two columns that begins at `y`. */

@@ -18,14 +18,14 @@
 #define SLICES_DEFAULT 200000
 
 static const struct export_format *const formats[] = {
-    &export_perfetto, &export_folded, &export_sqlite, &export_csv,
-    &export_svg,      &export_pickle, &export_json,
+    &export_perfetto, &export_folded, &export_sqlite,
+    &export_csv,      &export_pickle, &export_json,
 };
 #define FORMAT_COUNT (sizeof formats / sizeof(const struct export_format *))
-#define FORMAT_NAMES "perfetto, folded, sqlite, csv, svg, pickle or json"
+#define FORMAT_NAMES "perfetto, folded, sqlite, csv, pickle or json"
 
 struct values {
-    const char *format, *output, *at, *view, *axis;
+    const char *format, *output, *at;
     int64_t device, slices;
     uint64_t min_size;
     bool every_point;
@@ -37,14 +37,10 @@ static const struct option_spec specs[] = {
     {"format", 'f', "FORMAT", OPTION_STRING, offsetof(struct values, format),
      .help = FORMAT_NAMES "; default: what OUT's ending says"},
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     .help = "oom, peak, end or the number of an event, for folded, sqlite, json and the "
-             "map; default: the OOM, else the peak"},
+     .help = "oom, peak, end or the number of an event, for folded, sqlite and json; "
+             "default: the OOM, else the peak"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     .help = "one device; default: all, and for svg the busiest", .max = NO_MAX},
-    {"view", 0, "VIEW", OPTION_STRING, offsetof(struct values, view),
-     .help = "svg: timeline (the default) or map"},
-    {"axis", 0, "AXIS", OPTION_STRING, offsetof(struct values, axis),
-     .help = "svg: the timeline by events (the default) or by time"},
+     .help = "one device; default: all", .max = NO_MAX},
     {"slices", 0, "N", OPTION_INT, offsetof(struct values, slices),
      .help = "perfetto: at most N allocations a device, those with most bytes x life; "
              "default 200000",
@@ -57,9 +53,8 @@ static const struct option_spec specs[] = {
 };
 
 static const char about_text[] =
-    "Writes FILE for Perfetto, flame graphs, SQL, spreadsheets, as a picture or as "
-    "PyTorch's snapshot. OUT appears when it is whole; what is left out is said on "
-    "standard error.";
+    "Writes FILE for Perfetto, flame graphs, SQL, spreadsheets or as PyTorch's "
+    "snapshot. OUT appears when it is whole; what is left out is said on standard error.";
 
 struct session {
     struct values values;
@@ -117,42 +112,27 @@ find_format(struct session *s)
 
 /* --- usage -------------------------------------------------------------------------------- */
 
-static int
-check_word(const char *option, const char *word, const char *first, const char *second)
-{
-    if (!word || strcmp(word, first) == 0 || strcmp(word, second) == 0)
-        return EXIT_FINE;
-    return report_usage("export", "--%s %s: expected %s or %s", option, word, first,
-                        second);
-}
-
-/* Refuse an option that would have no effect: the user expected one. */
+/* An option that would change nothing is a mistake. */
 static int
 check_meaning(const struct session *s)
 {
     const struct values *v = &s->values;
     const struct export_format *f = s->format;
-    bool is_svg = f == &export_svg;
-    bool is_map = v->view && strcmp(v->view, "map") == 0;
+    bool is_perfetto = f == &export_perfetto;
     const char *idle = NULL;
-    if (v->at && !f->needs_moment && !(is_svg && is_map))
+    if (v->at && !f->needs_moment)
         idle = "at";
-    else if (v->view && !is_svg)
-        idle = "view";
-    else if (v->axis && (!is_svg || is_map))
-        idle = "axis";
-    else if (v->slices != SLICES_DEFAULT && !f->is_for_time_lines)
+    else if (v->slices != SLICES_DEFAULT && !is_perfetto)
         idle = "slices";
-    else if (v->min_size != UINT64_MAX && !f->is_for_time_lines)
+    else if (v->min_size != UINT64_MAX && !is_perfetto)
         idle = "min-size";
-    else if (v->every_point && !f->is_for_time_lines)
+    else if (v->every_point && !is_perfetto)
         idle = "every-point";
     else if (v->device != STUDY_EVERY_DEVICE && f == &export_pickle)
         idle = "device";
     if (!idle)
         return EXIT_FINE;
-    return report_usage("export", "--%s means nothing to %s%s", idle, f->name,
-                        is_svg ? is_map ? " --view map" : " --view timeline" : "");
+    return report_usage("export", "--%s means nothing to %s", idle, f->name);
 }
 
 static int
@@ -176,11 +156,7 @@ check_usage(struct session *s, const struct option_list *operands)
         return code;
     if (!v->output)
         return report_usage("export", "no output: give -o OUT");
-    code = check_word("view", v->view, "timeline", "map");
-    if (code == EXIT_FINE)
-        code = check_word("axis", v->axis, "events", "time");
-    if (code == EXIT_FINE)
-        code = find_format(s);
+    code = find_format(s);
     if (code == EXIT_FINE)
         code = check_meaning(s);
     if (code == EXIT_FINE && output_is_input(v->output, operands->values[0]))
@@ -218,10 +194,6 @@ find_moments(struct session *s)
         s->moments[i] = DRY_NONE;
         if (!is_of_any || is_of_device(s, i))
             code = study_find_moment(study, i, s->values.at, &s->moments[i]);
-    }
-    if (s->values.at && !is_of_device(s, s->job.main)) {
-        for (size_t i = study->device_count; i-- > 0;)
-            s->job.main = is_of_device(s, i) ? i : s->job.main;
     }
     return code;
 }
@@ -273,7 +245,7 @@ write_output(struct session *s)
     enum dry_status status = writer_finish(&w, &err);
     progress_end(&progress);
     char size[TERM_NUMBER_BYTES];
-    if (status == DRY_OK && s->format->is_for_time_lines && w.written > BIG_BYTES)
+    if (status == DRY_OK && s->format == &export_perfetto && w.written > BIG_BYTES)
         export_note(&s->job,
                     "%s written: browsers may fail to open it; --slices and --min-size "
                     "make it smaller",
@@ -292,19 +264,15 @@ export_study(struct session *s)
     struct dry_error err;
     if (export_names_init(&s->names, s->study.devices[0].timeline, &err) != DRY_OK)
         return report_error("export", s->path, &err);
-    bool is_one = s->values.device != STUDY_EVERY_DEVICE;
     s->job = (struct export_job){
         .study = &s->study,
         .path = s->path,
         .end_device = s->study.device_count,
-        .main = s->study.main,
         .moments = s->moments,
         .at = s->values.at,
         .names = &s->names,
         .slice_max = (uint64_t)s->values.slices,
         .min_bytes = s->values.min_size,
-        .is_map = s->values.view && strcmp(s->values.view, "map") == 0,
-        .is_by_time = s->values.axis && strcmp(s->values.axis, "time") == 0,
         .is_every_point = s->values.every_point,
     };
     int code = find_moments(s);
@@ -316,10 +284,6 @@ export_study(struct session *s)
                     "of its requests");
     if (s->format->cuts_strings)
         export_note_strings(&s->job);
-    if (s->format->is_of_one_device && !is_one && s->study.device_count > 1)
-        export_note(&s->job, "shown is device %d of %zu; --device takes another",
-                    (int)export_view(&s->job, s->job.main)->device,
-                    s->study.device_count);
     return write_output(s);
 }
 
@@ -349,13 +313,12 @@ run(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .summary = "for Perfetto, flame graphs, SQL, spreadsheets; a picture",
+    .summary = "for Perfetto, flame graphs, SQL, spreadsheets",
     .usage = "[options] FILE -o OUT",
     .about = about_text,
     .examples =
         "drystone export run.pickle -o run.pftrace\n"
         "drystone export run.pickle -f folded -o - --at oom | flamegraph.pl >oom.svg\n"
-        "drystone export run.pickle -o map.svg --view map\n"
         "drystone export run.pickle -o run.sqlite\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

@@ -24,31 +24,25 @@
 struct export_job {
     const struct study *study;
     const char *path;                /* of the input, for titles */
-    const char *database_path;       /* output path, for formats with is_database */
-    const struct output *output;     /* for output_is_interrupted() */
-    size_t first_device, end_device; /* range of devices to export */
-    size_t main;                     /* device of formats that show only one */
-    const uint32_t *moments;         /* moment of --at, by device */
-    const char *at;                  /* --at as given, or NULL */
+    const char *database_path;       /* where a format that is_database writes */
+    const struct output *output;     /* the same; output_is_interrupted() */
+    size_t first_device, end_device; /* of the study */
+    const uint32_t *moments;         /* by device of the study; --at */
+    const char *at;                  /* as given; NULL */
     const struct export_names *names;
-    uint64_t slice_max;  /* most slices a device */
-    uint64_t min_bytes;  /* least bytes of a slice; UINT64_MAX: by count */
-    bool is_map;         /* svg: draw the memory map, not the timeline */
-    bool is_by_time;     /* svg: the axis is time, not events */
-    bool is_every_point; /* put a counter value at every event */
+    uint64_t slice_max;  /* slices a device at most */
+    uint64_t min_bytes;  /* of an allocation to be a slice; UINT64_MAX: by their number */
+    bool is_every_point; /* counters at every event, however many */
 };
 
 struct export_format {
     const char *name;
-    const char *endings[3]; /* file endings that select the format */
-    const char *what;       /* for --help, without a full stop */
-    bool is_text;           /* may be written to a terminal */
-    bool is_database;       /* opens database_path itself, ignoring the writer */
-    bool cuts_strings;      /* long strings are cut: export_cut() */
-    bool needs_moment;      /* shows one moment, so --at applies */
-    bool is_for_time_lines; /* has slices and counters: --slices and --min-size apply */
-    bool is_of_one_device;
-    /* Write the file. Failures are recorded in the writer: writer_fail(). */
+    const char *endings[3]; /* of a file's name, by which the format is told */
+    bool is_text;           /* may go to a terminal */
+    bool is_database;       /* writes a file by its name, not the writer's stream */
+    bool cuts_strings;      /* export_cut() */
+    bool needs_moment;      /* shows a moment: --at */
+    /* Failures go into the writer: writer_fail(). */
     void (*write)(const struct export_job *job, struct writer *w);
 };
 
@@ -58,7 +52,6 @@ extern const struct export_format export_json;
 extern const struct export_format export_perfetto;
 extern const struct export_format export_pickle;
 extern const struct export_format export_sqlite;
-extern const struct export_format export_svg;
 
 static inline const struct dry_timeline_view *
 export_view(const struct export_job *job, size_t device)

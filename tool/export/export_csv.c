@@ -101,7 +101,6 @@ write_csv(const struct export_job *job, struct writer *w)
 const struct export_format export_csv = {
     .name = "csv",
     .endings = {".csv"},
-    .what = "allocations, a row each",
     .is_text = true,
     .write = write_csv,
 };

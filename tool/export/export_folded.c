@@ -179,7 +179,6 @@ write_folded(const struct export_job *job, struct writer *w)
 const struct export_format export_folded = {
     .name = "folded",
     .endings = {".folded"},
-    .what = "the stacks alive at a moment, for flame graphs",
     .is_text = true,
     .cuts_strings = true,
     .needs_moment = true,

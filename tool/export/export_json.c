@@ -324,7 +324,6 @@ write_json(const struct export_job *job, struct writer *w)
 const struct export_format export_json = {
     .name = "json",
     .endings = {".json"},
-    .what = "everything: frames, allocations, segments, the state at a moment",
     .is_text = true,
     .cuts_strings = true,
     .needs_moment = true,

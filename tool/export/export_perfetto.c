@@ -503,9 +503,11 @@ write_allocations(struct perfetto *p)
     struct export_slice_rule rule = {p->job->slice_max, p->job->min_bytes};
     struct export_slices slices;
     struct export_lanes lanes;
-    if (!export_slices_choose(&slices, p->view, &rule))
+    if (!export_slices_choose(&slices, &lanes, p->view, &rule)) {
         writer_fail(p->w, DRY_ERR_MEMORY, "no memory");
-    export_slices_place(&slices, &lanes, p->view);
+        export_slices_finish(&slices);
+        return;
+    }
     for (uint32_t i = 0; i < lanes.count; i++)
         say_track(p, TRACKS_SLICE, i, export_class_name(lanes.classes[i]));
     write_slices(p, &slices);
@@ -578,7 +580,5 @@ write_perfetto(const struct export_job *job, struct writer *w)
 const struct export_format export_perfetto = {
     .name = "perfetto",
     .endings = {".perfetto-trace", ".pftrace"},
-    .what = "a trace for ui.perfetto.dev: counters, annotations, allocations",
-    .is_for_time_lines = true,
     .write = write_perfetto,
 };

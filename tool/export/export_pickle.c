@@ -28,6 +28,5 @@ write_pickle(const struct export_job *job, struct writer *w)
 const struct export_format export_pickle = {
     .name = "pickle",
     .endings = {".pickle", ".pkl"},
-    .what = "a snapshot for PyTorch's own viewer, also of other traces",
     .write = write_pickle,
 };

@@ -612,7 +612,6 @@ write_sqlite(const struct export_job *job, struct writer *w)
 const struct export_format export_sqlite = {
     .name = "sqlite",
     .endings = {".sqlite", ".db", ".sqlite3"},
-    .what = "everything in tables, for SQL",
     .is_database = true,
     .needs_moment = true,
     .write = write_sqlite,

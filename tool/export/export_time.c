@@ -345,46 +345,6 @@ count_left_out(struct export_slices *s, const struct dry_timeline_view *view)
     s->left_out_bytes = all - kept;
 }
 
-bool
-export_slices_choose(struct export_slices *s, const struct dry_timeline_view *view,
-                     const struct export_slice_rule *rule)
-{
-    *s = (struct export_slices){0};
-    uint64_t min_bytes = rule->min_bytes;
-    if (min_bytes == UINT64_MAX)
-        min_bytes = view->allocation_count > rule->max ? MIB : 0;
-    size_t max =
-        rule->max < view->allocation_count ? (size_t)rule->max : view->allocation_count;
-    struct candidate *heap = malloc((max + 1) * sizeof *heap);
-    s->slices = malloc((max + 1) * sizeof *s->slices);
-    s->by_end = malloc((max + 1) * sizeof *s->by_end);
-    if (!heap || !s->slices || !s->by_end) {
-        free(heap);
-        return false;
-    }
-    s->count = (uint32_t)keep_best(view, min_bytes, heap, max);
-    for (uint32_t i = 0; i < s->count; i++) {
-        const struct dry_allocation *a = view->allocations + heap[i].allocation;
-        s->slices[i] = (struct export_slice){.allocation = heap[i].allocation,
-                                             .begin = a->begin,
-                                             .end = end_of(view, a),
-                                             .lane = DRY_NONE};
-    }
-    free(heap);
-    qsort(s->slices, s->count, sizeof *s->slices, compare_slices);
-    order_by_end(s);
-    count_left_out(s, view);
-    return true;
-}
-
-void
-export_slices_finish(struct export_slices *slices)
-{
-    free(slices->slices);
-    free(slices->by_end);
-    *slices = (struct export_slices){0};
-}
-
 uint32_t
 export_lanes_place(struct export_lanes *lanes, const struct export_span *span,
                    uint32_t lane_max)
@@ -431,9 +391,9 @@ place_slice(struct export_lanes *lanes, const struct export_slice *slice, uint64
                               is_smallest ? EXPORT_LANES / 2 : EXPORT_LANES);
 }
 
-void
-export_slices_place(struct export_slices *s, struct export_lanes *lanes,
-                    const struct dry_timeline_view *view)
+static void
+place_slices(struct export_slices *s, struct export_lanes *lanes,
+             const struct dry_timeline_view *view)
 {
     memset(lanes, 0, sizeof *lanes);
     uint32_t kept = 0;
@@ -445,8 +405,46 @@ export_slices_place(struct export_slices *s, struct export_lanes *lanes,
             s->slices[kept++] = slice;
     }
     s->count = kept;
+}
+
+bool
+export_slices_choose(struct export_slices *s, struct export_lanes *lanes,
+                     const struct dry_timeline_view *view,
+                     const struct export_slice_rule *rule)
+{
+    *s = (struct export_slices){0};
+    uint64_t min_bytes = rule->min_bytes;
+    if (min_bytes == UINT64_MAX)
+        min_bytes = view->allocation_count > rule->max ? MIB : 0;
+    size_t max =
+        rule->max < view->allocation_count ? (size_t)rule->max : view->allocation_count;
+    struct candidate *heap = malloc((max + 1) * sizeof *heap);
+    s->slices = malloc((max + 1) * sizeof *s->slices);
+    s->by_end = malloc((max + 1) * sizeof *s->by_end);
+    if (!heap || !s->slices || !s->by_end) {
+        free(heap);
+        return false;
+    }
+    s->count = (uint32_t)keep_best(view, min_bytes, heap, max);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct dry_allocation *a = view->allocations + heap[i].allocation;
+        s->slices[i] = (struct export_slice){
+            .allocation = heap[i].allocation, .begin = a->begin, .end = end_of(view, a)};
+    }
+    free(heap);
+    qsort(s->slices, s->count, sizeof *s->slices, compare_slices);
+    place_slices(s, lanes, view);
     order_by_end(s);
     count_left_out(s, view);
+    return true;
+}
+
+void
+export_slices_finish(struct export_slices *slices)
+{
+    free(slices->slices);
+    free(slices->by_end);
+    *slices = (struct export_slices){0};
 }
 
 /* --- annotations -------------------------------------------------------------------------- */

@@ -81,8 +81,8 @@ bool export_points_next(struct export_points *points, uint32_t *moment);
 
 struct export_slice {
     uint32_t allocation;
-    uint32_t begin, end; /* moments; live allocations end at the dump */
-    uint32_t lane;       /* DRY_NONE before export_slices_place() */
+    uint32_t begin, end; /* moments; those that live on end at the dump */
+    uint32_t lane;
 };
 
 struct export_slices {
@@ -98,12 +98,6 @@ struct export_slice_rule {
     /* Smaller ones are no slices. UINT64_MAX: 1 MiB if over `max` allocations, else 0. */
     uint64_t min_bytes;
 };
-
-/* Choose the slices. Cost: O(allocations log max). Returns false if memory ran out. */
-bool export_slices_choose(struct export_slices *slices,
-                          const struct dry_timeline_view *view,
-                          const struct export_slice_rule *rule);
-void export_slices_finish(struct export_slices *slices);
 
 /*
  * Lanes for spans that viewers draw nested. A span is put on a span that ends later, else
@@ -132,9 +126,14 @@ uint32_t export_lanes_place(struct export_lanes *lanes, const struct export_span
 /* Classes of slices by size. The smallest leave half of the lanes to the others. */
 #define EXPORT_CLASSES 4u
 const char *export_class_name(uint32_t class);
-/* Put the slices into lanes. Those without a lane are removed: they are left out. */
-void export_slices_place(struct export_slices *slices, struct export_lanes *lanes,
-                         const struct dry_timeline_view *view);
+/*
+ * Choose slices and place them in lanes; those without room count as left out.
+ * O(allocations log max). False: no memory.
+ */
+bool export_slices_choose(struct export_slices *slices, struct export_lanes *lanes,
+                          const struct dry_timeline_view *view,
+                          const struct export_slice_rule *rule);
+void export_slices_finish(struct export_slices *slices);
 
 /* --- annotations -------------------------------------------------------------------------- */
 

@@ -25,7 +25,7 @@
 #define COLUMNS ((size_t)TIME_PIXELS)
 #define OPTIMIZER_LEFT (SVG_LEFT + TIME_PIXELS + OPTIMIZER_GAP)
 
-/* P. Tol's "muted" scheme, as in the other pictures. */
+/* P. Tol's "muted" scheme. */
 #define FILL_ALWAYS "#d4d4d4"
 #define FILL_HELD "#88ccee"
 #define FILL_NEEDED "#332288"

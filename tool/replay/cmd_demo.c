@@ -137,7 +137,7 @@ say_where_to_go(const char *path)
         "\nNext, with this file or with one of your own:\n"
         "  drystone explain %s\n"
         "  drystone steps %s\n"
-        "  drystone export %s -o demo.svg\n"
+        "  drystone view %s -o demo.html\n"
         "  drystone replay %s -c max_split_size_mb:64 --find-capacity\n"
         "  drystone help\n"
         "To record your own program: torch.cuda.memory._record_memory_history() before\n"
