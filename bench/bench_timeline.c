@@ -214,7 +214,9 @@ measure_curves(struct bench *b, const char *what, int is_zoomed, int is_time, lo
 static void
 measure_drawings(struct bench *b, const char *what, int is_zoomed, long runs)
 {
-    uint64_t pixel = b->view->peaks[DRY_CURVE_ACTIVE].bytes / ROW_COUNT;
+    const struct dry_drawing_bounds bounds = {
+        .min_bytes = b->view->peaks[DRY_CURVE_ACTIVE].bytes / ROW_COUNT,
+        .run_max = SIZE_MAX};
     for (long run = 0; run < runs * 2; run++) {
         struct dry_axis axis = axis_of(b, is_zoomed, 0);
         enum dry_stacking stacking =
@@ -222,7 +224,7 @@ measure_drawings(struct bench *b, const char *what, int is_zoomed, long runs)
         struct dry_drawing *drawing;
         struct dry_error err;
         double begin = now();
-        need(dry_drawing_create(b->timeline, &axis, stacking, pixel, &drawing, &err),
+        need(dry_drawing_create(b->timeline, &axis, stacking, &bounds, &drawing, &err),
              &err);
         note(b, begin);
         dry_drawing_destroy(drawing);

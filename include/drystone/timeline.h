@@ -252,30 +252,22 @@ struct dry_drawing {
     uint64_t min_bytes; /* smaller allocations are summed up */
 };
 
-/*
- * Draw the stack of live allocations at sampled columns of `axis`, in the order
- * `stacking`; the result is *drawing. Allocations smaller than `min_bytes` (a pixel's
- * worth) are summed up. O(carried-over allocations + columns log + cells drawn):
- * allocations that no column shows cost nothing. Errors: ARGUMENT, as for
- * dry_timeline_curve(); MEMORY.
- */
-DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create(
-    const struct dry_timeline *timeline, const struct dry_axis *axis,
-    enum dry_stacking stacking, uint64_t min_bytes, struct dry_drawing **drawing,
-    struct dry_error *err);
-
 /* How much a drawing shows. */
 struct dry_drawing_bounds {
     uint64_t min_bytes; /* smaller allocations are summed up */
-    size_t run_max;     /* of a drawing */
+    size_t run_max;     /* of a drawing; SIZE_MAX: any number */
 };
 
 /*
- * Draw as dry_drawing_create() does, in at most run_max runs: while there are more,
- * min_bytes becomes twice itself and 1. The drawing tells what it came to. Lives are
- * looked at once, so a drawing that must leave much out costs little more.
+ * Draw the stack of live allocations at sampled columns of `axis`, in the order
+ * `stacking`; the result is *drawing. Allocations smaller than min_bytes (a pixel's
+ * worth) are summed up. While there are more than run_max runs, min_bytes becomes twice
+ * itself and 1; the drawing tells what it came to. O(carried-over allocations + columns
+ * log + cells drawn): allocations that no column shows cost nothing. Lives are looked at
+ * once, so a drawing that must leave much out costs little more. Errors: ARGUMENT, as for
+ * dry_timeline_curve(); MEMORY.
  */
-DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create_within(
+DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create(
     const struct dry_timeline *timeline, const struct dry_axis *axis,
     enum dry_stacking stacking, const struct dry_drawing_bounds *bounds,
     struct dry_drawing **drawing, struct dry_error *err);

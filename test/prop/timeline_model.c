@@ -682,13 +682,13 @@ check_within(const struct timeline_model *m, const struct dry_axis *axis,
              enum dry_stacking stacking, const struct dry_drawing_bounds *bounds)
 {
     struct dry_drawing *within, *naive;
-    if (dry_drawing_create_within(m->timeline, axis, stacking, bounds, &within, NULL) !=
-        DRY_OK)
+    if (dry_drawing_create(m->timeline, axis, stacking, bounds, &within, NULL) != DRY_OK)
         return "a drawing within bounds can be made";
     const char *problem = NULL;
     bool is_few = false;
     for (uint64_t bytes = bounds->min_bytes; !is_few && !problem; bytes = bytes * 2 + 1) {
-        if (dry_drawing_create(m->timeline, axis, stacking, bytes, &naive, NULL) !=
+        struct dry_drawing_bounds any = {.min_bytes = bytes, .run_max = SIZE_MAX};
+        if (dry_drawing_create(m->timeline, axis, stacking, &any, &naive, NULL) !=
             DRY_OK) {
             problem = "a drawing can be made";
             break;
@@ -706,8 +706,9 @@ const char *
 timeline_model_check_drawing(const struct timeline_model *m, const struct dry_axis *axis,
                              enum dry_stacking stacking, uint64_t min_bytes)
 {
+    struct dry_drawing_bounds any = {.min_bytes = min_bytes, .run_max = SIZE_MAX};
     struct dry_drawing *d;
-    if (dry_drawing_create(m->timeline, axis, stacking, min_bytes, &d, NULL) != DRY_OK)
+    if (dry_drawing_create(m->timeline, axis, stacking, &any, &d, NULL) != DRY_OK)
         return "a drawing can be made";
     const char *problem = check_samples(m, axis, d);
     if (!problem)

@@ -122,8 +122,8 @@ put_tile(struct pack *p, struct view_device *d, const struct dry_axis *axis,
     for (unsigned i = 0; i < DRY_CURVE_COUNT; i++)
         of[i] = columns + (size_t)i * axis->column_count;
     if (dry_timeline_curves(d->timeline, axis, of, NULL) != DRY_OK ||
-        dry_drawing_create_within(d->timeline, axis, DRY_STACKING_LONG_LIVED, &bounds,
-                                  &drawing, NULL) != DRY_OK)
+        dry_drawing_create(d->timeline, axis, DRY_STACKING_LONG_LIVED, &bounds, &drawing,
+                           NULL) != DRY_OK)
         return false;
     put_columns(p, d, drawing, columns);
     for (unsigned i = 0; i < DRY_CURVE_COUNT; i++)

@@ -266,18 +266,8 @@ draw(struct canvas *c, enum dry_stacking stacking)
 
 enum dry_status
 dry_drawing_create(const struct dry_timeline *timeline, const struct dry_axis *axis,
-                   enum dry_stacking stacking, uint64_t min_bytes,
+                   enum dry_stacking stacking, const struct dry_drawing_bounds *bounds,
                    struct dry_drawing **drawing, struct dry_error *err)
-{
-    struct dry_drawing_bounds bounds = {.min_bytes = min_bytes, .run_max = SIZE_MAX};
-    return dry_drawing_create_within(timeline, axis, stacking, &bounds, drawing, err);
-}
-
-enum dry_status
-dry_drawing_create_within(const struct dry_timeline *timeline,
-                          const struct dry_axis *axis, enum dry_stacking stacking,
-                          const struct dry_drawing_bounds *bounds,
-                          struct dry_drawing **drawing, struct dry_error *err)
 {
     enum dry_status status = dryi_axis_check(timeline, axis, err);
     if (status != DRY_OK)

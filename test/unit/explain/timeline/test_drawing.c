@@ -45,9 +45,10 @@ draw(struct record_builder *s, struct dry_axis axis, enum dry_stacking stacking,
     timeline_model_finish(&model);
     if (problem)
         fail_msg("%s", problem);
+    struct dry_drawing_bounds bounds = {.min_bytes = min_bytes, .run_max = SIZE_MAX};
     struct dry_drawing *drawing;
     assert_int_equal(
-        dry_drawing_create(s->timeline, &axis, stacking, min_bytes, &drawing, NULL),
+        dry_drawing_create(s->timeline, &axis, stacking, &bounds, &drawing, NULL),
         DRY_OK);
     return drawing;
 }
@@ -214,9 +215,9 @@ a_drawing_stays_within_its_runs(void **state)
         struct dry_drawing_bounds bounds = {.min_bytes = 100,
                                             .run_max = cases[i].run_max};
         struct dry_drawing *d;
-        assert_int_equal(dry_drawing_create_within(s.timeline, &axis, DRY_STACKING_BIRTH,
-                                                   &bounds, &d, NULL),
-                         DRY_OK);
+        assert_int_equal(
+            dry_drawing_create(s.timeline, &axis, DRY_STACKING_BIRTH, &bounds, &d, NULL),
+            DRY_OK);
         assert_int_equal(d->run_count, cases[i].run_count);
         assert_int_equal(d->min_bytes, cases[i].min_bytes);
         dry_drawing_destroy(d);
@@ -265,7 +266,7 @@ without_memory_there_is_no_drawing(void **state)
                          DRY_OK);
         fm.left = n;
         struct dry_drawing_bounds bounds = {.run_max = 100};
-        enum dry_status status = dry_drawing_create_within(
+        enum dry_status status = dry_drawing_create(
             timeline, &axis, DRY_STACKING_LONG_LIVED, &bounds, &d, &err);
         bool is_done = !fm.failed;
         assert_int_equal(status, is_done ? DRY_OK : DRY_ERR_MEMORY);

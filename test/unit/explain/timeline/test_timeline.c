@@ -900,6 +900,7 @@ refuse_axis(const struct record_builder *s, const struct dry_axis *axis,
             const char *words)
 {
     struct dry_curve_column column = {.min = 4711};
+    struct dry_drawing_bounds bounds = {.run_max = SIZE_MAX};
     struct dry_drawing *drawing = NULL;
     struct dry_error err = {.text = ""};
     assert_int_equal(
@@ -908,9 +909,9 @@ refuse_axis(const struct record_builder *s, const struct dry_axis *axis,
     if (!strstr(err.text, words))
         fail_msg("\"%s\", expected \"%s\"", err.text, words);
     assert_int_equal(column.min, 4711);
-    assert_int_equal(
-        dry_drawing_create(s->timeline, axis, DRY_STACKING_BIRTH, 0, &drawing, &err),
-        DRY_ERR_ARGUMENT);
+    assert_int_equal(dry_drawing_create(s->timeline, axis, DRY_STACKING_BIRTH, &bounds,
+                                        &drawing, &err),
+                     DRY_ERR_ARGUMENT);
     assert_null(drawing);
 }
 
