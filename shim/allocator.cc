@@ -41,7 +41,7 @@ current_device()
     return device;
 }
 
-// Environment of PyTorch's own: every request goes to the driver.
+// PyTorch's own variable: every request then goes to the driver.
 bool
 is_caching_forbidden()
 {
@@ -50,7 +50,7 @@ is_caching_forbidden()
     return forbidden;
 }
 
-// Limits of the pinned cache, which newer releases name here as well.
+// Set the limits of the pinned cache, which newer releases name here as well.
 template <class Info>
 void
 set_host_limits(Info *info)
@@ -59,7 +59,7 @@ set_host_limits(Info *info)
         info->max_round_threshold = info->max_cached_size = SIZE_MAX;
 }
 
-// The settings that a snapshot names; `last` alone differs with a placement of ours.
+// Return the settings for a snapshot. Placement paged only changes the last settings' text.
 torch_cuda::AllocatorConfigInfo
 config_info(const Settings &settings)
 {
@@ -103,7 +103,7 @@ Allocator::init(int count)
         devices_.push_back(std::make_unique<std::atomic<Device *>>(nullptr));
 }
 
-// The device, if a request has been made of it.
+// Return the device; NULL if it had no request so far.
 Device *
 Allocator::made(DeviceIndex device)
 {
@@ -113,7 +113,7 @@ Allocator::made(DeviceIndex device)
     return devices_[device]->load(std::memory_order_acquire);
 }
 
-// A device is opened by its first request: a context takes memory of it.
+// Return the device. The first request opens it, because a context takes memory of the GPU.
 Device &
 Allocator::at(DeviceIndex device)
 {
@@ -148,7 +148,7 @@ Allocator::all_made()
     return found;
 }
 
-// The device that has a block in use at this address, and the block; NULL: none has.
+// Return the device that has a block in use at this address, and the block; NULL: none has.
 Device *
 Allocator::of(const void *address, struct dry_pool_block *block)
 {
@@ -191,7 +191,8 @@ Allocator::emptyCache(MempoolId_t id)
     for (size_t i = 0; i < devices_.size(); i++) {
         Device *device = devices_[i]->load(std::memory_order_acquire);
         bool is_all = id == MempoolId_t{0, 0};
-        // Paged waits for nothing where nothing is reserved; a device without requests, neither.
+        // Without reserved bytes placement paged waits for no stream, nor does a device without
+        // requests.
         if (is_all && (!device || (settings_.placement == DRY_PLACEMENT_PAGED &&
                                    device->stats().reserved_bytes[0].current == 0)))
             idle_waits_[i]++;
@@ -201,7 +202,7 @@ Allocator::emptyCache(MempoolId_t id)
         } catch (const c10::Error &error) {
             if (is_all)
                 throw;
-            // The end of a MemPool asks with an id, and must not throw.
+            // The end of a MemPool calls this with its id, and must not throw.
             TORCH_WARN_ONCE(error.what_without_backtrace());
         }
     }
@@ -306,7 +307,7 @@ Allocator::raw_delete(void *address)
     C10_CUDA_CHECK(cudaFree(address));
 }
 
-// Memory of others, such as another process's, has another deleter and waits for nobody.
+// Memory of others, such as another process, has another deleter, and its free waits for no stream.
 void
 Allocator::recordStream(const c10::DataPtr &data, c10::cuda::CUDAStream stream)
 {
@@ -328,7 +329,8 @@ Allocator::getBaseAllocation(void *address, size_t *size)
     return reinterpret_cast<void *>(block.segment_address);
 }
 
-// Mapped pages are copied between devices by cudaMemcpyPeerAsync unless these have peer access.
+// Pages of the driver's virtual memory need cudaMemcpyPeerAsync unless the devices have peer
+// access.
 cudaError_t
 Allocator::memcpyAsync(void *to, int to_device, const void *from, int from_device,
                        size_t size, cudaStream_t stream, bool has_peer)

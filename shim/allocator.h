@@ -2,7 +2,8 @@
 // PyTorch's allocator of device memory, over Drystone's pools.
 //
 // One object serves all devices. PyTorch keeps a pointer to it for the life of the process, so the
-// object is made once and never ends. Functions that a release declares virtual replace its own.
+// object is created once and never destroyed. Functions replace PyTorch's where its release
+// declares them virtual.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ class Allocator : public torch_cuda::CUDAAllocator
         return settings_;
     }
 
-    // Settings that the program makes while it runs, for devices used already and later ones.
+    // Apply settings of a running program to open devices, and to those that are opened later.
     void set_conf(const std::string &conf);
 
     // c10::Allocator
@@ -159,19 +160,19 @@ class Allocator : public torch_cuda::CUDAAllocator
 
     const Settings settings_;
     std::atomic<bool> caches_{true};
-    std::mutex mutex_; // of what follows, while a device is made
+    std::mutex mutex_; // guards the members below, and the creation of devices
     std::vector<std::unique_ptr<std::atomic<Device *>>> devices_;
-    // Calls of emptyCache() that wait for no stream by device: PyTorch counts each of them.
+    // By device: calls of emptyCache() that wait for no stream. PyTorch counts each as a wait.
     std::atomic<int64_t> idle_waits_[C10_COMPILE_TIME_MAX_GPUS] = {};
     History history_;
     std::vector<torch_cuda::OutOfMemoryObserver> observers_;
     std::vector<RejectionObserver> rejection_observers_;
     std::vector<torch_cuda::AllocatorTraceTracker> trackers_;
-    std::vector<std::string> confs_; // set since the beginning, in order
+    std::vector<std::string> confs_; // from set_conf(), in order
     Annotations annotations_;
 };
 
-// The one object; NULL until it was made PyTorch's allocator.
+// Return the allocator; NULL until it is PyTorch's.
 Allocator *active();
 void set_active(Allocator *allocator);
 

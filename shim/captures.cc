@@ -11,7 +11,7 @@ namespace shim
 namespace
 {
 
-// These are numbers of the driver's interface.
+// Numbers of the driver's interface.
 constexpr unsigned no_destructor_sync = 1;
 constexpr unsigned moves = 1; // our reference becomes the graph's
 
@@ -24,7 +24,7 @@ look_up(void *library, const char *name, Function *function)
 
 } // namespace
 
-// A graph's user object points to this.
+// The data of a graph's user object.
 struct Captures::Watch {
     Captures *captures;
     unsigned long long id;
@@ -33,7 +33,7 @@ struct Captures::Watch {
 
 Captures::Captures()
 {
-    // The names with a version stay in every later driver, whatever its headers call them.
+    // Versioned names stay in every later driver, whatever its headers call them.
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (!library)
         return;
@@ -63,7 +63,7 @@ Captures::number_of(cudaStream_t stream)
     return fresh;
 }
 
-// If the driver refuses, the graph's blocks stay held: that costs memory and nothing else.
+// Get notified when the graph ends. If the driver refuses, the graph's blocks stay held.
 void
 Captures::watch(void *graph, unsigned long long id, uint64_t number)
 {
@@ -73,7 +73,7 @@ Captures::watch(void *graph, unsigned long long id, uint64_t number)
     void *object = nullptr;
     if (driver_.create(&object, watch.get(), end, 1, no_destructor_sync) != 0)
         return;
-    Watch *owned = watch.release(); // by the object
+    Watch *owned = watch.release(); // the user object now owns it
     if (driver_.retain(graph, object, 1, moves) == 0)
         return;
     owned->number = 0;

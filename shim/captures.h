@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs that streams are captured into, as numbers, and when they are gone.
+// Numbers the graphs that streams are captured into, and reports when they are gone.
 //
-// A captured copy has no end that an event could tell: each run of the graph does the copy again.
-// So a graph is asked, as a user object of the driver's, to say when nobody can run it any more
-// and its last run is over. The driver says so on a thread of its own, where no call of CUDA is
-// allowed; the numbers are kept until somebody fetches them.
+// No event marks the end of a captured copy: each run of the graph copies again. So each graph gets
+// a user object of the driver, which is destroyed when the graph cannot run again and its last run
+// is over. The driver destroys it on a thread of its own, where CUDA calls are forbidden. So the
+// numbers are kept until take_ended() fetches them.
 //
-// A driver before 11.3 has no user objects. A graph of such a driver never ends here.
+// Drivers before 11.3 have no user objects: their graphs never end here.
 //
 // Threads  Any thread may call.
 #pragma once
@@ -26,14 +26,14 @@ class Captures
 {
   public:
     Captures();
-    // Find the number of the graph that a stream is captured into; 0: the stream is not captured.
+    // Return the number of the graph that a stream is captured into; 0: the stream is not captured.
     uint64_t number_of(cudaStream_t stream);
     bool
     has_ended() const
     {
         return has_ended_.load(std::memory_order_relaxed);
     }
-    // Fetch the numbers of graphs that are gone since the last call.
+    // Fetch the numbers of graphs that ended since the last call.
     std::vector<uint64_t> take_ended();
 
   private:
@@ -50,8 +50,8 @@ class Captures
     static void end(void *self);
 
     Driver driver_;
-    std::mutex mutex_;                               // of what follows
-    std::map<unsigned long long, uint64_t> numbers_; // by the driver's id of a capture
+    std::mutex mutex_;                               // guards the members below
+    std::map<unsigned long long, uint64_t> numbers_; // by the driver's capture id
     uint64_t last_ = 0;
     std::vector<uint64_t> ended_;
     std::atomic<bool> has_ended_{false};

@@ -13,7 +13,7 @@ Contexts::keep(Context context)
     std::lock_guard<std::mutex> lock(mutex_);
     if (unused_.empty()) {
         kept_.push_back(std::move(context));
-        unused_.reserve(kept_.capacity()); // so that drop() cannot fail
+        unused_.reserve(kept_.capacity()); // drop() then needs no memory, and cannot fail
         return static_cast<uint32_t>(kept_.size() - 1);
     }
     uint32_t number = unused_.back();
@@ -25,7 +25,7 @@ Contexts::keep(Context context)
 void
 Contexts::drop(uint32_t number)
 {
-    Context dropped; // ends after the lock is given back
+    Context dropped; // destroyed after the unlock
     std::lock_guard<std::mutex> lock(mutex_);
     std::swap(dropped, kept_[number]);
     unused_.push_back(number);

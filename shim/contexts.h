@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that PyTorch gathers, under the numbers that a pool keeps of them.
+// Maps a pool's context numbers to the stacks that PyTorch gathers.
 //
-// A pool knows a context as a number, and says when nothing refers to the number any more. Here
-// the number stands for PyTorch's shared_ptr, and for the texts that PyTorch notes beside it.
+// A pool knows a context as a number, and reports when the number is no longer used. A number here
+// maps to PyTorch's shared_ptr and to the texts that PyTorch records with it.
 //
 // Threads  Any thread may call.
 #pragma once
@@ -19,17 +19,17 @@ namespace shim
 
 struct Context {
     Gathered gathered;
-    std::string compile = "N/A"; // what torch.compile was about
+    std::string compile = "N/A"; // the function that torch.compile was compiling
     std::string metadata;
 };
 
 class Contexts
 {
   public:
-    // Keep a context; the number is another one for each call, until it is dropped.
+    // Keep a context. Returns its number, which is unique until it is dropped.
     uint32_t keep(Context context);
     void drop(uint32_t number);
-    // The context under a number; an empty one for DRY_NONE.
+    // Return the context of a number; an empty one for DRY_NONE.
     Context find(uint32_t number);
 
   private:

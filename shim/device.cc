@@ -24,7 +24,7 @@ add_all(Array *to, const struct dry_stat_array &from)
     add_figure(&(*to)[2], from.large_pool);
 }
 
-// Templates, so that members that a release lacks are left out.
+// A template, so that members that a release lacks are left out.
 template <class To>
 void
 add_counts(To *to, const struct dry_stats &from)
@@ -39,7 +39,7 @@ add_counts(To *to, const struct dry_stats &from)
         to->num_oom_rejections += from.num_oom_rejections;
 }
 
-// Templates again: releases before 2.15 have no figures of private pools.
+// A template for the same reason: releases before 2.15 have no figures of private pools.
 template <class To>
 void
 add_private_stats(To *to, struct dry_pool *pool)
@@ -95,7 +95,7 @@ Device::open(const Settings &settings)
     struct dry_cuda_options cuda;
     dry_cuda_options_init(&cuda);
     cuda.device = index_;
-    cuda.shareable = true; // so that tensors can be sent to other processes
+    cuda.shareable = true; // tensors can then be sent to other processes
     enum dry_status status = dry_cuda_open(&cuda, &cuda_, &error);
     if (status == DRY_ERR_UNSUPPORTED) {
         cuda.shareable = false;
@@ -120,7 +120,7 @@ Device::~Device()
     dry_cuda_close(cuda_);
 }
 
-// PyTorch's own callbacks, such as the one that ends what other processes have let go.
+// Run PyTorch's own callbacks. One of them frees memory that other processes no longer use.
 bool
 Device::free_what_waits(void *, uint64_t, uint64_t)
 {
@@ -143,7 +143,7 @@ Device::check(enum dry_status status, const char *what) const
                 reason(status));
 }
 
-// What a status means, with the driver's own number where the driver may have refused.
+// Return the meaning of a status, with the driver's last error number if the driver failed.
 std::string
 Device::reason(enum dry_status status) const
 {
@@ -180,12 +180,12 @@ Device::free(void *address)
     enum dry_status status = dry_pool_free(pool_, reinterpret_cast<uintptr_t>(address));
     if (C10_LIKELY(status == DRY_OK))
         return true;
-    // The child of a fork has none of its parent's memory to give back.
+    // A forked child has none of its parent's device memory, so there is nothing to free.
     if (status == DRY_ERR_UNSUPPORTED)
         return true;
     if (status == DRY_ERR_ARGUMENT)
         return free_fed(reinterpret_cast<uintptr_t>(address));
-    // A tensor's end must not throw: the block stays in use.
+    // Tensor destructors must not throw: the block stays in use.
     TORCH_WARN_ONCE("drystone: a block of cuda:", int(index_),
                     " cannot be freed: ", reason(status));
     return true;
@@ -215,7 +215,7 @@ Device::find(const void *address, struct dry_pool_block *block)
     return status == DRY_OK;
 }
 
-// Tell PyTorch's profiler; change is the sign of the block's size.
+// Report to PyTorch's profiler. `change` is the sign of the block's size.
 void
 Device::report(void *address, int64_t change)
 {
@@ -332,7 +332,8 @@ Device::empty_cache(MempoolId_t id)
     drop_idle_fed();
 }
 
-// The larger of a free block and `limit` bytes of new memory; 0: all that the device has free.
+// Return the larger of the largest free block and `limit` bytes of new memory. 0 as `limit` means
+// all of the device's free memory.
 size_t
 Device::largest_free(size_t limit)
 {

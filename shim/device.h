@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU: a device of Drystone, a pool on it, and what PyTorch wants of the two.
+// One GPU: a Drystone device, a pool on it, and PyTorch's functions on both.
 //
-// Threads  Any thread may call, but only one makes a device.
-// Errors   C++ exceptions of PyTorch: OutOfMemoryError, or Error with what the pool said.
+// Threads  Any thread may call, but only one creates a device.
+// Errors   C++ exceptions of PyTorch: OutOfMemoryError, or Error with the pool's message.
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,13 @@
 namespace shim
 {
 
-// How pools are made; the texts are those of struct dry_pool_options.
+// How pools are created; the texts are those of struct dry_pool_options.
 struct Settings {
     enum dry_placement placement = DRY_PLACEMENT_PAGED;
     std::string conf, compat;
 };
 
-// How a history is kept, as recordHistory() is told.
+// The arguments of recordHistory().
 struct History {
     bool is_on = false;
     torch_cuda::CreateContextFn gather = nullptr;
@@ -50,10 +50,10 @@ class Device
     Device &operator=(const Device &) = delete;
 
     void *alloc(size_t size, cudaStream_t stream);
-    // False: the address is not this device's.
+    // Returns false if the address is not of this device.
     bool free(void *address);
     void record_stream(void *address, cudaStream_t stream);
-    // The block in use at an address; false: there is none.
+    // Find the block in use at an address. Returns false if there is none.
     bool find(const void *address, struct dry_pool_block *block);
 
     torch_cuda::ShareableHandle
@@ -66,7 +66,7 @@ class Device
     {
         return shares_.open(*this, pool_, bytes);
     }
-    // Let another device use this one's pages.
+    // Let GPU `peer` access this GPU's pages.
     void enable_peer(DeviceIndex peer);
 
     void set_conf(const std::string &conf);
@@ -103,12 +103,11 @@ class Device
     bool has_just(MempoolId_t id, const std::unordered_set<void *> &expected);
     void begin_pool(MempoolId_t id, Filter filter);
     void end_pool(MempoolId_t id);
-    // A capture of the streams that this thread's last scope covers: PyTorch begins both
-    // together.
+    // Begin a capture of the streams in this thread's last scope: PyTorch begins both together.
     void begin_capture();
     void end_capture();
 
-    // expandable segments that have pages
+    // Visit the expandable segments that have pages.
     void walk_expandable(
         const std::function<void(const struct dry_pool_expandable &)> &visit);
     std::shared_ptr<torch_cuda::AllocatorState> checkpoint(MempoolId_t id);
@@ -118,7 +117,7 @@ class Device
     void on_rejection(RejectionObserver observer);
     void on_out_of_memory(torch_cuda::OutOfMemoryObserver observer);
 
-    // Throw what a status other than DRY_OK means.
+    // Throw an error that explains any status other than DRY_OK.
     void check(enum dry_status status, const char *what) const;
     std::string reason(enum dry_status status) const;
 
@@ -127,10 +126,10 @@ class Device
         MempoolId_t id;
         Filter filter;
         FedPool *fed;           // NULL: a private pool of pool_
-        std::thread::id thread; // that began it
+        std::thread::id thread; // thread that began the scope
     };
     struct Capture {
-        std::thread::id thread; // that began it
+        std::thread::id thread; // thread that began the capture
         Filter filter;
     };
 
@@ -167,27 +166,28 @@ class Device
 
     Contexts contexts_;
     Shares shares_;
-    std::mutex history_mutex_; // of history_ and trackers_
+    std::mutex history_mutex_; // guards history_ and trackers_
     History history_;
     std::atomic<torch_cuda::CreateContextFn> gather_{nullptr};
     std::atomic<RecordContext> when_{RecordContext::NEVER};
     std::vector<torch_cuda::AllocatorTraceTracker> trackers_;
 
-    std::mutex scopes_mutex_;                    // of scopes_ and fed_
-    std::vector<std::unique_ptr<Scope>> scopes_; // begun and not ended, in order
-    std::vector<std::unique_ptr<Filter>>
-        captured_; // of captures, until the last has ended
+    std::mutex scopes_mutex_;                    // guards scopes_ and fed_
+    std::vector<std::unique_ptr<Scope>> scopes_; // open scopes, in order of their begin
+    // Filters of captures, kept until the last capture ends.
+    std::vector<std::unique_ptr<Filter>> captured_;
     size_t capture_count_ = 0;
     std::vector<std::unique_ptr<FedPool>> fed_;
     std::atomic<bool> has_fed_{false};
-    std::mutex captures_mutex_; // of captures_; the pool may hold its lock
+    // Guards captures_; taken while the pool may hold its lock.
+    std::mutex captures_mutex_;
     std::vector<Capture> captures_;
-    std::mutex observers_mutex_; // of observers_
+    std::mutex observers_mutex_; // guards observers_
     std::vector<torch_cuda::OutOfMemoryObserver> observers_;
     std::vector<RejectionObserver> rejection_observers_;
 };
 
-// The calling thread says this about allocations, until it says otherwise.
+// Texts that the calling thread attaches to its allocations, until it changes them.
 struct Notes {
     std::vector<std::string> compile;
     std::string metadata;

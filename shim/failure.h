@@ -8,7 +8,7 @@
 namespace shim
 {
 
-// Keep a text until the next failure of the thread, and return it.
+// Keep the text until the thread's next failure, and return it.
 inline const char *
 fail(std::string text)
 {

@@ -10,10 +10,10 @@ void
 FedPool::get_traits(void *self, struct dry_device_traits *traits)
 {
     of(self)->gpu_.ops->get_traits(of(self)->gpu_.self, traits);
-    traits->page_bytes = 0; // memory comes with its addresses
+    traits->page_bytes = 0; // pages are unsupported: memory comes with its addresses
 }
 
-// Nothing may be thrown through the pool: an allocator that throws has no memory.
+// Exceptions must not pass through the pool: an allocator that throws counts as out of memory.
 enum dry_status
 FedPool::take(void *self, uint64_t size, uint64_t *address)
 {
@@ -38,7 +38,7 @@ FedPool::give_back(void *self, uint64_t address, uint64_t)
     }
 }
 
-// All but memory is the GPU's. Addresses alone and pages are never asked for.
+// Everything but memory comes from the GPU. Without page_bytes the pool never asks for pages.
 const struct dry_device_ops FedPool::ops = {
     .struct_size = sizeof(struct dry_device_ops),
     .get_traits = get_traits,
@@ -103,7 +103,7 @@ FedPool::FedPool(struct dry_device gpu, DeviceIndex index, MempoolId_t id,
     enum dry_status status = dry_pool_create(&options, &pool_, &error);
     TORCH_CHECK(status == DRY_OK,
                 "drystone: a pool with an allocator of its own: ", error.text);
-    // All requests are those of private pool `id`, as PyTorch tells of them.
+    // PyTorch directs all requests here to private pool `id`.
     status = dry_pool_open_private(pool_, {id_.first, id_.second}, 0);
     if (status == DRY_OK)
         status = dry_pool_begin_private(pool_, {id_.first, id_.second}, nullptr);

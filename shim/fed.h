@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private pool whose segments come from an allocator of the program's: MemPool(allocator).
+// A private pool whose segments come from the program's allocator: MemPool(allocator).
 //
 // NCCL's memory for symmetric buffers comes in this way, and memory that a serving engine maps and
-// unmaps itself. The pool is one of placement torch, over a device that asks the allocator for
-// memory and the GPU for all else. The allocator is called with the pool's lock held.
+// unmaps itself. The pool has placement torch. Its device gets memory from the allocator, and
+// everything else from the GPU. The allocator is called with the pool's lock held.
 #pragma once
 
 #include <drystone/device.h>
@@ -35,10 +35,10 @@ class FedPool
         return id_;
     }
     bool is_empty() const;
-    // The last user is gone: memory goes back with the next release.
+    // Release the private pool after its last user. Its memory returns as blocks are freed.
     void end();
 
-    unsigned users = 1; // as PyTorch counts them
+    unsigned users = 1; // reference count, as PyTorch counts users
 
   private:
     static const struct dry_device_ops ops;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure of the library's as PyTorch's Stat, whose type moved between releases.
+// Converts a figure of the library to PyTorch's Stat, whose type moved between releases.
 #pragma once
 
 #include <drystone/stats.h>
@@ -7,8 +7,8 @@
 namespace shim
 {
 
-// Add a pool's figure. Peaks of several pools need not be of one moment: the sum is no less than
-// the peak of all.
+// Add a pool's figure. Peaks of several pools may occur at different moments, so their sum is an
+// upper bound of the common peak.
 template <class Stat>
 void
 add_figure(Stat *to, const struct dry_stat &from)

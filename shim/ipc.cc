@@ -16,7 +16,7 @@ namespace shim
 namespace
 {
 
-// The bytes begin with this; descriptors' numbers follow, as many as pages.
+// The head of a handle. The numbers of the descriptors follow, one for each page.
 struct Head {
     char magic[8];
     int32_t process;
@@ -40,7 +40,7 @@ bytes_of(const struct dry_pool_share &share, const std::vector<int> &numbers)
     return bytes;
 }
 
-// The bytes come from another process: nothing in them is believed.
+// Parse the head. The bytes come from another process, so they are checked.
 Head
 head_of(const std::string &bytes)
 {
@@ -56,7 +56,7 @@ head_of(const std::string &bytes)
     return head;
 }
 
-// Copies of the other process's descriptors.
+// Copy the other process's descriptors into this one.
 void
 copy_descriptors(const Head &head, const std::string &bytes, Descriptors *to)
 {

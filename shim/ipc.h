@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks for other processes, as torch.multiprocessing sends them.
+// Shares blocks with other processes, for torch.multiprocessing.
 //
-// PyTorch sends bytes of ours and an offset, and asks the other process for an address. Memory of
-// cudaMalloc travels as the driver's own handle. Pages travel as the descriptors that this process
-// keeps open for them: the other process copies these (pidfd_getfd, Linux 5.6), which wants the
-// rights to trace this one.
+// PyTorch sends our bytes and an offset, and asks the other process for an address. Memory of
+// cudaMalloc is sent as the driver's handle. Pages are sent as descriptors that this process keeps
+// open. The other process copies them (pidfd_getfd, Linux 5.6), which requires the permission to
+// trace this process.
 #pragma once
 
 #include <map>
@@ -20,9 +20,9 @@
 namespace shim
 {
 
-class Device; // whose pool is meant: it throws what a status says
+class Device; // throws errors for failed calls
 
-// Descriptors that are closed with this.
+// Descriptors that are closed by the destructor.
 class Descriptors
 {
   public:
@@ -38,12 +38,12 @@ class Descriptors
 class Shares
 {
   public:
-    // The bytes and the offset for a block in use of the pool.
+    // Return the bytes and the offset for a block in use of the pool.
     torch_cuda::ShareableHandle share(const Device &device, struct dry_pool *pool,
                                       void *address);
-    // Close what is kept for blocks that are no longer in use.
+    // Close the descriptors of blocks that are no longer in use.
     void sweep(struct dry_pool *pool);
-    // The address of what bytes of another process stand for, until the last user lets go.
+    // Map another process's memory, and return its address. The last reference unmaps it.
     std::shared_ptr<void> open(const Device &device, struct dry_pool *pool,
                                const std::string &bytes);
 

@@ -3,8 +3,8 @@
 #define DRY_SHIM_NVML_H
 
 /*
- * The bytes that this process has of a GPU, PyTorch's and all others, by the driver's library for
- * management (NVML). It is C and C++, for both seams have their copy of it.
+ * The bytes that this process has of a GPU, PyTorch's and all others, by NVML, the driver's
+ * management library. The header is C and C++, because both shim and plug include it.
  */
 
 #include <limits.h>
@@ -23,7 +23,7 @@ struct nvml_process {
     unsigned long long bytes;
 };
 
-/* Functions of the library; list is NULL where it cannot be used. */
+/* Functions of the library; `list` is NULL if NVML is unusable. */
 struct nvml {
     int (*init)(void);
     int (*find)(const char *bus, void **device);
@@ -37,7 +37,7 @@ nvml_look_up(void *library, const char *name, void *to)
     memcpy(to, &found, sizeof found);
 }
 
-/* Find the library's functions and begin with it, once in a process: it is never ended. */
+/* Load and initialize the library, once in a process. It is never shut down. */
 static inline struct nvml
 nvml_open(void)
 {
@@ -53,7 +53,7 @@ nvml_open(void)
     return nvml;
 }
 
-/* Return the processes of a device, *count of them, to be freed; NULL: it does not tell. */
+/* Return the *count processes of a device, which the caller frees; NULL: NVML does not tell. */
 static inline struct nvml_process *
 nvml_list(const struct nvml *nvml, void *device, unsigned *count)
 {
@@ -75,8 +75,8 @@ nvml_list(const struct nvml *nvml, void *device, unsigned *count)
 }
 
 /*
- * Return the bytes of the GPU at the PCI bus id `bus`. 0: the driver does not tell, as in a
- * container whose numbers of processes are its own. Any thread may call it.
+ * Return this process's bytes of the GPU at the PCI bus id `bus`. 0: the driver does not
+ * tell, as in a container with its own process numbers. Any thread may call it.
  */
 static inline uint64_t
 nvml_process_bytes(const struct nvml *nvml, const char *bus)
@@ -90,7 +90,7 @@ nvml_process_bytes(const struct nvml *nvml, const char *bus)
     if (!processes)
         return 0;
     for (unsigned i = 0; i < count; i++) {
-        /* The largest number says that the driver does not count. */
+        /* ULLONG_MAX says that the driver does not count. */
         if (processes[i].pid == (unsigned)getpid() && processes[i].bytes != ULLONG_MAX)
             bytes = processes[i].bytes;
     }

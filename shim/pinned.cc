@@ -15,7 +15,7 @@ Pinned *the_pinned;
 
 constexpr uint64_t mib = uint64_t(1) << 20;
 
-// The number of a stream for the cache. A default stream's handle is the same for every GPU.
+// Return the cache's number for a stream. The default stream's handle is the same for every GPU.
 uint64_t
 number_for_cache(const c10::cuda::CUDAStream &stream)
 {
@@ -29,7 +29,7 @@ explain(struct dry_pinned *cache, size_t size)
 {
     struct dry_pinned_explanation why = DRY_INIT(struct dry_pinned_explanation);
     if (dry_pinned_explain(cache, std::max<size_t>(size, 1), &why) != DRY_OK)
-        why = {}; // more than any machine has: there is nothing to tell
+        why = {}; // more than any machine has: all figures stay 0
     return why;
 }
 
@@ -86,7 +86,7 @@ Pinned::open()
     cache_.store(fresh, std::memory_order_release);
 }
 
-// Begin to pin ahead, as much as there is room for; say so if that is less than was asked for.
+// Start pinning ahead, up to the memory available. Warn if that is less than requested.
 void
 Pinned::pin_ahead(struct dry_pinned *cache)
 {
@@ -125,7 +125,7 @@ Pinned::allocate(size_t size)
     }
     c10::DataPtr block(address, address, free_block, c10::DeviceType::CPU);
     if (address && scope_count_.load(std::memory_order_relaxed) > 0) {
-        // The capture may hand the address to a kernel without a word to us.
+        // The capture may pass the address to a kernel without calling record_event().
         auto stream = c10::cuda::getCurrentCUDAStream();
         if (uint64_t graph = captures_.number_of(stream.stream()))
             hold(address, graph);
@@ -164,7 +164,7 @@ Pinned::free_block(void *address)
         the_pinned->free(address);
 }
 
-// Called by destructors, so nothing is thrown. A forked child's copy is the parent's to free.
+// Called by destructors, so it never throws. A forked child's copy is for the parent to free.
 void
 Pinned::free(void *address)
 {
@@ -191,7 +191,7 @@ Pinned::copy_data(void *to, const void *from, size_t size) const
 
 // --- streams -----------------------------------------------------------------------------------
 
-// PyTorch calls this for pageable memory, too, whose context may be anything.
+// PyTorch also calls this for pageable memory, whose context can be anything.
 bool
 Pinned::record_event(void *address, void *context, c10::Stream stream)
 {
@@ -203,7 +203,7 @@ Pinned::record_event(void *address, void *context, c10::Stream stream)
     return former_->record_event(address, context, stream);
 }
 
-// Note a use of the block; false: no block of ours in use begins here.
+// Record a use of the block. Returns false if no block of ours in use begins there.
 bool
 Pinned::record(void *address, const c10::cuda::CUDAStream &stream)
 {
@@ -229,7 +229,8 @@ Pinned::hold(void *address, uint64_t graph)
                 "drystone: no memory to hold pinned memory for a graph");
 }
 
-// Fetch graphs that are gone. The driver tells of them where no call of CUDA is allowed.
+// Release the blocks of graphs that ended. The driver reports their end where no CUDA call is
+// allowed, so this is done later.
 void
 Pinned::release_ended()
 {
@@ -248,7 +249,7 @@ Pinned::begin_allocate_to_pool(MempoolId_t id, StreamFilter)
     scope_count_++;
 }
 
-// Scopes and pools that began before this allocator was PyTorch's are the former's.
+// Scopes and pools from before this allocator was enabled belong to the former one.
 void
 Pinned::end_allocate_to_pool(MempoolId_t id)
 {
@@ -266,7 +267,7 @@ Pinned::end_allocate_to_pool(MempoolId_t id)
 #endif
 }
 
-// The graphs themselves tell when blocks are free again (captures.h): nothing is released here.
+// Releases no memory: blocks become free when their graphs end (captures.h).
 void
 Pinned::release_pool(MempoolId_t id)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's allocator of pinned memory of the host, over Drystone's pinned cache.
+// PyTorch's allocator of pinned host memory, over Drystone's pinned cache.
 //
-// One object serves all GPUs, for memory is registered for all. PyTorch keeps a pointer to it for
-// the life of the process, so the object is made once and never ends. A block's context is its
-// address, so a context or a pointer of PyTorch's is ours if a block in use begins there.
+// One object serves all GPUs, because memory is registered for all. PyTorch keeps a pointer to it
+// for the life of the process, so the object is created once and never destroyed. A block's context
+// is its address. So PyTorch's context or pointer is ours if a block in use begins there.
 //
-// The allocator that was PyTorch's before lives on: it owns what it handed out, and is told all
-// that is said about memory that is not ours.
+// The former allocator lives on: it owns the memory that it handed out, and receives all calls
+// about memory that is not ours.
 //
 // Words
 //     scope  the time in which PyTorch captures a graph, between begin_ and end_allocate_to_pool()
 //     held   said of a block that a captured graph may use, see dry_pinned_hold()
 //
 // Threads  Any thread may call.
-// Errors   C++ exceptions of PyTorch: OutOfMemoryError where there is no room, else Error.
+// Errors   C++ exceptions of PyTorch: OutOfMemoryError if memory runs out, else Error.
 #pragma once
 
 #include <atomic>
@@ -35,10 +35,10 @@ namespace shim
 {
 
 struct PinnedSettings {
-    struct dry_pinned_options options; // but for what follows
-    uint64_t ahead_bytes = 0;          // to be pinned ahead, in the background
-    int device = -1;     // -1: the current one when memory is first asked for
-    std::string library; // ""; of the driver
+    struct dry_pinned_options options; // except what the members below set
+    uint64_t ahead_bytes = 0;          // bytes to pin ahead, in the background
+    int device = -1;                   // -1: the current one at the first request
+    std::string library;               // empty: the driver's
 };
 
 class Pinned final : public at::HostAllocator
@@ -48,9 +48,9 @@ class Pinned final : public at::HostAllocator
 
     Pinned(PinnedSettings settings, at::HostAllocator *former);
 
-    // Make the cache if there is none yet. Throws what creation says.
+    // Return the cache, created if necessary. Throws if creation fails.
     struct dry_pinned *cache();
-    // The cache; NULL: nobody has asked for memory yet.
+    // Return the cache; NULL before the first request.
     struct dry_pinned *
     made() const
     {
@@ -100,16 +100,17 @@ class Pinned final : public at::HostAllocator
     std::mutex open_mutex_;
     std::atomic<struct dry_pinned *> cache_{nullptr};
     Captures captures_;
-    std::mutex scopes_mutex_;          // of the next two
-    std::vector<MempoolId_t> scopes_;  // that have begun and not ended
-    std::map<MempoolId_t, int> pools_; // begun here and not released, with their users
+    std::mutex scopes_mutex_;         // guards scopes_ and pools_
+    std::vector<MempoolId_t> scopes_; // open scopes
+    // Pools begun here and not released, with their number of users.
+    std::map<MempoolId_t, int> pools_;
     std::atomic<int> scope_count_{0};
 #if DRY_TORCH >= 214
     HostTrace trace_;
 #endif
 };
 
-// The one object; NULL until it was made PyTorch's allocator.
+// Return the allocator; NULL until it is PyTorch's.
 Pinned *active_pinned();
 void set_active_pinned(Pinned *pinned);
 

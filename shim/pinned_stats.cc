@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pinned allocator's figures and history, with those of the allocator before it.
+// The pinned allocator's figures and history, together with the former allocator's.
 #include <algorithm>
 
 #include "figures.h"
@@ -85,7 +85,7 @@ Pinned::record_history(bool is_on, HostTrace::Gather gather, size_t entries,
     former_->record_history(is_on, gather, entries, when, clear);
 }
 
-// PyTorch's segments have one block each. So has each block of ours a segment here.
+// PyTorch's segments have one block each, so each of our blocks is reported as a segment.
 std::vector<at::HostSegmentInfo>
 Pinned::get_segments()
 {
@@ -121,7 +121,7 @@ Pinned::get_traces()
     return entries;
 }
 
-// Memory that the program registers itself; the former keeps that history.
+// Memory that the program registers itself. The former allocator keeps its history.
 void
 Pinned::record_external_register(void *address, size_t size)
 {

@@ -20,8 +20,8 @@ number_of(const void *address)
 void
 HostTrace::record(bool is_on, Gather gather, size_t entries, When when, bool clear)
 {
-    std::map<uint64_t, Gathered>
-        dropped; // after the lock: stacks may want the interpreter's
+    // Freed after the unlock: freeing stacks may need the interpreter's lock.
+    std::map<uint64_t, Gathered> dropped;
     std::lock_guard<std::mutex> lock(mutex_);
     gather_.store(gather);
     when_.store(is_on && gather ? when : When::NEVER);
@@ -34,7 +34,7 @@ HostTrace::record(bool is_on, Gather gather, size_t entries, When when, bool cle
         entries_.clear();
 }
 
-// Called without a lock: gathering may want the interpreter's.
+// Called without a lock: gathering may need the interpreter's lock.
 Gathered
 HostTrace::gather(When least)
 {

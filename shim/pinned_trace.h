@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The history of pinned memory, which PyTorch has since 2.14: events, and stacks of blocks.
 //
-// A free is said to be completed at once, even if streams still use the block: the cache tells of
+// A free is recorded as completed at once, even if streams still use the block: the cache reports
 // no later moment.
 //
 // Threads  Any thread may call.
@@ -37,9 +37,9 @@ class HostTrace
     }
     void on_alloc(const void *address, size_t size);
     void on_free(const void *address, size_t size);
-    // Read the events, oldest first, with their times in microseconds.
+    // Return the events, oldest first, with their times in microseconds.
     std::vector<Entry> entries();
-    // Find the stack that a block in use was allocated with; NULL: none was gathered.
+    // Return the stack that a block in use was allocated with; NULL: none was gathered.
     Gathered context_of(uint64_t address);
 
   private:
@@ -51,7 +51,7 @@ class HostTrace
     std::atomic<When> when_{When::NEVER};
     c10::RingBuffer<Entry> entries_;
     c10::ApproximateClockToUnixTimeConverter clock_;
-    std::mutex mutex_;                      // of contexts_
+    std::mutex mutex_;                      // guards contexts_
     std::map<uint64_t, Gathered> contexts_; // by address, of blocks in use
 };
 

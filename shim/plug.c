@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in plug.h: blocks, limits and the private pools of graphs. */
+/* Blocks, limits, the private pools of graphs, and snapshots. plug.h explains the design. */
 #include "plug.h"
 
 #include <errno.h>
@@ -70,9 +70,9 @@ drystone_plug_alloc(size_t size, int device, void *stream)
 }
 
 /*
- * PyTorch frees in destructors, through which nothing may be thrown. It frees only what it got
- * here. So an error is the driver's, and its next call tells PyTorch; or this is the child of a
- * fork, where there is nothing to free.
+ * PyTorch frees in destructors, through which nothing may be thrown. It only frees blocks
+ * from here. So an error is the driver's, which PyTorch sees in its next call. Or this is
+ * a forked child, which has nothing to free.
  */
 void
 drystone_plug_free(void *address, size_t size, int device, void *stream)
@@ -99,7 +99,7 @@ drystone_plug_free_segment(void *address, size_t size, int device, void *stream)
     (void)!dry_pool_empty_cache(plug_gpu_at(device)->pool);
 }
 
-/* The GPU's index that has a block in use at `address`, and the block; -1: none has. */
+/* Return the index of the GPU with a block in use at `address`, and the block; -1: none has. */
 static int
 find_block(const void *address, struct dry_pool_block *block)
 {

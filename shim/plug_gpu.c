@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in plug_gpu.h. A GPU is opened under the lock, and read without.
- */
+/* plug_gpu.h explains the design. A GPU is opened under the lock, and read without it. */
 #include "plug_gpu.h"
 
 #include <pthread.h>
@@ -18,7 +16,7 @@
 #define GPUS_MAX 128 /* PyTorch counts GPUs in a signed byte */
 
 static struct {
-    pthread_mutex_t lock; /* of all but what is atomic */
+    pthread_mutex_t lock; /* guards the members that are not atomic */
     bool is_configured;
     enum dry_placement placement;
     char *conf, *compat; /* NULL: the defaults */
@@ -39,7 +37,7 @@ plug_fail(const char *format, ...)
     plug_throw(text);
 }
 
-/* --- what the pools are -------------------------------------------------------------------- */
+/* --- settings of the pools ----------------------------------------------------------------- */
 
 static bool
 is_same(const char *text, const char *other)
@@ -56,7 +54,7 @@ forget_choice(void)
     plug.placement = DRY_PLACEMENT_PAGED;
 }
 
-/* Requires plug.lock. */
+/* Set the pools' settings. Returns NULL or the reason for a refusal. Requires plug.lock. */
 static const char *
 choose(enum dry_placement placement, const char *conf, const char *compat)
 {
@@ -119,7 +117,7 @@ open_parts(struct plug_gpu *gpu, int index, struct dry_error *error)
     return dry_pool_record_history(gpu->pool, &history);
 }
 
-/* Requires plug.lock. NULL: `error` says why not. */
+/* Open a GPU. Returns NULL and fills *error on failure. Requires plug.lock. */
 static struct plug_gpu *
 open_gpu(int index, struct dry_error *error)
 {

@@ -3,8 +3,8 @@
 #define DRY_PLUG_GPU_H
 
 /*
- * The pools of a process, a GPU each: the state behind plug.h. None is closed. Tensors may outlive
- * everything, and the driver takes all back when the process ends.
+ * The pools of a process, one for each GPU: the state of plug.h. They are never closed. Tensors
+ * may outlive everything else, and the driver frees all memory when the process ends.
  */
 
 #include <drystone/cuda.h>
@@ -15,13 +15,13 @@ struct plug_gpu {
     struct dry_pool *pool;
 };
 
-/* The GPU, opened if need be. Throws if it cannot be. */
+/* Return the GPU, opened if necessary. Throws if opening fails. */
 struct plug_gpu *plug_gpu_at(int index);
 
-/* The next open GPU from *index on, which is set behind it; NULL: none is left. */
+/* Return the next open GPU from *index on, and set *index after it; NULL: none is left. */
 struct plug_gpu *plug_gpu_next(int *index);
 
-/* Tell the program that a request has failed, if drystone_plug_watch() was called. */
+/* Report a failed request to the callback of drystone_plug_watch(), if there is one. */
 void plug_gpu_tell_oom(int index);
 
 /* Throw c10::Error with a text that says which call failed. */

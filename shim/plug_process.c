@@ -14,7 +14,7 @@ open_nvml(void)
     nvml = nvml_open();
 }
 
-/* CUdevice is a number; 0 is success. */
+/* The driver's functions; a CUdevice is an int, and 0 is success. */
 struct driver {
     int (*get_device)(int *device, int index);
     int (*get_bus)(char *bus, int room, int device);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Return the bytes of an open GPU that this process has; 0: the driver does not tell. */
+/* Return this process's bytes on an open GPU; 0: the driver does not tell. */
 uint64_t plug_process_bytes(int index);
 
 #endif

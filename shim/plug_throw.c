@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exceptions of C++ thrown from C, without a header of PyTorch.
+ * C++ exceptions thrown from C, without a header of PyTorch.
  *
- * c10::OutOfMemoryError is a c10::Error that adds nothing but its name. So its object is made by
- * the constructor of c10::Error, gets the other class's table of virtual functions, and is thrown
- * with the other class's type. The names looked up carry the types of all parameters: where a
- * release changes them, a name is not found, and a simpler exception is thrown.
+ * c10::OutOfMemoryError is a c10::Error that adds nothing but its name. So the object is built by
+ * the constructor of c10::Error, gets the derived class's virtual table, and is thrown with the
+ * derived class's type. The names looked up encode the types of all parameters. If a release
+ * changes them, the name is not found, and a simpler exception is thrown.
  *
- * A text is a std::string, of which libstdc++ has two: wheels of PyTorch before 2.7 have the one of
- * before C++11, `Ss` in names. Its constructor is libstdc++'s; that of the other is inline, and done
- * here.
+ * The text is a std::string, of which libstdc++ has two ABIs. PyTorch's wheels before 2.7 use the
+ * one from before C++11, `Ss` in names. Its constructor is in libstdc++; the other's is inline,
+ * and replicated here.
  *
  * Sources: the Itanium C++ ABI (names, tables, __cxa_throw); libstdc++'s bits/basic_string.h;
  * c10/util/Exception.h of 2.0 to 2.15.
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than c10::Error takes (128 bytes in 2.15). */
+/* A generous size for c10::Error, which takes 128 bytes in 2.15. */
 #define OBJECT_BYTES 1024
 
 /* c10::SourceLocation. */
@@ -30,7 +30,7 @@ struct location {
     uint32_t line;
 };
 
-/* std::string: a short text lies in `local`. */
+/* std::string of the C++11 ABI: a short text is stored in `local`. */
 struct string {
     char *text;
     size_t length;
@@ -47,13 +47,15 @@ struct names {
     void (*release)(void *address);
     void (*make_old)(void **text, const char *from, const void *allocator);
     void (*end_old)(void **text);
-    /* Constructors of c10::Error, with a pointer to the text. A release has one of them. */
+    /*
+     * Constructors of c10::Error, with a pointer to the text. A release has one of them.
+     */
     void (*construct)(void *object, struct location where, struct string *text);
     void (*construct_old)(void *object, struct location where, void **text);
     void *type, *table;
 };
 
-/* A library is found by its name once the process has loaded it, however privately. */
+/* Find a symbol in a loaded library, even if it was loaded with RTLD_LOCAL. */
 static void *
 find(const char *library, const char *name)
 {
@@ -64,7 +66,7 @@ find(const char *library, const char *name)
     return found;
 }
 
-/* A function's address goes through a void pointer, as POSIX has it. */
+/* Copy the address: POSIX lets a void pointer hold a function's address. */
 #define FIND(to, library, name)                                                          \
     do {                                                                                 \
         void *found_ = find(library, name);                                              \
@@ -103,9 +105,10 @@ static struct string
 make_string(const struct names *n, const char *text)
 {
     size_t length = strlen(text);
+    /* Never the short form, which contains a pointer to itself. */
     size_t capacity = length < sizeof((struct string){0}).room.local
                           ? sizeof((struct string){0}).room.local
-                          : length; /* never the short form, which points into itself */
+                          : length;
     struct string made = {.text = n->allocate(capacity + 1), .length = length};
     memcpy(made.text, text, length + 1);
     made.room.capacity = capacity;
@@ -119,7 +122,7 @@ construct(const struct names *n, void *object, const char *text)
     if (n->construct) {
         struct string message = make_string(n, text);
         n->construct(object, where, &message);
-        if (message.text != message.room.local) /* else it was taken */
+        if (message.text != message.room.local) /* otherwise it was moved from */
             n->release(message.text);
     } else {
         char allocator = 0; /* std::allocator has no members */
@@ -138,10 +141,10 @@ plug_throw_oom(const char *text)
         plug_throw(text);
     void **object = n.allocate_exception(OBJECT_BYTES);
     construct(&n, object, text);
-    void **functions = (void **)n.table + 2; /* behind the offset and the type */
+    void **functions = (void **)n.table + 2; /* after the offset and the type */
     object[0] = functions;
     void (*destroy)(void *);
-    memcpy(&destroy, functions, sizeof destroy); /* the first of a table */
+    memcpy(&destroy, functions, sizeof destroy); /* the table's first function */
     n.throw_it(object, n.type, destroy);
     abort();
 }
@@ -157,5 +160,5 @@ plug_throw(const char *text)
     FIND(throw_bad_alloc, "libstdc++.so.6", "_ZSt17__throw_bad_allocv");
     if (throw_bad_alloc)
         throw_bad_alloc();
-    abort(); /* no C++ in this process: nobody of PyTorch's has called */
+    abort(); /* no C++ in this process, so PyTorch was not the caller */
 }

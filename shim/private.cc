@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private pools and captures of a device, with PyTorch's filters of streams.
+// Private pools and captures of a device, with PyTorch's stream filters.
 #include <algorithm>
 
 #include <c10/util/Exception.h>
@@ -19,7 +19,7 @@ covers(void *self, uint64_t stream)
     try {
         return (*filter)(reinterpret_cast<cudaStream_t>(static_cast<uintptr_t>(stream)));
     } catch (const std::exception &) {
-        return false; // nothing may be thrown through the pool
+        return false; // exceptions must not pass through the pool
     }
 }
 
@@ -32,13 +32,13 @@ Device::is_any_captured(void *self, uint64_t stream)
         return static_cast<Device *>(self)->is_captured(
             reinterpret_cast<cudaStream_t>(static_cast<uintptr_t>(stream)));
     } catch (const std::exception &) {
-        return false; // nothing may be thrown through the pool
+        return false; // exceptions must not pass through the pool
     }
 }
 
-// --- pools with an allocator of their own ------------------------------------------------------
+// --- pools with the program's allocator --------------------------------------------------------
 
-// Both want scopes_mutex_.
+// Requires scopes_mutex_.
 FedPool *
 Device::find_fed(MempoolId_t id)
 {
@@ -61,7 +61,8 @@ Device::fed_pools()
     return pools;
 }
 
-// The pool of a request: of the scope begun last that covers the stream, before 2.10 the first.
+// Return the pool for a request: of the last scope that covers the stream; before 2.10, of the
+// first.
 struct dry_pool *
 Device::pool_for(cudaStream_t stream)
 {
@@ -87,7 +88,7 @@ Device::free_fed(uint64_t address)
     return false;
 }
 
-// A pool without users ends once its last memory has gone back.
+// Destroy pools without users once their memory has been returned.
 void
 Device::drop_idle_fed()
 {
@@ -114,7 +115,7 @@ Device::feed(MempoolId_t id, Custom allocator)
     has_fed_ = true;
 }
 
-// The pool that has private pool `id`.
+// Return the pool that has private pool `id`.
 struct dry_pool *
 Device::pool_of(MempoolId_t id)
 {
@@ -201,7 +202,7 @@ Device::begin_pool(MempoolId_t id, Filter filter)
         return;
     struct dry_stream_filter chosen = {covers, &scopes_.back()->filter};
     enum dry_status status = dry_pool_begin_private(pool_, pool_id(id), &chosen);
-    if (status == DRY_OK && DRY_TORCH < 213) // later releases say when a capture begins
+    if (status == DRY_OK && DRY_TORCH < 213) // later releases call markCaptureBegin()
         status = dry_pool_begin_capture(pool_, &chosen);
     if (status != DRY_OK)
         scopes_.pop_back();
@@ -224,7 +225,7 @@ Device::end_pool(MempoolId_t id)
     scopes_.erase(std::next(at).base());
 }
 
-// The pool has one capture while there are any, of the streams of all.
+// Return whether any capture covers the stream. The pool sees all captures as one.
 bool
 Device::is_captured(cudaStream_t stream)
 {
@@ -233,8 +234,8 @@ Device::is_captured(cudaStream_t stream)
                        [stream](const Capture &c) { return c.filter(stream); });
 }
 
-// Another thread may have begun a scope since this one did, and end it first: so a capture
-// has a filter of its own.
+// Begin a capture, with a copy of its scope's filter: another thread may have begun a later scope,
+// and end it first.
 void
 Device::begin_capture()
 {
@@ -257,7 +258,7 @@ Device::begin_capture()
     check(status, "begin of a capture");
 }
 
-// Forget the last capture of this thread; true if that was the last of all.
+// Forget this thread's last capture. Returns true if no capture is left.
 bool
 Device::forget_capture()
 {
@@ -291,7 +292,7 @@ struct Checkpoint : torch_cuda::AllocatorState {
     struct dry_pool_checkpoint *state = nullptr;
 };
 
-// A restore tells these addresses.
+// Addresses that a restore reports.
 struct Delta {
     std::vector<uint64_t> freed, live;
 };

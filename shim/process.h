@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's bytes on a GPU, by the driver's library for management (NVML).
+// The process's bytes on a GPU, by NVML, the driver's management library.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace shim
 {
 
-// Find the bytes of a GPU that this process has, PyTorch's and all others; 0: the driver does not
-// tell, as in a container whose numbers of processes are its own. Throws nothing.
+// Return this process's bytes on a GPU, PyTorch's and all others; 0: the driver does not tell, as
+// in a container with its own process numbers. Never throws.
 uint64_t process_bytes(DeviceIndex device);
 
 } // namespace shim

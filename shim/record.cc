@@ -12,7 +12,7 @@ namespace
 
 using Action = TraceEntry::Action;
 
-// The names that _record_memory_history(skip_actions=...) uses, by action.
+// Actions with the names that _record_memory_history(skip_actions=...) uses.
 struct Known {
     enum dry_action action;
     Action torch;
@@ -58,7 +58,7 @@ add_block(SegmentInfo *segment, const struct dry_pool_part &part, Gathered gathe
     segment->blocks.push_back(std::move(block));
 }
 
-// A walk over segments collects into this.
+// The state of a walk over segments.
 struct Walk {
     Contexts *contexts;
     DeviceIndex device;
@@ -100,7 +100,7 @@ notes()
 
 // --- history ---------------------------------------------------------------------------------
 
-// Called by the pool before its lock is taken; nothing may be thrown through it.
+// Called by the pool without its lock. Exceptions must not pass through the pool.
 uint32_t
 Device::gather(void *self)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The release of PyTorch that the shim is compiled for, and what moved between releases.
 //
-// DRY_TORCH is given by who compiles: 208 for 2.8, 215 for 2.15. A virtual function that a release
-// lacks is a plain function there, so that one source serves all: functions of the allocator are
-// not marked `override`, and both signatures stand where one changed.
+// The build defines DRY_TORCH: 208 for 2.8, 215 for 2.15. A virtual function that a release lacks
+// is a plain function there, so that one source serves all releases. So such functions are not
+// marked `override`, and both signatures are declared where one changed.
 #pragma once
 
 #ifndef DRY_TORCH

@@ -2,7 +2,9 @@
 #ifndef DRY_SHIM_TRY_OPTIONS_H
 #define DRY_SHIM_TRY_OPTIONS_H
 
-/* Options of a pool in C and C++, for both seams. The texts are the caller's, and may be NULL. */
+/*
+ * Options of a pool in C and C++, for shim and plug. The caller owns the texts, which may be NULL.
+ */
 
 #include <drystone/pool.h>
 #include <drystone/sim.h>
@@ -18,7 +20,7 @@ shim_options(enum dry_placement placement, const char *conf, const char *compat)
     return options;
 }
 
-/* Make a pool on a simulated GPU, so that a text without a meaning is said now. */
+/* Create a pool on a simulated GPU, so that invalid texts are reported at once. */
 static inline enum dry_status
 shim_try_options(struct dry_pool_options chosen, struct dry_error *error)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuBLAS: handles and their modes, results of the host's, copies; the arithmetic is not done.
+ * cuBLAS: handles and their modes, results on the host, copies; no arithmetic is done.
  *
- * Its memory is the workspace that PyTorch allocates and hands over: there is nothing to size. A
- * result goes to the host or to the device, as the pointer mode says. The host's is written, as
- * if all operands were zero; a device's reads so already. Statuses and the order of arguments
- * are those that NVIDIA documents.
+ * Its memory is the workspace that PyTorch allocates and passes in, so no size is
+ * modelled. A result goes to the host or to the device, depending on the pointer mode. A
+ * host result is written as if all operands were zero; a device result already reads as
+ * zero. Statuses and the order of arguments are those that NVIDIA documents.
  */
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ cublasGetStream_v2(const struct library_handle *handle, void **stream)
     return LIBRARY_OK;
 }
 
-/* The workspace is the caller's; nothing here writes to it. */
+/* The caller owns the workspace; nothing here writes to it. */
 EXPORT enum library_status
 cublasSetWorkspace_v2(struct library_handle *handle, void *workspace, size_t bytes)
 {
@@ -91,7 +91,7 @@ cublasGetStatusString(int status)
     return status == LIBRARY_OK ? "success" : "the requested operation failed";
 }
 
-/* --- results of the host's ------------------------------------------------------------------ */
+/* --- results on the host -------------------------------------------------------------------- */
 
 /* A dot product is zero, and so are sums and norms. */
 #define DOT(name, bytes)                                                                 \
@@ -137,7 +137,7 @@ SUM(cublasDnrm2_v2, 8)
 SUM(cublasScnrm2_v2, 4)
 SUM(cublasDznrm2_v2, 8)
 
-/* The first of equals is the greatest and the least; elements count from 1. */
+/* Return element 1, the first of equals; elements count from 1. */
 #define EXTREME(name)                                                                    \
     EXPORT enum library_status name(struct library_handle *handle, int n, const void *x, \
                                     int step, int *result)                               \
@@ -158,7 +158,7 @@ EXTREME(cublasIzamin_v2)
 
 /* --- copies --------------------------------------------------------------------------------- */
 
-/* Copy `count` pieces of `bytes` each, whose beginnings lie `step` apart. */
+/* Copy `count` runs of `bytes` each, whose starts are `step` bytes apart. */
 static enum library_status
 copy_pieces(const char *from, size_t from_step, char *to, size_t to_step, size_t count,
             size_t bytes, void *stream)
@@ -226,7 +226,7 @@ cublasGetMatrixAsync(int rows, int columns, int element, const void *from, int f
     return copy_matrix(rows, columns, element, from, from_step, to, to_step, stream);
 }
 
-/* --- factorizations of batches: `info` is the host's and says that arguments are right ------- */
+/* --- factorizations of batches: `info` is on the host, and 0 for valid arguments ------------- */
 
 #define GEQRF(name)                                                                      \
     EXPORT enum library_status name(struct library_handle *handle, int m, int n,         \

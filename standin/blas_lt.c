@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cublasLt: descriptors that hold nothing, and one algorithm that always fits.
+ * cublasLt: descriptors without contents, and one algorithm that always fits.
  *
- * The workspace that PyTorch offers it allocates before it asks, so that an algorithm which
- * wants none changes no allocation. One result must come back: with none, PyTorch leaves the
- * fused path and warns. No attribute is read again by a program, so that none is kept.
+ * PyTorch allocates the workspace before it asks for algorithms. So an algorithm that needs no
+ * workspace changes no allocation. One algorithm must be returned: with none, PyTorch leaves the
+ * fused path and warns. Programs read no attribute back, so none is stored.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "setup.h"
 #include "stream.h"
 
-/* An algorithm and what the heuristic says of it, laid out as cublasLt documents. */
+/* An algorithm and the heuristic's result for it, in cublasLt's documented layout. */
 struct algorithm {
     uint64_t data[8];
 };
@@ -28,7 +28,10 @@ struct heuristic {
 
 /* --- versions and handles ------------------------------------------------------------------- */
 
-/* The toolkit's release and cuBLAS's of it; of others, CUDA's number, which never lies above. */
+/*
+ * Versions of cuBLAS by CUDA release. For other releases CUDA's number is used, which is
+ * never above the true version.
+ */
 static const struct {
     int cuda, blas;
 } versions[] = {{13000, 130100}, {13020, 130401}};
@@ -52,7 +55,7 @@ cublasGetVersion_v2(const void *handle, int *version)
     return LIBRARY_OK;
 }
 
-/* Name one part of the version: 0 is the major, 1 the minor, 2 the patch. */
+/* Return a component of the version: 0 is the major, 1 the minor, 2 the patch. */
 EXPORT enum library_status
 cublasGetProperty(int part, int *value)
 {

@@ -2,17 +2,17 @@
 /*
  * Blocks of PyTorch's allocator: each reads as zeros when it is handed out.
  *
- * No kernel overwrites what a freed block held, so that its bytes would come back in the next
- * one, and become sizes where a program reads a count from the device. PyTorch's allocator tells
- * a tracker of every block it hands out (attachAllocatorTraceTracker), by a virtual function of
- * a class in C++. Another class that implements it, the pluggable allocator, exports its own by
- * name: the place of that one in its table is the place in every table.
+ * No kernel overwrites what a freed block held. So its bytes would reappear in the next block, and
+ * become sizes where a program reads a count from the device. PyTorch's allocator reports every
+ * block it hands out to a tracker (attachAllocatorTraceTracker), through a C++ virtual function.
+ * The pluggable allocator, which implements the same interface, exports its function by name: its
+ * slot in that class's table is the slot in every class's table.
  *
- * The parameter is a std::function as libstdc++ lays it out: two words of storage, the manager,
- * the function that is called. Ours stores nothing, so its manager has nothing to do.
+ * The parameter is a std::function in libstdc++'s layout: two pointers of storage, the manager,
+ * and the function to call. This one stores nothing, so its manager does nothing.
  *
- * Source: the Itanium C++ ABI (tables of virtual functions; parameters that are not trivial go
- * by address); libstdc++'s ABI, the same since GCC 4; the members of TraceEntry, 2.0 to 2.15.
+ * Source: the Itanium C++ ABI (tables of virtual functions; non-trivial parameters are passed by
+ * address); libstdc++'s ABI, the same since GCC 4; the members of TraceEntry, 2.0 to 2.15.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 
 #define SLOTS_MAX 128
 
-/* The head of c10's TraceEntry. */
+/* The first members of c10's TraceEntry. */
 struct trace_entry {
     int action;
     int8_t device;
@@ -57,7 +57,7 @@ manage(void *to, const void *from, int what)
     return 0;
 }
 
-/* Called by the program's side when it has written memory of a device itself. */
+/* Called by the hook in the program when it has written device memory itself. */
 EXPORT void
 drystone_standin_wrote(uint64_t address, uint64_t bytes)
 {
@@ -68,7 +68,7 @@ drystone_standin_wrote(uint64_t address, uint64_t bytes)
 
 #define PLUGGABLE "22CUDAPluggableAllocator22CUDAPluggableAllocator"
 
-/* The place of attachAllocatorTraceTracker among the virtual functions; -1: not found. */
+/* Return the slot of attachAllocatorTraceTracker in the virtual table; -1: not found. */
 static int
 find_slot(void *library)
 {
@@ -86,15 +86,15 @@ find_slot(void *library)
     if (!function || !table)
         return -1;
     for (int i = 0; i < SLOTS_MAX; i++) {
-        if (table[2 + i] == function) /* behind the offset to the top and the type */
+        if (table[2 + i] == function) /* after the offset to the top and the type */
             return i;
     }
     return -1;
 }
 
 /*
- * Called once by the program's side, when CUDA is initialized. NULL, or why blocks keep what
- * they held.
+ * Called once by the hook when CUDA is initialized. Returns NULL, or why blocks keep
+ * their old bytes.
  */
 EXPORT const char *
 drystone_standin_watch_blocks(void)

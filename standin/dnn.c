@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN's handles, versions and legacy descriptors. Descriptors that are asked about again keep
- * what was set; of the others only the address counts, and a setter has nothing to do.
+ * cuDNN's handles, versions and legacy descriptors. Descriptors that can be read back
+ * keep their values. For the others only the address matters, and setters do nothing.
  */
 #include "dnn.h"
 
@@ -122,7 +122,7 @@ set_sizes(struct dnn_tensor *tensor, int type, int count, const int *sizes)
     return DNN_OK;
 }
 
-/* How many dimensions are read: what was asked for, but not more than there are. */
+/* Return how many dimensions can be read: at most those the tensor has. */
 static int
 readable(const struct dnn_tensor *tensor, int wanted)
 {
@@ -206,7 +206,7 @@ cudnnGetFilterNdDescriptor(const struct dnn_tensor *filter, int wanted, int *typ
     return DNN_OK;
 }
 
-/* --- descriptors of which only the address counts ------------------------------------------- */
+/* --- descriptors without contents ----------------------------------------------------------- */
 
 struct blank {
     char unused;
@@ -243,7 +243,7 @@ BLANK(Dropout)
 BLANK(Pooling)
 BLANK(SpatialTransformer)
 
-/* Name a setter. It reads no parameter, so it declares none: a callee may leave them alone. */
+/* Define a setter. It reads no parameter, so it declares none: a callee may leave them alone. */
 #define SETTER(name)                                                                     \
     EXPORT int name(void)                                                                \
     {                                                                                    \
@@ -263,7 +263,10 @@ SETTER(cudnnSetSpatialTransformerNdDescriptor)
 
 /* --- dropout -------------------------------------------------------------------------------- */
 
-/* Answer a MODEL: 1,024 generators a multiprocessor, 48 bytes each as cuRAND's XORWOW has. */
+/*
+ * A MODEL: 1,024 generators for each multiprocessor, of 48 bytes, the size of cuRAND's
+ * XORWOW state.
+ */
 EXPORT int
 cudnnDropoutGetStatesSize(struct dnn_handle *handle, size_t *bytes)
 {
@@ -272,7 +275,7 @@ cudnnDropoutGetStatesSize(struct dnn_handle *handle, size_t *bytes)
     return DNN_OK;
 }
 
-/* Seed the generators, which is work. */
+/* Seed the generators, which is work on the stream. */
 EXPORT int
 cudnnSetDropoutDescriptor(struct blank *dropout, struct dnn_handle *handle)
 {

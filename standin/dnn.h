@@ -3,15 +3,15 @@
 #define STANDIN_DNN_H
 
 /*
- * cuDNN 9: handles, descriptors, plans, recurrent networks. Nothing of it computes.
+ * cuDNN 9: handles, descriptors, plans, recurrent networks. Nothing is computed.
  *
  *     handle      a library context: the stream that its work goes to
  *     tensor      a legacy descriptor of a tensor or of a filter: type, sizes, strides
  *     part        a descriptor of the graph API; it holds attributes (dnn_backend.c)
- *     workspace   memory that the program must hand over with an operation: its size is asked for
+ *     workspace   memory that an operation needs; the program asks for its size
  *
- * A workspace's true size depends on kernels that are not here. Every size that this library
- * answers is a MODEL, and stands in dnn_plan.c (convolutions, attention) or in dnn_rnn.c.
+ * A workspace's true size depends on cuDNN's kernels. Every size that this library
+ * returns is a MODEL, either in dnn_plan.c (convolutions, attention) or in dnn_rnn.c.
  *
  * Sources   Names, numbers and documented semantics of cuDNN's public headers.
  */
@@ -32,18 +32,18 @@ struct dnn_handle {
 };
 
 struct dnn_tensor {
-    int type; /* of elements, as cuDNN numbers them */
+    int type; /* type of elements, by cuDNN's numbers */
     int format;
-    int count; /* of dimensions */
+    int count; /* number of dimensions */
     int sizes[DNN_DIMENSIONS_MAX], strides[DNN_DIMENSIONS_MAX];
 };
 
-/* The bits of an element of this type; 32 if the type is not known. */
+/* Return the bits of an element of this type; 32 if the type is unknown. */
 int dnn_type_bits(int type);
 
 /* --- parts of the graph API ----------------------------------------------------------------- */
 
-/* Kinds of parts that somebody here looks at. */
+/* Kinds of parts that the stand-in uses. */
 enum dnn_kind {
     DNN_ENGINE = 2,
     DNN_ENGINE_CONFIG = 3,
@@ -57,7 +57,7 @@ enum dnn_kind {
     DNN_ATTENTION_BACKWARD = 43,
 };
 
-/* Names of attributes that somebody here looks at. */
+/* Names of attributes that the stand-in uses. */
 enum dnn_name {
     DNN_CONVOLUTION_STRIDES = 103,
     DNN_HEURISTICS_GRAPH = 201,
@@ -87,19 +87,19 @@ enum dnn_name {
 struct dnn_part;
 
 int dnn_part_kind(const struct dnn_part *part);
-/* The `index`th part that an attribute holds; NULL: it was not written, or has fewer. */
+/* Return part `index` of an attribute; NULL: it was never written, or has fewer parts. */
 const struct dnn_part *dnn_part_child(const struct dnn_part *part, int name,
                                       int64_t index);
-/* The numbers that an attribute holds, and how many; NULL: it was not written. */
+/* Return the numbers that an attribute holds, and their count; NULL: it was never written. */
 const int64_t *dnn_part_numbers(const struct dnn_part *part, int name, int64_t *count);
-/* The type of a tensor's elements, as cuDNN numbers them; -1: it was not written. */
+/* Return the type of a tensor's elements, by cuDNN's numbers; -1: it was never written. */
 int dnn_part_type(const struct dnn_part *part);
 
 /* --- models (dnn_plan.c) -------------------------------------------------------------------- */
 
-/* The workspace of an operation graph, in bytes. `graph` may be NULL. */
+/* Return the workspace of an operation graph, in bytes. `graph` may be NULL. */
 uint64_t dnn_graph_workspace(const struct dnn_part *graph);
-/* The workspace of a convolution through the legacy API, with a filter like `filter`. */
+/* Return the workspace of a convolution through the legacy API, with a filter like `filter`. */
 uint64_t dnn_filter_workspace(const struct dnn_tensor *filter);
 
 #endif

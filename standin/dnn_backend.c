@@ -2,16 +2,16 @@
 /*
  * cuDNN's graph API: a store of attributes.
  *
- * A part is its kind and a list of attributes, each the bytes that were written. An attribute
+ * A part is its kind and a list of attributes, each with the bytes that were written. An attribute
  * that refers to other parts holds references to them, so that a program may destroy its own
- * handle to a part first. The program makes the handle that it reads a part into; reading makes
- * that handle refer to the part. Heuristics answer one engine configuration, made when it is
- * asked for. Lists have tens of attributes at most and are walked.
+ * handle to a part first. To read a part, the program creates a handle, which is then made to
+ * refer to that part. Heuristics return one engine configuration, made when it is read. Lists have
+ * tens of attributes at most, so they are searched linearly.
  *
  * B1  An attribute that was never written reads as count 0, and nothing is stored to its reader.
  * B2  A part lives as long as a handle or another part refers to it; parts form no circle.
  * B3  The program writes a part before it lets others refer to it. Afterwards only this library
- *     does, under the lock.
+ *     writes to it, under the lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum attribute_type { TYPE_PART = 15 };
 struct attribute {
     int name, type;
     int64_t count;
-    void *values; /* `count` values; of TYPE_PART: struct dnn_part * */
+    void *values; /* `count` values; for TYPE_PART: struct dnn_part * */
     struct attribute *next;
 };
 
@@ -32,8 +32,7 @@ struct dnn_part {
     int kind;
     int references;
     struct attribute *first;
-    struct dnn_part
-        *next; /* that nobody refers to any more, and that is still to be freed */
+    struct dnn_part *next; /* next part to be freed, once unreferenced */
 };
 
 /* The program's handle: a descriptor. */
@@ -59,7 +58,7 @@ retain(struct dnn_part *part)
     return part;
 }
 
-/* Give a reference back. The last one puts the part in front of `doomed`, which is returned. */
+/* Drop a reference. If it was the last, push the part to the list `doomed`. Returns the list. */
 static struct dnn_part *
 doom(struct dnn_part *part, struct dnn_part *doomed)
 {
@@ -103,7 +102,7 @@ release(struct dnn_part *part)
 
 /* --- attributes ----------------------------------------------------------------------------- */
 
-/* The bytes of a value of a type, in the order of their numbers. */
+/* Return the bytes of a value; the table is in the order of cuDNN's type numbers. */
 static size_t
 value_size(int type)
 {
@@ -135,7 +134,7 @@ drop(struct dnn_part *part, int name)
     free_parts(free_attribute(old, NULL));
 }
 
-/* Write an attribute, in place of what it held. `values` are copied; parts are retained. */
+/* Write an attribute, replacing its old value. `values` are copied; parts are retained. */
 static int
 put(struct dnn_part *part, int name, int type, int64_t count, const void *values)
 {
@@ -157,7 +156,7 @@ put(struct dnn_part *part, int name, int type, int64_t count, const void *values
     return DNN_OK;
 }
 
-/* Write descriptors: what they refer to. One that is NULL ends them. */
+/* Write the parts that descriptors refer to, up to the first NULL descriptor. */
 static int
 put_descriptors(struct dnn_part *part, int name, int64_t count,
                 struct descriptor *const *descriptors)
@@ -210,11 +209,14 @@ dnn_part_type(const struct dnn_part *part)
     return type;
 }
 
-/* --- what the library itself writes --------------------------------------------------------- */
+/* --- attributes that the library writes ----------------------------------------------------- */
 
 enum { TYPE_INT64 = 3, TYPE_INT32 = 23 };
 
-/* The engine configuration that heuristics propose for their graph, with one engine: number 0. */
+/*
+ * Make the engine configuration that heuristics propose for their graph; its one engine
+ * is number 0.
+ */
 static struct dnn_part *
 propose(const struct dnn_part *heuristics)
 {
@@ -235,7 +237,7 @@ propose(const struct dnn_part *heuristics)
     return is_good ? config : NULL;
 }
 
-/* The graph that a plan or a configuration is for; NULL: none was written. */
+/* Return the graph of a plan or a configuration; NULL: none was written. */
 static const struct dnn_part *
 graph_of(const struct dnn_part *part)
 {
@@ -246,7 +248,7 @@ graph_of(const struct dnn_part *part)
     return engine ? dnn_part_child(engine, DNN_ENGINE_GRAPH, 0) : NULL;
 }
 
-/* Write what a program may only read of a part; called before it reads. */
+/* Write an attribute that programs can only read. Called before each read. */
 static int
 complete(struct dnn_part *part, int name)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN's operations that take legacy descriptors: convolutions, batch norm, CTC, poolings. Each
- * is work on its handle's stream; questions about sizes are answered by models (dnn_plan.c).
+ * cuDNN's operations with legacy descriptors: convolutions, batch norm, CTC, poolings.
+ * Each is work on its handle's stream; their workspace sizes are models (dnn_plan.c).
  */
 #include "dnn.h"
 #include "stream.h"
 
 /* --- operations ----------------------------------------------------------------------------- */
 
-/* Name an operation. It reads its handle alone, so it declares no other parameter. */
+/* Define an operation. It reads only its handle, so it declares no other parameter. */
 #define OPERATION(name)                                                                  \
     EXPORT int name(struct dnn_handle *handle)                                           \
     {                                                                                    \
@@ -35,7 +35,7 @@ OPERATION(cudnnSpatialTfSamplerBackward)
 
 /* --- convolutions: one algorithm, number 1 of each kind ------------------------------------- */
 
-/* How an algorithm did; laid out alike for the three kinds. */
+/* The result for an algorithm; the layout is the same for the three kinds. */
 struct performance {
     int algorithm;
     int status;
@@ -93,7 +93,7 @@ cudnnGetConvolutionBackwardFilterAlgorithm_v7(struct dnn_handle *handle, const v
     return propose(filter, wanted, count, results);
 }
 
-/* Finding runs what it proposes. */
+/* Finding an algorithm runs it, which is work on the stream. */
 EXPORT int
 cudnnFindConvolutionForwardAlgorithmEx(struct dnn_handle *handle, const void *x_shape,
                                        const void *x, const struct dnn_tensor *filter,
@@ -167,8 +167,8 @@ cudnnGetConvolutionBackwardFilterWorkspaceSize(struct dnn_handle *handle, const 
 #define PERSISTENT_MODE 2
 
 /*
- * Answer a MODEL: nothing where channels come first, as recordings of BatchNorm2d and BatchNorm3d
- * show, forward and backward. The persistent mode is for channels that come last: 2 floats each.
+ * A MODEL: nothing if channels come first, as recordings of BatchNorm2d and BatchNorm3d show,
+ * forward and backward. The persistent mode is for channels that come last: 2 floats each.
  */
 static size_t
 norm_bytes(int mode, const struct dnn_tensor *x)
@@ -201,7 +201,7 @@ cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     return DNN_OK;
 }
 
-/* Answer a MODEL: a fused activation keeps a bit an element; without one nothing is kept. */
+/* A MODEL: a fused activation keeps one bit for each element; without one nothing is kept. */
 EXPORT int
 cudnnGetBatchNormalizationTrainingExReserveSpaceSize(struct dnn_handle *handle, int mode,
                                                      int operations,
@@ -220,8 +220,8 @@ cudnnGetBatchNormalizationTrainingExReserveSpaceSize(struct dnn_handle *handle, 
 /* --- CTC ------------------------------------------------------------------------------------ */
 
 /*
- * Answer a MODEL: alphas and betas of a lattice of T x (2 L + 1) floats a sequence. A label is
- * taken to be 256 long where its length is not given: PyTorch hands over none that is longer.
+ * A MODEL: alphas and betas of a lattice of T x (2 L + 1) floats for each sequence.
+ * Without a given length, labels count as 256 long: PyTorch passes none that is longer.
  */
 static size_t
 ctc_bytes(const struct dnn_tensor *probabilities, size_t length)

@@ -2,28 +2,28 @@
 /*
  * MODELS of workspaces, in place of cuDNN's kernels.
  *
- * A convolution with a filter of one point multiplies matrices and takes none.
+ * A convolution with a 1 x 1 filter is a matrix product and takes none.
  *
- * One of 3 x 3 points, floats, and stride 1 goes by Winograd's method, forward and for the data's
+ * A 3 x 3 filter of floats with stride 1 uses Winograd's method, forward and for the data's
  * gradient. It keeps the filter once reordered and once transformed, and a number for each output:
  *
  *     bytes = 4 * (9 K C + 16 ceil32(K) ceil16(C) + K),  K outputs, C inputs of that direction
  *
- * It was fitted to six plans of one CNN, recorded with cuDNN 8.9 on a card of capability 8, and
- * agrees with these to the byte. The largest of ResNet-50, 512 x 512, comes to 26.2 MB; about
- * that was reported. Nothing recorded with cuDNN 9 was held against it.
+ * The formula was fitted to six plans of one CNN, recorded with cuDNN 8.9 on a card of capability
+ * 8. It agrees with them to the byte. The largest of ResNet-50, 512 x 512, comes to 26.2 MB; about
+ * that was reported. It has not been compared with recordings of cuDNN 9.
  *
- * Any other takes 128 KiB: the gradient of a filter, half floats, strides, other sizes. Real
- * ones in bf16 take from 131 bytes to 51 MB: ResNet-50's peaks were 0.06 % off with cuDNN 9.19.
+ * Any other takes 128 KiB: the gradient of a filter, half floats, strides, other sizes. Real ones
+ * in bf16 take from 131 bytes to 51 MB: ResNet-50's peaks were 0.06 % off with cuDNN 9.19.
  *
- * Attention forward takes 256 bytes, as was reported. Backward takes the query's gradient and
- * the sums of rows in 32 bits. This makes the other figure reported, 24.4 MiB, if its shape was
- * 8 x 12 x 1,024 x 64, which nobody noted. A program that builds attention from matrix products
- * accounts for these two itself. Where several heads of the query share a key, the gradients of
- * key and value are sums over these heads, and cuDNN keeps what is summed: this agrees to the
+ * Attention forward takes 256 bytes, as was reported. Backward takes the query's gradient and the
+ * sums of rows in 32 bits. This gives the other reported figure, 24.4 MiB, if its shape was 8 x 12
+ * x 1,024 x 64, which the report does not say. A program that builds attention from matrix
+ * products accounts for these two itself. If several heads of the query share a key, the gradients
+ * of key and value are sums over these heads, and cuDNN keeps the summands: this agrees to the
  * byte with cuDNN 9.19 on an H100 (32 heads, 4 keys).
  *
- * Cost: one look at each operation of a graph, when a plan is made.
+ * Cost: a pass over the operations of a graph, when a plan is made.
  */
 #include "dnn.h"
 
@@ -56,8 +56,8 @@ winograd_workspace(uint64_t outputs, uint64_t inputs)
 /* Names of the attributes of one direction of a convolution. */
 struct direction {
     int filter, how;
-    bool is_gradient; /* of the filter */
-    bool is_turned;   /* inputs and outputs change places */
+    bool is_gradient; /* it computes the filter's gradient */
+    bool is_turned;   /* inputs and outputs are swapped */
 };
 
 static uint64_t
@@ -119,7 +119,10 @@ operation_workspace(const struct dnn_part *operation)
     }
 }
 
-/* Return the bytes that a sum over heads keeps of them, in elements of its result; else 0. */
+/*
+ * Return the bytes that a sum over heads keeps of its summands, in elements of its
+ * result; 0 if the operation is no such sum.
+ */
 static uint64_t
 heads_workspace(const struct dnn_part *operation)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN's recurrent networks: where weights lie, and how much memory a run takes.
+ * cuDNN's recurrent networks: the layout of weights, and the memory of a run.
  *
  * A network has `layers` times `directions` pseudo layers. The weight space holds, without gaps,
  * the matrices of all pseudo layers, then their biases. A pseudo layer's matrices come in the
- * order of their numbers: for the input, for the state, then the projection. Its biases likewise.
+ * order of their numbers: for the input, for the state, then the projection. So do its biases.
  *
- * MODEL of what a run takes. It counts elements for each step of each sequence and each
- * direction. There are G gates, H values of the state, and P values that a layer puts out.
+ * MODEL of the memory of a run. It counts elements for each step of each sequence and each
+ * direction, with G gates, H values of the state, and P output values of a layer.
  *
  *     reserve     (training) a layer keeps its gates, the cell's state and its squashed value
  *                 (LSTM), and its output: G H + 2 H + P. GRU keeps its recurrent sum, too: H.
@@ -15,7 +15,7 @@
  *     workspace   one layer's gates before they are squashed, forward. Training adds their
  *                 gradients, and the gradient of an output.
  *
- * The reserve lives from forward to backward, so it counts in a peak. No true one was measured.
+ * The reserve lives from forward to backward, so it counts in a peak. No real one was measured.
  */
 #include <stdlib.h>
 
@@ -29,14 +29,14 @@ struct rnn {
     enum cell cell;
     enum bias bias;
     int directions;
-    bool is_skipping; /* the first layer takes its input as it comes: it has no matrix */
+    bool is_skipping; /* the first layer uses its input directly, without a matrix */
     int type;
     int input, hidden, projection, layers;
 };
 
 struct rnn_data {
     int steps, batch;
-    int64_t rows; /* the sum of the sequences' lengths */
+    int64_t rows; /* sum of the sequences' lengths */
 };
 
 /* --- descriptors ---------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ has_projection(const struct rnn *rnn)
     return rnn->cell == CELL_LSTM && rnn->projection != rnn->hidden;
 }
 
-/* The number of values that a layer gets: the network's input, or both directions' outputs. */
+/* Return the number of a layer's inputs: the network's input, or both directions' outputs. */
 static int
 layer_input(const struct rnn *rnn, int pseudo_layer)
 {
@@ -122,10 +122,10 @@ layer_input(const struct rnn *rnn, int pseudo_layer)
     return rnn->projection * rnn->directions;
 }
 
-/* A matrix or a bias: its place in the weight space, in elements, and its size. */
+/* A matrix or a bias: its offset in the weight space, in elements, and its size. */
 struct place {
     uint64_t begin;
-    int rows, columns; /* 0: there is none */
+    int rows, columns; /* 0: it does not exist */
 };
 
 static uint64_t
@@ -134,7 +134,10 @@ elements(const struct place *place)
     return (uint64_t)place->rows * (uint64_t)place->columns;
 }
 
-/* The size of a matrix of a pseudo layer; `number` counts 2 a gate, and the projection. */
+/*
+ * Return the size of a pseudo layer's matrix; `number` counts 2 for each gate, then the
+ * projection.
+ */
 static struct place
 matrix_size(const struct rnn *rnn, int pseudo_layer, int number)
 {
@@ -158,7 +161,7 @@ bias_size(const struct rnn *rnn, int number)
     return (struct place){0, is_there ? rnn->hidden : 0, 1};
 }
 
-/* The elements of the matrices before `number` of a pseudo layer, in that layer alone. */
+/* Return the elements of a pseudo layer's matrices before `number`. */
 static uint64_t
 matrices_before(const struct rnn *rnn, int pseudo_layer, int number)
 {
@@ -181,7 +184,7 @@ biases_before(const struct rnn *rnn, int number)
     return sum;
 }
 
-/* The elements of all matrices of the pseudo layers before one. */
+/* Return the elements of all matrices of earlier pseudo layers. */
 static uint64_t
 layers_before(const struct rnn *rnn, int pseudo_layer)
 {
@@ -226,7 +229,7 @@ cudnnGetRNNWeightSpaceSize(struct dnn_handle *handle, const struct rnn *rnn,
     return DNN_OK;
 }
 
-/* Describe a place: as a tensor of 1 x rows x columns, and by its address. */
+/* Describe a matrix or bias: as a tensor of 1 x rows x columns, and by its address. */
 static void
 describe(const struct rnn *rnn, const struct place *place, const char *space,
          struct dnn_tensor *shape, void **address)
@@ -264,7 +267,7 @@ cudnnGetRNNWeightParams(struct dnn_handle *handle, const struct rnn *rnn,
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
-/* The elements that training keeps of one step of one sequence, in one layer and direction. */
+/* Return the elements that training keeps of a sequence's step, for one layer and direction. */
 static uint64_t
 kept_elements(const struct rnn *rnn)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver: devices, contexts, modules, virtual memory; and how the runtime finds all of it.
+ * The driver: devices, contexts, modules, virtual memory; and how the runtime finds its functions.
  *
- * A context is its device's number and one, for it must not be NULL. The driver and the
- * runtime share all they both have.
+ * A context is its device's number plus CONTEXT_BASE, because it must not be NULL. The driver and
+ * the runtime share one implementation of what both offer.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ cuCtxSetCurrent(void *context)
                    : CUDA_OK;
 }
 
-/* Devices that were current before each push of a thread; deeper ones are not remembered. */
+/* The current devices before each push of a thread. Deeper pushes are not remembered. */
 #define PUSHED_MAX 64
 static _Thread_local int pushed[PUSHED_MAX];
 static _Thread_local unsigned pushed_count;
@@ -191,7 +191,7 @@ cuStreamGetCtx(void *stream, void **context)
     return CUDA_OK;
 }
 
-/* --- modules: kernels that somebody compiled at run time ------------------------------------ */
+/* --- modules: kernels compiled at run time -------------------------------------------------- */
 
 static char module_of_all, function_of_all;
 
@@ -307,7 +307,7 @@ struct memory_properties {
     struct memory_location location;
 };
 
-/* The device takes memory when it is created, and gives it back with its last mapping. */
+/* The device's memory is taken by cuMemCreate, and returned when released and no longer mapped. */
 struct handle {
     uint64_t size;
     int device;
@@ -315,7 +315,7 @@ struct handle {
     bool is_released;
 };
 
-/* The mappings of handles: cuMemUnmap is told addresses alone. */
+/* The mappings of handles: cuMemUnmap gets only addresses. */
 static struct mapping {
     uint64_t address, size;
     struct handle *handle;
@@ -465,7 +465,7 @@ enum pointer_attribute {
 };
 enum pointer_type { POINTER_OF_HOST = 1, POINTER_OF_DEVICE };
 
-/* Tell of an address that lies in `range`, with -1 as `device` if that is the host's. */
+/* Store an attribute of an address in `range`; `device` is -1 for host memory. */
 static enum cuda_error
 put_pointer(void *value, int attribute, uint64_t address, const struct range *range,
             int device)
@@ -505,7 +505,7 @@ cuPointerGetAttribute(void *value, int attribute, uint64_t address)
     return result;
 }
 
-/* An attribute that the address does not have reads as 0, and is no error. */
+/* An attribute that the address lacks reads as 0; that is no error. */
 EXPORT enum cuda_error
 cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
                        uint64_t address)
@@ -529,9 +529,9 @@ cuMemsetD32Async(uint64_t address, unsigned value, size_t count, void *stream)
     return CUDA_OK;
 }
 
-/* --- what this driver has not ---------------------------------------------------------------- */
+/* --- functions that are refused -------------------------------------------------------------- */
 
-/* Sharing with other processes, multicast, green contexts, logs: refused, as a driver may. */
+/* Sharing with other processes, multicast, green contexts, logs: refused, as a driver may do. */
 #define REFUSED(name)                                                                    \
     EXPORT enum cuda_error name(void)                                                    \
     {                                                                                    \
@@ -555,12 +555,12 @@ REFUSED(cuDevSmResourceSplitByCount)
 REFUSED(cuDevResourceGenerateDesc)
 REFUSED(cuLogsRegisterCallback)
 REFUSED(cuLogsUnregisterCallback)
-/* Names that a later release may look up. Somebody who calls one is told no, and it is noted. */
+/* Takes the place of unknown functions: get_entry() records their names. */
 REFUSED(standin_refuse)
 
 /* --- how the driver is found ---------------------------------------------------------------- */
 
-/* The newest of "NAME_v3", "NAME_v2" and NAME, which the documentation calls NAME. */
+/* Find the newest of "NAME_v3", "NAME_v2" and NAME, which the documentation calls NAME. */
 static void *
 find_entry(const char *name)
 {
@@ -577,7 +577,10 @@ find_entry(const char *name)
 
 enum entry_result { ENTRY_FOUND, ENTRY_NOT_FOUND };
 
-/* A program may take a name that is not found for a broken driver: it gets one that refuses. */
+/*
+ * Find a function. An unknown name gets a function that refuses: programs may take a
+ * missing name for a broken driver.
+ */
 static enum cuda_error
 get_entry(const char *name, void **entry, int *result)
 {

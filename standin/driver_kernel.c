@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's kernels beyond modules: libraries, limits, tensor maps; for what compiles at run time.
+ * The driver's kernels beyond modules: libraries, limits, tensor maps, for kernels
+ * compiled at run time.
  *
- * A library, a kernel and a function are one thing here: a handle that nobody looks into.
- * Limits of a context are kept, for programs read back what they set.
+ * A library, a kernel and a function are all the same opaque handle. The limits of a
+ * context are stored, because programs read back what they set.
  */
 #include <string.h>
 
@@ -16,7 +17,7 @@ static char handle_of_all;
 
 enum { LIMIT_COUNT = 16 };
 
-/* By the documented numbers: the stack, the buffer of printf(), the heap; bytes. */
+/* By their documented numbers: the stack, the buffer of printf(), the heap; in bytes. */
 static size_t limits[LIMIT_COUNT] = {1024, 1 << 20, 8 << 20, 2, 2048, 128};
 
 EXPORT enum cuda_error
@@ -147,7 +148,7 @@ cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y,
 
 /* --- tensor maps ---------------------------------------------------------------------------- */
 
-/* A map goes to a kernel that does not run: it is zero, and what made it is not looked at. */
+/* A map is for a kernel that does not run: it is zeroed, and the other arguments are ignored. */
 #define TENSOR_MAP_BYTES 128
 
 EXPORT enum cuda_error

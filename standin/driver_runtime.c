@@ -2,15 +2,15 @@
 /*
  * The driver's functions that the runtime has, too: memory, copies, streams, events, captures.
  *
- * PyTorch calls the runtime; compilers of kernels and other libraries call the driver. Both see
- * one device, so each of these is the runtime's function. The driver keeps no last error.
+ * PyTorch calls the runtime; kernel compilers and other libraries call the driver. Both share one
+ * device, so each function here calls the runtime's. The driver keeps no last error.
  */
 #include "memory.h"
 #include "stream.h"
 
 struct standin_graph;
 
-/* A failure was returned; the runtime's next question for its last error is not to find it. */
+/* Hide a failure of the driver from the runtime's last error. */
 static enum cuda_error
 forget(enum cuda_error result)
 {
@@ -59,7 +59,7 @@ SAME(cuDeviceGetMemPool, cudaDeviceGetMemPool, (void **pool, int device), (pool,
 enum cuda_error cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
                                 void *stream);
 
-/* Copies by address; the kind does not matter where all is one address space. */
+/* Copies by address. All addresses share one space, so the kind of a copy does not matter. */
 #define COPY(name, waits)                                                                \
     EXPORT enum cuda_error name(uint64_t to, uint64_t from, size_t bytes)                \
     {                                                                                    \

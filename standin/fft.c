@@ -2,11 +2,11 @@
 /*
  * cuFFT: plans and the size of their work area; nothing is transformed.
  *
- * It is a model, not a measurement: a plan wants as many bytes as its batch of complex spectra
- * has. The last dimension of a real transform is cut to n / 2 + 1. NVIDIA documents no formula;
- * small powers of two take less on a card, sizes with large primes more.
+ * It is a model, not a measurement: a plan's work area is as large as its batch of complex
+ * spectra. The last dimension of a real transform is cut to n / 2 + 1. NVIDIA documents no
+ * formula; small powers of two take less on a card, sizes with large primes more.
  *
- * A plan is a number, one more than its place in a table that grows. Threads: the lock.
+ * A plan is a number, one more than its index in a table that grows. Threads: the lock.
  */
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ static struct plan {
 } * plans;
 static int plan_count;
 
-/* The lock is held. NULL: there is no such plan. */
+/* Return the plan; NULL: the number is unknown. Requires the lock. */
 static struct plan *
 find(int number)
 {
@@ -30,7 +30,7 @@ find(int number)
     return is_known ? &plans[number - 1] : NULL;
 }
 
-/* Find a free place and return its number; the lock is held. */
+/* Find a free index and return its plan number. Requires the lock. */
 static int
 find_free(void)
 {
@@ -57,7 +57,7 @@ cufftCreate(int *number)
     return FFT_OK;
 }
 
-/* Change a plan under the lock, or say that it is none. */
+/* Change a plan under the lock; the number may be invalid. */
 #define CHANGE(number, change)                                                           \
     standin_lock();                                                                      \
     struct plan *plan = find(number);                                                    \
@@ -84,7 +84,7 @@ cufftGetSize(int number, size_t *bytes)
     CHANGE(number, *bytes = plan->work_bytes);
 }
 
-/* The work area is the caller's, as PyTorch has it; one of cuFFT's own is not accounted for. */
+/* The caller owns the work area, as with PyTorch. One that cuFFT owned would not be counted. */
 EXPORT enum fft_result
 cufftSetAutoAllocation(int number, int is_automatic)
 {

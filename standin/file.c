@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuFile: reads and writes between a file and a device, by way of the host.
+ * cuFile: reads and writes between a file and a device, through the host.
  *
- * A read brings its bytes as a copy to a device does: not more than setup's `copy_bytes_max`,
- * and zeros beyond. Its result is the same either way. A write is done in full.
+ * Like a copy to a device, a read delivers only zeros if it exceeds setup's
+ * `copy_bytes_max`. Its result is the same either way. A write is done in full.
  *
- * A handle is one more than a descriptor of our own. The program's may ask for direct transfers,
- * which want aligned memory; cuFile's callers need not align. Cost: a buffer of the read's size.
+ * A handle is one more than a descriptor that is opened here. The program's descriptor
+ * may use O_DIRECT, which requires aligned memory; cuFile's callers need not align. Cost:
+ * a buffer of the read's size.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ cuFileBufDeregister(const void *buffer)
     return (struct file_error){0, 0};
 }
 
-/* Count how many of `bytes` the file has from `offset` on; -1: it is none. */
+/* Return how many of `bytes` the file has from `offset` on; -1: it is no file. */
 static ssize_t
 count_bytes(int file, size_t bytes, off_t offset)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in library.h. Numbers of cudaDataType are those of CUDA's library_types.h. */
+/* library.h explains the design. Numbers of cudaDataType are those of CUDA's library_types.h. */
 #include "library.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ library_put(void *result, const void *value, size_t bytes)
     standin_copy((uintptr_t)result, (uintptr_t)value, bytes);
 }
 
-/* A type's number: its bytes, and whether it is complex. */
+/* By cudaDataType: the bytes of an element, and whether it is complex. */
 static const struct {
     unsigned char bytes;
     bool is_complex;

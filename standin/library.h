@@ -3,13 +3,14 @@
 #define STANDIN_LIBRARY_H
 
 /*
- * The libraries above the runtime share a handle, work on its stream and sizes of elements.
+ * What the libraries above the runtime share: handles, work on their stream, and sizes of
+ * elements.
  *
- *     handle    cublasCreate(), cusolverDnCreate() and cusparseCreate() give one; one struct serves
- *               all, for PyTorch passes the handle of cuBLAS to cublasLt
- *     worker    a function whose only effect here is that its handle's stream has more to do
+ *     handle    from cublasCreate(), cusolverDnCreate() or cusparseCreate(); one struct serves
+ *               all, because PyTorch passes cuBLAS's handle to cublasLt
+ *     worker    a function whose only effect here is work on its handle's stream
  *
- * A worker declares its handle alone. The arguments behind it are never read; the calling
+ * A worker only declares its handle. Further arguments are never read; the calling
  * conventions of x86-64 and AArch64 leave them to the caller.
  *
  * Threads   A handle belongs to one thread at a time, as the libraries document.
@@ -24,25 +25,27 @@
 struct library_handle {
     void *stream;
     int math_mode;
-    int pointer_mode; /* 0: scalars and results are the host's */
+    int pointer_mode; /* 0: scalars and results are on the host */
     int sm_count;
 };
 
-/* cuBLAS numbers an invalid value otherwise than cuSPARSE and cuSOLVER do. */
+/* cuBLAS has another number for an invalid value than cuSPARSE and cuSOLVER. */
 enum library_status { LIBRARY_OK = 0, LIBRARY_INVALID = 3, BLAS_INVALID = 7 };
 
-/* Make an object of `size` zero bytes; without memory for it, the process ends. */
+/* Create an object of `size` zero bytes. Aborts if memory runs out. */
 enum library_status library_create(void **object, size_t size);
 
-/* Note work on the handle's stream; returns LIBRARY_OK. */
+/* Record work on the handle's stream; returns LIBRARY_OK. */
 enum library_status library_work(struct library_handle *handle);
 
-/* Write `bytes` of zeros to a result of the host's; one on a device reads as zeros already. */
+/* Zero a result of `bytes` on the host; one on a device reads as zeros already. */
 void library_zero(void *result, size_t bytes);
-/* Write a number of the host's to `result`, wherever that is. */
+/* Write a value from the host to `result`, wherever that is. */
 void library_put(void *result, const void *value, size_t bytes);
 
-/* Return the bytes of an element of a cudaDataType; 4-bit and 6-bit types count as one. */
+/*
+ * Return the bytes of an element of a cudaDataType; 4-bit and 6-bit types count as one.
+ */
 size_t library_element(int type);
 bool library_is_complex(int type);
 

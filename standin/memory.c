@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in memory.h. Ranges are one array sorted by address: a program has thousands
- * of them at most, for PyTorch's allocator asks for segments. Dirty intervals are a sorted
- * array, too, in pages of 4 KiB and merged. Free space is found by walking the gaps between a
- * device's ranges, O(ranges) a cudaMalloc.
+ * memory.h explains the design. Ranges are one array sorted by address: a program has
+ * thousands at most, because PyTorch's allocator requests segments. Dirty intervals are a
+ * sorted array too, in pages of 4 KiB and merged. Free space is found by walking the gaps
+ * between a device's ranges, O(ranges) for each cudaMalloc.
  *
- * Where addresses descend, they do so in chunks of 32 MiB, by most recordings from Linux:
+ * Descending addresses come in chunks of 32 MiB, according to most recordings from Linux:
  *
- *     whole chunks      the highest free ones; what is asked for lies at their beginning
- *     what is smaller   the lowest room that is left in a chunk in use, if any is
+ *     whole chunks      the highest free ones; the allocation is at their beginning
+ *     smaller ones      the lowest gap left in a chunk in use, if any
  *
  *          |<----- 64 MiB ----->|<----- 64 MiB ----->|
  *          [44 MiB 2nd][ 20 3rd][44 MiB 1st][ 16 4th ]      4 requests of a Llama, in order
@@ -56,8 +56,8 @@ grow(void *array, size_t *capacity, size_t count, size_t item)
 /* --- regions -------------------------------------------------------------------------------- */
 
 /*
- * Where devices lie if nothing else does: a program asks for the same addresses in each run then,
- * whatever libraries are loaded, and runs can be compared.
+ * The devices' addresses, if they are free: each run of a program then gets the same
+ * addresses, whatever libraries are loaded, and runs can be compared.
  */
 #define DEVICES_BASE UINT64_C(0x500000000000)
 #define DEVICES_STEP (UINT64_C(5) << 40)
@@ -71,7 +71,7 @@ map_quietly(int device, uint64_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Map as much as there is, up to REGION_BYTES; the card's memory must find room twice. */
+/* Map up to REGION_BYTES. At least twice the card's memory must fit. */
 static char *
 map_region(int device, uint64_t *bytes)
 {
@@ -81,7 +81,7 @@ map_region(int device, uint64_t *bytes)
         if (at)
             return at;
     }
-    /* not the card's fault: an error of CUDA's would be a wrong verdict */
+    /* an error of CUDA's would wrongly blame the card */
     fputs("drystone: a device takes more addresses than there are (see ulimit -v)\n",
           stderr);
     abort();
@@ -94,7 +94,8 @@ region_of(int device)
     if (region->base)
         return region;
     char *at = map_region(device, &region->bytes);
-    madvise(at, region->bytes + CHUNK, MADV_NOHUGEPAGE); /* a byte must not cost 2 MiB */
+    /* A touched byte must not cost a page of 2 MiB. */
+    madvise(at, region->bytes + CHUNK, MADV_NOHUGEPAGE);
     region->base = ((uintptr_t)at + CHUNK - 1) & ~(CHUNK - 1);
     region->used_bytes = standin_setup()->context_bytes;
     return region;
@@ -112,7 +113,7 @@ standin_device_of(uint64_t address)
 
 /* --- ranges --------------------------------------------------------------------------------- */
 
-/* The first range that ends behind `address`. */
+/* Return the index of the first range that ends after `address`. */
 static size_t
 find_at(uint64_t address)
 {
@@ -144,10 +145,10 @@ insert(const struct range *range)
     range_count++;
 }
 
-/* A gap between ranges of a region, or before the first, or behind the last. */
+/* A gap between ranges of a region, before the first, or after the last. */
 struct gap {
     uint64_t begin, end;
-    size_t next; /* the range behind it */
+    size_t next; /* index of the range after it */
     bool is_last;
 };
 
@@ -179,7 +180,7 @@ next_gap(const struct region *region, const struct gap *gap)
                       gap->next + 1);
 }
 
-/* Find room in a gap beside what its first and its last chunk hold already. */
+/* Find an address in the gap's parts of chunks that are already in use. */
 static bool
 find_beside(const struct gap *gap, uint64_t size, uint64_t *address)
 {
@@ -205,7 +206,7 @@ find_chunks(const struct gap *gap, uint64_t size, uint64_t *address)
     return true;
 }
 
-/* Find an address as a driver that descends does: in chunks in use, or else below them. */
+/* Find an address as a descending driver does: in chunks in use, else below them. */
 static bool
 find_descending(const struct region *region, uint64_t size, uint64_t *address)
 {
@@ -293,9 +294,9 @@ standin_add_host(uint64_t address, uint64_t size, enum range_kind kind)
     return CUDA_OK;
 }
 
-/* --- what was written ----------------------------------------------------------------------- */
+/* --- dirty pages ---------------------------------------------------------------------------- */
 
-/* The first dirty interval that ends behind `at`. */
+/* Return the index of the first dirty interval that ends after `at`. */
 static size_t
 find_dirty(uint64_t at)
 {
@@ -341,7 +342,7 @@ zero_pages(uint64_t begin, uint64_t end)
     memset((void *)(uintptr_t)last, 0, end - last);
 }
 
-/* Make [begin, end) zero. Whole pages of it are clean afterwards; those it shares stay dirty. */
+/* Zero [begin, end). Its whole pages are clean afterwards; pages that it shares stay dirty. */
 static void
 zero(uint64_t begin, uint64_t end)
 {
@@ -353,7 +354,7 @@ zero(uint64_t begin, uint64_t end)
         uint64_t keep_left = (from + SMALL_PAGE - 1) & ~(SMALL_PAGE - 1);
         uint64_t keep_right = to & ~(SMALL_PAGE - 1);
         bool has_left = old.begin < keep_left, has_right = keep_right < old.end;
-        if (keep_left >= keep_right) { /* all of it in pages that are shared */
+        if (keep_left >= keep_right) { /* it only covers parts of pages */
             i++;
             continue;
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVML: how many devices, how much of them is used, by whom. A device is its number and one. */
+/*
+ * NVML: the number of devices, and how much memory which process uses. A device is its
+ * number plus 1.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,7 +132,7 @@ struct nvml_process {
     unsigned instance, compute_instance;
 };
 
-/* This process, as if nobody else had the device. */
+/* Report this process, as if no other used the device. */
 EXPORT int
 nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                         struct nvml_process *processes)
@@ -164,8 +167,8 @@ nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *count,
 }
 
 /*
- * Tell that the device belongs to no fabric: all members behind the version are 0, and the state
- * among them says so. The version has the size of what the caller has in its lowest bytes.
+ * Report that the device belongs to no fabric: all members after the version are 0, and so is the
+ * state among them. The lowest bytes of the version are the size of the caller's struct.
  */
 EXPORT int
 nvmlDeviceGetGpuFabricInfoV(void *device, unsigned *fabric)

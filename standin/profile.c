@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI: a profiler that nothing happens for. Everything may be subscribed to and enabled; no
- * buffer is asked for, and none comes back, for no kernel ran.
+ * CUPTI: a profiler without events. Everything may be subscribed to and enabled. No
+ * buffer is requested or returned, because no kernel runs.
  */
 #include "setup.h"
 #include "standin.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVRTC: programs that compile to some bytes, which the driver's stand-in takes as a module.
+ * NVRTC: programs compile to a few bytes, which the driver's stand-in accepts as a module.
  *
- * A program keeps the names whose lowered form somebody will ask for; each is its own lowered
- * form. PyTorch keeps compiled kernels in a folder of the user's; ours must never get there,
- * where a run on a real card would load them: the launcher turns that off.
+ * A program keeps the names whose lowered form may be queried; each is its own lowered form.
+ * PyTorch keeps compiled kernels in a folder of the user's. These bytes must never get there,
+ * where a run on a real card would load them: the launcher turns that cache off.
  *
- * Cost: a list of names a program, walked on each look-up. Threads: one a program.
+ * Cost: a list of names for each program, searched on each look-up. Threads: one for each program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ nvrtcGetLoweredName(const struct program *program, const char *name, const char 
     return RTC_OK;
 }
 
-/* --- what came of it ------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------- */
 
 #define CODE_SIZE(name)                                                                  \
     EXPORT enum rtc_result name(const struct program *program, size_t *bytes)            \
@@ -120,7 +120,7 @@ CODE_SIZE(nvrtcGetPTXSize)
 CODE(nvrtcGetCUBIN)
 CODE(nvrtcGetPTX)
 
-/* The log is an empty text; its size counts the zero behind it. */
+/* The log is an empty text; its size includes the terminating zero. */
 EXPORT enum rtc_result
 nvrtcGetProgramLogSize(const struct program *program, size_t *bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's devices: how many, what they are, peers, errors, versions.
+ * The runtime's devices: their number and properties, peers, errors, versions.
  *
- * All that a program learns of the card comes from the setup. The properties are a struct whose
- * members moved once: CUDA 13 dropped those that say how fast a clock is.
+ * All that a program learns of the card comes from the setup. The struct of properties
+ * changed its layout once: CUDA 13 dropped the clock rates.
  */
 #include <stdio.h>
 #include <string.h>
@@ -102,9 +102,12 @@ cudaGetErrorName(int error)
     return standin_error_name(error);
 }
 
-/* --- what a device is ----------------------------------------------------------------------- */
+/* --- properties and attributes -------------------------------------------------------------- */
 
-/* The head is the same in all releases; behind it, places of the members that programs read. */
+/*
+ * The first members are the same in all releases. For later members that programs read,
+ * offsets follow.
+ */
 struct properties_head {
     char name[256];
     unsigned char uuid[16];
@@ -239,7 +242,10 @@ cudaGetDeviceProperties_v2(void *properties, int device)
     return cudaGetDeviceProperties(properties, device);
 }
 
-/* Attributes by their documented numbers; the driver's are the same. These no card differs in. */
+/*
+ * Attributes by their documented numbers, which the driver shares. These are the same on
+ * all cards.
+ */
 static const struct attribute {
     int number, value;
 } common[] = {
@@ -258,7 +264,7 @@ find_attribute(const struct attribute *table, size_t count, int number)
         if (table[i].number == number)
             return table[i].value;
     }
-    return 0; /* what is not told here, the card has not */
+    return 0; /* unlisted attributes are 0: the card lacks the feature */
 }
 
 enum cuda_error

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's kernels: registered, looked up, asked about, launched; none of them runs.
+ * The runtime's kernels: registered, looked up, queried, launched; none of them runs.
  *
- * A launch is work on its stream and nothing else. Registration keeps what later calls must
- * give back: the variables of a module, whose bytes live on the host here.
+ * A launch is only work on its stream. Registration keeps what later calls must return:
+ * the variables of a module, whose bytes are on the host here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-/* --- registration, as the compiler's code does it ------------------------------------------- */
+/* --- registration, called by compiled code -------------------------------------------------- */
 
 EXPORT void **
 __cudaRegisterFatBinary(void *binary)
@@ -32,7 +32,7 @@ __cudaRegisterFatBinaryEnd(void **module)
     (void)module;
 }
 
-/* Whether code with managed variables found its module; nobody asks twice. */
+/* Return whether a module with managed variables was initialized. The result is not used. */
 EXPORT char
 __cudaInitModule(void **module)
 {
@@ -40,7 +40,7 @@ __cudaInitModule(void **module)
     return 0;
 }
 
-/* A managed variable's bytes are the host's; `at` is where the program keeps their address. */
+/* A managed variable's bytes are on the host. `at` is where the program stores their address. */
 EXPORT void
 __cudaRegisterManagedVar(void **module, void **at, char *device, const char *name,
                          int ext, size_t size, int constant, int global)
@@ -64,7 +64,7 @@ __cudaRegisterFunction(void **module, const char *host, char *device, const char
     (void)thread, (void)block, (void)grid, (void)size, (void)warp;
 }
 
-/* A variable of a module is where the program has its shadow. */
+/* A variable of a module is its shadow in the program. */
 EXPORT void
 __cudaRegisterVar(void **module, char *host, char *device, const char *name, int ext,
                   size_t size, int constant, int global)
@@ -163,7 +163,7 @@ cudaLaunchKernelExC(const struct launch_configuration *launch, const void *funct
     return CUDA_OK;
 }
 
-/* --- questions about kernels ---------------------------------------------------------------- */
+/* --- attributes of kernels ------------------------------------------------------------------ */
 
 /* The members of cudaFuncAttributes up to those that programs read. */
 struct function_attributes {
@@ -172,7 +172,10 @@ struct function_attributes {
         carveout;
 };
 
-/* Code of the minor releases of an architecture runs on it; wheels have that of the first. */
+/*
+ * Return the architecture of a wheel's code. Code for an architecture's first minor
+ * release runs on its later ones.
+ */
 static int
 architecture(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's memory: ranges, pools of the stream-ordered allocator, the host's, copies. */
+/*
+ * The runtime's memory: ranges, pools of the stream-ordered allocator, the host's,
+ * copies.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -62,8 +65,8 @@ cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 /* --- the stream-ordered allocator ----------------------------------------------------------- */
 
 /*
- * A pool gives back at once all that was freed. A real one keeps what its threshold allows: that
- * is a matter of speed, and counts as free here. The high-water marks are kept.
+ * A pool frees memory at once. A real one keeps what its threshold allows, to be faster;
+ * that memory would count as free here. The high-water marks are kept.
  */
 static struct mem_pool {
     uint64_t used, high, threshold;
@@ -180,9 +183,12 @@ cudaDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)
     return CUDA_OK;
 }
 
-/* --- the host's ----------------------------------------------------------------------------- */
+/* --- host memory ---------------------------------------------------------------------------- */
 
-/* Note memory of the host. With setup's `pins`, take the time that locking it takes. */
+/*
+ * Record host memory. With setup's `pins` it is also locked, which takes as long as it
+ * really does.
+ */
 static enum cuda_error
 add_host(void *address, size_t size, enum range_kind kind)
 {
@@ -303,17 +309,17 @@ cudaPointerGetAttributes(struct pointer_attributes *attributes, const void *addr
 
 /* --- copies --------------------------------------------------------------------------------- */
 
-/* The number that this thread's next copy to the host brings; -1: the bytes that are there. */
+/* The number that this thread's next copy to the host delivers; -1: the bytes in memory. */
 static __thread int64_t answer = -1;
 
-/* Called by the program's side when it knows what a kernel would have counted. */
+/* Called by the hook when it knows what a kernel would have counted. */
 EXPORT void
 drystone_standin_answer(int64_t value)
 {
     answer = value;
 }
 
-/* A copy in a capture is a node of its graph, and not done. */
+/* A copy in a capture is only a node of its graph. */
 static enum cuda_error
 copy(void *to, const void *from, size_t bytes, void *stream)
 {

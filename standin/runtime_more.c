@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's functions that PyTorch does not call, and libraries beside it do.
+ * The runtime's functions that PyTorch does not call, but other libraries do.
  *
- * A library that wants a name nobody has cannot be loaded, whether it calls it or not. So all of
- * the runtime's public names are here or in the other files. The few that matter to memory are
- * written; the others refuse, as the runtime does with what a device has not, and are counted.
+ * A library with an unresolved name cannot be loaded, even if it never calls it. So all
+ * of the runtime's public names are here or in the other files. The few that affect
+ * memory are implemented. The others refuse, as the runtime does for features that a
+ * device lacks, and are counted.
  */
 #include "memory.h"
 #include "setup.h"
@@ -20,7 +21,7 @@ enum cuda_error cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
                                   int kind, void *stream);
 enum cuda_error cudaMemsetAsync(void *at, int value, size_t bytes, void *stream);
 
-/* Memory that is managed lies on the device already. */
+/* Managed memory is already on the device. */
 EXPORT enum cuda_error
 cudaMemPrefetchAsync(const void *at, size_t bytes)
 {
@@ -106,7 +107,7 @@ FINE(cudaStreamCopyAttributes)
 FINE(cudaGraphUpload)
 FINE(cudaDeviceDisablePeerAccess)
 
-/* A number that is 0 wherever nobody set it. */
+/* Settings that are 0 unless they were set. */
 #define ZERO(name)                                                                       \
     EXPORT enum cuda_error name(unsigned *value)                                         \
     {                                                                                    \
@@ -173,7 +174,7 @@ cudaGetKernel(void **kernel, const void *symbol)
     return cudaGetFuncBySymbol(kernel, symbol);
 }
 
-/* --- what this runtime has not -------------------------------------------------------------- */
+/* --- functions that are refused ------------------------------------------------------------- */
 
 #define REFUSED(name)                                                                    \
     EXPORT enum cuda_error name(void)                                                    \
@@ -245,7 +246,7 @@ REFUSED(cudaMemPoolImportFromShareableHandle)
 REFUSED(cudaMemPoolImportPointer)
 REFUSED(cudaSignalExternalSemaphoresAsync)
 REFUSED(cudaWaitExternalSemaphoresAsync)
-/* Graphs that are made node by node. */
+/* Graphs built node by node. */
 REFUSED(cudaGraphAddChildGraphNode)
 REFUSED(cudaGraphAddDependencies)
 REFUSED(cudaGraphAddEventRecordNode)
@@ -333,7 +334,7 @@ REFUSED(cudaLogsDumpToFile)
 REFUSED(cudaLogsDumpToMemory)
 REFUSED(cudaLogsRegisterCallback)
 REFUSED(cudaLogsUnregisterCallback)
-/* Pools that a program makes. */
+/* Pools created by a program. */
 REFUSED(cudaDeviceSetMemPool)
 REFUSED(cudaMemGetDefaultMemPool)
 REFUSED(cudaMemGetMemPool)
@@ -341,7 +342,7 @@ REFUSED(cudaMemPoolCreate)
 REFUSED(cudaMemPoolDestroy)
 REFUSED(cudaMemPoolGetAccess)
 REFUSED(cudaMemSetMemPool)
-/* All else. */
+/* Other functions. */
 REFUSED(cudaDeviceFlushGPUDirectRDMAWrites)
 REFUSED(cudaDeviceGetHostAtomicCapabilities)
 REFUSED(cudaDeviceGetP2PAtomicCapabilities)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in setup.h. Numbers are read as decimals; nothing is taken for granted. */
+/* setup.h explains the format. Numbers are decimal; every value is checked. */
 #include "setup.h"
 
 #include "standin.h"

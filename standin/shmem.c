@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVSHMEM: a symmetric heap of which this process sees its own part, and teams that know how
- * many take part.
+ * NVSHMEM: this process's part of a symmetric heap, and teams that know their number of members.
  *
- * Each allocation is a range of the device. NVSHMEM itself grows its heap in steps (its
- * documented variable NVSHMEM_CUMEM_GRANULARITY, 512 MiB): these are not modelled. Every peer's
- * address is this process's own, so that a kernel that would write there has somewhere to write.
+ * Each allocation is a range of the device. NVSHMEM itself grows its heap in steps (its documented
+ * variable NVSHMEM_CUMEM_GRANULARITY, 512 MiB): these are not modelled. Every peer's address is
+ * this process's own, so that a kernel's writes to it would have a valid target.
  *
- * Not all of the library's entry points are documented; those that begin with nvshmemid_ are
- * answered by their names and by how its public headers call them.
+ * Not all of the library's entry points are documented. Those that begin with nvshmemid_ are
+ * implemented according to their names and their use in the public headers.
  */
 #include <string.h>
 
@@ -18,7 +17,7 @@
 #define TEAMS_MAX 64
 #define STATUS_INITIALIZED 2
 
-/* Members of the public structs up to those that are written. */
+/* Members of the public structs, up to the last that is written. */
 struct unique_id {
     int version;
     char bytes[124];
@@ -130,7 +129,7 @@ nvshmem_ptr(const void *address, int peer)
     return (void *)(uintptr_t)address;
 }
 
-/* No multicast: its users fall back to the peers' addresses. */
+/* No multicast: callers fall back to the peers' addresses. */
 EXPORT void *
 nvshmemx_mc_ptr(int team, const void *address)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuSOLVER: handles, and how large a workspace each operation wants; nothing is solved.
+ * cuSOLVER: handles, and the workspace of each operation; nothing is solved.
  *
- * It is a model, not a measurement: NVIDIA documents no formula for the buffer sizes. Each is
- * the workspace that LAPACK documents for the operation of that name, in elements. LAPACK's
- * block is taken as 64 columns. Operations that LAPACK does in place take one such block. The host's
- * workspaces are empty. An `info` lies on the device, and reads as zero: success.
+ * It is a model, not a measurement: NVIDIA documents no formula for the buffer sizes. Each is the
+ * workspace that LAPACK documents for the operation of that name, in elements. LAPACK's block is
+ * taken as 64 columns. Operations that LAPACK does in place take one such block. The host's
+ * workspaces are empty. An `info` is on the device, and reads as zero: success.
  *
  *     geqrf, orgqr, ormqr, getrf, potrf, sytrf    n * 64
  *     gesvd     max(3 * min + max, 5 * min)
@@ -138,7 +138,7 @@ gesvda_elements(int64_t m, int64_t n)
     return most(1, 4 * small * small + 7 * small + most(m, n));
 }
 
-/* LAPACK takes a part of a complex one in real numbers; two of them are an element. */
+/* LAPACK's complex workspace has a real part; two real numbers are one complex element. */
 static int64_t
 syevd_elements(int64_t n, bool is_complex)
 {
@@ -152,7 +152,7 @@ syev_elements(int64_t n)
     return most(1, n * (BLOCK + 2));
 }
 
-/* Write a size as the functions with 32 bits have it. */
+/* Write a size for the functions with 32-bit sizes. */
 static enum library_status
 put_size(int *size, int64_t elements)
 {
@@ -162,7 +162,7 @@ put_size(int *size, int64_t elements)
     return LIBRARY_OK;
 }
 
-/* Write the sizes of the functions that count in bytes. */
+/* Write the sizes for the functions that count in bytes. */
 static enum library_status
 put_bytes(size_t *device, size_t *host, int64_t elements, int type)
 {
@@ -193,7 +193,9 @@ FOR_TYPES(GEQRF_SIZE, cusolverDn, getrf_bufferSize)
 FOR_REAL(ORGQR_SIZE, cusolverDn, orgqr_bufferSize)
 FOR_COMPLEX(ORGQR_SIZE, cusolverDn, ungqr_bufferSize)
 
-/* Blocks are cut from the columns of C on the left side (0), from its rows on the right. */
+/*
+ * Blocks are cut from the columns of C on the left side (0), from its rows on the right.
+ */
 #define ORMQR_SIZE(name)                                                                 \
     EXPORT enum library_status name(void *handle, int side, int transpose, int m, int n, \
                                     int k, const void *a, int a_step, const void *tau,   \
@@ -366,7 +368,7 @@ cusolverDnXsytrs_bufferSize(void *handle, int triangle, int64_t n, int64_t right
 
 /* --- workers -------------------------------------------------------------------------------- */
 
-/* A residual of the host's is zero, one a matrix. */
+/* The host's residuals, one for each matrix, are zero. */
 #define GESVDA(name)                                                                     \
     EXPORT enum library_status name(                                                     \
         struct library_handle *handle, int job, int rank, int m, int n, const void *a,   \

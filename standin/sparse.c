@@ -2,8 +2,8 @@
 /*
  * cuSPARSE: handles, descriptors that know their sizes, buffers; nothing is multiplied.
  *
- * It is a model, not a measurement: NVIDIA documents no formula for the buffers. How many elements
- * a sparse result has depends on data that is not there. In bytes:
+ * It is a model, not a measurement: NVIDIA documents no formula for the buffers. The number of
+ * elements of a sparse result depends on data that does not exist here. In bytes:
  *
  *     SpMV, SpMM, SDDMM    4 a row of the sparse matrix
  *     SpSV, bsrsv2         4 a row and 4 an element
@@ -12,8 +12,9 @@
  *     coosort, csrsort     16 an element: keys and places, twice
  *     csrgeam2             4 a row
  *
- * SpGEMM's products are as many as if B's elements lay evenly in its rows: nnz(A) * nnz(B) /
- * rows(B). The result has as many elements, or as many as fit. A sum has those of both.
+ * SpGEMM's number of products assumes that B's elements are evenly spread over its rows: nnz(A) *
+ * nnz(B) / rows(B). The result has as many elements, at most rows times columns. A sum has those
+ * of both.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -161,7 +162,7 @@ cusparseSpMatGetSize(const struct matrix *matrix, int64_t *rows, int64_t *column
     return LIBRARY_OK;
 }
 
-/* Objects whose contents nobody asks for. */
+/* Objects without contents. */
 struct opaque {
     int unused;
 };
@@ -225,7 +226,7 @@ right_side_bytes(const struct matrix *sides)
     return (size_t)sides->elements * (size_t)sides->batch * library_element(sides->type);
 }
 
-/* Count the products of `a` and `b`; a double holds what an integer would not. */
+/* Return the number of products of `a` and `b`; as an integer it could overflow. */
 static double
 count_products(const struct matrix *a, const struct matrix *b)
 {
@@ -292,7 +293,7 @@ cusparseSpSM_bufferSize(void *handle, int a_transpose, int b_transpose, const vo
 
 /* --- products of sparse matrices ------------------------------------------------------------ */
 
-/* Without a buffer the call asks for its size; with one it estimates. */
+/* Without a buffer the call only asks for its size; with one it estimates. */
 EXPORT enum library_status
 cusparseSpGEMM_workEstimation(struct library_handle *handle, int a_transpose,
                               int b_transpose, const void *alpha, const struct matrix *a,
@@ -307,7 +308,7 @@ cusparseSpGEMM_workEstimation(struct library_handle *handle, int a_transpose,
     return library_work(handle);
 }
 
-/* Without a buffer the call asks for its size; with one it decides how large C is. */
+/* Without a buffer the call only asks for its size; with one it sets the size of C. */
 EXPORT enum library_status
 cusparseSpGEMM_compute(struct library_handle *handle, int a_transpose, int b_transpose,
                        const void *alpha, const struct matrix *a, const struct matrix *b,
@@ -379,7 +380,7 @@ cusparseXcsrgeam2Nnz(struct library_handle *handle, int m, int n, const void *a,
 
 /* --- triangles of blocks -------------------------------------------------------------------- */
 
-/* Write a size as the functions with 32 bits have it. */
+/* Write a size for the functions with 32-bit sizes. */
 static enum library_status
 put_size(int *size, int64_t bytes)
 {

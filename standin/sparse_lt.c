@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuSPARSELt: how large a matrix is once it is compressed, two elements kept of each four.
+ * cuSPARSELt: the size of a matrix after compression, which keeps two elements of each four.
  *
- * Half of the values stay, and 2 bits of place for each. PyTorch reckons with the same parts:
+ * Half of the values stay, with 2 bits of position each. PyTorch computes with the same fractions:
  * 9 / 16 of the bytes, 10 / 16 for 1-byte types. Workspaces are empty, which is a model, not a
- * measurement. Objects are the caller's memory, 512 bytes or more; the first of a matrix's hold
- * its size.
+ * measurement. Objects are in the caller's memory, 512 bytes or more; the first bytes of a matrix
+ * hold its size.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct matrix {
     int type;
 };
 
-/* The attribute of an algorithm: the highest number of one. */
+/* The attribute of an algorithm that holds the highest valid number. */
 #define ATTRIBUTE_MAX_ID 1
 
 #define NOTHING(name)                                                                    \

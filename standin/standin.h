@@ -3,24 +3,24 @@
 #define STANDIN_H
 
 /*
- * A CUDA that is not there: what all of its libraries share.
+ * An emulated CUDA: what all of its libraries share.
  *
- * A program that was built for CUDA runs unmodified on it. Kernels do nothing; all that decides
- * about memory is real: what is allocated, in which order, on which stream, and how much the
- * device has. There is one of it a process. It comes from the variable DRYSTONE_STANDIN, which
- * the launcher writes (setup.h).
+ * A program that was built for CUDA runs unmodified on it. Kernels do nothing. Everything that
+ * affects memory is real: what is allocated, in which order, on which stream, and how much the
+ * device has. Each process has one setup. It comes from the variable DRYSTONE_STANDIN, which the
+ * launcher writes (setup.h).
  *
- *     card      the model that is stood in for: its memory and what programs ask of it
+ *     card      the emulated model: its memory and the properties that programs ask for
  *     range     addresses of a device, or of the host's registered memory (memory.h)
- *     stream    work in order; all of it is done at once, or only when somebody waits (stream.h)
- *     capture   what is put into a graph and not run (stream.h)
- *     unwritten a function that a program's libraries want, and that nobody here wrote: it
+ *     stream    ordered work; all of it is done at once, or only when the program waits (stream.h)
+ *     capture   work that is put into a graph and not run (stream.h)
+ *     unwritten a function that a program's libraries need and that is not implemented: it
  *               returns 0 and is counted (unwritten.c)
  *
- * Two kin stand beside it, for tests alone: strict/, a driver that refuses and counts what no
- * correct program does, and over_device/, a runtime for PyTorch's allocator over a dry_device.
+ * Two relatives are for tests only: strict/, a driver that refuses and counts what no correct
+ * program does, and over_device/, a runtime for PyTorch's allocator over a dry_device.
  *
- * Threads   One lock for all; every exported function takes it where it looks at what is shared.
+ * Threads   One lock for all; every exported function takes it where it accesses shared state.
  * Sources   Names and documented semantics of CUDA's public interfaces; nothing of their code.
  */
 
@@ -30,7 +30,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Results, as the runtime, the driver and NVML number them. */
+/* Results, by the numbers of the runtime, the driver and NVML. */
 enum cuda_error {
     CUDA_OK = 0,
     CUDA_INVALID_VALUE = 1,
@@ -52,24 +52,24 @@ enum cuda_error {
 
 #define STANDIN_DEVICES_MAX 16
 
-/* Take and give the lock of everything shared. */
+/* Take and release the lock of all shared state. */
 void standin_lock(void);
 void standin_unlock(void);
 
-/* The device of this thread. */
+/* Return the current device of this thread. */
 int standin_device(void);
 enum cuda_error standin_set_device(int device);
 
-/* Remember an error for cudaGetLastError(), of this thread; returns it. */
+/* Store an error as this thread's last error, and return it. */
 enum cuda_error standin_note(enum cuda_error error);
-/* The last one that was noted; `take`: and forget it. */
+/* Return this thread's last error; with `take`, also clear it. */
 enum cuda_error standin_last(bool take);
 
-/* The name of an error, and a sentence about it; of unknown numbers, too. */
+/* Return the name of an error, or its description; unknown numbers have both. */
 const char *standin_error_name(int error);
 const char *standin_error_text(int error);
 
-/* Count a function that somebody looked up and nobody wrote; `name` is copied. */
+/* Count a function that was looked up but is not implemented; `name` is copied. */
 void standin_note_name(const char *name);
 
 #endif

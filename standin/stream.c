@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in stream.h. Streams are a list that nothing leaves before its stream is
- * destroyed; a wait for one completes all that stood before it in the program's order, which
- * completes at most what a real device would have.
+ * stream.h explains the design. A stream stays in the list until it is destroyed. A wait
+ * for a stream completes all of its work so far, which is at most what a real device
+ * would have completed.
  */
 #include "stream.h"
 
@@ -16,7 +16,7 @@ struct standin_graph {
     struct standin_user_object **objects;
     size_t object_count;
     bool is_open;    /* its capture has not ended */
-    bool is_spoiled; /* by a call that no graph can hold */
+    bool is_spoiled; /* by a call that no graph can contain */
     int references;
 };
 
@@ -118,7 +118,7 @@ cudaStreamDestroy(void *handle)
     if (*link)
         *link = (*link)->next;
     standin_unlock();
-    /* its record stays: events recorded on it may be asked still */
+    /* its memory is not freed: events recorded on it may still be queried */
     return CUDA_OK;
 }
 
@@ -398,7 +398,7 @@ get_capture(void *handle, int *status, unsigned long long *id,
     standin_unlock();
 }
 
-/* With edges, as of CUDA 13; releases before have it as cudaStreamGetCaptureInfo_v3. */
+/* With edges, as of CUDA 13; earlier releases call it cudaStreamGetCaptureInfo_v3. */
 EXPORT enum cuda_error
 cudaStreamGetCaptureInfo_v3(void *handle, int *status, unsigned long long *id,
                             struct standin_graph **graph, const void ***nodes,
@@ -422,7 +422,7 @@ cudaStreamGetCaptureInfo_v2(void *handle, int *status, unsigned long long *id,
     return cudaStreamGetCaptureInfo_v3(handle, status, id, graph, nodes, NULL, count);
 }
 
-/* CUDA 12 and before have three parameters; what follows is only looked at if it is 13. */
+/* CUDA 12 and earlier pass three parameters; the others are only read for CUDA 13. */
 EXPORT enum cuda_error
 cudaStreamGetCaptureInfo(void *handle, int *status, unsigned long long *id,
                          struct standin_graph **graph, const void ***nodes,
@@ -485,7 +485,7 @@ release(struct standin_graph *graph)
     free(graph);
 }
 
-/* An executable graph is one more reference to it. */
+/* An executable graph is another reference to its graph. */
 EXPORT enum cuda_error
 cudaGraphInstantiate(struct standin_graph **exec, struct standin_graph *graph,
                      unsigned long long flags)
@@ -569,7 +569,7 @@ cudaGraphRetainUserObject(struct standin_graph *graph, struct standin_user_objec
     return CUDA_OK;
 }
 
-/* --- functions of the host in a stream ------------------------------------------------------ */
+/* --- host functions in a stream ------------------------------------------------------------- */
 
 EXPORT enum cuda_error
 cudaLaunchHostFunc(void *handle, void (*function)(void *), void *self)

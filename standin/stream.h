@@ -5,12 +5,13 @@
 /*
  * Streams, events, captures, graphs.
  *
- * A stream counts the work it was given. Work is done at once by default: an event has passed as
- * soon as it is recorded. With setup's `late` an event has passed once somebody has waited for it
- * or for something behind it. A real device lies between these two ends of a bracket.
+ * A stream counts its work. By default work is done at once: an event has passed as soon
+ * as it is recorded. With setup's `late` an event passes when the program waits for it or
+ * for later work. A real device is between these two extremes.
  *
- * A capture begins on one stream and takes in every stream that waits for an event recorded in
- * it. Nothing of it runs; a graph counts its nodes, and keeps what must live as long as it does.
+ * A capture begins on one stream and extends to every stream that waits for an event
+ * recorded in it. None of its work runs. A graph counts its nodes, and keeps the objects
+ * that must live as long.
  *
  * S1  completed <= recorded, for every stream.
  * S2  A stream that is captured belongs to a live capture; all of them leave at its end.
@@ -43,18 +44,18 @@ struct standin_event {
     bool is_timed, is_recorded;
     struct standin_stream *stream;
     uint64_t ordinal;
-    struct standin_graph *capture; /* recorded in it */
+    struct standin_graph *capture; /* the capture it was recorded in, or NULL */
     double time_ms;
 };
 
-/* The stream of a handle, the default one of the thread's device for 0 to 2; NULL: none such. */
+/* Return a handle's stream; 0 to 2 are the default stream of the thread's device. */
 struct standin_stream *standin_stream(void *handle);
-/* Note work on a stream; while it is captured, a node of its graph. */
+/* Record work on a stream; in a capture it becomes a node of the graph. */
 void standin_work(void *handle);
-/* Wait for a stream; NULL: for all of the thread's device. */
+/* Wait for a stream; with `all`, for all streams of the thread's device. */
 enum cuda_error standin_wait(void *handle, bool all);
 
-/* A function of the program's that is called, once, when its object is given up. */
+/* A callback of the program that runs once, when the last reference is released. */
 struct standin_user_object {
     void (*destroy)(void *self);
     void *self;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that nobody here wrote: each returns 0 and is counted by its name.
+ * Functions that are not implemented: each returns 0 and is counted by its name.
  *
- * The launcher makes a library that has one for each symbol that a program's libraries want and
- * this one has not; each calls drystone_standin_unwritten() with its record. A record is linked
- * into a list the first time, so that the report at exit names what was called.
+ * The launcher builds a library with such a function for each symbol that a program's libraries
+ * need and the stand-in lacks. Each calls drystone_standin_unwritten() with its record. A record
+ * is linked into a list at its first call, so that the report at exit names what was called.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "setup.h"
 #include "standin.h"
 
-/* Laid out by the launcher, 24 bytes each. */
+/* The launcher lays records out like this, 24 bytes each. */
 struct unwritten {
     const char *name;
     uint64_t calls;
@@ -64,8 +64,8 @@ standin_note_name(const char *name)
 }
 
 /*
- * Write one line a function: calls, a space, its name. A process that called none writes no file.
- * The hook calls this where a process leaves without its destructors.
+ * Write one line for each function: calls, a space, its name. Without calls no file is
+ * written. The hook calls this where a process exits without its destructors.
  */
 EXPORT void __attribute__((destructor)) drystone_standin_report(void)
 {

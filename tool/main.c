@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `drystone` command: finds the command that is asked for and runs it. */
+/* The `drystone` command: finds and runs the command named by its first argument. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const struct command *const commands[] = {
     &command_estimate, &command_export,  &command_anonymize, &command_run,
     &command_pages,    &command_demo,    &command_mcp,
 };
-/* clang-tidy takes the size of a pointer for a slip here. */
+/* clang-tidy reports the size of a pointer in sizeof *commands as a mistake. */
 #define COMMAND_COUNT (sizeof commands / sizeof(const struct command *))
 
 static void
@@ -97,7 +97,7 @@ int
 main(int argc, char **argv)
 {
     int code = run(argc, argv);
-    /* A full disk or a closed pipe shows only now. */
+    /* Flush here: a full disk or a closed pipe may show only now. */
     if (fflush(stdout) != 0 || ferror(stdout))
         return report_failure(NULL, NULL, EXIT_MACHINE,
                               "cannot write standard output: %s",

@@ -4,25 +4,25 @@
 
 /*
  * The tables of a trace for data frames, by Apache Arrow's C stream interface: pandas,
- * Polars, DuckDB, R, Julia and others take them without a file in between.
+ * Polars, DuckDB, R, Julia and others import them without an intermediate file.
  *
  *     struct ArrowArrayStream stream;
  *     if (dry_arrow_export(trace, DRY_ARROW_EVENTS, NULL, &stream, &err) != DRY_OK) ...
  *     stream.get_schema(&stream, &schema);
- *     stream.get_next(&stream, &batch);       all rows; the next one is released: the end
+ *     stream.get_next(&stream, &batch);       all rows; a second call returns the end
  *     stream.release(&stream);
  *
- * A column of texts is dictionary-encoded, with the texts that it has. A null has DRY_NONE
- * as its value. Texts are strict UTF-8: a byte or a lone surrogate that is none shows as
- * "\udc80", say.
+ * A text column is dictionary-encoded with its distinct texts. A null has DRY_NONE as its
+ * value. Texts are strict UTF-8: an invalid byte or lone surrogate appears as an escape
+ * such as "\udc80".
  *
- * Ownership  All is copied; nothing points into the trace. A stream, a schema and an array
- *            are each given back by their own `release`, as Arrow says.
+ * Ownership  All data is copied; no pointer leads into the trace. A stream, a schema and
+ *            an array each have their own `release`, as Arrow specifies.
  * Errors     See dry_arrow_export(). get_schema may return ENOMEM.
  * Threads    An exported struct may be released on any thread, one at a time; `memory`
  *            must allow that.
  * Units      As in <drystone/trace.h>.
- * Cost       O(rows, their texts, and the number of strings of the trace).
+ * Cost       O(rows + their texts + strings of the trace).
  */
 
 #include <stdint.h>
@@ -35,7 +35,8 @@
 extern "C" {
 #endif
 
-/* Arrow's own names and guards: another header may have declared the same structs. */
+/* Names and guards are Arrow's own, for another header may have declared the same
+   structs. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 #define ARROW_FLAG_DICTIONARY_ORDERED 1
@@ -76,10 +77,8 @@ struct ArrowArrayStream {
 };
 #endif
 
-/*
- * The tables. Columns are called as the fields of <drystone/trace.h> are, `address` for
- * addr; lanes, notes and strings are written out.
- */
+/* The tables. Columns are named as the fields of <drystone/trace.h>, except `address` for
+   `addr`. Lanes, notes and strings are expanded into columns. */
 enum dry_arrow_table {
     /* action, device, address, size, time_us, stream, pool_a, pool_b, stack,
        user_metadata, compile_context */
@@ -102,10 +101,8 @@ enum dry_arrow_table {
  */
 DRY_API const char *dry_arrow_table_name(enum dry_arrow_table table);
 
-/*
- * Export a table of `trace` as *stream, whose one batch has all rows, also if there are
- * none. `memory` NULL: malloc. Errors: ARGUMENT (no such table), MEMORY.
- */
+/* Export a table of `trace` as *stream, with one batch of all rows, even if it has no
+   rows. `memory` NULL: malloc. Errors: ARGUMENT (no such table), MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_arrow_export(const struct dry_trace *trace,
                                                           enum dry_arrow_table table,
                                                           const struct dry_memory *memory,

@@ -35,27 +35,28 @@
  *
  * "At once" is a life of at most 8 further allocations.
  *
- * The pass (forward, backward, update) is told by Optimizer.step annotations or by names
- * in the stacks: autograd's engine, torch.optim. The engine's thread tells it as well, by
- * having no Python stack. If nothing names a pass, memory's rise to a peak and its return in
- * reverse tell it. The confidence is then less by 15, and around the peak the pass is not
- * sure.
+ * The pass (forward, backward, update) is recognized by Optimizer.step annotations or by
+ * names in the stacks: autograd's engine, torch.optim. A missing Python stack also marks
+ * the engine's thread. If no name marks a pass, it is inferred from the curve: memory
+ * rises to a peak in the forward and falls in reverse in the backward. The confidence is
+ * then lower by 15, and the pass is uncertain near the peak.
  *
- * A life is doubtful if, say, the window's end cuts it off. Its allocation is then what
- * three of four other allocations of its stack and size are, at 70. Without a backward pass, an
- * allocation that lives within a step is an activation at 55, or a temporary. An
- * allocation that outlives steps, such as a cache of keys and values, stays unknown
- * there. So does everything that later steps leave behind.
+ * A life is doubtful if, for example, the window's end cuts it off. Its allocation then
+ * gets the category that three of four other allocations of its stack and size have, at
+ * 70. Without a backward pass, an allocation that lives within a step is an activation at
+ * 55, or a temporary. An allocation that outlives steps, such as a cache of keys and
+ * values, stays unknown in this case. So do all allocations that later steps do not free.
  *
- * Older than the window and never given back are weights, optimizer state, caches, and
- * the activations of a pass that had begun. Only names in a stack tell these apart, at
- * 80: __init__ and load_weights make weights, kv_cache makes a cache of keys and values.
- * Without names they stay unknown, and so does all of a private pool. One case is left:
- * a backward pass has ended in the window, and gave back the activations before it.
- * Weights and optimizer state look the same then: both are called weights, at 50.
+ * Allocations older than the window and never freed may be weights, optimizer state,
+ * caches, or activations of a pass that had begun. Only names in a stack tell these
+ * apart, at 80: __init__ and load_weights make weights, kv_cache makes a cache of keys
+ * and values. Without names they stay unknown, and so do those in a private pool. The
+ * exception: once a backward pass has ended in the window, it has freed the older
+ * activations. The rest are weights and optimizer state, which look the same: both are
+ * called weights, at 50.
  *
  * Ownership  create / destroy; timeline and steps must outlive the categories.
- * Errors     An allocation that nothing tells is no error: its category is UNKNOWN.
+ * Errors     An allocation without evidence is no error: its category is UNKNOWN.
  * Threads    Any number may read at once.
  * Units      Confidences in percent.
  * Cost       All of it is in dry_categories_create(); reading is O(1).
@@ -81,24 +82,21 @@ enum dry_category {
     DRY_CATEGORY_KV_CACHE, /* keys and values of attention, kept from step to step */
 };
 #define DRY_CATEGORY_COUNT 8
-/*
- * Return the name: "unknown", "weights", "optimizer", "gradients", "activations",
- * "temporaries", "inputs", "kv-cache".
- */
+/* Return the name: "unknown", "weights", "optimizer", "gradients", "activations",
+   "temporaries", "inputs", "kv-cache". */
 DRY_API const char *dry_category_name(enum dry_category category);
 
-/* The evidence that a guess rests on. */
 enum dry_category_evidence {
     DRY_EVIDENCE_NONE,
-    DRY_EVIDENCE_MARK,  /* user_metadata or a category key says so */
-    DRY_EVIDENCE_SCOPE, /* an annotation: it was born inside Optimizer.step */
+    DRY_EVIDENCE_MARK,  /* user_metadata or a category key states it */
+    DRY_EVIDENCE_SCOPE, /* an annotation: allocated inside Optimizer.step */
     DRY_EVIDENCE_LIFE,  /* the shape of its life */
     DRY_EVIDENCE_WORDS, /* names in its stack */
 };
 /* Return the name of an evidence. */
 DRY_API const char *dry_category_evidence_name(enum dry_category_evidence evidence);
 
-/* The pass of a training step. The numbers are fixed for ever; new ones are only appended. */
+/* The pass of a training step. The numbers never change; new ones are appended. */
 enum dry_pass {
     DRY_PASS_UNKNOWN, /* before the window, or a program without a backward pass */
     DRY_PASS_FORWARD,
@@ -109,12 +107,11 @@ enum dry_pass {
 /* Return the name: "unknown", "forward", "backward", "update". */
 DRY_API const char *dry_pass_name(enum dry_pass pass);
 
-/* The category of one allocation. */
 struct dry_category_guess {
     uint8_t category;   /* enum dry_category */
     uint8_t evidence;   /* enum dry_category_evidence */
     uint8_t confidence; /* percent */
-    uint8_t pass;       /* enum dry_pass; the one in which it was made */
+    uint8_t pass;       /* enum dry_pass: the pass that allocated it */
 };
 
 struct dry_categories_options {

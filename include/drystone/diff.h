@@ -10,15 +10,15 @@
  *     const struct dry_diff_row *rows = dry_diff_get_rows(diff, &count);
  *
  * A subject is one device at one moment. Two files never share addresses, paths or line
- * numbers, so owners are matched by meaning. A file counts by its last components: as
- * many as tell it from the other files of its subject. The components before them (home
- * folders, environments, site-packages, eggs) and the hashes of compiled code do not
- * count. Functions are matched by name.
+ * numbers, so owners are matched by name. A file is identified by as many of its last
+ * path components as make it unique in its subject. Earlier components (home folders,
+ * environments, site-packages, eggs) and hashes of compiled code are ignored. Functions
+ * are matched by name.
  *
- * The lines of a function are matched by the shift that brings most of them together; by
- * no shift if that is as good. A shift means that the source was edited: if as many lines
- * are then left over on both sides, they are paired in order. Subjects of one trace ran
- * the same source: their lines must be equal.
+ * The lines of a function are matched by the shift that pairs most of them; shift 0 wins
+ * ties. Another shift means that the source was edited: if both sides then have equally
+ * many unmatched lines, these are paired in order. Subjects of one trace ran the same
+ * source: their lines must be equal.
  *
  * Ownership  create / destroy; the timelines and their traces must outlive the diff.
  *            Names belong to the diff and are bytes of the file, as in
@@ -42,7 +42,6 @@ struct dry_diff;
 
 #define DRY_DIFF_SUBJECTS_MAX 64u
 
-/* A subject: a device at a moment. */
 struct dry_diff_subject {
     const struct dry_timeline *timeline;
     uint32_t moment;
@@ -50,33 +49,33 @@ struct dry_diff_subject {
     const struct dry_categories *categories; /* for DRY_OWNER_CATEGORY, else NULL */
 };
 
-/* An owner in one subject. */
 struct dry_diff_cell {
     uint32_t subject;
-    uint32_t count; /* of allocations */
-    uint32_t line;  /* in this subject; 0: the owner is no line */
+    uint32_t count; /* number of its allocations */
+    uint32_t line;  /* line number in this subject; 0: the owner is not a line */
     uint32_t reserved;
     uint64_t bytes;
 };
 
-/* An owner over all subjects. */
 struct dry_diff_row {
-    const char *name; /* in the first subject that has the owner; zero-terminated */
+    const char *name; /* its name in the first subject that has the owner;
+                         zero-terminated */
     size_t name_length;
-    const char *what; /* in the same subject */
+    const char *what; /* its operation in that subject, see <drystone/owners.h> */
     size_t what_length;
     /* Bytes over all subjects; a subject without the owner counts as 0. */
-    uint64_t min, median, max;         /* of an even number, the lower median */
-    uint32_t min_subject, max_subject; /* the first with min, and with max */
+    uint64_t min, median, max;         /* median: the lower one of an even number */
+    uint32_t min_subject, max_subject; /* the first subject with min, and with max */
     uint32_t outlier;                  /* the first subject farthest from the median */
-    size_t cell_count;                 /* subjects that have the owner */
-    const struct dry_diff_cell *cells; /* in the order of subjects */
+    size_t cell_count;                 /* number of subjects that have the owner */
+    const struct dry_diff_cell *cells; /* sorted by subject */
 };
 
-/* A setting or a count that may differ. */
+/* A setting or a count, compared between the subjects. */
 struct dry_diff_fact {
     const char *name;          /* "PYTORCH_CUDA_ALLOC_CONF", "streams", ... */
-    const char *const *values; /* by subject; "unknown" if a file does not say */
+    const char *const *values; /* one for each subject; "unknown" if its file does not
+                                  have it */
     bool is_known;             /* known in all subjects */
     bool is_equal;             /* equal in all subjects that know it */
 };
@@ -84,10 +83,8 @@ struct dry_diff_fact {
 struct dry_diff_options {
     size_t struct_size; /* set by dry_diff_options_init() */
     const struct dry_memory *memory;
-    /*
-     * Default DRY_OWNER_LINE. STACK and STEP cannot be compared: they mean nothing in
-     * another file.
-     */
+    /* Default DRY_OWNER_LINE. STACK and STEP are not allowed: their names mean nothing in
+       another file. */
     enum dry_owner_key key;
 };
 /* Set all options to their defaults. */

@@ -3,8 +3,8 @@
 #define DRY_DRYSTONE_H
 
 /*
- * Include everything public, bottom up; each header also stands alone. Say which release these
- * headers are of, and which the library is that the program runs with.
+ * All public headers, lowest layer first; each can also be included alone. Also the
+ * version of these headers, and of the library that the program runs with.
  *
  *     #if DRY_VERSION_NUMBER < 2000
  *     #error "Drystone 0.2 or later is needed"
@@ -59,23 +59,23 @@
 extern "C" {
 #endif
 
-/* The same numbers stand in meson.build; a build in which they differ does not begin. */
+/* meson.build has the same numbers; a build in which they differ does not start. */
 #define DRY_VERSION_MAJOR 0
 #define DRY_VERSION_MINOR 1
 #define DRY_VERSION_PATCH 0
 
-/* The release as one number, 1002003 for 1.2.3; a later release has a larger one. */
+/* The version as one number, 1002003 for 1.2.3; later versions have larger numbers. */
 #define DRY_VERSION_NUMBER                                                               \
     (DRY_VERSION_MAJOR * 1000000 + DRY_VERSION_MINOR * 1000 + DRY_VERSION_PATCH)
 
-/* The release as a text, "1.2.3". */
+/* The version as text, "1.2.3". */
 #define DRY_VERSION                                                                      \
     DRY_VERSION_JOIN(DRY_VERSION_MAJOR, DRY_VERSION_MINOR, DRY_VERSION_PATCH)
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): they would be in the text */
 #define DRY_VERSION_JOIN(major, minor, patch) DRY_VERSION_QUOTE(major.minor.patch)
 #define DRY_VERSION_QUOTE(numbers) #numbers
 
-/* Return the release of the library, "1.2.3". */
+/* Return the version of the loaded library, "1.2.3". */
 DRY_API const char *dry_version(void);
 
 #ifdef __cplusplus

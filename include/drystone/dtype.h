@@ -8,7 +8,8 @@
  *     struct dry_dtype dtype;
  *     if (dry_dtype_parse("bfloat16", &dtype, &err) != DRY_OK) ...
  *
- * The triple is that of DLPack (DLDataType, dlpack.h): code, bits, lanes, in this layout.
+ * The struct has the fields and layout of DLPack's DLDataType (dlpack.h): code, bits,
+ * lanes.
  *
  * Ownership  Plain data.
  * Threads    Any thread may call.
@@ -22,14 +23,14 @@
 extern "C" {
 #endif
 
-/* The numbers are DLPack's (DLDataTypeCode). */
+/* Type codes, with DLPack's numbers (DLDataTypeCode). */
 enum dry_dtype_code {
     DRY_DTYPE_INT = 0,
     DRY_DTYPE_UINT = 1,
     DRY_DTYPE_FLOAT = 2,
     DRY_DTYPE_OPAQUE = 3,
     DRY_DTYPE_BFLOAT = 4,
-    DRY_DTYPE_COMPLEX = 5, /* bits are of both parts */
+    DRY_DTYPE_COMPLEX = 5, /* `bits` counts real and imaginary parts together */
     DRY_DTYPE_BOOL = 6,
     DRY_DTYPE_FLOAT8_E3M4 = 7,
     DRY_DTYPE_FLOAT8_E4M3 = 8,
@@ -46,7 +47,7 @@ enum dry_dtype_code {
 
 struct dry_dtype {
     uint8_t code; /* enum dry_dtype_code */
-    uint8_t bits; /* of one lane */
+    uint8_t bits; /* size of one lane */
     uint16_t lanes;
 };
 
@@ -54,14 +55,14 @@ struct dry_dtype {
  * Find a type by `name`, which is one of:
  *     NumPy's or PyTorch's  "float32", "torch.bfloat16", "uint8", "float4_e2m1fn_x2"
  *     a short one           "f16", "fp16", "half", "bf16", "i8", "u8"
- * The names "float", "int", "long" and "complex" are not understood: they mean different things
- * to NumPy and to PyTorch. ARGUMENT: there is no such name.
+ * The names "float", "int", "long" and "complex" are rejected: they mean different types
+ * in NumPy and PyTorch. ARGUMENT: unknown name.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_dtype_parse(const char *name,
                                                          struct dry_dtype *dtype,
                                                          struct dry_error *err);
 
-/* PyTorch's name of a type, without "torch."; NULL: it has none in our table. */
+/* Return PyTorch's name of a type, without "torch."; NULL: PyTorch has no such type. */
 DRY_API const char *dry_dtype_name(struct dry_dtype dtype);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
 #define DRY_EXPLANATION_H
 
 /*
- * The verdict: why the memory did not fit at a moment, the sums that prove it, who held
- * the memory, and changes that would help.
+ * The verdict: why memory did not fit at a moment, with proof by sums, the owners of the
+ * memory, and changes that would help.
  *
  *     struct dry_explain_options options;
  *     dry_explain_options_init(&options);
@@ -17,17 +17,17 @@
  *         use(v->findings[i].cause);
  *     dry_explanation_destroy(e);
  *
- * The first question: is the request larger than what PyTorch could have had, were
- * everything packed? If so, the cause is capacity, and the next question is why so much
- * was alive. The answers are a leak, a spike, an imbalance between devices, or a lost
- * beginning. If not, the bytes were there. They lay in blocks of the request's own pool
- * but in pieces (fragmentation), or in other pools or streams (stranded). Or they waited
- * for streams (pending), lay behind a limit, or were with somebody else. Every finding
- * carries its sums; bytes that they do not explain are `unexplained_bytes`.
+ * The first test: would the request exceed the device even if all live bytes were packed?
+ * If so, the cause is capacity, and further findings say why many bytes were alive: a
+ * leak, a spike, an imbalance between devices, or a lost beginning. If not, enough bytes
+ * were free. They were scattered over blocks of the request's own pool (fragmentation),
+ * or in other pools or streams (stranded). Or they waited for streams (pending), were
+ * above a limit, or belonged to other programs. Every finding has its sums; bytes that
+ * they do not explain are `unexplained_bytes`.
  *
- * Settings are not argued about but run, by the search of <drystone/recommend.h> and by its
- * judgement: what it would not recommend is not named. No replay runs if the sums alone prove
- * that no setting can help.
+ * Settings are tested by replays, by the search of <drystone/recommend.h>; only settings
+ * that it recommends are named. No replay runs if the sums alone prove that no setting
+ * can help.
  *
  * Moments are those of <drystone/timeline.h>. A sibling is the same code on another
  * device.
@@ -36,7 +36,7 @@
  * Errors     A moment with nothing to find is no error: its finding is NONE.
  * Threads    Create: one at a time per replay. The view: any number.
  * Units      Bytes.
- * Cost       O(events) and the replays, in dry_explanation_create(); reading is O(1).
+ * Cost       dry_explanation_create() takes O(events) plus the replays; reading is O(1).
  */
 
 #include <stdbool.h>
@@ -55,53 +55,44 @@ extern "C" {
 
 struct dry_explanation;
 
-/* One device of the program. */
 struct dry_explain_device {
     struct dry_replay *replay;
     const struct dry_timeline *timeline;
 };
 
 #define DRY_RUNS_AUTO SIZE_MAX
-#define DRY_MOMENT_AUTO UINT32_MAX /* the OOM, else the peak, else the end */
+#define DRY_MOMENT_AUTO UINT32_MAX /* the OOM, or else the peak, or else the end */
 
 /* The moment to explain, and the devices to compare. */
 struct dry_explain_options {
     size_t struct_size; /* set by dry_explain_options_init() */
     const struct dry_memory *memory;
-    /* Required: all devices of the program. Siblings are compared. */
+    /* Required: all devices of the program, for siblings are compared. */
     const struct dry_explain_device *devices;
     size_t device_count;
     size_t subject; /* index of the device that is explained */
-    /*
-     * A moment of the subject's timeline; default DRY_MOMENT_AUTO. The moment before an
-     * OOM stands for the OOM.
-     */
+    /* A moment of the subject's timeline; default DRY_MOMENT_AUTO. The moment just before
+       an OOM means the OOM. */
     uint32_t moment;
-    /*
-     * The device's memory, if the caller knows it; 0: unknown, as a snapshot does not say
-     * it. At least the bytes reserved at the peak.
-     */
+    /* The device's total memory; 0: unknown, for a snapshot does not have it. At least
+       the bytes reserved at the peak. */
     uint64_t total_bytes;
-    /*
-     * At most so many replays under other settings; 0: none; DRY_RUNS_AUTO, the default:
-     * as many as dry_recommend_create() makes by itself.
-     */
+    /* Limit on replays under other settings; 0: none; DRY_RUNS_AUTO, the default: as many
+       as dry_recommend_create() makes. */
     size_t run_max;
     bool (*progress)(
         void *self, size_t run_count,
         size_t run_max); /* Called before each replay; a result of true cancels. */
     void *progress_self;
     /*
-     * The subject's record is dry_replay_record()'s, of a trace that holds requests
-     * alone. A successful replay of it proves nothing, and no proof is claimed. Its first
-     * `before_count` allocations were there before the trace began (`live_before`).
+     * The subject's record is dry_replay_record()'s, of a trace that has only requests.
+     * So a successful self-check would prove nothing, and none is claimed. Its first
+     * `before_count` allocations existed before the trace began (`live_before`).
      */
     bool is_simulated;
     uint32_t before_count;
-    /*
-     * Do not look for the releases that may have made the record: the check would run once
-     * more for each. The view's `releases` then have no names.
-     */
+    /* Do not determine which releases may have made the record, which takes one more
+       check for each. The view's `releases` then have no names. */
     bool skip_releases;
 };
 /* Set all options to their defaults. */
@@ -110,7 +101,7 @@ DRY_API void dry_explain_options_init_sized(struct dry_explain_options *options,
 #define dry_explain_options_init(options)                                                \
     dry_explain_options_init_sized(options, sizeof *(options))
 
-/* The numbers of all enums here are fixed for ever; new ones are only appended. */
+/* The numbers of all enums here never change; new ones are appended. */
 enum dry_moment_kind {
     DRY_MOMENT_AT_OOM,
     DRY_MOMENT_AT_PEAK, /* the peak of the active curve */
@@ -120,10 +111,8 @@ enum dry_moment_kind {
 /* Return the name of a kind: "oom", "peak", "event", "end". */
 DRY_API const char *dry_moment_kind_name(enum dry_moment_kind kind);
 
-/*
- * A proof: the left terms add up to left_sum, the right terms to right_sum, and
- * `relation` holds between the two sums.
- */
+/* A proof: the left terms add up to left_sum, the right terms to right_sum, and
+   `relation` holds between the two sums. */
 #define DRY_PROOF_TERMS_MAX 4
 struct dry_proof_term {
     const char *name; /* static: "active", "asked for" ... */
@@ -137,85 +126,80 @@ struct dry_proof {
 };
 
 #define DRY_PROOFS_MAX 3
-/* A cause that was found, with its proofs. */
 struct dry_finding {
     enum dry_cause cause;
-    uint8_t confidence; /* percent; 100: the sums leave no other reading */
-    bool is_assumed;    /* a figure in the sums is a guess, see `note` */
+    uint8_t confidence; /* percent; 100: the sums allow no other cause */
+    bool is_assumed;    /* a number in the sums is a guess, see `note` */
     unsigned proof_count;
     struct dry_proof proofs[DRY_PROOFS_MAX];
-    uint64_t bytes; /* the cost of the finding: short by, stranded, leaked, ... */
-    char note[200]; /* one further sentence if numbers alone do not say it; else "" */
+    uint64_t bytes; /* the size of the problem: short by, stranded, leaked, ... */
+    char note[200]; /* one further sentence where numbers are not sufficient; else "" */
 };
 
-/* The same code on another device. */
+/* A device that runs the same code as the subject, for comparison. */
 struct dry_sibling {
     int32_t device;
     bool is_subject, has_oom;
     uint64_t peak_bytes;
-    /* Alive on it at its own peak, allocated at the subject's main lines. */
+    /* Live at that device's own peak, allocated at the subject's main lines. */
     uint64_t held_bytes;
-    uint64_t typical_bytes; /* the mean of one allocation there */
-    uint32_t done;          /* allocations made there at the line that failed */
+    uint64_t typical_bytes; /* mean size of one such allocation */
+    uint32_t done;          /* allocations made there so far at the line that failed */
 };
 
 /* Changes to the program, and the meaning of `bytes` in each. */
 enum dry_change_kind {
     DRY_CHANGE_SETTING,    /* set `setting` in PYTORCH_CUDA_ALLOC_CONF; it was replayed */
-    DRY_CHANGE_NO_SETTING, /* no setting helps: even then, `bytes` are missing */
+    DRY_CHANGE_NO_SETTING, /* no setting helps: `bytes` are missing even with the best */
     DRY_CHANGE_OWNERS,     /* the largest lines: they must shrink by `bytes` */
     DRY_CHANGE_CHECKPOINT, /* recompute activations: `bytes` of them are alive */
     DRY_CHANGE_LEAK,       /* stop the growth: `bytes` a step */
-    DRY_CHANGE_BALANCE,    /* an even split: `bytes` for each device */
-    DRY_CHANGE_LIMIT,      /* raise the fraction: the device has `bytes` more */
-    DRY_CHANGE_OTHER,      /* give back `bytes` that PyTorch does not own */
-    DRY_CHANGE_STREAMS,    /* free earlier or on the same stream: `bytes` wait */
-    DRY_CHANGE_POOL,       /* `bytes` lie free in other pools or streams */
+    DRY_CHANGE_BALANCE,    /* split evenly: `bytes` for each device */
+    DRY_CHANGE_LIMIT,      /* raise the memory fraction: the device has `bytes` more */
+    DRY_CHANGE_OTHER,      /* free `bytes` that PyTorch does not own */
+    DRY_CHANGE_STREAMS,    /* free earlier, or on the same stream: `bytes` wait */
+    DRY_CHANGE_POOL,       /* use `bytes` that are free in other pools or streams */
     DRY_CHANGE_RECORD,     /* record longer: the beginning is lost */
-    /* Nothing can be said of settings; `settings` has the reason, its evidence_gap. */
+    /* Settings cannot be judged; `settings` has the reason, its evidence_gap. */
     DRY_CHANGE_NO_EVIDENCE,
 };
 /* Return the name of a kind of change, a key for machines. */
 DRY_API const char *dry_change_kind_name(enum dry_change_kind kind);
 
-/* A change that would help. */
 struct dry_change {
     enum dry_change_kind kind;
     const char *setting; /* SETTING: the option string; else NULL */
-    uint32_t caveats;    /* DRY_CAVEAT_… bits: when not to use it */
-    bool removes_oom;    /* a replay (SETTING) or the sum shows it */
+    uint32_t caveats;    /* DRY_CAVEAT_… bits: when not to apply the change */
+    bool removes_oom;    /* a replay (SETTING) or the sums show it */
     /*
-     * The effect, as the kind says; for SETTING, by how much less is reserved at the
+     * The effect, as the kind says; for SETTING, the reduction of bytes reserved at the
      * peak.
      */
     uint64_t bytes;
     uint64_t peak_bytes; /* SETTING: bytes reserved at the peak of its run */
     /*
-     * The event at which a replayed setting fails nevertheless, in the trace's events, or
+     * The event at which the replay of the setting still fails, in the trace's events, or
      * DRY_EVENT_NONE.
      */
     size_t oom_event;
-    /*
-     * SETTING: the first release that has it, "" if all do; its run beside that of the
-     * recorded settings, begun and limited alike.
-     */
+    /* SETTING: the first release that has it; "": all have it. Then the recorded
+       settings' peak, replayed from the same start and with the same limit. */
     const char *since;
     uint64_t recorded_peak_bytes;
-    /* Smallest devices, if the search was for these; otherwise 0. */
+    /* Smallest devices that suffice, if the search was for these; otherwise 0. */
     uint64_t runs_on_bytes, recorded_runs_on_bytes;
     uint64_t retries, recorded_retries;
-    bool recorded_fails; /* the recorded settings do not get through there */
+    bool recorded_fails; /* the replay of the recorded settings fails on that device */
     /* As a candidate's in <drystone/recommend.h>: positive is memory saved. */
     bool has_gain;
     int64_t gain_bytes;
 };
 
-/* How far the record can be trusted. */
 enum dry_trust { DRY_TRUST_HIGH, DRY_TRUST_MEDIUM, DRY_TRUST_LOW };
 /* Return the name of a trust: "high", "medium", "low". */
 DRY_API const char *dry_trust_name(enum dry_trust trust);
 
-/* The explanation, to read from. "Then" is at the moment explained. */
+/* The result of an explanation. "Then" means at the moment explained. */
 struct dry_explanation_view {
     int32_t device;
     enum dry_moment_kind moment_kind;
@@ -226,44 +210,48 @@ struct dry_explanation_view {
 
     /* At an OOM; otherwise 0. */
     uint64_t request_bytes;     /* rounded */
-    uint64_t device_free_bytes; /* bytes that the driver had left */
-    /* Reserved + free on the device: all that PyTorch could have. */
+    uint64_t device_free_bytes; /* free bytes that the driver had left */
+    /* Reserved + free on the device: all that PyTorch could use. */
     uint64_t budget_bytes;
-    /* Bytes that the device lacks for this request alone; 0: enough in sum. */
+    /* Bytes that the device lacks for this request; 0: the sum suffices. */
     uint64_t short_bytes;
-    uint32_t request_stack;   /* DRY_NONE */
-    const char *request_line; /* the line that asked, named as an owner is; "": unknown */
-    uint64_t other_bytes;     /* total - budget; 0: none, or no total was stated */
-    /* Alive by the events, but in no segment or overlapping another allocation. */
+    uint32_t request_stack;   /* DRY_NONE: unknown */
+    const char *request_line; /* the line that made the request, named like an owner; "":
+                                 unknown */
+    uint64_t other_bytes;     /* total - budget; 0: none, or the total is unknown */
+    /* Live by the events, but in no segment or overlapping another allocation. */
     uint64_t unexplained_bytes;
-    uint32_t freed_after; /* blocks freed after the OOM: the end is not the OOM */
+    uint32_t freed_after; /* blocks freed after the OOM: the state at the end is not that
+                             of the OOM */
     uint64_t end_active_bytes, end_reserved_bytes;
     uint32_t oom_number;   /* counted from 1 */
-    size_t next_oom_event; /* in the trace's events; DRY_EVENT_NONE */
-    uint32_t oom_count;    /* of the device, whatever the moment */
+    size_t next_oom_event; /* in the trace's events; DRY_EVENT_NONE: none */
+    uint32_t oom_count;    /* of the whole device, independent of the moment */
 
-    /* At least one. The first is the verdict; the others hold besides it. */
+    /* At least one. The first is the verdict; the others also hold. */
     size_t finding_count;
     const struct dry_finding *findings;
 
-    const struct dry_owners *owners; /* by line, alive then */
+    const struct dry_owners *owners; /* by line; the allocations alive then */
     const struct dry_steps *steps;
     const struct dry_categories *categories;
     uint64_t category_bytes[DRY_CATEGORY_COUNT];
     /* Percent: the mean over the bytes of the category. */
     uint8_t category_confidence[DRY_CATEGORY_COUNT];
-    uint32_t step;      /* the moment's step; DRY_NONE */
+    uint32_t step;      /* the step at the moment; DRY_NONE: in none */
     uint32_t step_done; /* allocations made in this step so far */
-    /* The last allocation made by then: its pass and its line, named as an owner is. */
+    /* The pass and line of the last allocation before the moment. The line is named like
+       an owner. */
     enum dry_pass last_pass;
-    const char *last_line; /* "": none is known */
-    /* Allocations made in the last whole step before; 0: no such step. */
+    const char *last_line; /* "": unknown */
+    /* Allocations made in the last complete step before; 0: no such step. */
     uint32_t step_whole;
-    uint64_t step_whole_peak_bytes; /* active bytes at the peak of the last whole step */
-    /* The peak if this device had gone on like a sibling; 0: not known. */
+    uint64_t step_whole_peak_bytes; /* peak of active bytes in the last complete step */
+    /* The peak that this device would reach if it continued like a sibling; 0:
+       unknown. */
     uint64_t projected_bytes;
 
-    size_t sibling_count; /* 0: alone */
+    size_t sibling_count; /* 0: the only device */
     const struct dry_sibling *siblings;
 
     size_t change_count; /* the most promising first */
@@ -271,12 +259,14 @@ struct dry_explanation_view {
     const struct dry_recommendation *settings; /* the replayed settings; NULL: none */
 
     enum dry_trust trust;
-    const struct dry_replay_check *check; /* not `possible` for a simulation's record */
+    const struct dry_replay_check *check; /* `possible` is false for a simulation's
+                                             record */
     uint64_t carried_over_bytes; /* alive then, and allocated before the recording */
-    uint64_t covered_bytes; /* Alive then, and the stack of the allocation is known. */
+    uint64_t covered_bytes;      /* alive then, with a known allocation stack */
     uint32_t unmatched_frees;
     uint32_t time_reversals;
-    /* That may have made the record; NULL for a simulation's, and if they were skipped. */
+    /* The releases that may have made the record; NULL for a simulation's, and if
+       skipped. */
     struct dry_releases releases;
 };
 

@@ -3,8 +3,8 @@
 #define DRY_FIELD_H
 
 /*
- * Tables of the members of result structs: a binding, a report or a store reads and writes a result
- * by its table, and spells no member itself.
+ * Tables of the members of result structs. Bindings, reports and stores read and write
+ * results by these tables, so no member is listed twice.
  *
  *     struct dry_fields fields = dry_run_get_fields(DRY_RUN_WHOLE);
  *     for (size_t i = 0; i < fields.count; i++) {
@@ -13,8 +13,8 @@
  *             printf("%s %llu\n", fields.list[i].key, (unsigned long long)value.number);
  *     }
  *
- * A key is the name of the member in JSON, with its unit at the end: `_bytes`, `_us`. Tables are
- * constant; any thread may read them.
+ * A key is the name of the member in JSON, with its unit at the end: `_bytes`, `_us`.
+ * Tables are constant; any thread may read them.
  */
 
 #include <stdbool.h>
@@ -27,12 +27,11 @@
 extern "C" {
 #endif
 
-/* The type of a member. */
 enum dry_field_type {
     DRY_FIELD_BOOL,
-    DRY_FIELD_U64,   /* uint64_t */
-    DRY_FIELD_I64,   /* int64_t; never below 0 */
-    DRY_FIELD_SIZE,  /* size_t */
+    DRY_FIELD_U64,
+    DRY_FIELD_I64,   /* int64_t, never negative */
+    DRY_FIELD_SIZE,  /* size_t, given as U64 */
     DRY_FIELD_TEXT,  /* const char *; NULL: not known */
     DRY_FIELD_CHARS, /* char[], with a zero at the end */
 };
@@ -41,16 +40,16 @@ enum dry_field_unit {
     DRY_UNIT_NONE,
     DRY_UNIT_BYTES,
     DRY_UNIT_COUNT,
-    DRY_UNIT_NANOSECONDS, /* JSON has microseconds, with a fraction */
+    DRY_UNIT_NANOSECONDS, /* JSON has fractional microseconds */
     DRY_UNIT_EVENT,       /* an index in the trace's events; SIZE_MAX: none */
 };
 
-/* When a member says something. `known_offset` is of the member that decides. */
+/* When a member is known. `known_offset` is the offset of the member that decides. */
 enum dry_field_known {
     DRY_KNOWN_ALWAYS,
-    DRY_KNOWN_IF,         /* a bool is true */
-    DRY_KNOWN_UNLESS,     /* a bool is false */
-    DRY_KNOWN_IF_ABOVE_0, /* a uint64_t is not 0 */
+    DRY_KNOWN_IF,         /* if a bool is true */
+    DRY_KNOWN_UNLESS,     /* if a bool is false */
+    DRY_KNOWN_IF_ABOVE_0, /* if a uint64_t is not 0 */
 };
 
 struct dry_field {
@@ -60,7 +59,8 @@ struct dry_field {
     size_t offset;
     enum dry_field_known known;
     size_t known_offset;
-    bool is_worse_above; /* more of it than before is worse, as a gate sees it */
+    bool is_worse_above; /* an increase over the baseline is worse, as regression gates
+                            judge it */
     const char *meaning; /* one line for people, without a full stop */
 };
 
@@ -95,18 +95,17 @@ struct dry_fields {
 #define DRY_FIELDS_OF(rows) ((struct dry_fields){(rows), sizeof(rows) / sizeof *(rows)})
 
 struct dry_field_value {
-    enum dry_field_type type; /* I64 and SIZE are U64 here, CHARS is TEXT */
-    uint64_t number;          /* type U64: the value; BOOL: 0 or 1 */
-    const char *text;         /* type TEXT: lives as long as the struct */
+    enum dry_field_type type; /* I64 and SIZE are converted to U64, CHARS to TEXT */
+    uint64_t number;          /* U64: the value; BOOL: 0 or 1 */
+    const char *text;         /* TEXT: lives as long as the struct */
 };
 
-/* Get a member's value. Returns false if the member is not known in this struct. O(1). */
+/* Get the value of a member. Returns false if the member is not known in this struct.
+   O(1). */
 DRY_API bool dry_field_get(const struct dry_field *field, const void *object,
                            struct dry_field_value *value);
-/*
- * Set a member of type BOOL, U64, I64 or SIZE. Returns false, and changes nothing, if the number does
- * not fit the type, or the type is another one. O(1).
- */
+/* Set a member of type BOOL, U64, I64 or SIZE. Returns false and changes nothing if the
+   member has another type, or if the number does not fit. O(1). */
 DRY_API bool dry_field_set(const struct dry_field *field, void *object, uint64_t number);
 /* Find the field with this key. NULL: there is none. O(count). */
 DRY_API const struct dry_field *dry_fields_find(const struct dry_fields *fields,

@@ -3,23 +3,26 @@
 #define DRY_HOST_DEVICE_H
 
 /*
- * The host's own memory as a device: a pool on it hands out pointers one can write through.
+ * The host's own memory as a device: a pool on it returns pointers that the program can
+ * dereference.
  *
  *     struct dry_host_device_options options;
  *     dry_host_device_options_init(&options);
  *     if (dry_host_device_create(&options, &host, &err) != DRY_OK) ...
  *     struct dry_device device = dry_host_device_get_device(host);
- *     ...                                   a pool on it, say
+ *     ...                                   for example, create a pool on it
  *     dry_host_device_destroy(host);
  *
- * Addresses are reserved without memory (PROT_NONE). A page is a piece of one memfd, so that
- * pages can lie under different addresses at different times, as on a GPU. A page has its
- * memory from create to release, zeroed at first. There are no streams: an event has passed as
- * soon as it is recorded. After fork the child shares the pages and has copies of the rest.
+ * Addresses are reserved without memory (PROT_NONE). A page is a range of one memfd, so
+ * that it can be mapped at different addresses over time, as on a GPU. A page has memory
+ * from create to release, zeroed at first. There are no streams: an event has passed as
+ * soon as it is recorded. After fork the child shares the pages and has copies of all
+ * other memory.
  *
- * Ownership  dry_host_device_create() and dry_host_device_destroy(). Everything taken must have
- *            been given back before destroy.
- * Errors     The statuses of <drystone/device.h>. NO_SPACE: also, capacity_bytes is reached.
+ * Ownership  dry_host_device_create() and dry_host_device_destroy(). All memory must be
+ *            returned to the device before destroy.
+ * Errors     The statuses of <drystone/device.h>. NO_SPACE also if capacity_bytes is
+ *            reached.
  * Threads    Any thread may call.
  * Units      Bytes.
  */
@@ -36,8 +39,8 @@ struct dry_host_device;
 struct dry_host_device_options {
     size_t struct_size; /* set by dry_host_device_options_init() */
     const struct dry_memory *memory;
-    uint64_t capacity_bytes; /* default: the machine's memory */
-    uint64_t page_bytes;     /* a power of two, at least the machine's; default 2 MiB */
+    uint64_t capacity_bytes; /* default: all memory of the machine */
+    uint64_t page_bytes;     /* a power of two, at least the base page; default 2 MiB */
 };
 
 DRY_API void dry_host_device_options_init_sized(struct dry_host_device_options *options,

@@ -3,8 +3,8 @@
 #define DRY_KNAPSACK_H
 
 /*
- * Decide which operations of a block keep their results for the backward, and which run
- * again.
+ * Decide which operations of a block keep their results for the backward, and which are
+ * recomputed.
  *
  *     struct dry_keep_item items[] = {{.bytes = 32 << 20, .time_ns = 900000}, ...};
  *     struct dry_keep_problem problem = {.items = items, .item_count = 7};
@@ -16,28 +16,28 @@
  *     if (dry_keep_solve(&problem, &options, is_kept, &result, &err) == DRY_OK) ...
  *
  * An item is the result of an operation; items are in the order in which the operations
- * run. An item that is not kept is run again during the backward, from the block's input,
- * which is always there. Exactly:
+ * run. An item that is not kept is recomputed during the backward, from the block's
+ * input, which is always held. The exact rules:
  *
  *   An item is run again if it is not kept and is wanted. It is wanted if the backward
  *   reads it, or if it is an input of an item that is run again. The backward reads all
  *   items but those with is_unread. Each is run again once. The cost is the sum of time_ns
  *   of the items run again; the bytes are those of the items kept.
  *
- * So an item that no backward reads may be worth keeping: an item made of it can then be
- * made again without its own inputs. If all items are read, inputs make no difference,
+ * So an item that no backward reads may be worth keeping: items computed from it can then
+ * be recomputed without its own inputs. If all items are read, inputs make no difference,
  * and this is the 0/1 knapsack: the most time kept within the budget. PyTorch's solvers
  * for torch._functorch's activation memory budget decide it the same way (runtime is
  * time_ns, memory is bytes).
  *
- * Ownership  The arrays are the caller's; nothing is held.
+ * Ownership  The arrays are the caller's; no pointer to them is kept.
  * Errors     ARGUMENT: an input that does not come before its user, a tie to a later
- *            item, a group that is both always and never kept. LIMIT: sums beyond 63
- *            bits, more items or inputs than below. NO_SPACE: the items always kept
+ *            item, a group that is both always and never kept. LIMIT: sums above 63 bits,
+ *            more items or inputs than the limits below. NO_SPACE: the items always kept
  *            exceed the budget. MEMORY.
- * Threads    Any; there is no state. The same input gives the same answer, on every
- *            machine.
- * Units      Bytes, nanoseconds; any other unit does as well.
+ * Threads    Any thread may call; there is no state. The same input gives the same answer
+ *            on every machine.
+ * Units      Bytes, nanoseconds; any other unit also works.
  */
 
 #include <stdbool.h>
@@ -54,30 +54,26 @@ extern "C" {
 #define DRY_KEEP_ITEMS_MAX 1000000u
 #define DRY_KEEP_INPUTS_MAX 10000000u
 
-/* The numbers of all enums here are fixed for ever; new ones are only appended. */
-/* A rule for one item. */
+/* The numbers of all enums here never change; new ones are appended. */
 enum dry_keep_rule {
-    DRY_KEEP_FREE,   /* kept if that is best */
-    DRY_KEEP_ALWAYS, /* always kept: must not run twice */
+    DRY_KEEP_FREE,   /* kept if that is cheapest */
+    DRY_KEEP_ALWAYS, /* must not run twice */
     /*
-     * Never kept, and run again when it is wanted: views, and results that cost almost
+     * Never kept, and recomputed when wanted: views, and results that cost almost
      * nothing.
      */
     DRY_KEEP_NEVER,
 };
 
-/* The result of one operation. */
 struct dry_keep_item {
     uint64_t bytes;   /* held if the item is kept */
-    uint64_t time_ns; /* the time of running it again */
-    uint32_t group;   /* items of one group are all kept or none; 0: no group */
-    /*
-     * n: the item is kept if and only if item n - 1 is, an earlier one: it is written in
-     * place, or shares its storage. 0: no tie.
-     */
+    uint64_t time_ns; /* time to recompute it */
+    uint32_t group;   /* items of a group are kept together or not at all; 0: no group */
+    /* n: the item is kept if and only if item n - 1 is, which must come earlier. For
+       results written in place, or that share storage. 0: no tie. */
     uint32_t tied_to;
     uint32_t rule;  /* enum dry_keep_rule */
-    bool is_unread; /* true: no backward reads it */
+    bool is_unread; /* no backward reads it */
 };
 
 /* Item `from` is an input of item `to`, a later one. */
@@ -85,7 +81,6 @@ struct dry_keep_input {
     uint32_t from, to;
 };
 
-/* Items, and what each is made of. */
 struct dry_keep_problem {
     const struct dry_keep_item *items;
     size_t item_count;
@@ -94,15 +89,14 @@ struct dry_keep_problem {
     size_t input_count;
 };
 
-/* Options of the solvers. */
 struct dry_keep_options {
     size_t struct_size; /* set by dry_keep_options_init() */
     const struct dry_memory *memory;
-    uint64_t budget_bytes; /* for the items kept; UINT64_MAX, the default: no limit */
+    uint64_t budget_bytes; /* limit for the items kept; UINT64_MAX, the default: none */
     /*
-     * Most looks at items by the search, about 3 * 10^8 a second; default 10^8. A search
-     * that has not proved its answer by then ends, and bound_ns says how far off the
-     * answer can be.
+     * Limit on item visits by the search, about 3 * 10^8 a second; default 10^8. A search
+     * that reaches the limit without a proof ends; bound_ns then says how far the answer
+     * can be from the best.
      */
     uint64_t effort;
 };
@@ -113,20 +107,22 @@ DRY_API void dry_keep_options_init_sized(struct dry_keep_options *options,
 #define dry_keep_options_init(options)                                                   \
     dry_keep_options_init_sized(options, sizeof *(options))
 
-/* A choice's cost, and its proof. */
+/* The cost of a choice, and its proof. */
 struct dry_keep_result {
     uint64_t kept_bytes, recompute_ns;
-    uint64_t recomputed_bytes; /* of the items run again: at most all are there at once */
+    uint64_t recomputed_bytes; /* sum over the recomputed items: an upper bound on what
+                                  they hold at once */
     uint64_t kept_count, recomputed_count;
-    uint64_t floor_bytes; /* of the items that must be kept */
-    /* No choice within the budget takes less; equal to recompute_ns if proved. */
+    uint64_t floor_bytes; /* the items that must be kept */
+    /* Lower bound on the time of any choice within the budget; equal to recompute_ns if
+       proved. */
     uint64_t bound_ns;
-    uint64_t nodes; /* nodes that the search visited */
-    bool is_proved; /* no choice is better */
+    uint64_t nodes; /* visited nodes of the search tree */
+    bool is_proved; /* the search proved that no choice is better */
 };
 
 /*
- * Compute the cost of the choice `is_kept`, one byte an item, into *result; its
+ * Compute the cost of the choice `is_kept`, one byte per item, into *result, whose
  * floor_bytes, bound_ns, nodes and is_proved are 0. A `memory` of NULL is malloc. Time:
  * O(items + inputs). Errors: ARGUMENT, LIMIT, MEMORY.
  */
@@ -141,12 +137,12 @@ DRY_API enum dry_status dry_keep_evaluate(const struct dry_keep_problem *problem
  * is_kept[item_count], 0 or 1 for each item; its cost goes to *result. With `options`
  * NULL there is no limit, and every item that helps is kept.
  *
- * The method is branch and bound, by the fractional knapsack (Dantzig 1957) of the items
- * that are certainly wanted. If items depend on each other, the bound is a minimum cut at
- * the best price of a byte. If the effort ends first and all items are read, a table
- * fills in the rest. The table lies over a grid of 10,000 parts of the budget, and its
- * choice is evaluated exactly. Problems of some 60 free items are solved to the end as a
- * rule, plain ones of some hundreds. Errors: ARGUMENT, LIMIT, NO_SPACE, MEMORY.
+ * The method is branch and bound. The bound is the fractional knapsack (Dantzig 1957) of
+ * the items that are certainly wanted. If items depend on each other, it is a minimum cut
+ * at the best price per byte. If the effort ends first and all items are read, dynamic
+ * programming improves the answer. It divides the budget into 10,000 units; its choice is
+ * evaluated exactly. Problems of some 60 free items are usually solved exactly, plain
+ * knapsacks of some hundreds. Errors: ARGUMENT, LIMIT, NO_SPACE, MEMORY.
  */
 DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,
                                        const struct dry_keep_options *options,
@@ -155,7 +151,8 @@ DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,
 
 /*
  * Solve the 0/1 knapsack alone: `count` items with bytes[count] and time_ns[count], and
- * nothing else. Results and errors are those of dry_keep_solve(), without a text.
+ * no dependencies. Results and errors are those of dry_keep_solve(), without an error
+ * text.
  */
 DRY_API enum dry_status dry_keep_plain(const uint64_t *bytes, const uint64_t *time_ns,
                                        size_t count,
@@ -164,25 +161,27 @@ DRY_API enum dry_status dry_keep_plain(const uint64_t *bytes, const uint64_t *ti
 
 /* --- the curve --------------------------------------------------------------------------- */
 
-/* Room for the points of a curve. */
+/* The caller's arrays for a curve. */
 struct dry_keep_curve {
-    struct dry_keep_result *points; /* room for `capacity` points, 2 at least; filled */
-    bool *is_kept; /* point k's choice begins at k * item_count; NULL: not wanted */
+    struct dry_keep_result *points; /* room for `capacity` points, at least 2; filled by
+                                       the call */
+    bool *is_kept; /* the choice of point k begins at k * item_count; NULL: not wanted */
     size_t capacity;
-    size_t count; /* filled: the number of points */
+    size_t count; /* number of points filled */
 };
 
 /*
  * Compute the curve of least time over budgets, into *curve. It goes from the items that
  * must be kept to the point beyond which keeping more gains nothing,
  * options->budget_bytes at most. The curve is the lower convex hull of the choices for 33
- * budgets in equal steps. It is thinned to `capacity` points: each time, the point is
- * left out that changes the hull's area the least. Points ascend in kept_bytes and
- * descend in recompute_ns.
+ * budgets in equal steps. It is thinned to `capacity` points: each step removes the point
+ * that changes the hull's area the least. Points ascend in kept_bytes and descend in
+ * recompute_ns.
  *
- * Each point is a dry_stage_option: saved_bytes = kept_bytes, recompute_ns, and at most
- * recomputed_bytes more of backward_tmp_bytes. The effort is for all budgets together.
- * Errors: ARGUMENT also for a `capacity` below 2; otherwise those of dry_keep_solve().
+ * Each point converts to a dry_stage_option: saved_bytes = kept_bytes, the same
+ * recompute_ns, and backward_tmp_bytes larger by at most recomputed_bytes. The effort is
+ * shared by all budgets. Errors: ARGUMENT also for a `capacity` below 2; otherwise those
+ * of dry_keep_solve().
  */
 DRY_API enum dry_status dry_keep_curve(const struct dry_keep_problem *problem,
                                        const struct dry_keep_options *options,

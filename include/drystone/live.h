@@ -3,15 +3,16 @@
 #define DRY_LIVE_H
 
 /*
- * A running program shows its memory, and others look.
+ * A running program publishes figures of its memory, which other processes read.
  *
- * A program has a page: a file of DRY_LIVE_PAGE_BYTES in a folder in memory, /dev/shm. It writes
- * its figures there by plain stores, without a system call. Others read the file.
+ * A program has a page: a file of DRY_LIVE_PAGE_BYTES in a memory-backed folder,
+ * /dev/shm. The program writes its figures there by plain stores, without a system call.
+ * Other processes read the file.
  *
  *     dry_live_options_init(&options);
  *     if (dry_live_create(&options, &live, &err) != DRY_OK) ...
  *     if (dry_live_add_pool(live, "paged", device, pool, &number, &err) != DRY_OK) ...
- *     dry_live_update(live);                 now and then, or: dry_live_start(live, 100000, &err)
+ *     dry_live_update(live);                 regularly, or: dry_live_start(live, 100000, &err)
  *     dry_live_destroy(live);                before the pool
  *
  *     if (dry_live_open("/dev/shm", name, NULL, &reader, &err) != DRY_OK) ...
@@ -19,21 +20,25 @@
  *         if (dry_live_read(reader, i, &source, &err) == DRY_OK) ...
  *     dry_live_close(reader);
  *
- * A source is an allocator of one device, or of the host. Its figures are written whole: a reader
- * gets all of one moment, or is told that they were being written. The page is locked by its
- * program for as long as the program lives, so a page whose program was killed is known.
+ * A source is an allocator of one device, or of the host. Its figures are consistent: a
+ * reader gets all of them from one moment, or an error while they are being written. The
+ * program holds a lock on its page as long as it lives, so readers recognize the page of
+ * a killed program.
  *
- * A reader may ask for a snapshot. The program sees that by dry_live_get_wish(), which costs one
- * load, and answers. The library itself writes none.
+ * A reader may ask for a snapshot. The program sees the request by dry_live_get_wish(),
+ * which costs one load, and answers it. The library itself writes no snapshots.
  *
- * Ownership  dry_live_create() and dry_live_destroy(), which removes the file; dry_live_open()
- *            and dry_live_close(). Pools and pinned caches must outlive the page's program side.
- * Errors     See each function. FORMAT: the file is no page, and err says what is wrong with it.
- * Threads    Any thread may call on a dry_live; one at a time on a reader. In the child of a fork
- *            calls on the parent's do nothing; to add a source or to start is ARGUMENT.
- * Units      Bytes; nanoseconds of CLOCK_BOOTTIME, which all processes of a machine share.
- * Trust      A page is written by a program that may be broken or hostile. A reader checks all
- *            numbers; texts end with a zero and are otherwise whatever the program wrote.
+ * Ownership  dry_live_create() and dry_live_destroy(), which removes the file;
+ *            dry_live_open() and dry_live_close(). Pools and pinned caches must outlive
+ *            the page's program side.
+ * Errors     See each function. FORMAT: the file is not a valid page; err says why.
+ * Threads    Any thread may use a dry_live; one thread at a time a reader. In the child
+ *            of a fork, calls on the parent's dry_live do nothing; adding a source and
+ *            starting return ARGUMENT.
+ * Units      Bytes; nanoseconds of CLOCK_BOOTTIME, which all processes of a machine
+ *            share.
+ * Trust      A page is written by a program that may be broken or hostile. A reader
+ *            checks all numbers; texts are zero-terminated but may contain any bytes.
  */
 
 #include <stdbool.h>
@@ -51,10 +56,8 @@ extern "C" {
 
 /* --- the page ----------------------------------------------------------------------------- */
 
-/*
- * The layout. Numbers are those of the machine. Another number in `version` is another layout,
- * which a reader refuses. Fields that are zero here may get a meaning within a version.
- */
+/* The layout of the file, in the machine's byte order. Readers refuse any other
+   `version`. Fields that are zero now may get a meaning without a new version. */
 #define DRY_LIVE_VERSION 2u
 #define DRY_LIVE_MAGIC UINT64_C(0x314556494c595244) /* "DRYLIVE1" in memory */
 #define DRY_LIVE_SOURCES_MAX 24u
@@ -62,13 +65,13 @@ extern "C" {
 #define DRY_LIVE_LINES_MAX 16u
 #define DRY_LIVE_TEXT_BYTES 128u
 #define DRY_LIVE_PATH_BYTES 1024u
-#define DRY_LIVE_UNKNOWN UINT64_MAX /* of bytes: not known */
+#define DRY_LIVE_UNKNOWN UINT64_MAX /* a byte count that is not known */
 
-/* The program that shows the page. Written once, before the file has its magic number. */
+/* The program that publishes the page. Written once, before the magic number. */
 struct dry_live_program {
-    uint64_t process; /* as the program itself knows it: of its own PID namespace */
+    uint64_t process; /* process id in the program's own PID namespace */
     uint64_t started_ns;
-    int32_t rank, world; /* of a job with several programs; -1: none */
+    int32_t rank, world; /* in a job with several programs; -1: none */
     char name[DRY_LIVE_TEXT_BYTES];
     char labels[2 * DRY_LIVE_TEXT_BYTES]; /* "pod=train-0,namespace=ml"; "" for none */
 };
@@ -76,105 +79,109 @@ struct dry_live_program {
 enum dry_live_kind {
     DRY_LIVE_POOL = 1,   /* a dry_pool */
     DRY_LIVE_PINNED = 2, /* a dry_pinned: host memory */
-    DRY_LIVE_OTHER = 3,  /* an allocator that is not of this library */
+    DRY_LIVE_OTHER = 3,  /* an allocator outside this library */
 };
 
-/* A stream's memory in a pool, of all its segments. */
+/* A stream's memory in one pool, over all segments. */
 struct dry_live_lane {
     uint64_t stream;
-    struct dry_pool_id pool; /* zeroes: the default pool */
+    struct dry_pool_id pool; /* (0, 0): the default pool */
     uint64_t reserved, allocated, pending;
-    uint64_t releasable;   /* in free segments, and in free pages of expandable ones */
-    uint64_t stranded;     /* free, but beside something in use, or of a private pool */
-    uint64_t largest_hole; /* the largest free block */
+    uint64_t releasable;   /* bytes in free segments, and in free pages of expandable
+                              segments */
+    uint64_t stranded;     /* free bytes that share a segment or page with used ones, or
+                              are in a private pool */
+    uint64_t largest_hole; /* size of the largest free block */
 };
 
-/* A line of the program's source, and what it holds. */
+/* A source line of the program, and the memory it holds. */
 struct dry_live_line {
     char text[DRY_LIVE_TEXT_BYTES]; /* "model.py:31 forward" */
     uint64_t bytes, count;
 };
 
-/* The allocator's own counts: cheap to know, so written at each update. */
+/* The allocator's own counters, written at each update because they are cheap to read. */
 struct dry_live_figures {
     uint64_t reserved, allocated, active, requested;
     uint64_t reserved_peak, allocated_peak;
-    uint64_t limit;         /* what may be reserved at most; DRY_LIVE_UNKNOWN */
-    uint64_t retries, ooms; /* so far */
-    uint64_t driver_allocs, driver_frees; /* so far: segments, or pages */
-    /* So far, as in struct dry_pool_counters; DRY_LIVE_UNKNOWN where an allocator does not tell. */
+    uint64_t limit;         /* limit on reserved bytes; DRY_LIVE_UNKNOWN: none known */
+    uint64_t retries, ooms; /* totals since the start */
+    uint64_t driver_allocs, driver_frees; /* totals since the start, of segments or
+                                             pages */
+    /* Totals as in struct dry_pool_counters; DRY_LIVE_UNKNOWN if the allocator has
+       none. */
     uint64_t driver_calls, pages_moved, driver_time_ns;
 };
 
-/* The result of a walk over all blocks. Written less often. */
+/* The result of a walk over all blocks, which is written less often. */
 struct dry_live_detail {
-    uint64_t at_ns; /* 0: never */
+    uint64_t at_ns; /* time of the walk; 0: never */
     uint64_t reserved, pending, releasable, stranded,
-        largest_hole;    /* sums of all lanes */
-    uint32_t lane_count; /* in `lanes`, those that reserve most first */
-    uint32_t line_count; /* in `lines`, those that hold most first */
-    uint64_t stock;      /* pages under no address: releasable, and of no lane */
-    uint64_t more_lanes; /* 1: there was no room for all of them; the sums have all */
+        largest_hole;    /* sums over all lanes, including those not in `lanes` */
+    uint32_t lane_count; /* used entries of `lanes`, largest reserved first */
+    uint32_t line_count; /* used entries of `lines`, largest bytes first */
+    uint64_t stock;      /* pages not mapped anywhere: releasable, and in no lane */
+    uint64_t more_lanes; /* 1: `lanes` was too short for all; the sums include the
+                            others */
     struct dry_live_lane lanes[DRY_LIVE_LANES_MAX];
     struct dry_live_line lines[DRY_LIVE_LINES_MAX];
 };
 
 struct dry_live_source {
     uint32_t kind;  /* enum dry_live_kind */
-    int32_t device; /* as the program counts devices; -1: the host */
+    int32_t device; /* the program's number of the device; -1: the host */
     char name[32];  /* "paged", "torch", "native", "pinned" */
-    char uuid[48];  /* the device's, as NVML prints it: "GPU-..."; "" if not known */
+    char uuid[48];  /* the device's UUID as NVML prints it, "GPU-..."; "": not known */
     uint64_t updated_ns, updates;
     struct dry_live_figures figures;
     struct dry_live_detail detail;
 };
 
-/* A source in the page. `sequence` is odd while the source is written. */
+/* A source in the page. `sequence` is odd while the source is being written. */
 struct dry_live_slot {
     uint64_t sequence;
     struct dry_live_source source;
 };
 
-/*
- * A wish of readers, and the answer. A reader holds a lock of the file on this range while it
- * writes `path` and then `number`.
- */
+/* A reader's request for a snapshot, and the program's answer. A reader locks this range
+   of the file while it writes `path` and then `number`. */
 struct dry_live_wish {
-    uint64_t number; /* one more for each wish */
+    uint64_t number; /* increases by one per request */
     char path[DRY_LIVE_PATH_BYTES];
 };
 struct dry_live_answer {
-    uint64_t number; /* of the last wish that was served */
-    int64_t result;  /* 0: the snapshot is written; else errno, or -1 */
+    uint64_t number; /* number of the last request served */
+    int64_t result;  /* 0: the snapshot is written; else an errno, or -1 */
     char text[DRY_LIVE_TEXT_BYTES];
 };
 
 struct dry_live_page {
-    uint64_t magic; /* written last of the head */
+    uint64_t magic; /* written last of the header */
     uint32_t version, page_bytes;
     struct dry_live_program program;
-    uint64_t source_count; /* grows alone */
+    uint64_t source_count; /* only grows */
     struct dry_live_wish wish;
     struct dry_live_answer answer; /* `number` is written last */
     struct dry_live_slot slots[DRY_LIVE_SOURCES_MAX];
 };
 #define DRY_LIVE_PAGE_BYTES sizeof(struct dry_live_page)
 
-/* --- a program shows its memory ----------------------------------------------------------- */
+/* --- publishing -------------------------------------------------------------------------- */
 
 struct dry_live; /* opaque */
 
 struct dry_live_options {
     size_t struct_size; /* set by dry_live_options_init() */
     const struct dry_memory *memory;
-    const char
-        *folder; /* default "/dev/shm"; must be in memory, for plain stores go there */
-    const char *name;    /* of the program; default "": what /proc says of the process */
+    const char *folder;  /* default "/dev/shm"; must be memory-backed, or plain stores
+                           would cause disk writes */
+    const char *name;    /* the program's name; default "": the process name from /proc */
     const char *labels;  /* default "" */
     int32_t rank, world; /* default -1 */
     /*
-     * A walk over the blocks takes the pool's lock. It is made again when so many times its
-     * own duration has passed, at least 100 ms. Default 200: half a percent of the time.
+     * A walk over the blocks holds the pool's lock. The next walk starts after
+     * detail_rest times the duration of the last one, and at least 100 ms. Default 200:
+     * walks take 0.5 % of the time.
      */
     uint32_t detail_rest;
 };
@@ -184,25 +191,25 @@ DRY_API void dry_live_options_init_sized(struct dry_live_options *options,
     dry_live_options_init_sized(options, sizeof *(options))
 
 /*
- * Make the page: a new file "drystone-live-PROCESS-N", of mode 0600, with its memory set aside.
- * `options` are copied; texts that are too long are cut. Errors: ARGUMENT (detail_rest is 0, or
- * there is no folder), MEMORY, NO_SPACE (the folder is full), SYSTEM.
+ * Create the page: a new file "drystone-live-PROCESS-N" with mode 0600, its memory
+ * allocated. `options` are copied; long texts are truncated. Errors: ARGUMENT
+ * (detail_rest is 0, or no folder), MEMORY, NO_SPACE (the folder is full), SYSTEM.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_create(
     const struct dry_live_options *options, struct dry_live **live,
     struct dry_error *err);
 
-/* Stop the thread, remove the file. In the child of a fork the parent's file stays. */
+/* Stop the thread and remove the file. In the child of a fork the parent's file stays. */
 DRY_API void dry_live_destroy(struct dry_live *live);
 
-/* The file's name in its folder. */
+/* Return the file's name in its folder. */
 DRY_API const char *dry_live_name(const struct dry_live *live);
 
 /*
- * Add a source; *number is what others call it by. Figures of a pool and a pinned cache are taken
- * by dry_live_update(); those of DRY_LIVE_OTHER, and of a `pinned` that is NULL because the cache is
- * not of this library, come by dry_live_put() alone. `name` is cut to 31 bytes. Errors: LIMIT
- * (DRY_LIVE_SOURCES_MAX are there), ARGUMENT.
+ * Add a source; *number identifies it in other calls. dry_live_update() reads the figures
+ * of pools and pinned caches. Figures of DRY_LIVE_OTHER, and of a pinned cache outside
+ * this library (`pinned` NULL), come by dry_live_put() only. `name` is truncated to 31
+ * bytes. Errors: LIMIT (already DRY_LIVE_SOURCES_MAX sources), ARGUMENT.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_add_pool(
     struct dry_live *live, const char *name, int32_t device, struct dry_pool *pool,
@@ -218,63 +225,58 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_live_add_other(struct dry_live *liv
                                                             uint32_t *number,
                                                             struct dry_error *err);
 
-/* Take a source's pool or pinned cache away, which may end then. The figures stay. */
+/* Detach a source from its pool or pinned cache, which may then be destroyed. The figures
+   stay. */
 DRY_API void dry_live_forget(struct dry_live *live, uint32_t number);
 
-/* Tell the device of a source, as NVML prints it. Cut to 47 bytes. */
+/* Set the UUID of a source's device, as NVML prints it. Truncated to 47 bytes. */
 DRY_API void dry_live_set_uuid(struct dry_live *live, uint32_t number, const char *uuid);
 
-/*
- * Write the figures of all pools and pinned caches, and the details that are due.
- * Cost: a microsecond a pool; O(blocks) where the detail is due.
- */
+/* Write the figures of all pools and pinned caches, and those details whose interval has
+   passed. Cost: a microsecond per pool; O(blocks) for a detail. */
 DRY_API void dry_live_update(struct dry_live *live);
 
-/*
- * Write figures that the caller has, or a detail. `detail->at_ns` is set here; counts above what
- * there is room for, and a number that is no source's, are ARGUMENT.
- */
+/* Write figures or a detail that the caller computed. This call sets `detail->at_ns`.
+   ARGUMENT: no such source, or counts above the arrays' sizes. */
 DRY_API enum dry_status dry_live_put(struct dry_live *live, uint32_t number,
                                      const struct dry_live_figures *figures);
 DRY_API enum dry_status dry_live_put_detail(struct dry_live *live, uint32_t number,
                                             const struct dry_live_detail *detail);
 
 /*
- * Have a thread update every `interval_us`, 1000 to UINT32_MAX, until dry_live_stop(). Errors:
- * ARGUMENT (there is a thread already, or the interval is too short or long), SYSTEM.
+ * Start a thread that updates every `interval_us`, 1000 to UINT32_MAX, until
+ * dry_live_stop(). Errors: ARGUMENT (a thread already runs, or the interval is out of
+ * range), SYSTEM.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_start(struct dry_live *live,
                                                         uint64_t interval_us,
                                                         struct dry_error *err);
 DRY_API void dry_live_stop(struct dry_live *live);
 
-/*
- * Tell whether a reader wishes a snapshot that has no answer yet: *number and the path, cut to
- * `room` bytes. False: there is none.
- */
+/* Get an unanswered snapshot request: its *number and its path, truncated to `room`
+   bytes. Returns false if there is none. */
 DRY_API bool dry_live_get_wish(struct dry_live *live, uint64_t *number, char *path,
                                size_t room);
-/* Answer wish `number`: `result` 0 for done, else errno or -1, and a text for people. */
+/* Answer request `number`: `result` is 0 for success, else an errno or -1; `text` is for
+   people. */
 DRY_API void dry_live_answer(struct dry_live *live, uint64_t number, int64_t result,
                              const char *text);
 
-/* --- others look -------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------- */
 
 struct dry_live_reader; /* opaque */
 
-/*
- * Visit the names of pages in `folder`, in no order; they were not looked into. A status other
- * than DRY_OK from `visit` ends the walk and is returned. Errors: SYSTEM.
- */
+/* Visit the names of pages in `folder`, in any order, without checking the files. A
+   status other than DRY_OK from `visit` ends the walk and is returned. Errors: SYSTEM. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_list(
     const char *folder, enum dry_status (*visit)(void *self, const char *name),
     void *self, struct dry_error *err);
 
 /*
- * Open a page. It must be a plain file with one name, of this user (of any, for root), which no
- * other may read or write. A program that opens its own page loses the file's lock at the close
- * (POSIX), and has it again with its next detail.
- * Errors: ARGUMENT (`name` is not a page's), FORMAT, MEMORY, SYSTEM.
+ * Open a page. For security it must be a regular file with one link, owned by this user
+ * (root: by any), which no other user may access. A program that opens its own page loses
+ * the file's lock when it closes the reader (POSIX), and takes it again with its next
+ * detail. Errors: ARGUMENT (`name` is not a page's name), FORMAT, MEMORY, SYSTEM.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_open(const char *folder,
                                                        const char *name,
@@ -283,26 +285,26 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_live_open(const char *folder,
                                                        struct dry_error *err);
 DRY_API void dry_live_close(struct dry_live_reader *reader);
 
-/* Get the program that shows the page, and the file's owner. */
+/* Get the program that publishes the page, and the user id of the file's owner. */
 DRY_API const struct dry_live_program *dry_live_get_program(
     const struct dry_live_reader *reader);
 DRY_API uint32_t dry_live_get_owner(const struct dry_live_reader *reader);
 
 /*
- * Tell whether the program lives, for then it holds the file's lock; *process is its number here,
- * 0 if this PID namespace cannot see the program. A system that does not say counts as dead.
- * Cost: one system call.
+ * Return whether the program lives, by its lock on the file. *process is its id in this
+ * PID namespace, 0 if invisible here. If the system cannot tell, the program counts as
+ * dead. Cost: one system call.
  */
 DRY_API bool dry_live_is_alive(const struct dry_live_reader *reader, uint64_t *process);
 
-/* How many sources there are now. Cost: one system call. */
+/* Return the current number of sources. Cost: one system call. */
 DRY_API uint32_t dry_live_count(struct dry_live_reader *reader);
 
 /*
- * Read a source whole, of one moment. Errors: ARGUMENT (there is no such source), FORMAT (a
- * number in it cannot be, or it was left half written by a program that has ended), CANCELLED
- * (it was written at each of 100 tries), SYSTEM. Rows of the detail beyond its counts are left
- * as they were. Cost: two system calls, and one each for lanes and lines.
+ * Read a source, all of one moment. Errors: ARGUMENT (no such source), FORMAT (a number
+ * is invalid, or the program ended in the middle of a write), CANCELLED (each of 100
+ * tries met a write), SYSTEM. Rows of the detail beyond its counts stay unchanged. Cost:
+ * two system calls, and one each for lanes and lines.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_read(struct dry_live_reader *reader,
                                                        uint32_t number,
@@ -310,22 +312,20 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_live_read(struct dry_live_reader *r
                                                        struct dry_error *err);
 
 /*
- * Wish for a snapshot in the file `path`, which the program writes with its own rights. *number
- * is that of the wish. Errors: LIMIT (the path is longer than DRY_LIVE_PATH_BYTES - 1),
- * CANCELLED (another reader is writing a wish), SYSTEM.
+ * Request a snapshot in the file `path`, which the program writes with its own rights.
+ * *number is the request's. Errors: LIMIT (the path is longer than DRY_LIVE_PATH_BYTES -
+ * 1), CANCELLED (another reader is writing a request), SYSTEM.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_wish(struct dry_live_reader *reader,
                                                        const char *path, uint64_t *number,
                                                        struct dry_error *err);
-/* The last answer. Errors: FORMAT, SYSTEM. */
+/* Read the program's last answer. Errors: FORMAT, SYSTEM. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_get_answer(
     struct dry_live_reader *reader, struct dry_live_answer *answer,
     struct dry_error *err);
 
-/*
- * Remove the file of a page whose program is dead, so that nobody reads it again. ARGUMENT: the
- * program lives. Errors: SYSTEM.
- */
+/* Remove the file of a page whose program is dead, so that readers no longer list it.
+   ARGUMENT: the program lives. Errors: SYSTEM. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_remove(struct dry_live_reader *reader,
                                                          struct dry_error *err);
 

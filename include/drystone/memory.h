@@ -3,14 +3,15 @@
 #define DRY_MEMORY_H
 
 /*
- * The source of the memory for the library's own records.
+ * The allocator for the library's own records.
  *
- * Every object that owns memory takes a `const struct dry_memory *` when it is created, and
- * copies it. NULL means the C library's malloc.
+ * Every object that owns memory takes a `const struct dry_memory *` when it is created,
+ * and copies it. NULL means the C library's malloc.
  *
  * Ownership  `self` must outlive the object.
- * Errors     NULL from `resize` (for new_bytes > 0) is an ordinary DRY_ERR_MEMORY.
- * Threads    `resize` is called only from inside calls on the object it was given to.
+ * Errors     If `resize` returns NULL for new_bytes > 0, the caller reports
+ *            DRY_ERR_MEMORY.
+ * Threads    `resize` is called only during calls on the object that has the allocator.
  */
 
 #include <stddef.h>
@@ -21,9 +22,9 @@ extern "C" {
 
 struct dry_memory {
     /*
-     * Take, give back or resize a block; the first min(old, new) bytes are kept. With `old`
-     * NULL memory is taken; with `new_bytes` 0 it is given back, and the result is NULL. On
-     * failure the old block is left as it was. Alignment: at least max_align_t.
+     * Allocate, resize or free a block; a resize keeps the first min(old, new) bytes.
+     * `old` NULL allocates; `new_bytes` 0 frees and returns NULL. On failure the old
+     * block is unchanged. Alignment: at least max_align_t.
      */
     void *(*resize)(void *self, void *old, size_t old_bytes, size_t new_bytes);
     void *self;

@@ -4,7 +4,7 @@
 
 /*
  * Find messages such as "CUDA out of memory. Tried to allocate ..." in a text, read their
- * numbers, check whether these agree, and say what they prove.
+ * numbers, check whether they are consistent, and conclude the cause.
  *
  *     struct dry_message m;
  *     struct dry_message_judgement j;
@@ -13,24 +13,25 @@
  *         printf("%s\n", dry_cause_name(j.cause));
  *     }
  *
- * A log of any size goes through a finder piece by piece, or whole through
+ * A log of any size goes through a finder in portions, or at once through
  * dry_message_find(). The reader knows PyTorch's texts from 1.0 on, for CUDA, HIP, XPU,
- * MPS and NPU, with the native allocator and with cudaMallocAsync. It also knows the texts
- * of PyTorch's allocator for the host, of XLA, vLLM, NCCL and CUDA's libraries, and those
- * of the kernel and Slurm when they kill. Blanks and line ends
- * may stand anywhere, even inside words. At the beginning of a line, the reader passes
- * over colours, time stamps, comment signs and the marks of ranks ("[rank3]:", "(worker
- * pid=17)", "0: "). The lines of different ranks may alternate.
+ * MPS and NPU, with the native allocator and with cudaMallocAsync. It also knows the
+ * texts of PyTorch's allocator for the host, of XLA, vLLM, NCCL and CUDA's libraries, and
+ * those of the kernel and Slurm when they kill a process. Blanks and line ends may be
+ * anywhere, even inside words. At the beginning of a line, the reader skips colours, time
+ * stamps, comment signs and the marks of ranks ("[rank3]:", "(worker pid=17)", "0: ").
+ * Lines of different ranks may be interleaved.
  *
- * Numbers in a message are rounded. Each comes with the interval it stands for, and all
- * sums are sums of intervals. A verdict that the intervals do not carry is not certain.
+ * Numbers in a message are rounded. Each has the interval of values that print so, and
+ * all sums are sums of intervals. A verdict is certain only if it holds for all values in
+ * the intervals.
  *
  * Ownership  A message and a judgement are plain data. A finder is created and destroyed.
- * Errors     A text without a message is no error: nothing is handed out, or DRY_END.
+ * Errors     A text without a message is no error: no call of `found`, or DRY_END.
  * Threads    One at a time per finder; the rest may be called from any thread.
  * Units      Bytes.
- * Cost       Finding is O(length of the text) and takes about 120 KiB; judging takes no
- *            memory.
+ * Cost       Finding is O(length of the text) and takes about 120 KiB; judging allocates
+ *            no memory.
  */
 
 #include <stdbool.h>
@@ -47,48 +48,45 @@ extern "C" {
 
 /* --- a message ---------------------------------------------------------------------------- */
 
-/* The state of a number. */
 enum dry_message_known {
-    DRY_MESSAGE_ABSENT, /* the text has no such number */
+    DRY_MESSAGE_ABSENT, /* not in the text */
     DRY_MESSAGE_KNOWN,
-    /*
-     * Printed, but 256 PiB or more: no amount of memory. "17179869184.00 GiB" is 2^64.
-     * NVML gives it if it cannot tell (Windows, WSL), cudaMallocAsync for "no limit".
-     */
+    /* Printed, but 256 PiB or more, so not a memory size. "17179869184.00 GiB" is 2^64:
+       NVML's value for "unknown" (Windows, WSL), and cudaMallocAsync's for "no limit". */
     DRY_MESSAGE_BEYOND,
 };
 
 /*
- * A number of the text, and the interval it stands for.
+ * A number of the text, and the interval of values that print so.
  *
  *     "1.95 GiB"   2093796557 bytes, give or take half a unit of the last digit
  *     "N bytes"    exact
- *     "GB"         2^30 bytes in old texts of MPS; anything elsewhere, so that the
+ *     "GB"         2^30 bytes in old texts of MPS; elsewhere ambiguous, so that the
  *                  interval holds 10^9 too
  */
 struct dry_message_size {
     enum dry_message_known known;
     uint64_t bytes;     /* as printed */
-    uint64_t low, high; /* The values that may have been printed so, both included. */
+    uint64_t low, high; /* bounds of the values that print so, both included */
 };
 
-/* The numbers are fixed for ever, in all enums below; new ones are only appended. */
+/* The numbers of all enums below never change; new ones are appended. */
 enum dry_message_form {
-    DRY_MESSAGE_SHORT,   /* "CUDA out of memory.", perhaps with the size that was tried */
-    DRY_MESSAGE_CLASSIC, /* "(GPU 0; 8.00 GiB total capacity; ...": until 2.0, and NPU */
-    DRY_MESSAGE_MODERN,  /* "GPU 0 has a total capacity of ...": from 2.1 on */
-    DRY_MESSAGE_ASYNC,   /* "Allocation on device 0 would exceed ...": cudaMallocAsync */
-    DRY_MESSAGE_MPS,     /* "MPS backend out of memory (MPS allocated: ..." */
+    DRY_MESSAGE_SHORT,    /* "CUDA out of memory.", perhaps with the requested size */
+    DRY_MESSAGE_CLASSIC,  /* "(GPU 0; 8.00 GiB total capacity; ...": up to 2.0, and NPU */
+    DRY_MESSAGE_MODERN,   /* "GPU 0 has a total capacity of ...": from 2.1 on */
+    DRY_MESSAGE_ASYNC,    /* "Allocation on device 0 would exceed ...": cudaMallocAsync */
+    DRY_MESSAGE_MPS,      /* "MPS backend out of memory (MPS allocated: ..." */
     DRY_MESSAGE_REJECTED, /* "Allocation was preemptively rejected ..." */
     DRY_MESSAGE_HUGE,     /* "Tried to allocate more than 1EB memory" */
-    DRY_MESSAGE_DRIVER,   /* "CUDA error: out of memory": not from the allocator */
-    DRY_MESSAGE_HOST,     /* "DefaultCPUAllocator: can't allocate memory": the host's */
+    DRY_MESSAGE_DRIVER,   /* "CUDA error: out of memory": not from PyTorch's allocator */
+    DRY_MESSAGE_HOST,     /* "DefaultCPUAllocator: can't allocate memory": host memory */
     DRY_MESSAGE_XLA,      /* "RESOURCE_EXHAUSTED: Out of memory": JAX, TensorFlow */
-    DRY_MESSAGE_XLA_PROGRAM, /* "Ran out of memory in memory space": its compiler's */
+    DRY_MESSAGE_XLA_PROGRAM, /* "Ran out of memory in memory space": XLA's compiler */
     DRY_MESSAGE_KV_CACHE,    /* "No available memory for the cache blocks": vLLM */
     DRY_MESSAGE_NCCL,        /* "Cuda failure 'out of memory'": NCCL's own buffers */
     DRY_MESSAGE_LIBRARY, /* "CUBLAS_STATUS_ALLOC_FAILED", or cuDNN's, cuSOLVER's ... */
-    DRY_MESSAGE_KILLED,  /* "Out of memory: Killed process": the kernel, of a machine */
+    DRY_MESSAGE_KILLED,  /* "Out of memory: Killed process": the kernel, whole machine */
     DRY_MESSAGE_KILLED_IN_GROUP, /* "Memory cgroup out of memory: Killed process" */
     DRY_MESSAGE_SLURM,           /* "Detected 1 oom_kill event in StepId=...": Slurm */
 };
@@ -96,7 +94,6 @@ enum dry_message_form {
 /* Return the name of a form: "modern" ... */
 DRY_API const char *dry_message_form_name(enum dry_message_form form);
 
-/* The backend that a text is of. */
 enum dry_message_backend {
     DRY_MESSAGE_BACKEND_UNKNOWN, /* "Out of memory. Tried to allocate ..." */
     DRY_MESSAGE_CUDA,
@@ -104,14 +101,13 @@ enum dry_message_backend {
     DRY_MESSAGE_XPU,
     DRY_MESSAGE_BACKEND_MPS,
     DRY_MESSAGE_NPU,
-    DRY_MESSAGE_BACKEND_HOST, /* the host's memory, no device's */
+    DRY_MESSAGE_BACKEND_HOST, /* host memory */
     DRY_MESSAGE_BACKEND_XLA,  /* a GPU or a TPU under XLA */
 };
 #define DRY_MESSAGE_BACKEND_COUNT 8
 /* Return the name of a backend. */
 DRY_API const char *dry_message_backend_name(enum dry_message_backend backend);
 
-/* The variable that the text tells to set. */
 enum dry_message_variable {
     DRY_MESSAGE_VARIABLE_NONE,
     DRY_MESSAGE_VARIABLE_CUDA,    /* PYTORCH_CUDA_ALLOC_CONF */
@@ -119,12 +115,13 @@ enum dry_message_variable {
     DRY_MESSAGE_VARIABLE_HIP,     /* PYTORCH_HIP_ALLOC_CONF */
 };
 
-/* Bits: advice of the text. */
-#define DRY_MESSAGE_HINT_EXPANDABLE 1u  /* expandable_segments:True */
-#define DRY_MESSAGE_HINT_MAX_SPLIT 2u   /* max_split_size_mb */
-#define DRY_MESSAGE_HINT_RESERVE 4u     /* expandable_segments_reserve: they are on */
-#define DRY_MESSAGE_HINT_EMPTY_CACHE 8u /* empty_cache(), XPU */
-#define DRY_MESSAGE_HINT_WATERMARK 16u  /* PYTORCH_MPS_HIGH_WATERMARK_RATIO */
+/* Bits for the advice in the text. */
+#define DRY_MESSAGE_HINT_EXPANDABLE 1u /* recommends expandable_segments:True */
+#define DRY_MESSAGE_HINT_MAX_SPLIT 2u  /* recommends max_split_size_mb */
+/* Recommends expandable_segments_reserve: expandable segments are on. */
+#define DRY_MESSAGE_HINT_RESERVE 4u
+#define DRY_MESSAGE_HINT_EMPTY_CACHE 8u /* recommends empty_cache(), XPU */
+#define DRY_MESSAGE_HINT_WATERMARK 16u  /* recommends PYTORCH_MPS_HIGH_WATERMARK_RATIO */
 
 #define DRY_MESSAGE_PROCESSES_MAX 16
 #define DRY_MESSAGE_LABEL_BYTES 32
@@ -135,15 +132,15 @@ struct dry_message {
     enum dry_message_backend backend;
     bool has_device;
     uint32_t device;
-    bool is_cut; /* the text ends before its form does */
+    bool is_cut; /* the text ends before the form is complete */
 
-    /* Asked of the driver: a request of 1.5 MiB reads 20 MiB. */
+    /* Requested from the driver: for an allocation of 1.5 MiB it is 20 MiB. */
     struct dry_message_size tried;
-    struct dry_message_size total; /* of the device */
-    /* of the device, after the whole cache was given back */
+    struct dry_message_size total; /* total memory of the device */
+    /* free memory of the device, after PyTorch released its whole cache */
     struct dry_message_size free;
-    /* of this process, including memory that PyTorch did not allocate; of a process that
-       was killed, the memory that no file backs */
+    /* memory of this process, including memory that PyTorch did not allocate; for a
+       killed process, the anonymous memory */
     struct dry_message_size process;
     /* allowed by the memory fraction, by MPS' high watermark, or for vLLM's cache */
     struct dry_message_size allowed;
@@ -154,53 +151,50 @@ struct dry_message {
      */
     struct dry_message_size allocated;
     struct dry_message_size private_pools;
-    struct dry_message_size unallocated; /* reserved and not allocated */
-    /* Allocated and unallocated; only CLASSIC and MPS print it. */
+    struct dry_message_size unallocated; /* reserved but not allocated */
+    /* Allocated plus unallocated; only CLASSIC and MPS print it. */
     struct dry_message_size reserved;
-    struct dry_message_size non_pytorch; /* "other allocations" of MPS */
+    struct dry_message_size non_pytorch; /* MPS's "other allocations" */
     /* Addresses reserved for one expandable segment. */
     struct dry_message_size expandable_reserve;
 
-    /* "Process 17 has 1.00 GiB memory in use", in the text's order. */
+    /* "Process 17 has 1.00 GiB memory in use", in the order of the text. */
     struct {
         uint64_t pid;
         struct dry_message_size bytes;
     } others[DRY_MESSAGE_PROCESSES_MAX];
-    size_t other_count; /* in the array */
+    size_t other_count; /* used entries of `others` */
     size_t other_dropped;
 
     enum dry_message_variable variable;
     uint32_t hints;
     /*
-     * The releases of PyTorch whose text reads so, "2.2 to 2.4"; NULL: not known. They
-     * follow from the wording and the name of the exception, and their bounds are meant
-     * wide.
+     * The releases of PyTorch that print this text, "2.2 to 2.4"; NULL: not known.
+     * Inferred from the wording and the name of the exception; the range errs on the wide
+     * side.
      */
     const char *releases;
 
-    uint64_t offset; /* the byte at which "CUDA out of memory" begins */
-    uint64_t line;   /* and its line, from 1 */
-    char label[DRY_MESSAGE_LABEL_BYTES]; /* "rank3" of "[rank3]:"; "" */
+    uint64_t offset; /* the byte offset at which "CUDA out of memory" begins */
+    uint64_t line;   /* the line of that byte, from 1 */
+    char label[DRY_MESSAGE_LABEL_BYTES]; /* "rank3" of "[rank3]:"; "": none */
 };
 
-/*
- * Return whether `a` and `b` are the same message: all numbers and words read are equal.
- * Place (`offset`, `line`) and label do not count.
- */
+/* Return whether `a` and `b` are the same message: all numbers and words read are equal.
+   `offset`, `line` and label are ignored. */
 DRY_API bool dry_message_is_same(const struct dry_message *a,
                                  const struct dry_message *b);
 
 /* --- finding ------------------------------------------------------------------------------ */
 
-/* Options of finding. */
 struct dry_message_options {
     size_t struct_size; /* set by dry_message_options_init() */
     const struct dry_memory *memory;
     /*
      * Required: called for each message, in the order in which their ends are certain. If
      * lines of several ranks alternate, this is not always the order of `offset`. A
-     * result of true ends the search with CANCELLED. The message is the finder's and
-     * is gone after the call.
+     * result of true ends the search with CANCELLED. The message belongs to the finder
+     * and is valid during the call only.
      */
     bool (*found)(void *self, const struct dry_message *message);
     void *found_self;
@@ -214,25 +208,21 @@ DRY_API void dry_message_options_init_sized(struct dry_message_options *options,
 
 struct dry_message_finder;
 
-/*
- * Make a finder, which takes about 120 KiB, once. Errors: ARGUMENT (no `found`),
- * UNSUPPORTED, MEMORY.
- */
+/* Make a finder, which takes about 120 KiB, once. Errors: ARGUMENT (no `found`),
+   UNSUPPORTED, MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_create(
     const struct dry_message_options *options, struct dry_message_finder **finder,
     struct dry_error *err);
 
 /*
- * Feed the next `count` bytes of the text; pieces may end anywhere. O(count). Errors:
+ * Feed the next `count` bytes of the text; a portion may end anywhere. O(count). Errors:
  * CANCELLED.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_feed(
     struct dry_message_finder *finder, const char *bytes, size_t count);
 
-/*
- * End the text: messages that are still open are handed out. The finder then begins anew.
- * Errors: CANCELLED.
- */
+/* End the text: open messages are passed to `found`. The finder can then be fed another
+   text. Errors: CANCELLED. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_end(
     struct dry_message_finder *finder);
 
@@ -247,50 +237,46 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_message_find(
     const char *text, size_t length, const struct dry_message_options *options,
     struct dry_error *err);
 
-/*
- * Find the first message of a text in memory; the result is *message. A `memory` of NULL
- * is malloc. DRY_END: the text has no message. Errors: MEMORY.
- */
+/* Find the first message of a text in memory; the result is *message. A `memory` of NULL
+   is malloc. DRY_END: the text has no message. Errors: MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_parse(
     const char *text, size_t length, const struct dry_memory *memory,
     struct dry_message *message, struct dry_error *err);
 
 /*
- * Write a message as Drystone's own text: it has the shape of PyTorch's newest text, so
- * that tools for that one can read it. At most `capacity` bytes are written, with the
+ * Write a message as Drystone's own text: it has the form of PyTorch's newest text, so
+ * that tools for that text can read it. At most `capacity` bytes are written, with the
  * zero. Returns the length of the whole text, like snprintf; `text` may be NULL if
  * `capacity` is 0.
  *
- * Reading the text gives the message again, except for place and label, under two
- * conditions. The message was MODERN, REJECTED or HUGE, and its numbers were read from
- * PyTorch's units.
- * CLASSIC, ASYNC and MPS become MODERN, with `unallocated` computed if possible.
+ * Reading the text gives the message again, except for offset, line and label, if the
+ * message was MODERN, REJECTED or HUGE and its numbers were in PyTorch's units. CLASSIC,
+ * ASYNC and MPS become MODERN, with `unallocated` computed if possible.
  */
 DRY_API size_t dry_message_write(const struct dry_message *message, char *text,
                                  size_t capacity);
 
 /* --- judging ------------------------------------------------------------------------------ */
 
-/* A sum of rounded numbers; may be below zero. */
+/* A sum of rounded numbers; may be negative. */
 struct dry_message_sum {
-    int64_t bytes;     /* of the numbers as printed */
-    int64_t low, high; /* the bounds that the intervals allow */
+    int64_t bytes;     /* the sum of the numbers as printed */
+    int64_t low, high; /* bounds of the sum over the intervals */
 };
 
-/* A quantity that the sums are made of. */
 enum dry_message_quantity {
     DRY_MESSAGE_TRIED,
     DRY_MESSAGE_TOTAL,
     DRY_MESSAGE_FREE,
     DRY_MESSAGE_PROCESS,
-    DRY_MESSAGE_OTHERS, /* the sum over the other processes */
+    DRY_MESSAGE_OTHERS, /* sum over the other processes */
     DRY_MESSAGE_ALLOWED,
     DRY_MESSAGE_ALLOCATED,
     DRY_MESSAGE_PRIVATE_POOLS,
     DRY_MESSAGE_UNALLOCATED,
     DRY_MESSAGE_RESERVED,
-    DRY_MESSAGE_NON_PYTORCH, /* of this process */
-    DRY_MESSAGE_CONTEXT,     /* 1 GiB: the most a CUDA context is taken to need */
+    DRY_MESSAGE_NON_PYTORCH, /* of this process, outside PyTorch */
+    DRY_MESSAGE_CONTEXT,     /* 1 GiB: assumed upper bound of a CUDA context */
     DRY_MESSAGE_EXPANDABLE_RESERVE,
 };
 #define DRY_MESSAGE_QUANTITY_COUNT 13
@@ -300,20 +286,17 @@ DRY_API const char *dry_message_quantity_name(enum dry_message_quantity quantity
 DRY_API const char *dry_message_quantity_text(enum dry_message_quantity quantity);
 
 #define DRY_MESSAGE_TERMS_MAX 5
-/* A quantity in a sum. */
 struct dry_message_term {
     enum dry_message_quantity quantity;
-    int sign; /* 1 or -1 */
+    int sign; /* +1 or -1 */
     struct dry_message_sum value;
 };
 
-/*
- * An equation that must hold if the numbers are of one moment. (Reserved bytes need not
- * be at most the allowed ones: a limit can be set late.)
- */
+/* A relation that must hold if the numbers are of one moment. (Reserved bytes may exceed
+   the allowed ones, because a limit can be set late.) */
 enum dry_message_equation {
     DRY_MESSAGE_EQ_DEVICE, /* total - free - process - others >= 0 */
-    /* process - allocated - unallocated >= 0: non-PyTorch bytes */
+    /* process - allocated - unallocated >= 0: this process's non-PyTorch bytes */
     DRY_MESSAGE_EQ_PROCESS,
     /* total - free - reserved >= 0: all bytes that are not PyTorch's */
     DRY_MESSAGE_EQ_PYTORCH,
@@ -322,45 +305,43 @@ enum dry_message_equation {
     DRY_MESSAGE_EQ_ALLOCATED, /* reserved - allocated >= 0 */
 };
 #define DRY_MESSAGE_EQUATION_COUNT 6
-/* Return the key of an equation. */
+/* Return a key for programs, the same in all releases. */
 DRY_API const char *dry_message_equation_name(enum dry_message_equation equation);
-/* Return the words for an equation's remainder: "held by nobody the text names". */
+/* Return the words for an equation's remainder: "held by no process in the text". */
 DRY_API const char *dry_message_equation_text(enum dry_message_equation equation);
 
-/* The result of checking an equation. */
 enum dry_message_result {
-    DRY_MESSAGE_HOLDS, /* for all values that may have been printed so */
-    DRY_MESSAGE_OPEN,  /* for some of these values */
-    DRY_MESSAGE_FAILS, /* for none of these values */
+    DRY_MESSAGE_HOLDS, /* for all values in the intervals */
+    DRY_MESSAGE_OPEN,  /* for some values in the intervals */
+    DRY_MESSAGE_FAILS, /* for no values in the intervals */
 };
 
-/* A check of one equation. */
 struct dry_message_check {
     enum dry_message_equation equation;
     enum dry_message_result result;
     struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
     size_t term_count;
-    struct dry_message_sum remainder; /* the sum of the terms */
+    struct dry_message_sum remainder; /* the value of the left side, an interval */
 };
 
-/* An argument for or against a cause: a sentence and the sum behind it. */
+/* An argument for or against a cause: a sentence and its sum. */
 enum dry_message_reason {
     DRY_MESSAGE_REASON_HUGE,
     DRY_MESSAGE_REASON_REJECTED,
     DRY_MESSAGE_REASON_REQUEST_EXCEEDS_DEVICE, /* tried - total > 0 */
     DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE,    /* allocated + tried - total > 0 */
-    /* tried - unallocated - free > 0: the shortage */
+    /* Shortage: tried - unallocated - free > 0 */
     DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH,
     DRY_MESSAGE_REASON_LIMIT,              /* reserved + tried - allowed > 0 */
     DRY_MESSAGE_REASON_LIMIT_LIVE,         /* allocated + tried - allowed > 0 */
     DRY_MESSAGE_REASON_LIMIT_PIECES,       /* allowed - allocated - tried >= 0 */
     DRY_MESSAGE_REASON_WATERMARK,          /* MPS: held + tried - allowed > 0 */
     DRY_MESSAGE_REASON_EXPANDABLE_RESERVE, /* tried - expandable_reserve > 0 */
-    DRY_MESSAGE_REASON_SHORT,  /* tried - free > 0: new memory needed, missing */
+    DRY_MESSAGE_REASON_SHORT,  /* new memory is needed but missing: tried - free > 0 */
     DRY_MESSAGE_REASON_PIECES, /* unallocated - (tried - free) >= 0 */
-    /* The pieces are another stream's, or pending: not printed. */
+    /* Whether the free bytes are in another stream's blocks or pending is not printed. */
     DRY_MESSAGE_REASON_WHICH_PIECES,
-    DRY_MESSAGE_REASON_SMALL_POOL, /* tried is 2 MiB: a segment of small blocks */
+    DRY_MESSAGE_REASON_SMALL_POOL, /* tried is 2 MiB: a segment for small blocks */
     /* unallocated + free - tried < tried: nearly full */
     DRY_MESSAGE_REASON_SECOND_REQUEST,
     DRY_MESSAGE_REASON_OTHER_PROCESSES, /* others - shortage >= 0 */
@@ -368,13 +349,13 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_NOT_PYTORCH,     /* total - free - reserved - 1 GiB - shortage */
     DRY_MESSAGE_REASON_PRIVATE_POOLS,   /* private_pools - shortage >= 0 */
     DRY_MESSAGE_REASON_REFUSED_THOUGH_FREE, /* free - tried >= 0 */
-    DRY_MESSAGE_REASON_THIS_IS_PROCESS,     /* a listed process must be this one */
-    DRY_MESSAGE_REASON_ROUNDED,             /* the printed digits leave it open */
-    DRY_MESSAGE_REASON_CONTRADICTION,       /* an equation fails */
-    DRY_MESSAGE_REASON_HOST_SPILL,          /* PyTorch holds more than the device has */
-    DRY_MESSAGE_REASON_CACHE_UNKNOWN,       /* cudaMallocAsync prints no reserved bytes */
-    DRY_MESSAGE_REASON_CUT,    /* the numbers that would tell are not there */
-    DRY_MESSAGE_REASON_DRIVER, /* not from PyTorch's allocator */
+    DRY_MESSAGE_REASON_THIS_IS_PROCESS, /* one of the listed processes must be this one */
+    DRY_MESSAGE_REASON_ROUNDED,         /* the printed digits allow both outcomes */
+    DRY_MESSAGE_REASON_CONTRADICTION,   /* an equation fails */
+    DRY_MESSAGE_REASON_HOST_SPILL,      /* PyTorch holds more than the device has */
+    DRY_MESSAGE_REASON_CACHE_UNKNOWN,   /* cudaMallocAsync prints no reserved bytes */
+    DRY_MESSAGE_REASON_CUT,             /* the text ends before the deciding numbers */
+    DRY_MESSAGE_REASON_DRIVER,          /* not from PyTorch's allocator */
     DRY_MESSAGE_REASON_HOST_REFUSED,
     DRY_MESSAGE_REASON_XLA_REQUEST,
     DRY_MESSAGE_REASON_XLA_PROGRAM,
@@ -387,30 +368,29 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_SLURM,
 };
 #define DRY_MESSAGE_REASON_COUNT 37
-/* Return the key of a reason. */
+/* Return a key for programs, the same in all releases. */
 DRY_API const char *dry_message_reason_name(enum dry_message_reason reason);
 /* Return the words for a reason: one sentence, without a full stop. */
 DRY_API const char *dry_message_reason_text(enum dry_message_reason reason);
 
-/* A reason with its sum. */
 struct dry_message_proof {
     enum dry_message_reason reason;
-    enum dry_cause cause; /* the cause it speaks for; DRY_CAUSE_NONE: it is a remark */
-    struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX]; /* none for a remark in words */
+    enum dry_cause cause; /* the cause it supports; DRY_CAUSE_NONE: a remark */
+    /* Empty for a remark in words. */
+    struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
     size_t term_count;
     struct dry_message_sum sum;
 };
 
-/* The language of lines to paste. */
 enum dry_message_language {
     DRY_MESSAGE_WORDS, /* no code */
     DRY_MESSAGE_SHELL,
     DRY_MESSAGE_PYTHON,
 };
 
-/* A next thing to do: why, and lines to paste. All strings are constants. */
+/* A step to take next: the reason, and lines to paste. All strings are constants. */
 struct dry_message_step {
-    enum dry_cause cause; /* the cause that it is for; NONE: for any */
+    enum dry_cause cause; /* the cause it applies to; NONE: any */
     const char *why;
     const char *code; /* lines separated by newlines; NULL: none */
     enum dry_message_language language;
@@ -420,54 +400,51 @@ struct dry_message_step {
 #define DRY_MESSAGE_PROOFS_MAX 12
 #define DRY_MESSAGE_STEPS_MAX 12
 
-/* The verdict on a message, and its proofs. */
 struct dry_message_judgement {
     size_t struct_size; /* DRY_INIT sets it */
     /*
      * CAPACITY, FRAGMENTATION, STRANDED, LIMIT, OTHER_MEMORY, or UNKNOWN if the numbers
-     * carry none of them. A text shows one moment: it cannot show a leak, a spike, an
+     * support none of them. A text shows one moment: it cannot show a leak, a spike, an
      * imbalance, or bytes that wait for other streams.
      */
     enum dry_cause cause;
-    bool is_certain; /* its sums hold for all values that may have been printed so */
+    bool is_certain; /* its sums hold for all values in the intervals */
     /*
      * Bits 1 << dry_cause: further causes that the text cannot exclude. A certain cause
-     * may have some, since no text says in which pool the free bytes lay, or when they
-     * came back.
+     * may also have some, since no text says in which pool the free bytes were, or when
+     * they were freed.
      */
     uint32_t alternatives;
 
-    /* Computed if the text has the parts; otherwise ABSENT. */
+    /* Computed if the text has the operands; otherwise ABSENT. */
     struct dry_message_size reserved, unallocated, process, others, non_pytorch;
-    /*
-     * Index in `others` of the process that must be this one, seen from outside a
-     * container; -1: none.
-     */
+    /* Index in `others` of the process that must be this one, seen from outside a
+       container; -1: none. */
     int32_t this_process;
 
     struct dry_message_check checks[DRY_MESSAGE_CHECKS_MAX];
     size_t check_count;
-    /* The deciding proof first. */
+    /* The deciding proof comes first. */
     struct dry_message_proof proofs[DRY_MESSAGE_PROOFS_MAX];
     size_t proof_count;
-    struct dry_message_step steps[DRY_MESSAGE_STEPS_MAX]; /* in order */
+    struct dry_message_step steps[DRY_MESSAGE_STEPS_MAX]; /* in the recommended order */
     size_t step_count;
 };
 
 /*
- * Check the numbers of `message` against each other, name the cause as far as they carry
- * it, and lay out what to do. The result is *judgement. Takes no memory and cannot fail.
+ * Check the numbers of `message` against each other, name the cause if they support one,
+ * and list the next steps. The result is *judgement. Allocates no memory and cannot fail.
  *
  * The rules, in order:
  *
  *     a size that no device has
  *     a limit
- *     a request that the device had room for
- *     bytes alive and asked for, against the bytes that PyTorch could reach
- *     pieces
+ *     a request for which the device had enough free memory
+ *     live plus requested bytes, against the bytes available to PyTorch
+ * fragmentation
  *
- * The meaning of `private_pools` and the order of release before the text is made are those
- * of c10/cuda/CUDACachingAllocator.cpp.
+ * The meaning of `private_pools` and the order of release before the text is made are
+ * those of c10/cuda/CUDACachingAllocator.cpp.
  */
 DRY_API enum dry_status dry_message_judge(const struct dry_message *message,
                                           struct dry_message_judgement *judgement);

@@ -3,8 +3,8 @@
 #define DRY_OWNERS_H
 
 /*
- * Sum up who holds the memory: allocations by the line, function, module, stack,
- * category, size or step that they come from.
+ * Sum up live allocations by owner: the line, function, module, stack, category, size or
+ * step that made them.
  *
  *     struct dry_owners_options options;
  *     dry_owners_options_init(&options);
@@ -14,17 +14,17 @@
  *     dry_owners_destroy(owners);
  *
  * A stack's owner is its innermost frame of the user's own code: not of PyTorch, Python's
- * library, an installed package or C++. If no frame is the user's, it is the innermost frame
- * of the first kind that the stack has:
+ * library, an installed package or C++. If no frame is the user's, it is the innermost
+ * frame of the first kind that the stack has:
  *
  *     an installed package
  *     code that torch.compile made
  *     PyTorch's Python files
  *     Python's library
  *
- * A stack without Python belongs to its node of the backward graph
- * ("autograd DivBackward0"). If there is no node, it belongs to the first C++ function that
- * is not PyTorch's, CPython's or the C library's, and otherwise to the operation.
+ * A stack without Python belongs to its node of the backward graph ("autograd
+ * DivBackward0"). If there is no node, it belongs to the first C++ function that is not
+ * PyTorch's, CPython's or the C library's, and otherwise, to the operation.
  *
  * `what` is the operation that the owner called: the outermost that a C++ frame below
  * Python names ("aten::mul"). If there is none, it is the innermost Python function below
@@ -36,17 +36,18 @@
  *     (no Python stack)        an empty stack: other threads (backward) have no Python
  *                              frames where only those were recorded
  *     (no stack)               stacks were not recorded
- *     (in no step)             by step: born behind the last one
+ *     (in no step)             by step: allocated after the last one
  *
- * For some blocks older than the window, only the free has a stack. They go by the free's
- * stack, apart from the others: their name ends in " (freed there)".
+ * For some blocks older than the window, only the free has a stack. These are listed
+ * under the free's stack, separately: their name ends in " (freed there)".
  *
  * Ownership  create / destroy; the timeline and its trace must outlive the owners. Names
- *            belong to the owners. They are bytes of the file, not made safe for a
- *            terminal, at most 1,023; longer parts lose their middle to "\xe2\x80\xa6".
+ *            belong to the owners. They are bytes of the file, not escaped for a
+ *            terminal, at most 1,023 bytes; the middle of longer components is replaced
+ *            by "\xe2\x80\xa6".
  * Errors     ARGUMENT, MEMORY; see dry_owners_create().
  * Threads    Any number may read at once.
- * Units      Bytes. Sums that pass 2^64, which only hostile files have, stay at
+ * Units      Bytes. Sums above 64 bits, which only hostile files have, saturate at
  *            UINT64_MAX.
  * Cost       All of it is in dry_owners_create(); reading is O(1).
  */
@@ -67,11 +68,12 @@ struct dry_categories; /* <drystone/categories.h> */
 enum dry_owner_key {
     DRY_OWNER_LINE,     /* "models.py:174 update_nodes" */
     DRY_OWNER_FUNCTION, /* "models.py update_nodes" */
-    DRY_OWNER_MODULE,   /* "models.py": the file, by as many folders as tell it apart */
-    DRY_OWNER_STACK,    /* every frame; the name has the user's: "a.py:3 f < b.py:7 g" */
+    DRY_OWNER_MODULE, /* "models.py": the file, with as many folders as make it unique */
+    DRY_OWNER_STACK,  /* every frame; the name shows the user's frames: "a.py:3 f <
+                           b.py:7 g" */
     DRY_OWNER_CATEGORY, /* "activations"; needs `categories` */
-    DRY_OWNER_SIZE,     /* "4096 B": by requested size, equal sizes together */
-    DRY_OWNER_STEP,     /* "step 3": the step of the birth; needs `steps` */
+    DRY_OWNER_SIZE,     /* "4096 B": allocations of equal requested size */
+    DRY_OWNER_STEP,     /* "step 3": the step of the allocation; needs `steps` */
 };
 #define DRY_OWNER_KEY_COUNT 7
 /*
@@ -80,39 +82,34 @@ enum dry_owner_key {
  */
 DRY_API const char *dry_owner_key_name(enum dry_owner_key key);
 
-/* An owner and its sums. */
 struct dry_owner {
     const char *name; /* zero-terminated; never empty */
     size_t name_length;
     const char *what; /* the operation of the largest allocation; "" */
     size_t what_length;
-    uint64_t bytes, requested; /* of the blocks alive: rounded, and as asked for */
+    uint64_t bytes, requested; /* of the live blocks: rounded, and as requested */
     uint32_t count;
     uint64_t largest;
-    uint32_t largest_allocation; /* the largest allocation's number in the timeline */
-    /*
-     * The frame in the trace, if the key is a line, a function or a module and there is a
-     * stack; otherwise DRY_NONE.
-     */
+    uint32_t largest_allocation; /* number of the largest allocation in the timeline */
+    /* The frame in the trace, if the key is a line, a function or a module and there is a
+       stack; otherwise DRY_NONE. */
     uint32_t frame;
-    uint32_t stack;  /* of the largest allocation; DRY_NONE */
-    bool is_of_free; /* the stacks are those of the frees */
+    uint32_t stack;  /* stack of the largest allocation; DRY_NONE: none */
+    bool is_of_free; /* the stacks are those of the frees, for allocations older than the
+                        window */
 };
 
-/* The moment and the key. */
 struct dry_owners_options {
     size_t struct_size; /* set by dry_owners_options_init() */
     const struct dry_memory *memory;
     enum dry_owner_key key; /* default DRY_OWNER_LINE */
     uint32_t moment;        /* allocations alive at this moment; default 0 */
     /*
-     * Only allocations born at or after this moment; 0, the default: all that are alive.
+     * Only allocations made at or after this moment; 0, the default: all that are live.
      */
     uint32_t born_from;
-    /*
-     * Take the outermost frame of the user's code instead of the innermost; for lines,
-     * functions and modules only.
-     */
+    /* Take the outermost frame of the user's code instead of the innermost; for lines,
+       functions and modules only. */
     bool is_inverted;
     const struct dry_steps *steps;
     const struct dry_categories *categories;
@@ -124,9 +121,9 @@ DRY_API void dry_owners_options_init_sized(struct dry_owners_options *options,
     dry_owners_options_init_sized(options, sizeof *(options))
 
 /*
- * Sum up the allocations of `timeline` that `options` name; the result is *owners.
+ * Sum up the allocations of `timeline` selected by `options`; the result is *owners.
  * O(alive log alive + stacks and frames of the trace). Errors: ARGUMENT (a moment beyond
- * the dump, or a key without what it needs), MEMORY.
+ * the dump, or a key without its `steps` or `categories`), MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_owners_create(
     const struct dry_timeline *timeline, const struct dry_owners_options *options,
@@ -137,12 +134,12 @@ DRY_API void dry_owners_destroy(struct dry_owners *owners);
 /* Return the owners, the largest first; ties by name. Their bytes add up to the total. */
 DRY_API const struct dry_owner *dry_owners_get(const struct dry_owners *owners,
                                                size_t *count);
-/* Return the bytes of all owners. */
+/* Return the sum of all owners' bytes. */
 DRY_API uint64_t dry_owners_total(const struct dry_owners *owners);
 
 /*
- * Write the name of a stack's owner, and its operation, whether or not the stack holds
- * anything: "models.py:174 update_nodes (aten::relu)", "(no stack)". `stack` is the
+ * Write the name of a stack's owner, and its operation, even if the stack holds no
+ * memory: "models.py:174 update_nodes (aten::relu)", "(no stack)". `stack` is the
  * trace's. The text is bytes of the file, cut to `capacity`, which is at least 1, and
  * zero-terminated. Returns its length.
  */
@@ -159,18 +156,16 @@ DRY_API size_t dry_owners_write_frame(const struct dry_owners *owners, uint32_t 
                                       enum dry_owner_key key, char *text,
                                       size_t capacity);
 
-/*
- * Return the frame of a stack's owner, whether or not the stack holds anything. `stack`
- * is the trace's. DRY_NONE for DRY_NONE, and for a stack without frames. O(1).
- */
+/* Return the frame of a stack's owner, even if the stack holds no memory. `stack` is the
+   trace's. DRY_NONE for DRY_NONE, and for a stack without frames. O(1). */
 DRY_API uint32_t dry_owners_find_frame(const struct dry_owners *owners, uint32_t stack);
 
-/* The owner of a frame's code. */
+/* The origin of a frame's code. */
 enum dry_frame_kind {
     DRY_FRAME_NATIVE,    /* C++ */
     DRY_FRAME_LIBRARY,   /* Python's own library */
     DRY_FRAME_TORCH,     /* PyTorch's Python files */
-    DRY_FRAME_GENERATED, /* made by torch.compile, or by exec() of a library */
+    DRY_FRAME_GENERATED, /* generated by torch.compile, or by exec() in a library */
     DRY_FRAME_PACKAGE,   /* another installed package */
     DRY_FRAME_USER,
 };

@@ -3,7 +3,8 @@
 #define DRY_STATE_H
 
 /*
- * The memory of a device at one moment: the map, and the sums that a verdict rests on.
+ * The memory of a device at one moment: its segments and blocks, and the sums for a
+ * verdict.
  *
  *     struct dry_state *state;
  *     uint32_t moment = view->peaks[DRY_CURVE_RESERVED].moment;
@@ -15,15 +16,15 @@
  *     reserved = active + releasable + stranded
  *     active   = allocated + pending
  *
- * Pending bytes are freed and wait for a stream. Releasable bytes are free segments, and
- * whole free pages of expandable ones, in the default pools: the allocator gives them
- * back by itself before it fails. Stranded bytes are free, but in a segment that holds
- * something else, or in a private pool. An unused byte is pinned if it cannot go back to
- * the device because its segment is partly used.
+ * Pending bytes are freed but wait for a stream. Releasable bytes are free segments, and
+ * whole free pages of expandable ones, in the default pools: the allocator releases them
+ * before it fails. Stranded bytes are free, but in a partly used segment, or in a private
+ * pool. An unused byte is pinned if its segment cannot be released because it is partly
+ * used.
  *
  * At the dump the state is the file's segments, block for block.
  *
- * Ownership  create / destroy; the state does not need the timeline any more.
+ * Ownership  create / destroy; the timeline may end before the state.
  * Errors     ARGUMENT, MEMORY; see dry_state_create().
  * Threads    Any number may read at once.
  * Units      Bytes.
@@ -42,86 +43,80 @@ extern "C" {
 /* A block of a segment, in use or free. */
 struct dry_state_block {
     uint64_t address, size, requested;
-    uint32_t allocation; /* the timeline's number; DRY_NONE for a free block */
+    uint32_t allocation; /* its number in the timeline; DRY_NONE for a free block */
     enum dry_block_state state;
 };
 
-/* A segment, or a run of mapped pages as a snapshot lists them. */
+/* A segment, or a run of mapped pages, as in a snapshot. */
 struct dry_state_segment {
     uint64_t address, size;
     uint64_t allocated, pending, releasable, largest_free;
-    size_t first_block, block_count; /* without gaps, by address */
+    size_t first_block, block_count; /* in `blocks`: sorted by address, without gaps */
     uint32_t pool;                   /* index in `pools` */
     uint32_t lane;
     bool is_large, is_expandable, is_private;
 };
 
-/*
- * A pool: a lane and a size class. Blocks serve requests of their own stream, pool and
- * size class only.
- */
+/* A pool: a lane and a size class. Blocks serve requests of their own stream, pool and
+   size class only. */
 struct dry_state_pool {
     uint32_t lane;
     bool is_large, is_private;
     uint32_t segment_count;
     uint64_t reserved, allocated, pending, requested, releasable, stranded;
-    uint64_t largest_free; /* the largest hole */
-    uint32_t hole_count;   /* free blocks inside segments that hold something else */
+    uint64_t largest_free; /* the largest free block */
+    uint32_t hole_count;   /* free blocks in partly used segments */
 };
 
 /*
- * A segment that holds free bytes beside used ones: the free bytes that it pins, and the
- * used ones that pin them. Each byte moved would free pinned / used bytes. In a run of
- * expandable pages, the pages that are partly used count, and all blocks that touch them.
- * Segments of private pools are listed too, though free bytes there return only with the
- * pool.
+ * A segment with both free and used bytes: the free bytes that it pins, and the used
+ * bytes that pin them. Each moved byte would free pinned / used bytes. In a run of
+ * expandable pages, only partly used pages count, and all blocks that touch them.
+ * Segments of private pools are listed too, though their free bytes return only when the
+ * pool ends.
  */
 struct dry_pinner {
     size_t segment;      /* index in `segments` */
     uint32_t used_count; /* blocks in use or pending */
-    uint64_t used;       /* their bytes, which would have to move */
-    uint64_t pinned;     /* free bytes that cannot go back before */
+    uint64_t used;       /* bytes of these blocks, which would have to be moved */
+    uint64_t pinned;     /* free bytes that cannot be released before that */
 };
 
-/*
- * A segment is loosely held if it pins at least so many times the bytes that would have
- * to move.
- */
+/* A segment is loosely held if it pins at least this many bytes for each byte that would
+   have to be moved. */
 #define DRY_PINNER_LOOSE 16u
 
-/* The state: every field is to be read only. */
+/* The state; the caller must not change it. */
 struct dry_state {
     uint32_t moment;
     int32_t device;
     uint64_t reserved, allocated, pending, active, requested;
     uint64_t releasable, stranded;
-    uint64_t rounding;     /* active, but not requested */
-    uint64_t private_free; /* of the stranded: in private pools */
-    /* Alive outside of every known segment; not in the sums above. */
+    uint64_t rounding;     /* active bytes beyond the requested ones */
+    uint64_t private_free; /* the stranded bytes in private pools */
+    /* Live allocations outside all known segments; not included in the sums above. */
     uint64_t unplaced_bytes;
     uint32_t unplaced_count;
-    uint32_t overlap_count; /* allocations that overlap another; they were bent to fit */
-    uint64_t page_bytes;    /* a page of expandable segments' large pools */
+    uint32_t overlap_count; /* overlapping allocations, which were trimmed */
+    uint64_t page_bytes;    /* page size of large pools' expandable segments */
 
     size_t segment_count;
-    const struct dry_state_segment *segments; /* by address */
+    const struct dry_state_segment *segments; /* sorted by address */
     size_t block_count;
     const struct dry_state_block *blocks;
     size_t pool_count;
-    const struct dry_state_pool *pools; /* the largest first */
+    const struct dry_state_pool *pools; /* largest first */
     size_t pinner_count;
-    /* those that pin most for each byte moved come first */
+    /* most pinned bytes per moved byte first */
     const struct dry_pinner *pinners;
-    /* The first so many pinners are loosely held; the sums over these are below. */
+    /* The first loose_count pinners are loosely held; the other fields sum over them. */
     size_t loose_count;
     uint64_t loose_pinned, loose_used;
     uint32_t loose_blocks;
 };
 
-/*
- * Compute the state of the timeline's device at `moment`; the result is *state. O(alive).
- * Errors: ARGUMENT (a moment beyond the dump), MEMORY.
- */
+/* Compute the state of the timeline's device at `moment`; the result is *state. O(alive).
+   Errors: ARGUMENT (a moment beyond the dump), MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_state_create(
     const struct dry_timeline *timeline, uint32_t moment, struct dry_state **state,
     struct dry_error *err);

@@ -8,8 +8,8 @@
  * The source of every rule is c10/cuda/CUDACachingAllocator.cpp (main, 2.15.0a0) and
  * c10/core/CachingDeviceAllocator.h; torch.cuda.memory_stats() shows the same 123 keys.
  *
- * The struct never changes, for others hold it. What a pool counts beside PyTorch's keys is in
- * dry_pool_get_counters().
+ * The struct never changes, because other structs contain it. A pool's counters beyond
+ * PyTorch's keys are in dry_pool_get_counters().
  *
  * Ownership  Plain data.
  * Threads    Any thread may call.
@@ -25,7 +25,8 @@
 extern "C" {
 #endif
 
-/* peak moves only when current grows; allocated and freed are sums of all changes. */
+/* `peak` follows `current` only when `current` grows. `allocated` and `freed` are the
+   sums of all increases and decreases. */
 struct dry_stat {
     int64_t current, peak, allocated, freed;
 };
@@ -36,15 +37,15 @@ struct dry_stat_array {
 };
 
 struct dry_stats {
-    struct dry_stat_array allocation;      /* blocks handed out, until free is asked */
-    struct dry_stat_array segment;         /* from cudaMalloc; not expandable ones */
-    struct dry_stat_array active;          /* handed out or waiting for a stream */
-    struct dry_stat_array inactive_split;  /* free parts of a split segment */
-    struct dry_stat_array allocated_bytes; /* of allocation, rounded */
-    struct dry_stat_array reserved_bytes;  /* from the driver */
-    struct dry_stat_array active_bytes;    /* of active */
-    struct dry_stat_array inactive_split_bytes; /* of inactive_split */
-    struct dry_stat_array requested_bytes;      /* of active, as the program asked */
+    struct dry_stat_array allocation; /* allocated blocks, until the request to free */
+    struct dry_stat_array segment;    /* cudaMalloc segments, not expandable ones */
+    struct dry_stat_array active; /* allocated blocks, or blocks that wait for a stream */
+    struct dry_stat_array inactive_split;       /* free parts of split segments */
+    struct dry_stat_array allocated_bytes;      /* rounded bytes of `allocation` */
+    struct dry_stat_array reserved_bytes;       /* bytes from the driver */
+    struct dry_stat_array active_bytes;         /* bytes of `active` */
+    struct dry_stat_array inactive_split_bytes; /* bytes of `inactive_split` */
+    struct dry_stat_array requested_bytes;      /* bytes of `active` as requested */
     struct dry_stat oversize_allocations;       /* blocks >= max_split_size */
     struct dry_stat oversize_segments;
     int64_t max_split_size; /* -1: unlimited */
@@ -69,9 +70,10 @@ DRY_API void dry_stats_visit(const struct dry_stats *stats,
 struct dry_sink; /* <drystone/trace.h> */
 
 /*
- * Write the table of torch.cuda.memory_summary() for device `device`, the same characters: 75
- * columns, each line in bars, a newline behind the last. With `abbreviated` the rows of the two
- * pools are left out. Errors: the sink's. Source: torch/cuda/memory.py.
+ * Write the table of torch.cuda.memory_summary() for device `device`, character by
+ * character: 75 columns, each line between bars, a newline after the last. With
+ * `abbreviated` the rows for the two pools are left out. Errors: the sink's. Source:
+ * torch/cuda/memory.py.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_stats_write_summary(
     const struct dry_stats *stats, int32_t device, bool abbreviated,

@@ -3,35 +3,35 @@
 #define DRY_STATUS_H
 
 /*
- * How calls end, why they failed, and how structs may grow.
+ * Statuses, errors, and the rules by which structs may grow.
  *
- * Every call that can fail returns enum dry_status. Cold calls (open, parse, create, run) also
- * fill a struct dry_error that the caller owns. Hot calls return the status alone.
+ * Every call that can fail returns enum dry_status. Cold calls (open, parse, create, run)
+ * also fill a struct dry_error that the caller owns. Hot calls return the status alone.
  *
  * Ownership  struct dry_error is plain data: copy it, there is nothing to free.
- * Errors     A failed call leaves its outputs untouched unless its comment says otherwise.
- *            Comments name statuses without DRY_ERR_.
- * NULL       Everywhere: without `err` nothing is said. Options that are NULL are the defaults,
- *            or ARGUMENT if one of them is required. Destroy and close do nothing with NULL. No
- *            other argument may be NULL, unless its function says so.
+ * Errors     A failed call leaves its outputs untouched unless its comment says
+ *            otherwise. Comments name statuses without DRY_ERR_.
+ * NULL       `err` may be NULL everywhere. `options` NULL means the defaults, or ARGUMENT
+ *            if an option is required. Destroy and close do nothing with NULL. No other
+ *            argument may be NULL, unless its function says so.
  * Threads    Everything here may be called from any thread.
  * Units      `offset` is in bytes.
  *
- * A program runs with a library of another release, older or newer, whose structs have more or
- * fewer members. A struct begins with `struct_size` if it may grow: its caller owns it and hands
- * over its address, as options or for a result. No struct that another struct or an array holds
- * has one: it never changes. A struct of the library's, which a caller only reads, grows at its
- * end.
+ * A program may run with an older or newer release of the library, whose structs have
+ * fewer or more members. A struct that may grow begins with `struct_size`; the caller
+ * owns it and passes its address, as options or for a result. A struct inside another
+ * struct or an array has none, because it never changes. A struct that the library owns
+ * and a caller only reads grows at its end.
  *
  *     struct dry_pool_options options;
  *     dry_pool_options_init(&options);
  *     struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
  *     if (dry_pool_get_counters(pool, &counters) != DRY_OK) ...
  *
- * Options    Members beyond the caller's struct have their defaults. Members beyond the
- *            library's must be zero, otherwise the call is UNSUPPORTED.
- * Results    Members that either side lacks are left out.
- * Sizes      A struct_size of 0 is ARGUMENT: nobody began the struct.
+ * Options    Members beyond the caller's struct get their defaults. Members beyond the
+ *            library's struct must be zero, otherwise the call returns UNSUPPORTED.
+ * Results    Members that either side lacks are not filled.
+ * Sizes      A struct_size of 0 is ARGUMENT: the struct was not initialized.
  */
 
 #include <stddef.h>
@@ -49,18 +49,19 @@
 extern "C" {
 #endif
 
-/* The numbers are fixed for ever; new ones are only appended. */
+/* The numbers never change; new ones are appended. */
 enum dry_status {
     DRY_OK = 0,
-    DRY_END = 1,              /* an iteration is over */
+    DRY_END = 1,              /* the end of an iteration */
     DRY_ERR_ARGUMENT = -1,    /* the caller broke a documented rule */
-    DRY_ERR_MEMORY = -2,      /* the host has no memory for our own records */
+    DRY_ERR_MEMORY = -2,      /* the host has no memory for the library's own records */
     DRY_ERR_FORMAT = -3,      /* the input is not what it claims to be */
     DRY_ERR_LIMIT = -4,       /* the input is well formed, but larger than allowed */
-    DRY_ERR_NO_SPACE = -5,    /* the device (or pool) has no room */
-    DRY_ERR_SYSTEM = -6,      /* the operating system or driver refused; see os_errno */
-    DRY_ERR_UNSUPPORTED = -7, /* well formed, but nothing here can do it */
-    DRY_ERR_CANCELLED = -8,   /* the caller's callback asked to stop */
+    DRY_ERR_NO_SPACE = -5,    /* the device or pool has no free memory */
+    DRY_ERR_SYSTEM = -6,      /* the operating system or driver failed; see os_errno */
+    DRY_ERR_UNSUPPORTED = -7, /* well formed, but this release or machine does not support
+                                 it */
+    DRY_ERR_CANCELLED = -8,   /* the caller's callback asked to cancel */
 };
 
 #define DRY_NO_OFFSET UINT64_MAX
@@ -68,15 +69,15 @@ enum dry_status {
 /* A failure; `text` is for people: one line, no newline, with the value and the limit. */
 struct dry_error {
     enum dry_status status;
-    int os_errno;    /* 0 if the operating system was not asked */
-    uint64_t offset; /* byte of the input the text speaks of; DRY_NO_OFFSET if none */
+    int os_errno;    /* errno; 0: not from the operating system */
+    uint64_t offset; /* byte offset in the input; DRY_NO_OFFSET: none */
     char text[232];
 };
 
-/* The name of a status, e.g. "DRY_ERR_FORMAT"; "unknown status" for other numbers. */
+/* Return the name of a status, "DRY_ERR_FORMAT"; "unknown status" for other numbers. */
 DRY_API const char *dry_status_name(enum dry_status status);
 
-/* The reason in words for people, e.g. "the operating system or the driver refuses". */
+/* Return the reason for people, "the operating system or the driver refuses". */
 DRY_API const char *dry_status_text(enum dry_status status);
 
 #ifdef __cplusplus
@@ -92,7 +93,8 @@ dry_init()
 }
 #define DRY_INIT(type) dry_init<type>()
 #else
-/* A struct that begins with its struct_size; all else is zero. Options have init functions. */
+/* A struct with its struct_size set and all other members zero. Options have init
+   functions instead. */
 #define DRY_INIT(type) ((type){.struct_size = sizeof(type)})
 #endif
 

@@ -3,12 +3,13 @@
 #define DRY_TRACE_H
 
 /*
- * The record of a program's memory: its events, the segments at the end, and who asked.
+ * The record of a program's memory: its events, their stacks, and the segments at the
+ * end.
  *
  * A trace is read from a file or built call by call, and never changes afterwards. The
  * file is a PyTorch memory snapshot, a plain trace, RMM's log, or a CSV of lifetimes.
- * Events lie in columns, in the order of the file, which is the truth inside a device.
- * Stacks, frames and strings are interned, so equal things have equal numbers.
+ * Events are stored as columns, in the order of the file, which is authoritative within a
+ * device. Stacks, frames and strings are interned, so equal things have equal numbers.
  *
  *     struct dry_trace *trace;
  *     if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK) ...
@@ -17,19 +18,18 @@
  *         use(v->action[i], v->size[i]);
  *     dry_trace_destroy(trace);
  *
- * A lane is a stream and a pool. A field that is said to be a string, a stack, a frame, a
- * lane or a note is an index of that table; DRY_NONE is no entry. The field `extra` holds
- * keys that the library does not know, kept for the writer. The window is the time that the
- * events cover.
+ * A lane is a stream and a pool. A field documented as a string, a stack, a frame, a lane
+ * or a note is an index in that table; DRY_NONE means no entry. The field `extra` holds
+ * keys that the library does not know, kept for the writer. The window is the time that
+ * the events cover.
  *
  * Ownership  dry_trace_read() and dry_trace_builder_finish() give the caller a trace,
- *            ended with dry_trace_destroy(). Everything that a view points to belongs to
+ *            ended with dry_trace_destroy(). All memory that a view points to belongs to
  *            the trace.
- * Errors     Reading is total: whatever the bytes are, it ends in a trace or in one
- *            status with a text and, if there is one, the byte. Nothing in a file is
- *            executed, and no memory is taken in proportion to a number that the file
- *            merely claims.
- * Threads    A trace may be used by any number of threads at once. A builder: one.
+ * Errors     Reading any bytes gives either a trace, or a status with a text and, if
+ *            possible, the byte offset. No code in a file is executed, and no memory is
+ *            allocated in proportion to a number in the file.
+ * Threads    Any number of threads may use a trace at once, and one thread a builder.
  * Units      Sizes and addresses in bytes, times in microseconds.
  * Cost       O(bytes) to read and to write; O(1) to look up.
  */
@@ -48,13 +48,11 @@ extern "C" {
 struct dry_trace;
 struct dry_trace_builder;
 
-/* An index that points nowhere. */
+/* An index that means no entry. */
 #define DRY_NONE UINT32_MAX
 
-/*
- * A source of bytes. Each call of `read` sets *got to 1..capacity bytes, or to 0 at the
- * end. A failing read fills err itself and returns a negative status.
- */
+/* A source of bytes. Each call of `read` sets *got to 1..capacity bytes, or to 0 at the
+   end. A failing read fills err itself and returns a negative status. */
 struct dry_source {
     enum dry_status (*read)(void *self, void *buffer, size_t capacity, size_t *got,
                             struct dry_error *err);
@@ -62,7 +60,8 @@ struct dry_source {
 };
 
 /*
- * A sink of bytes: `write` takes all of them, or fills err and returns a negative status.
+ * A sink of bytes: `write` accepts all of them, or fills err and returns a negative
+ * status.
  */
 struct dry_sink {
     enum dry_status (*write)(void *self, const void *bytes, size_t count,
@@ -70,7 +69,6 @@ struct dry_sink {
     void *self;
 };
 
-/* The origin of a trace. */
 enum dry_trace_kind {
     DRY_TRACE_SNAPSHOT,  /* PyTorch's torch.cuda.memory._snapshot() */
     DRY_TRACE_PLAIN,     /* `op id size stream time_us [label]`, drystone-trace(5) */
@@ -81,14 +79,13 @@ enum dry_trace_kind {
 
 /*
  * Actions: first those of PyTorch (c10/core/CachingDeviceAllocator.h, TraceEntry), then
- * those that a program states and a snapshot cannot. `addr` is an address in a snapshot.
- * In the other kinds it is the id of the allocation, unique among those that live at
- * once.
+ * those that exist in plain traces only. `addr` is an address in a snapshot. In the other
+ * kinds it is the id of the allocation, unique among live allocations.
  */
 enum dry_action {
-    DRY_ACTION_ALLOC,          /* size: as requested; addr: the address it was given */
-    DRY_ACTION_FREE_REQUESTED, /* the program gave it back */
-    DRY_ACTION_FREE_COMPLETED, /* no stream uses it any more: it is reusable */
+    DRY_ACTION_ALLOC,          /* size: as requested; addr: the address returned */
+    DRY_ACTION_FREE_REQUESTED, /* the program freed the block */
+    DRY_ACTION_FREE_COMPLETED, /* no stream uses the block any more: it is reusable */
     DRY_ACTION_SEGMENT_ALLOC,  /* a whole segment from the driver */
     DRY_ACTION_SEGMENT_FREE,
     DRY_ACTION_SEGMENT_MAP, /* pages of an expandable segment */
@@ -96,43 +93,40 @@ enum dry_action {
     DRY_ACTION_SNAPSHOT,
     DRY_ACTION_OOM, /* size: rounded request; addr: bytes free on the device */
     DRY_ACTION_ANNOTATE,
-    DRY_ACTION_OTHER,         /* an action of a later release; its name is in the note */
-    DRY_ACTION_LIVE,          /* plain: alive before the window */
-    DRY_ACTION_RECORD_STREAM, /* plain: the lane's stream uses it too */
-    DRY_ACTION_STREAM_END,  /* plain: everything recorded on the lane's stream is done */
-    DRY_ACTION_EMPTY_CACHE, /* plain: the program called empty_cache() */
-    DRY_ACTION_POOL_BEGIN,  /* plain: allocations go to the lane's pool from here */
+    DRY_ACTION_OTHER,         /* an action of a later release, named in the note */
+    DRY_ACTION_LIVE,          /* plain: allocated before the window */
+    DRY_ACTION_RECORD_STREAM, /* plain: the lane's stream also uses the allocation */
+    DRY_ACTION_STREAM_END,    /* plain: all work recorded on the lane's stream is done */
+    DRY_ACTION_EMPTY_CACHE,   /* plain: the program called empty_cache() */
+    DRY_ACTION_POOL_BEGIN,    /* plain: later allocations use the lane's pool */
     DRY_ACTION_POOL_END,
 };
 #define DRY_ACTION_COUNT 17
 
-/*
- * Return the name of an action, "alloc", "free_requested" ..., as PyTorch writes it if
- * PyTorch has it.
- */
+/* Return the name of an action, "alloc", "free_requested" ..., as PyTorch writes it if
+   PyTorch has it. */
 DRY_API const char *dry_action_name(enum dry_action action);
 
-/* A lane: memory moves neither between streams nor between pools. */
+/* A stream and a pool. The allocator moves no memory between lanes. */
 struct dry_lane {
     uint64_t stream;         /* the stream's pointer value, 0 is the default stream */
     uint64_t pool_a, pool_b; /* PyTorch's pool id; (0, 0) is the default pool */
-    bool pool_known; /* false: the record does not say (files older than pool_id) */
+    bool pool_known; /* false: the file has no pool ids, because it is older than them */
     uint8_t reserved[7];
 };
 
-/* Rare facts of an event. Strings are DRY_NONE if the key was absent. */
+/* Rare properties of an event. Strings are DRY_NONE if the key was absent. */
 struct dry_note {
     uint32_t action_name;     /* a string: the name of a DRY_ACTION_OTHER */
     uint32_t compile_context; /* a string */
     uint32_t user_metadata;   /* a string; in a plain trace its label */
     uint32_t forward_stack;   /* a stack */
-    uint32_t extra;           /* keys unknown to us, kept for the writer */
+    uint32_t extra;           /* keys unknown to the library, kept for the writer */
     uint32_t flags;           /* DRY_NOTE_… */
 };
-#define DRY_NOTE_NO_TIME 1u /* the event carried no time_us */
-#define DRY_NOTE_NO_ADDR 2u /* the event carried no address */
+#define DRY_NOTE_NO_TIME 1u /* the event had no time_us */
+#define DRY_NOTE_NO_ADDR 2u /* the event had no address */
 
-/* A frame of a stack. */
 struct dry_frame {
     uint32_t name, file; /* strings, DRY_NONE if absent */
     uint32_t extra;      /* unknown keys (fx_…), kept for the writer */
@@ -146,9 +140,9 @@ enum dry_block_state {
     DRY_BLOCK_PENDING_FREE,
 };
 
-/* A block of a segment at the end. */
+/* A block as the file lists it, after the last event. */
 struct dry_trace_block {
-    uint64_t address; /* computed from the segment if the file has none */
+    uint64_t address; /* computed from the segment if the file does not have it */
     uint64_t size, requested_size;
     uint32_t stack; /* DRY_NONE if absent */
     uint32_t forward_stack;
@@ -156,10 +150,10 @@ struct dry_trace_block {
     enum dry_block_state state;
 };
 
-/* A segment at the end. */
+/* A segment as the file lists it, after the last event. */
 struct dry_trace_segment {
     uint64_t address, total_size;
-    uint64_t allocated_size, active_size, requested_size; /* as the file says */
+    uint64_t allocated_size, active_size, requested_size; /* as in the file */
     uint32_t lane;
     uint32_t stack;
     uint32_t forward_stack;
@@ -167,7 +161,7 @@ struct dry_trace_segment {
     size_t first_block, block_count;
     int32_t device;
     bool is_large, is_expandable;
-    /* true: the key is present; files of 2023 lack it. */
+    /* true: the file has the key; files of 2023 lack it. */
     bool pool_id_known, expandable_known;
 };
 
@@ -179,7 +173,7 @@ struct dry_trace_annotation {
     int32_t device;
 };
 
-/* One device's part: ranges of the tables below. Device -1 is pinned host memory. */
+/* One device's ranges in the tables below. Device -1 is pinned host memory. */
 struct dry_trace_device {
     int32_t device;
     size_t first_event, event_count;
@@ -189,7 +183,7 @@ struct dry_trace_device {
 
 /* `allocator_settings`; a snapshot exports no other settings. */
 struct dry_trace_settings {
-    bool known;    /* false: the file has none (before about 2.1) */
+    bool known;    /* false: the file has no settings (before about 2.1) */
     uint32_t conf; /* a string: the last PYTORCH_CUDA_ALLOC_CONF; DRY_NONE if absent */
     int64_t max_split_size; /* -1: unlimited */
     double garbage_collection_threshold;
@@ -199,7 +193,7 @@ struct dry_trace_settings {
     uint32_t extra;                        /* all other keys, kept for the writer */
 };
 
-/* A key or an action that the library does not know, and how often it was met. */
+/* A key or an action that the library does not know, and its number of occurrences. */
 struct dry_trace_unknown {
     uint32_t name;  /* a string */
     uint32_t where; /* DRY_UNKNOWN_… */
@@ -213,20 +207,20 @@ struct dry_trace_unknown {
 #define DRY_UNKNOWN_TOP_KEY 5u
 #define DRY_UNKNOWN_ANNOTATION_KEY 6u
 
-/* Everything, to read from. Fields are only ever appended. */
+/* All tables of a trace; the caller must not change them. New fields are appended. */
 struct dry_trace_view {
     enum dry_trace_kind kind;
-    int protocol;        /* pickle protocol, -1 where there is none */
-    uint64_t byte_count; /* of the file, after decompression */
+    int protocol;        /* pickle protocol, -1: not a pickle */
+    uint64_t byte_count; /* size of the file after decompression */
 
-    size_t event_count; /* columns, 37 bytes an event */
+    size_t event_count; /* length of the columns below, which take 37 bytes per event */
     const uint8_t *action;
     const uint64_t *addr;
     const uint64_t *size;
     const int64_t *time_us;
     const uint32_t *lane;
     const uint32_t *stack; /* DRY_NONE: the event has no stack */
-    const uint32_t *note;  /* DRY_NONE: nothing to note */
+    const uint32_t *note;  /* DRY_NONE: the event has no note */
 
     size_t device_count;
     const struct dry_trace_device *devices;
@@ -239,8 +233,8 @@ struct dry_trace_view {
     size_t unknown_count;
     const struct dry_trace_unknown *unknowns;
     struct dry_trace_settings settings;
-    uint32_t top_extra; /* top-level keys unknown to us, kept for the writer */
-    /* The file was a list of segments, memory_snapshot()'s shape. */
+    uint32_t top_extra; /* top-level keys unknown to the library, kept for the writer */
+    /* The file is a list of segments, as memory_snapshot() returns. */
     bool is_bare_list;
     bool has_traces; /* the file has a device_traces key */
     bool has_settings, has_annotations, has_host;
@@ -253,10 +247,8 @@ struct dry_trace_view {
 /* Return the view, which lives as long as the trace. */
 DRY_API const struct dry_trace_view *dry_trace_get_view(const struct dry_trace *trace);
 
-/*
- * Return the bytes of `string`, zero-terminated besides; NULL for DRY_NONE. *length is
- * their number; `length` may be NULL.
- */
+/* Return the bytes of `string`, followed by a zero byte; NULL for DRY_NONE. *length gets
+   their number; `length` may be NULL. */
 DRY_API const char *dry_trace_string(const struct dry_trace *trace, uint32_t string,
                                      size_t *length);
 
@@ -267,21 +259,17 @@ DRY_API const char *dry_trace_string(const struct dry_trace *trace, uint32_t str
 DRY_API const uint32_t *dry_trace_stack(const struct dry_trace *trace, uint32_t stack,
                                         size_t *count);
 
-/* Return a note; for DRY_NONE one in which everything is absent. */
+/* Return a note; for DRY_NONE, a note in which every field is absent. */
 DRY_API const struct dry_note *dry_trace_note(const struct dry_trace *trace,
                                               uint32_t note);
 
-/* Options of reading. */
 struct dry_trace_options {
     size_t struct_size; /* set by dry_trace_options_init() */
     const struct dry_memory *memory;
-    uint64_t memory_bytes_max; /* for the trace and while reading; default: no limit */
-    uint32_t depth_max;        /* nesting of unknown values; default 64 */
-    uint32_t string_bytes_max; /* one string; default 16 MiB */
-    /*
-     * Called about every 16 MiB with the bytes read so far; a result of true
-     * cancels.
-     */
+    uint64_t memory_bytes_max; /* limit for the trace and for reading it; default: none */
+    uint32_t depth_max;        /* nesting limit of unknown values; default 64 */
+    uint32_t string_bytes_max; /* limit on one string; default 16 MiB */
+    /* Called about every 16 MiB with the bytes read so far; a result of true cancels. */
     bool (*progress)(void *self, uint64_t byte_count);
     void *progress_self;
 };
@@ -293,11 +281,11 @@ DRY_API void dry_trace_options_init_sized(struct dry_trace_options *options,
     dry_trace_options_init_sized(options, sizeof *(options))
 
 /*
- * Read a trace from `source` to its end; the result is *trace. The first bytes tell the
- * format. A pickle is walked, never run: every opcode that could name code (GLOBAL,
- * REDUCE, ...) is refused with its name and byte. `options` NULL: the defaults. O(bytes).
- * Errors: FORMAT (err->offset says where), LIMIT, MEMORY, CANCELLED, or what the source
- * returned.
+ * Read a trace from `source` to its end; the result is *trace. The first bytes decide the
+ * format. A pickle is parsed, never executed: every opcode that could name code (GLOBAL,
+ * REDUCE, ...) is rejected with its name and byte offset. `options` NULL: the defaults.
+ * O(bytes). Errors: FORMAT (err->offset has the position), LIMIT, MEMORY, CANCELLED, or
+ * what the source returned.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_read(
     const struct dry_source *source, const struct dry_trace_options *options,
@@ -309,28 +297,27 @@ DRY_API void dry_trace_destroy(struct dry_trace *trace);
 /*
  * Write a trace to `sink` as PyTorch writes its snapshots (pickle protocol 4). The kinds
  * of trace that have addresses can be written, SNAPSHOT and BUILT; others are
- * UNSUPPORTED. Everything that was read is written. Reading it again gives an equal trace,
+ * UNSUPPORTED. All data of the file is written. Reading it again gives an equal trace,
  * and CPython's unpickler an equal object. There are two exceptions: lists of pool ids
- * become tuples, and the 2023 shape is made modern. Errors: UNSUPPORTED, MEMORY, or what
- * the sink returned.
+ * become tuples, and the format of 2023 is modernized. Errors: UNSUPPORTED, MEMORY, or
+ * what the sink returned.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_write(const struct dry_trace *trace,
                                                          const struct dry_sink *sink,
                                                          struct dry_error *err);
 
 /*
- * Options of a builder. Calls after a failed one return the same status, so that only
- * dry_trace_builder_finish() needs a check. The ids that they return are those of the
+ * Options of a builder. Calls after a failed call return the same status, so that only
+ * dry_trace_builder_finish() needs a check. The ids returned by calls are those of the
  * trace; DRY_NONE after a failure.
  */
 struct dry_trace_builder_options {
     size_t struct_size;
     const struct dry_memory *memory;
-    /* Default DRY_TRACE_BUILT, in which addresses are addresses. */
+    /* Default DRY_TRACE_BUILT, in which `addr` is an address. */
     enum dry_trace_kind kind;
 };
 
-/* An event to add. */
 struct dry_event {
     enum dry_action action;
     uint64_t addr, size;
@@ -356,35 +343,31 @@ DRY_API void dry_trace_builder_destroy(struct dry_trace_builder *builder);
  */
 DRY_API uint32_t dry_trace_add_string(struct dry_trace_builder *builder,
                                       const char *bytes, size_t length);
-/* Add a frame, and return its number. */
+/* Add a frame, whose strings must have been added. Returns its number; equal frames share one. */
 DRY_API uint32_t dry_trace_add_frame(struct dry_trace_builder *builder,
                                      const struct dry_frame *frame);
-/* Add a stack of `count` frames, innermost first, and return its number. */
+/* Add a stack of `count` added frames, innermost first. Returns its number; equal stacks share one. */
 DRY_API uint32_t dry_trace_add_stack(struct dry_trace_builder *builder,
                                      const uint32_t *frames, size_t count);
-/* Add a lane, and return its number. */
+/* Add a lane. Returns its number; equal lanes share one. */
 DRY_API uint32_t dry_trace_add_lane(struct dry_trace_builder *builder,
                                     const struct dry_lane *lane);
-/* Add a note, and return its number. */
+/* Add a note, whose strings and stack must have been added. Returns its number. */
 DRY_API uint32_t dry_trace_add_note(struct dry_trace_builder *builder,
                                     const struct dry_note *note);
 /*
- * Begin a device: the events added after this call are the device's, and come one after
- * the other. Without a call, the first event begins device 0. Errors: ARGUMENT (a
- * `device` below -1), MEMORY.
+ * Begin a device: the events added after this call belong to the device. All events of a
+ * device must be added together. Without a call, the first event begins device 0. Errors:
+ * ARGUMENT (a `device` below -1), MEMORY.
  */
 DRY_API enum dry_status dry_trace_begin_device(struct dry_trace_builder *builder,
                                                int32_t device);
-/*
- * Add an event to the device begun last. Errors: ARGUMENT (an unknown action, lane, stack
- * or note), MEMORY.
- */
+/* Add an event to the device begun last. Errors: ARGUMENT (an unknown action, lane, stack
+   or note), MEMORY. */
 DRY_API enum dry_status dry_trace_add_event(struct dry_trace_builder *builder,
                                             const struct dry_event *event);
-/*
- * Add a segment with its `block_count` blocks; first_block and block_count are set here.
- * Errors: ARGUMENT, MEMORY.
- */
+/* Add a segment with its `block_count` blocks; first_block and block_count are set here.
+   Errors: ARGUMENT, MEMORY. */
 DRY_API enum dry_status dry_trace_add_segment(struct dry_trace_builder *builder,
                                               const struct dry_trace_segment *segment,
                                               const struct dry_trace_block *blocks,
@@ -395,10 +378,8 @@ DRY_API enum dry_status dry_trace_add_annotation(
 /* Set the settings of the trace. */
 DRY_API enum dry_status dry_trace_set_settings(struct dry_trace_builder *builder,
                                                const struct dry_trace_settings *settings);
-/*
- * End the builder, whether or not this succeeds, and give its trace, *trace. Errors: the
- * first failure of a call before, MEMORY.
- */
+/* Finish the trace, which becomes *trace, and end the builder even on failure. Errors:
+   the first failure of an earlier call, MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_builder_finish(
     struct dry_trace_builder *builder, struct dry_trace **trace, struct dry_error *err);
 

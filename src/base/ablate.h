@@ -16,28 +16,31 @@
 
 #define DRYI_ABLATED(name) (DRYI_ABLATE_##name)
 
-#ifndef DRYI_ABLATE_held_back /* the host waits while too much is pending */
+#ifndef DRYI_ABLATE_held_back /* the host waits while too many bytes wait for a stream */
 #define DRYI_ABLATE_held_back 0
 #endif
-#ifndef DRYI_ABLATE_tight /* a nearly full device is searched for the fewest pages */
+/* on a nearly full device, search for the placement with the fewest new pages */
+#ifndef DRYI_ABLATE_tight
 #define DRYI_ABLATE_tight 0
 #endif
-#ifndef DRYI_ABLATE_gather /* now and then all that streams hold is gathered */
+#ifndef DRYI_ABLATE_gather /* from time to time, gather the free blocks of all streams */
 #define DRYI_ABLATE_gather 0
 #endif
-#ifndef DRYI_ABLATE_foreign_merge /* a free block takes in a neighbour of another stream */
+/* merge a free block with a neighbour of another stream */
+#ifndef DRYI_ABLATE_foreign_merge
 #define DRYI_ABLATE_foreign_merge 0
 #endif
-#ifndef DRYI_ABLATE_rent /* pages that move again and again are bought */
+#ifndef DRYI_ABLATE_rent /* buy pages that moved between streams too often */
 #define DRYI_ABLATE_rent 0
 #endif
-#ifndef DRYI_ABLATE_parking /* a freed block stays whole for its successor */
+/* keep a freed block whole for the next request of its size */
+#ifndef DRYI_ABLATE_parking
 #define DRYI_ABLATE_parking 0
 #endif
-#ifndef DRYI_ABLATE_address_index /* large blocks are found by their address */
+#ifndef DRYI_ABLATE_address_index /* index large blocks by address */
 #define DRYI_ABLATE_address_index 0
 #endif
-#ifndef DRYI_ABLATE_caches /* small blocks are kept whole, by size */
+#ifndef DRYI_ABLATE_caches /* keep small blocks whole, in a cache for each size */
 #define DRYI_ABLATE_caches 0
 #endif
 

@@ -2,10 +2,8 @@
 #ifndef DRYI_ASCII_H
 #define DRYI_ASCII_H
 
-/*
- * Questions about characters and about bytes of a length, whatever the locale. Text of a file
- * has no zero at its end; words are the program's own.
- */
+/* Tests of characters and of byte strings, independent of the locale. Text from a file has a length
+   and no zero at its end; the texts to compare with are literals of the program. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in assert.h: the one place where the library prints, and where it ends. */
+/* The only function in the library that prints or ends the process; see assert.h. */
 
 #include "base/assert.h"
 

@@ -3,11 +3,11 @@
 #define DRYI_ASSERT_H
 
 /*
- * Three tiers, by -Dassertions=off|fast|slow (fast is the default, also in release):
- * DRYI_ASSERT is O(1); DRYI_ASSERT_SLOW may walk a structure and is for tests and fuzzers.
- * Both are for our own mistakes only: what the world does wrong is a dry_status. The name
- * of the broken invariant is printed and the process ends; nothing else in the library
- * prints or aborts.
+ * Three levels, set by -Dassertions=off|fast|slow (fast is the default, also in a release).
+ * DRYI_ASSERT costs O(1). DRYI_ASSERT_SLOW may walk a structure and is for tests and fuzzers.
+ * Both catch bugs of this library only: a fault of the input or the system is returned as a
+ * dry_status. A failed assertion prints the broken invariant and aborts. Nothing else in the
+ * library prints or aborts.
  */
 
 _Noreturn void dryi_assert_failed(const char *file, int line, const char *invariant);

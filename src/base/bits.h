@@ -19,10 +19,11 @@ dryi_is_power_of_two(uint64_t x)
 static inline unsigned
 dryi_log2_floor(uint64_t x)
 {
-    return 63u ^ (unsigned)__builtin_clzll(x); /* one instruction, where one does it */
+    /* compilers turn 63 ^ clz into one BSR on x86-64 */
+    return 63u ^ (unsigned)__builtin_clzll(x);
 }
 
-/* Up to the next multiple of `step` (> 0). The caller knows that the sum fits. */
+/* Round x up to a multiple of `step` (> 0). Requires that x + step - 1 does not overflow. */
 static inline uint64_t
 dryi_round_up(uint64_t x, uint64_t step)
 {
@@ -35,14 +36,14 @@ dryi_round_down(uint64_t x, uint64_t step)
     return x / step * step;
 }
 
-/* a + b, UINT64_MAX if that is more. */
+/* Add; return UINT64_MAX if the sum overflows. */
 static inline uint64_t
 dryi_add_saturating(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The greatest that divides both; of 0 and b: b. */
+/* Return the greatest common divisor by Euclid's algorithm. With one argument 0 it is the other. */
 static inline uint64_t
 dryi_common_divisor(uint64_t a, uint64_t b)
 {
@@ -54,7 +55,7 @@ dryi_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* A good 64-bit mix (the finaliser of splitmix64, Steele, Lea, Flood, OOPSLA 2014). */
+/* Mix 64 bits with the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). One-to-one. */
 static inline uint64_t
 dryi_mix64(uint64_t x)
 {
@@ -66,8 +67,9 @@ dryi_mix64(uint64_t x)
 }
 
 /*
- * A number below 2^bits, 1 to 63: the high bits of a product depend on all bits of x (Knuth, The
- * Art of Computer Programming 3, 6.4: Fibonacci hashing). For what nobody can choose to collide.
+ * Hash x to a number below 2^bits, for bits of 1 to 63. The high bits of the product depend on all
+ * bits of x (Knuth, The Art of Computer Programming 3, 6.4: Fibonacci hashing). Not seeded: only
+ * for keys that no input can choose.
  */
 static inline uint64_t
 dryi_spread(uint64_t x, unsigned bits)
@@ -76,9 +78,9 @@ dryi_spread(uint64_t x, unsigned bits)
 }
 
 /*
- * A number that the maker of a file cannot know: the address of an object, if the loader
- * randomises addresses. Keys of hash tables and priorities of trees are mixed with it, so that no
- * file can be made to degrade them. Results never depend on it.
+ * Return a seed that the author of an input file cannot predict: the mixed address of an object, if
+ * the loader randomises addresses. Hash keys and tree priorities are mixed with the seed, so that
+ * no file can force the worst case. Results never depend on the seed.
  */
 static inline uint64_t
 dryi_seed_of(const void *object)

@@ -5,10 +5,10 @@
 /*
  * The size of a device's pages.
  *
- * The driver's time goes by the handle: a page of 20 MiB costs about twice as much as a page of
- * 2 MiB. So pages grow with the device, which has 4096 of them or more from 8 GiB on. A page that
- * is half empty is a small part of the memory. A device of 80 GB has pages of 16 MiB, one of 12 GiB
- * has pages of 2 MiB.
+ * The driver's time depends on the number of handles. A page of 20 MiB costs only about
+ * twice as much as a page of 2 MiB. So pages grow with the device. From 8 GiB on a device
+ * has at least 4096 pages, so a half-empty page wastes little. Examples: pages of 16 MiB at
+ * 80 GB, of 2 MiB at 12 GiB.
  */
 
 #include <stdint.h>
@@ -16,10 +16,8 @@
 #define DRYI_DEVICE_PAGES_LEAST 4096
 #define DRYI_DEVICE_PAGE_MAX (UINT64_C(64) << 20)
 
-/*
- * Return the bytes of a page, a power of two of at least `least`, for a device of `total` bytes;
- * `least`: where no total is known (UINT64_MAX).
- */
+/* Return the page size for a device of `total` bytes: a power-of-two multiple of `least`, at least
+   `least`. If the total is unknown (UINT64_MAX), return `least`. */
 static inline uint64_t
 dryi_device_page_bytes(uint64_t least, uint64_t total)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Failures as text, formatted at the place where they are found; fail.h shows the use. A byte of a
- * text that no terminal should see becomes '?', and errno is taken along with SYSTEM alone.
- */
+/* Format errors where they are found; fail.h shows the use. Bytes that a terminal may interpret
+   become '?'. errno is recorded for SYSTEM only. */
 
 #include "base/fail.h"
 
@@ -11,7 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Whatever came from a file and would move a cursor or a colour becomes a question mark. */
+/* Replace all bytes except printable ASCII by '?': text from a file could send escape
+   sequences to a terminal. */
 static void
 make_printable(char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in <drystone/field.h>. */
+/* Read and write members of structs by tables of fields; see <drystone/field.h>. */
 #include <drystone/field.h>
 
 #include <string.h>

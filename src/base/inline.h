@@ -2,11 +2,8 @@
 #ifndef DRYI_INLINE_H
 #define DRYI_INLINE_H
 
-/*
- * Attributes that say what the compiler inlines on hot paths. A FLATTEN function takes in all that
- * it calls, so that its values stay in registers. A NOINLINE function is never made a part of its
- * callers, an ALWAYS_INLINE function always.
- */
+/* Control what is inlined on hot paths. FLATTEN inlines all calls in a function, so that values
+   stay in registers. NOINLINE and ALWAYS_INLINE override the compiler's own choice. */
 #if defined(__GNUC__)
 #define DRYI_FLATTEN __attribute__((flatten))
 #define DRYI_NOINLINE __attribute__((noinline))

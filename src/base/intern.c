@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The structure stands in intern.h. The index is a table of ids with linear probes, at most half
- * full, whose hash is seeded, so that no file can choose what collides. A sealed table has no
- * index, and a look-up in it walks all entries.
+ * The index is a hash table of ids with linear probing, at most half full. The hash is seeded, so
+ * that no file can choose keys that collide. After dryi_intern_seal() there is no index, and a
+ * look-up scans all entries. intern.h describes the arena.
  */
 
 #include "base/intern.h"
@@ -33,7 +33,7 @@ dryi_intern_finish(struct dryi_intern *in)
     *in = (struct dryi_intern){.memory = in->memory, .seed = in->seed};
 }
 
-/* Eight bytes a round: stacks of a hundred frames are looked up for every event. */
+/* Hash eight bytes per step: stacks of a hundred frames are looked up for every event. */
 static uint32_t
 hash_bytes(const struct dryi_intern *in, const void *bytes, size_t length)
 {
@@ -60,7 +60,7 @@ is_entry(const struct dryi_intern *in, uint32_t id, uint32_t hash, const void *b
            memcmp(in->bytes + in->begins[id], bytes, length) == 0;
 }
 
-/* The slot that holds these bytes, or the empty one where they belong. */
+/* Return the slot that holds these bytes, or the empty slot where they would go. */
 static size_t
 find_slot(const struct dryi_intern *in, uint32_t hash, const void *bytes, size_t length)
 {
@@ -146,7 +146,7 @@ dryi_intern_find(const struct dryi_intern *in, const void *bytes, size_t length)
         size_t slot = find_slot(in, hash, bytes, length);
         return in->slots[slot] ? in->slots[slot] - 1 : DRYI_INTERN_NONE;
     }
-    for (uint32_t id = 0; id < in->count; id++) { /* sealed: a cold walk */
+    for (uint32_t id = 0; id < in->count; id++) { /* sealed: no index, scan all entries */
         if (is_entry(in, id, hash, bytes, length))
             return id;
     }

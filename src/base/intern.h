@@ -3,15 +3,14 @@
 #define DRYI_INTERN_H
 
 /*
- * Equal byte strings become equal numbers.
+ * Map equal byte strings to equal ids.
  *
- * One arena of bytes, one table of (offset, hash), one open-addressing index. Ids count
- * from 0 in order of first appearance and never change. Strings, frames, stacks (arrays of
- * frame ids) and small records are all interned by this one structure; every entry begins
- * 8-byte aligned, so a record may be read in place.
+ * Ids count from 0 in order of first appearance and never change. Strings, frames, stacks (arrays
+ * of frame ids) and small records use this structure. All bytes are in one array. Every entry
+ * begins 8-byte aligned, so a record can be read in place.
  *
- * Cost: O(length) a look-up; 20 bytes an entry beside its own bytes.
- * Bound: 2^32 - 1 entries; more is reported as no memory.
+ * Cost: O(length) per look-up; 20 bytes per entry, plus its own bytes. Limit: 2^32 - 1 entries;
+ * beyond that, a put fails as if memory had run out.
  */
 
 #include <stdbool.h>
@@ -26,34 +25,32 @@ struct dryi_intern {
     struct dry_memory memory;
     char *bytes;
     size_t byte_count, byte_capacity;
-    uint64_t *begins; /* offsets into bytes; the unpadded lengths stand beside them */
+    uint64_t *begins; /* of each entry: offset into bytes, 8-byte aligned */
     size_t begin_capacity;
     uint32_t *lengths;
     size_t length_capacity;
     uint32_t *hashes;
     size_t hash_capacity;
-    uint32_t *slots; /* id + 1, 0 is empty */
+    uint32_t *slots; /* hash table of id + 1; 0 marks an empty slot */
     size_t slot_count;
     uint32_t count;
-    uint64_t seed; /* of the hash */
+    uint64_t seed; /* of the hash, from the object's address */
 };
 
 void dryi_intern_init(struct dryi_intern *in, const struct dry_memory *memory);
 void dryi_intern_finish(struct dryi_intern *in);
 
-/* The id of these bytes, new or known; DRYI_INTERN_NONE when there is no memory. */
+/* Return the id of these bytes; add them if they are new. DRYI_INTERN_NONE: out of memory. */
 uint32_t dryi_intern_put(struct dryi_intern *in, const void *bytes, size_t length);
 
-/* The id of these bytes if they are known, else DRYI_INTERN_NONE. */
+/* Return the id of these bytes, DRYI_INTERN_NONE if they were never put. */
 uint32_t dryi_intern_find(const struct dryi_intern *in, const void *bytes, size_t length);
 
-/*
- * The bytes of an id, followed by at least one zero byte; valid until the next put.
- * *length, if not NULL, is set.
- */
+/* Return the bytes of an id, followed by at least one zero byte. They are valid until the next put.
+   Sets *length unless `length` is NULL. */
 const void *dryi_intern_get(const struct dryi_intern *in, uint32_t id, size_t *length);
 
-/* Give back the index: no more puts will come. */
+/* Free the index. No put may follow; look-ups then scan all entries. */
 void dryi_intern_seal(struct dryi_intern *in);
 
 #endif

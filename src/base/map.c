@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea, the cost and the source stand in map.h. */
+/* Linear probing in a table at most half full; see map.h. */
 
 #include "base/map.h"
 
@@ -27,7 +27,7 @@ home_of(const struct dryi_map *map, uint64_t key)
     return dryi_mix64(key ^ map->seed) & (map->slot_count - 1);
 }
 
-/* The slot of the key, or the empty one where it belongs. */
+/* Return the slot of the key, or the empty slot where it would go. */
 static size_t
 slot_of(const struct dryi_map *map, uint64_t key)
 {
@@ -93,7 +93,7 @@ dryi_map_take(struct dryi_map *map, uint64_t key)
     map->slots[hole].is_used = 0;
     map->count--;
     for (size_t i = (hole + 1) & mask; map->slots[i].is_used; i = (i + 1) & mask) {
-        /* An entry may move back to the hole unless its home lies behind the hole. */
+        /* Moving an entry before its home slot would make it unreachable. */
         size_t home = home_of(map, map->slots[i].key);
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;

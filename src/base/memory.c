@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Memory by the caller's hooks. Every product of a count and a size is checked; free and grow tell
- * the hooks the old size, so that a hook needs no record of its own.
- */
+/* Allocate through the caller's hooks. Products of count and size are checked for overflow. Free
+   and grow pass the old size, so a hook needs no record of sizes. */
 
 #include "base/memory.h"
 
@@ -64,7 +62,8 @@ dryi_memory_grow(const struct dry_memory *memory, void *array, size_t *capacity,
     if (__builtin_mul_overflow(wanted, element_bytes, &bytes) || bytes > PTRDIFF_MAX)
         return false;
     void *old;
-    memcpy(&old, array, sizeof old); /* `array` points to a pointer of another type */
+    memcpy(&old, array, sizeof old); /* `array` may point to any pointer type: memcpy()
+                                        avoids breaking strict aliasing */
     void *grown = memory->resize(memory->self, old, *capacity * element_bytes, bytes);
     if (!grown)
         return false;

@@ -8,27 +8,28 @@
 #include <drystone/memory.h>
 
 /*
- * So many bytes between what all threads read and what one of them writes: two lines of the
- * cache, for processors fetch them in pairs. A line that is written elsewhere costs a reader
- * more than all the rest of a call.
+ * Bytes of padding between data that all threads read and data that one thread writes. Two lines of
+ * 64 bytes, because x86 processors prefetch lines in pairs. A reader whose cache line was written
+ * elsewhere loses more time than the rest of its call takes.
  */
 #define DRYI_CACHE_LINE_PAD 128
 
-/* The caller's hooks, or malloc's if `memory` is NULL. */
+/* Return the caller's hooks, or hooks that use malloc() if `memory` is NULL. */
 struct dry_memory dryi_memory_or_default(const struct dry_memory *memory);
 
-/* Zeroed memory for `count` elements; NULL when there is none or the product overflows. */
+/* Allocate zeroed memory for `count` elements. Returns NULL if memory ran out, or if the
+   product is 0 or overflows. */
 void *dryi_memory_zalloc(const struct dry_memory *memory, size_t count,
                          size_t element_bytes);
 
-/* `old` may be NULL; the size must be the one it was taken with. */
+/* Free `old`, which may be NULL. Count and size must be those of its allocation. */
 void dryi_memory_free(const struct dry_memory *memory, void *old, size_t count,
                       size_t element_bytes);
 
 /*
- * Make room for `needed` elements in a growable array. Grows by half, so that n appends
- * cost O(n); large arrays grow in place by remapping where the C library can. On failure
- * the array and *capacity are as before.
+ * Grow an array to a capacity of at least `needed` elements. Capacity grows by half, so n appends
+ * cost O(n). The default hook is realloc(), which can remap large arrays in place. On failure the
+ * array and *capacity are unchanged.
  *
  *     if (!dryi_memory_grow(m, (void **)&t->rows, &t->capacity, t->count + 1, sizeof *t->rows))
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Options as text: see option_text.h. */
+/* Read options as text; option_text.h has the grammar. */
 
 #include "base/option_text.h"
 
@@ -62,7 +62,7 @@ trim(const char *text, size_t length)
     return (struct dryi_option_word){text, length};
 }
 
-/* Return the length up to a comma outside brackets (PyTorch's tables have commas inside). */
+/* Return the length up to the first comma outside brackets: PyTorch's tables contain commas. */
 static size_t
 option_length(const char *text, size_t length)
 {
@@ -76,7 +76,7 @@ option_length(const char *text, size_t length)
     return length;
 }
 
-#define SHOWN_MAX 60 /* characters of an option that an error shows */
+#define SHOWN_MAX 60 /* characters of an option quoted in an error */
 
 static enum dry_status
 read_option(struct dryi_option_word option, const struct dryi_option_reader *reader,

@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/*
- * Items of `size` bytes each, sorted by a number of theirs that lies `offset` bytes into each.
- */
+/* Binary search in arrays of structs. Items have `size` bytes and are sorted by a key that is
+   `offset` bytes into each. */
 
-/* How many are below `key`: the index of the first that is not. The number is a uint32_t. */
+/* Return the number of items with a uint32_t key below `key`: the index of
+   the first item >= key. */
 static inline size_t
 dryi_count_below(const void *items, size_t count, size_t size, size_t offset,
                  uint32_t key)
@@ -28,7 +28,8 @@ dryi_count_below(const void *items, size_t count, size_t size, size_t offset,
     return low;
 }
 
-/* How many are `key` or below: the index of the first above it. The number is a uint64_t. */
+/* Return the number of items with a uint64_t key <= `key`: the index of the
+   first item above `key`. */
 static inline size_t
 dryi_count_up_to(const void *items, size_t count, size_t size, size_t offset,
                  uint64_t key)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * SipHash-2-4: two rounds of mixing for each eight bytes and four at the end, on a state of four
- * words. The source stands in siphash.h.
- */
+/* SipHash-2-4: two rounds for each eight bytes, four rounds at the end, on a state of four 64-bit
+   integers. siphash.h names the paper. */
 
 #include "base/siphash.h"
 
@@ -19,7 +17,7 @@ rotate(uint64_t x, unsigned bits)
     return x << bits | x >> (64 - bits);
 }
 
-/* Up to eight bytes, the least significant first. */
+/* Read up to eight bytes as little-endian, which the paper prescribes. */
 static uint64_t
 load(const unsigned char *bytes, size_t count)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Structs of any age: the bytes that both sides know are copied. The rules for older and newer
- * callers stand in sized.h.
- */
+/* Copy structs between versions of a header: only the members that both sides know. sized.h has the
+   rules for older and newer callers. */
 
 #include "base/sized.h"
 
@@ -20,7 +18,7 @@ size_of(const void *sized)
     return bytes;
 }
 
-/* Copy the members behind struct_size that both sizes have. */
+/* Copy the members after struct_size that fit into both sizes. */
 static void
 copy_members(void *to, const void *from, size_t bytes, size_t known_bytes)
 {

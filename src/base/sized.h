@@ -3,30 +3,29 @@
 #define DRYI_SIZED_H
 
 /*
- * Structs of a caller's whose first member is `size_t struct_size`, by the rules of
- * <drystone/status.h>. The caller may have been built with an older header or a newer one: no
- * byte beyond its struct_size is read or written. `known_bytes` is the struct's size here.
+ * Structs of the caller whose first member is `size_t struct_size`, by the rules of
+ * <drystone/status.h>. The caller may have been built with an older or a newer header, so no byte
+ * beyond its struct_size is read or written. `known_bytes` is the struct's size in this library.
  */
 
 #include <stddef.h>
 
 #include <drystone/status.h>
 
-/* Begin a caller's options: `to`, of `to_bytes` bytes, gets the defaults, and zeros behind them. */
+/* Initialise a caller's options of `to_bytes` bytes: copy the defaults, and zero the members that
+   this library does not know. */
 void dryi_sized_init(void *to, size_t to_bytes, const void *defaults, size_t known_bytes);
 
 /*
- * Take over a caller's options. `to` holds the defaults; members that a smaller struct lacks keep
- * them. `from` NULL: the defaults. Errors: ARGUMENT (no struct_size), UNSUPPORTED (a larger
- * struct sets a member that this library lacks).
+ * Read a caller's options into `to`, which holds the defaults. Members that the caller's struct
+ * lacks keep their defaults; `from` NULL keeps all. Errors: ARGUMENT (no struct_size), UNSUPPORTED
+ * (a larger struct sets a member that this library lacks).
  */
 DRY_CHECK_RESULT enum dry_status dryi_sized_take(void *to, size_t known_bytes,
                                                  const void *from, struct dry_error *err);
 
-/*
- * Hand out a result: copy as much of `from` as the caller's `to` has room for. A larger `to` keeps
- * the rest of its bytes. ARGUMENT: there is no struct_size, and nothing was written.
- */
+/* Copy a result into the caller's `to`, at most its struct_size bytes. Bytes of `to` after
+   `known_bytes` stay unchanged. Errors: ARGUMENT (no struct_size; nothing was written). */
 enum dry_status dryi_sized_give(void *to, const void *from, size_t known_bytes);
 
 #endif

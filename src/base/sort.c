@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost stand in sort.h. All eight counts are taken in one pass. */
+/* LSD radix sort; see sort.h. One pass counts the values of all eight bytes. */
 
 #include "base/sort.h"
 
@@ -21,7 +21,7 @@ count_bytes(const struct dryi_sort_item *items, size_t count,
     }
 }
 
-/* Counts become the places where the items of each value begin. */
+/* Replace counts by their prefix sums: where each byte value's items begin. */
 static void
 find_places(size_t counts[VALUES])
 {

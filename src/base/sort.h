@@ -3,11 +3,11 @@
 #define DRYI_SORT_H
 
 /*
- * Numbers sorted by 64-bit keys, without comparisons: a radix sort from the lowest byte up,
- * which leaves out the bytes that all keys share (addresses differ in few). Stable.
+ * Stable radix sort by 64-bit keys, from the lowest byte up. Bytes that are equal in all keys are
+ * skipped; addresses differ in few bytes.
  *
- * Cost: one pass to count, then one a byte that varies. Unlike qsort() of the C library it
- * takes no memory behind the caller's back.
+ * Cost: one pass to count, then one pass per byte that varies. Unlike glibc's qsort(), the
+ * sort allocates no memory.
  */
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct dryi_sort_item {
     uint32_t value;
 };
 
-/* `scratch` has room for as many items; what it holds afterwards is of no use. */
+/* Sort in place. `scratch` has room for `count` items; its contents afterwards are undefined. */
 void dryi_sort_items(struct dryi_sort_item *items, struct dryi_sort_item *scratch,
                      size_t count);
 

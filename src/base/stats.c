@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Statistics as pairs of a key and a number, with the keys of torch.cuda.memory_stats(). Three
- * tables of names span them: members, pools and fields.
- */
+/* Statistics as pairs of key and number, with the keys of torch.cuda.memory_stats(). Keys are
+   combined from three tables of names: members, pools and fields. */
 
 #include <drystone/stats.h>
 
@@ -13,7 +11,7 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof *(array))
 
-/* How a member of struct dry_stats unfolds into keys. */
+/* How a member of struct dry_stats expands into keys. */
 enum shape {
     SHAPE_NUMBER, /* NAME */
     SHAPE_STAT,   /* NAME.FIELD */
@@ -26,7 +24,7 @@ struct part {
     enum shape shape;
 };
 
-/* All three tables are in alphabetical order; so is, therefore, what comes out. */
+/* All three tables are in alphabetical order, so that the keys come out sorted. */
 static const struct part members[] = {
     {"active", offsetof(struct dry_stats, active), SHAPE_ARRAY},
     {"active_bytes", offsetof(struct dry_stats, active_bytes), SHAPE_ARRAY},
@@ -68,7 +66,7 @@ static_assert(9 * ARRAY_SIZE(pools) * ARRAY_SIZE(fields) + 2 * ARRAY_SIZE(fields
                   DRY_STATS_KEY_COUNT,
               "nine arrays, two stats, seven numbers");
 
-/* Room for "inactive_split_bytes.small_pool" and for that with ".allocated". */
+/* Sizes for "inactive_split_bytes.small_pool", and for that prefix with ".allocated". */
 #define PREFIX_BYTES 40
 #define KEY_BYTES (PREFIX_BYTES + 16)
 

@@ -3,10 +3,9 @@
 /*
  * The table of torch.cuda.memory_summary(), character for character.
  *
- * Python prints a number in the unit that its metric's first row ("all") needs: it divides
- * as long as that row is 768 or more of the next unit. The rows of the pools follow. The
- * divisions of the value are of integers, towards minus infinity; those of the row that
- * decides are of floating point.
+ * Like PyTorch's Python code, a metric's first row ("all") selects the unit for its rows of pools.
+ * The unit grows while that row is at least 768 of the next smaller unit (750 for counts). The
+ * selecting row is divided as floating point; printed values use integer division that rounds down.
  */
 #include <drystone/stats.h>
 
@@ -20,7 +19,8 @@
 #include "base/assert.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof *(array))
-/* Four numbers of 20 digits and their units, bars and a name; usual lines have 78. */
+/* Holds four numbers of 20 digits, their units, bars and a name. A typical
+   line has 78 characters. */
 #define LINE_BYTES 192
 
 enum unit { UNIT_BYTES, UNIT_COUNT };
@@ -53,7 +53,7 @@ static const struct metric oversize[] = {
 struct table {
     const struct dry_sink *sink;
     struct dry_error *err;
-    enum dry_status status; /* nothing more is sent after a failure */
+    enum dry_status status; /* the first failure; later lines are not sent */
 };
 
 static void
@@ -80,7 +80,7 @@ divide_down(int64_t value, int64_t by)
     return value / by - (value % by < 0);
 }
 
-/* " 1234 MiB" or "   1234 K ": as `first` needs it, beginning with a blank. */
+/* Print a blank and `value` in the unit that `first` selects, as " 1234 MiB" or "   1234 K ". */
 static int
 print_cell(char *cell, size_t room, enum unit unit, int64_t value, int64_t first)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea, the cost and the sources stand in treap.h. */
+/* A treap that is unzipped and zipped top-down; see treap.h for cost and sources. */
 
 #include "base/treap.h"
 
@@ -12,7 +12,8 @@ is_below(const struct dryi_treap_node *node, uint64_t major, uint64_t minor)
     return node->major < major || (node->major == major && node->minor < minor);
 }
 
-/* Is an item of the tree before another one, which may be on its way in or out? */
+/* Compare an item of the tree with `other`, which may be outside the tree (about to
+   be inserted or removed). */
 static bool
 is_before(const struct dryi_treap_node *nodes, uint32_t item, uint32_t other)
 {
@@ -22,7 +23,7 @@ is_before(const struct dryi_treap_node *nodes, uint32_t item, uint32_t other)
     return a->minor != b->minor ? a->minor < b->minor : item < other;
 }
 
-/* Ties by index make the shape a function of the contents alone. */
+/* Break ties of priority by index, so that the tree's shape depends only on its contents. */
 static bool
 is_above_in_tree(const struct dryi_treap_node *nodes, uint32_t a, uint32_t b)
 {
@@ -41,7 +42,7 @@ dryi_treap_insert(struct dryi_treap_node *nodes, uint32_t *root, uint32_t item)
         struct dryi_treap_node *node = &nodes[*link];
         link = is_before(nodes, *link, item) ? &node->right : &node->left;
     }
-    uint32_t rest = *link; /* unzip it into what lies before and after the item */
+    uint32_t rest = *link; /* split this subtree into items before and after `item` */
     uint32_t *before = &fresh->left, *after = &fresh->right;
     *link = item;
     while (rest != DRYI_TREAP_NONE) {
@@ -71,7 +72,8 @@ dryi_treap_remove(struct dryi_treap_node *nodes, uint32_t *root, uint32_t item)
         struct dryi_treap_node *node = &nodes[*link];
         link = is_before(nodes, *link, item) ? &node->right : &node->left;
     }
-    uint32_t before = gone->left, after = gone->right; /* zip them together */
+    /* join both subtrees, the higher priority on top */
+    uint32_t before = gone->left, after = gone->right;
     while (before != DRYI_TREAP_NONE && after != DRYI_TREAP_NONE) {
         if (is_above_in_tree(nodes, before, after)) {
             *link = before;

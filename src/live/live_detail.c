@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Segments one by one: each belongs to one lane. A free run gives back the whole pages in it; the
- * rest of the run is stranded, as all free memory of a private pool is.
- */
+/* Sum up a pool's segments by lane (stream and private pool). Whole free pages count as releasable.
+   The rest of a free range is stranded, as is all free memory of a private pool. */
 #include "live/live_detail.h"
 
 #include <string.h>
@@ -20,7 +18,7 @@ is_of(const struct dry_live_lane *lane, const struct dry_pool_segment *s)
            lane->pool.b == s->pool.b;
 }
 
-/* The segment's lane, a new one, or NULL: there is no room. */
+/* Return the segment's lane; add it if it is new. NULL: all DRY_LIVE_LANES_MAX lanes are taken. */
 static struct dry_live_lane *
 find_lane(struct dry_live_detail *d, const struct dry_pool_segment *s)
 {
@@ -34,7 +32,8 @@ find_lane(struct dry_live_detail *d, const struct dry_pool_segment *s)
     return lane;
 }
 
-/* Bytes of the whole pages in a free run, which begins at `from` within its segment. */
+/* Return the bytes that could be given back to the device: the whole pages between `from` and `to`,
+   offsets in the segment. 0 for a private pool. */
 static uint64_t
 whole_pages(const struct dry_pool_segment *s, uint64_t from, uint64_t to)
 {
@@ -93,7 +92,7 @@ sum_segment(struct dry_live_lane *lane, const struct dry_pool_segment *s,
 struct walk {
     struct dry_live_detail *detail;
     struct dry_live_lane all;
-    bool has_lost; /* a lane there was no room for */
+    bool has_lost; /* at least one lane did not fit into `detail` */
 };
 
 static enum dry_status
@@ -112,7 +111,7 @@ visit(void *self, const struct dry_pool_segment *s, const struct dry_pool_part *
     return DRY_OK;
 }
 
-/* A few dozen lanes: by insertion. */
+/* Insertion sort by reserved bytes, largest first: at most DRY_LIVE_LANES_MAX lanes. */
 static void
 sort_lanes(struct dry_live_detail *d)
 {
@@ -138,7 +137,7 @@ fill(const struct walk *w, const struct dry_stats *stats, struct dry_live_detail
     d->more_lanes = w->has_lost;
 }
 
-/* Requires the pool's lock. */
+/* Read statistics and limit. Requires the pool's lock. */
 static void
 look_at(const struct dry_pool *pool, struct dryi_live_look *look)
 {

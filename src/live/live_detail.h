@@ -4,19 +4,20 @@
 
 #include <drystone/live.h>
 
-/* The counts of a pool. */
+/* A pool's statistics and limit at one moment. */
 struct dryi_live_look {
     struct dry_stats stats;
-    uint64_t limit; /* what may be reserved at most; DRY_LIVE_UNKNOWN */
+    uint64_t limit; /* bytes that may be reserved at most, or DRY_LIVE_UNKNOWN */
 };
 
-/* Take the pool's lock for a moment. Errors: ARGUMENT (this is the child of a fork). */
+/* Read the statistics. Holds the pool's lock briefly. Errors: ARGUMENT (this process
+   is the child of a fork). */
 DRY_CHECK_RESULT enum dry_status dryi_live_look(struct dry_pool *pool,
                                                 struct dryi_live_look *look);
 
 /*
- * Look, and fill *detail of the same moment by a walk over the blocks. A lane that there is no
- * room for is in the sums alone. Errors: those of dry_pool_walk(); what is filled is of no use
+ * Read the statistics, and fill *detail for the same moment by a walk over the blocks. Lanes beyond
+ * DRY_LIVE_LANES_MAX count only in the sums. Errors: those of dry_pool_walk(); *detail is undefined
  * then. Cost: O(blocks + segments * lanes) with the pool's lock held.
  */
 DRY_CHECK_RESULT enum dry_status dryi_live_walk(struct dry_pool *pool,

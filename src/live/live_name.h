@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* A page's file: this, the process, "-", and a number of the process's own. */
+/* File name of a page: this prefix, the process id, "-", and a number unique in the process. */
 #define DRYI_LIVE_PREFIX "drystone-live-"
 
-/* Tell whether a file's name is that of a page. */
+/* Return whether a file's name has the form of a page's. */
 static inline bool
 dryi_live_is_name(const char *name)
 {

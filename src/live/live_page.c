@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The page's life. The file gets its name at once, and its magic number when all before the
- * sources is written: a reader that comes between is told that this is no page yet.
+ * Create and destroy the page, and run its thread. The file has its name from the start, but the
+ * magic number is written after the head. A reader that opens the file earlier sees no magic
+ * number and refuses the page.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 #include "live/live_put.h"
 #include "os/system.h"
 
-#define NUMBERS_MAX 100 /* pages of one process, and those of dead ones of its number */
+/* pages of one process id, including files left by dead processes */
+#define NUMBERS_MAX 100
 #define NAME_ROOM 64
 
 void
@@ -61,7 +63,7 @@ write_head(struct dry_live *live, const struct dry_live_options *options)
     __atomic_store_n(&page->magic, DRY_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* The first number whose name is free. */
+/* Create the file under the first number whose name is not taken. */
 static enum dry_status
 make_file(struct dry_live *live, const char *folder)
 {
@@ -106,7 +108,7 @@ make(const struct dry_live_options *options)
     return NULL;
 }
 
-/* Waits of the thread are by the clock that no one sets. */
+/* Let the thread's waits use CLOCK_MONOTONIC, which changes of the system time do not affect. */
 static void
 make_locks(struct dry_live *live)
 {
@@ -177,7 +179,7 @@ struct kind {
     struct dryi_live_origin origin;
 };
 
-/* The count grows when the source is there. */
+/* Add a source. Increment the count last, so that readers see only complete sources. */
 static enum dry_status
 add(struct dry_live *live, const struct kind *kind, uint32_t *number,
     struct dry_error *err)

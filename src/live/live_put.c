@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Figures go into the page by plain stores between two stores of the sequence: the writer of
- * Linux's seqlocks. A reader reads by system calls, which the kernel's copy orders.
- */
+/* Write figures into the page as Linux's seqlocks do: plain stores between two increments of the
+   slot's sequence number. Readers use read system calls; the kernel's copy orders their loads. */
 #include "live/live_put.h"
 
 #include <string.h>
@@ -38,7 +36,7 @@ dryi_live_copy_text(char *to, size_t room, const char *from)
     memset(to + length, 0, room - length);
 }
 
-/* Copy the rows that count; what is left behind them is not read. */
+/* Copy only the rows in use; readers do not read the others. */
 static void
 copy_detail(struct dry_live_detail *to, const struct dry_live_detail *from, uint64_t now)
 {
@@ -48,7 +46,7 @@ copy_detail(struct dry_live_detail *to, const struct dry_live_detail *from, uint
     to->at_ns = now;
 }
 
-/* Write what is not NULL, as one moment. */
+/* Write figures and detail, each unless NULL, under one sequence: readers see both or none. */
 static void
 write_source(struct dry_live *live, uint32_t number,
              const struct dry_live_figures *figures, const struct dry_live_detail *detail)
@@ -65,7 +63,7 @@ write_source(struct dry_live *live, uint32_t number,
     dryi_live_end(live, number);
 }
 
-/* --- what a pool and a pinned cache count ------------------------------------------------- */
+/* --- figures of pools and pinned caches --------------------------------------------------- */
 
 static uint64_t
 bytes_of(int64_t figure)
@@ -119,7 +117,8 @@ take_pinned_figures(const struct dry_pinned_stats *s, struct dry_live_figures *f
     };
 }
 
-/* A cache of pinned memory knows its sums without a walk; it has no lanes. */
+/* Fill in the detail of a pinned cache from its statistics, without a walk. A
+   pinned cache has no lanes. */
 static void
 take_pinned_detail(const struct dry_pinned_stats *s, struct dry_live_detail *detail)
 {
@@ -146,7 +145,11 @@ update_pinned(struct dry_live *live, uint32_t number, struct dry_pinned *pinned)
     write_source(live, number, &figures, live->detail);
 }
 
-/* The longer a walk took, the later is the next. A reader of this process may cost the lock. */
+/*
+ * Walk the pool's blocks if the last walk was long enough ago: `detail_rest` times its own
+ * duration, at least 100 ms. Lock the file again, because POSIX drops the lock when a reader in
+ * this process closes the file.
+ */
 static bool
 walk_if_due(struct dry_live *live, struct dryi_live_origin *origin,
             struct dryi_live_look *look)
@@ -185,7 +188,7 @@ dryi_live_update_source(struct dry_live *live, uint32_t number)
         update_pinned(live, number, origin->pinned);
 }
 
-/* --- what the caller knows ---------------------------------------------------------------- */
+/* --- figures from the caller -------------------------------------------------------------- */
 
 static enum dry_status
 put(struct dry_live *live, uint32_t number, const struct dry_live_figures *figures,

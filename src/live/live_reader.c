@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The other side. Whatever is in the file is a stranger's: each read is a copy, and each number
- * is checked in the copy.
- */
+/* The reader's side of a page. The file is untrusted: every read copies, and every number
+   is checked in the copy. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +15,7 @@
 #include "os/system.h"
 
 #define TRIES_MAX 100
-#define OTHERS_MAY 077 /* bits of a mode */
+#define OTHERS_MAY 077 /* permission bits of group and others */
 
 struct dry_live_reader {
     struct dry_memory memory;
@@ -25,7 +23,7 @@ struct dry_live_reader {
     size_t path_room;
     int file;
     uint32_t owner;
-    uint32_t count; /* of sources, when it was asked last: it grows alone */
+    uint32_t count; /* sources at the last dry_live_count(); never falls */
     struct dry_live_program program;
 };
 
@@ -182,7 +180,8 @@ dry_live_count(struct dry_live_reader *reader)
     return reader->count;
 }
 
-/* Sums that a healthy allocator cannot break, and all counts before they are indices. */
+/* Check the sums that hold in every sound allocator, and all counts before
+   they are used as indices. */
 static enum dry_status
 check_source(const struct dry_live_reader *r, uint32_t number,
              const struct dry_live_source *s, struct dry_error *err)
@@ -207,14 +206,14 @@ check_source(const struct dry_live_reader *r, uint32_t number,
 enum try {
     TRY_DONE,
     TRY_AGAIN,
-    TRY_HALF, /* the sequence is odd */
+    TRY_HALF, /* the sequence is odd: a write is under way */
     TRY_UNREADABLE,
 };
 
-/* The bytes of a slot before its lanes. Rows that do not count are not read. */
+/* Bytes of a slot before its lanes. Lanes and lines are read up to their counts only. */
 #define SLOT_HEAD offsetof(struct dry_live_slot, source.detail.lanes)
 
-/* The counts may be those of a stranger: no more is read than there is room for. */
+/* Read the lanes and lines in use. The counts are untrusted, so they are capped at the capacity. */
 static bool
 read_rows(const struct dry_live_reader *r, uint32_t number, struct dry_live_detail *d)
 {
@@ -292,9 +291,9 @@ dry_live_read(struct dry_live_reader *reader, uint32_t number,
     return status;
 }
 
-/* --- wishes ------------------------------------------------------------------------------- */
+/* --- requests for snapshots --------------------------------------------------------------- */
 
-/* The path, and then the number: the program sees no number whose path is not there. */
+/* Write the path, then the number, so that the program never sees a number without its path. */
 static bool
 write_wish(int file, const char text[DRY_LIVE_PATH_BYTES], uint64_t *number)
 {

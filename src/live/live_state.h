@@ -3,15 +3,15 @@
 #define DRYI_LIVE_STATE_H
 
 /*
- * The program's side of a page, for its files:
+ * The program's side of a page, for these files:
  *
- *     live         its life, its sources, its thread
- *     live_put     figures into the page
- *     live_detail  what a walk over a pool's blocks finds
- *     live_wish    what readers wish
+ * live_page    creation, sources, the thread
+ *     live_put     writes figures into the page
+ *     live_detail  sums up a walk over a pool's blocks
+ *     live_wish    serves readers' requests for snapshots
  *
- * `mutex` is held by whoever writes into the page or changes the sources. The page itself is
- * written under sequences, for readers take no lock.
+ * Whoever writes to the page or changes the sources holds `mutex`. Readers take no lock: sequence
+ * numbers protect the page's contents.
  */
 
 #include <pthread.h>
@@ -24,15 +24,15 @@
 
 struct dryi_live_origin {
     struct dry_pool *pool;
-    struct dry_pinned *pinned; /* both NULL: figures are put */
+    struct dry_pinned *pinned; /* both NULL: the caller puts the figures */
     uint64_t detail_due_ns;
 };
 
 struct dry_live {
     struct dry_memory memory;
-    char *path;       /* the file's */
-    size_t path_room; /* of `path` */
-    const char *name; /* its end */
+    char *path;       /* of the page's file; owned */
+    size_t path_room; /* bytes allocated for `path` */
+    const char *name; /* the file name at the end of `path` */
     uint32_t detail_rest;
     struct dryi_fork_mark fork;
     struct dryi_shared_file file;
@@ -40,9 +40,9 @@ struct dry_live {
     pthread_mutex_t mutex;
     struct dryi_live_origin origins[DRY_LIVE_SOURCES_MAX];
     uint32_t origin_count;
-    struct dry_live_detail *detail; /* what is being made */
+    struct dry_live_detail *detail; /* scratch for the next detail; owned */
 
-    /* The thread of ours: `wakes` is signalled with the mutex held. */
+    /* The updating thread. `wakes` is signalled with the mutex held. */
     struct dryi_thread thread;
     pthread_cond_t wakes;
     uint64_t interval_us;

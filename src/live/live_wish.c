@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A wish is in the page: its path, and then its number. Whoever serves it reads the path first,
- * then the number again; another wish may come in between, and is served the next time.
+ * Serve a reader's request for a snapshot. The reader writes the path, then the number. So read
+ * the number, the path, and the number again. If it changed, another request is being written, and
+ * the next call serves it.
  */
 #include <string.h>
 

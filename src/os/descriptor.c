@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A descriptor that a driver made is closed by the system all the same. */
-
 #include "os/descriptor.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in fork.h. A mark without a page points at its own field `unknown`. */
+/* A mark without a page points at its own field `unknown`. See fork.h. */
 #include "os/fork.h"
 
 #include <sys/mman.h>

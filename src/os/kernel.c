@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Linux's calls behind the table of kernel.h, without any state: a system call each, or a few.
- * Calls and structures that libc lacks are declared here as in include/uapi.
+ * The table of kernel.h, filled with Linux's calls. They keep no state; each makes one or
+ * a few system calls. Calls and structures that libc lacks are declared here as in
+ * include/uapi.
  */
 #include "os/kernel.h"
 
@@ -22,7 +23,7 @@
 
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "masks are passed as words");
 
-#define ZEROES_AT_ONCE 256 /* at most IOV_MAX, 1024 */
+#define ZEROES_AT_ONCE 256 /* addresses per readv(); below IOV_MAX, 1024 */
 
 static void *
 at(uint64_t address)
@@ -62,11 +63,12 @@ kernel_advise(void *self, uint64_t address, uint64_t bytes, int advice)
     return result_of(madvise(at(address), bytes, advice));
 }
 
-#define MOVE_OR_FAIL 3u /* MPOL_MF_STRICT, MPOL_MF_MOVE */
+#define MOVE_OR_FAIL 3u /* MPOL_MF_STRICT | MPOL_MF_MOVE */
 
 /*
- * The kernel takes the number of bits plus one (mempolicy.c, get_nodes). There are pages
- * already where the program has locked all its future memory (mlockall): those move.
+ * The kernel expects the number of bits plus one (mempolicy.c, get_nodes). Fresh mappings
+ * have pages already if the program has called mlockall(MCL_FUTURE); MOVE_OR_FAIL moves
+ * those.
  */
 static int
 kernel_bind(void *self, const struct dryi_kernel_map *range, int mode,
@@ -101,7 +103,8 @@ kernel_write_zeroes(void *self, uint64_t address, uint64_t step, size_t count)
     return result;
 }
 
-/* These are in linux/fs.h since Linux 6.7; headers may be older than the kernel. */
+/* PAGEMAP_SCAN is in linux/fs.h since Linux 6.7. The headers of the build may be older
+   than the kernel, so it is declared again. */
 struct page_region {
     __u64 start, end, categories;
 };
@@ -154,7 +157,7 @@ kernel_count_huge(void *self, uint64_t address, uint64_t bytes, uint64_t *huge_b
     return result;
 }
 
-/* The system calls themselves: glibc's set is of 1,024 CPUs. */
+/* Use the raw system calls: glibc's cpu_set_t has room for 1,024 CPUs only. */
 static int
 kernel_get_cpus(void *self, struct dryi_cpus *cpus)
 {
@@ -213,7 +216,9 @@ kernel_get_lock_limit(void *self, uint64_t *bytes)
     return 0;
 }
 
-/* 1: off altogether. 3, since 6.18: off except where advised, which we do. */
+/* PR_GET_THP_DISABLE returns 1 if huge pages are off altogether. Since Linux 6.18 it
+   returns 3 if they are off except where advised; this library advises, so 3 counts as
+   on. */
 static int
 kernel_is_thp_disabled(void *self)
 {
@@ -288,7 +293,8 @@ kernel_list(void *self, const char *path, int (*entry)(void *to, const char *nam
         return -errno;
     int stop = 0;
     while (!stop) {
-        /* A stream of its own: no other thread reads it. */
+        /* Safe although readdir() need not be: no other thread reads this directory
+           stream. */
         const struct dirent *e = readdir(folder); /* NOLINT(concurrency-mt-unsafe) */
         if (!e)
             break;

@@ -3,12 +3,12 @@
 #define DRYI_OS_KERNEL_H
 
 /*
- * The calls of the kernel that the host's pages need, as one table. A test can put another
- * in its place and have each call refused in turn.
+ * The kernel's calls that host pages need, as one table. A test can put in another table
+ * and have each call refused in turn.
  *
- * Errors     0 or a number of what was done; else a negative errno. unmap may be
- *            refused too; its callers say what then.
- * Threads    Any, at once.
+ * Errors     Functions return 0 or a count; on failure a negative errno. `unmap` may fail
+ *            too; each caller says what it does then.
+ * Threads    All functions may be called from any thread at any time.
  * Facts      Numbers and names of mbind, move_pages and madvise are those of Linux's
  *            include/uapi; libc has no functions for the first two.
  */
@@ -21,18 +21,18 @@
 
 #define DRYI_KERNEL_CPUS_MAX 4096
 
-/* CPU n: bit n % 64 of word n / 64. */
+/* A set of CPUs: CPU n is bit n % 64 of words[n / 64]. */
 struct dryi_cpus {
     uint64_t words[DRYI_KERNEL_CPUS_MAX / 64];
 };
 
 struct dryi_kernel_map {
-    uint64_t address; /* 0: anywhere */
+    uint64_t address; /* 0: the kernel chooses */
     uint64_t bytes;
-    int protection, flags; /* of mmap(), without a file */
+    int protection, flags; /* as for mmap() of anonymous memory */
 };
 
-/* linux/mempolicy.h */
+/* Memory policies of mbind(), from linux/mempolicy.h. */
 enum {
     DRYI_BIND_DEFAULT = 0,
     DRYI_BIND_PREFERRED = 1,
@@ -41,7 +41,8 @@ enum {
     DRYI_BIND_WEIGHTED = 6, /* Linux 6.9 */
 };
 
-/* asm-generic/mman-common.h; not every libc has all of them. */
+/* Advice to madvise(), from asm-generic/mman-common.h. Some libcs lack the newer
+   values. */
 enum {
     DRYI_ADVISE_DONTNEED = 4,
     DRYI_ADVISE_DONTFORK = 10,
@@ -56,39 +57,44 @@ struct dryi_kernel {
     int (*map)(void *self, const struct dryi_kernel_map *what, uint64_t *address);
     int (*unmap)(void *self, uint64_t address, uint64_t bytes);
     int (*advise)(void *self, uint64_t address, uint64_t bytes, int advice);
-    /* mbind(); STRICTLY also moves what is there. `nodes` has `node_max` bits. */
+    /* mbind(). STRICTLY also moves pages already present. `nodes` is a mask of `node_max`
+       bits. */
     int (*bind)(void *self, const struct dryi_kernel_map *range, int mode,
                 const uint64_t *nodes, size_t node_max);
-    /* move_pages() that moves nothing: the node of each address, or a negative errno. */
+    /* Query the NUMA node of each address by move_pages(), which moves nothing here.
+       `nodes` gets a node or a negative errno for each address. */
     int (*query_nodes)(void *self, size_t count, const uint64_t *addresses, int *nodes);
     /*
-     * Read a zero from /dev/zero into each of `count` addresses, `step` bytes apart; how
-     * many were written. The kernel writes, so a page that is not to be had is told to it,
-     * and not to the process by a signal.
+     * Write a zero into each of `count` addresses, `step` bytes apart, to fault their
+     * pages in. Returns how many were written. The zeroes are read from /dev/zero: then a
+     * missing page makes the call fail, where a store would raise SIGBUS.
      */
     int (*write_zeroes)(void *self, uint64_t address, uint64_t step, size_t count);
-    /* PAGEMAP_SCAN: how many bytes of a range lie in huge pages. */
+    /* Count the bytes of a range that are mapped by huge pages (PAGEMAP_SCAN, Linux
+       6.7). */
     int (*count_huge)(void *self, uint64_t address, uint64_t bytes, uint64_t *huge_bytes);
-    /* mlock() and munlock() of whole pages; what is unmapped is unlocked by that. */
+    /* mlock() and munlock() of whole pages. Unmapping also unlocks. */
     int (*lock)(void *self, uint64_t address, uint64_t bytes);
     int (*unlock)(void *self, uint64_t address, uint64_t bytes);
 
     int (*get_cpus)(void *self, struct dryi_cpus *cpus); /* of the calling thread */
     int (*set_cpus)(void *self, const struct dryi_cpus *cpus);
     int (*get_address_limit)(void *self,
-                             uint64_t *bytes);          /* RLIMIT_AS; UINT64_MAX: none */
-    int (*get_lock_limit)(void *self, uint64_t *bytes); /* RLIMIT_MEMLOCK, the same */
-    int (*is_thp_disabled)(void *self);                 /* of this process: 1 */
+                             uint64_t *bytes); /* RLIMIT_AS; UINT64_MAX: no limit */
+    /* RLIMIT_MEMLOCK; UINT64_MAX: no limit. */
+    int (*get_lock_limit)(void *self, uint64_t *bytes);
+    int (*is_thp_disabled)(void *self); /* 1: prctl() turned huge pages off for this
+                                           process */
     int64_t (*process_id)(void *self);
     uint64_t (*page_bytes)(void *self);
-    uint64_t (*time_ns)(void *self); /* monotonic */
+    uint64_t (*time_ns)(void *self); /* CLOCK_MONOTONIC */
     void (*sleep_ns)(void *self, uint64_t ns);
 
-    /* The beginning of a file: its length, at most `capacity`. */
+    /* Open a file and read its first `capacity` bytes. `read` returns the length. */
     int (*open)(void *self, const char *path);
     ssize_t (*read)(void *self, int file, char *bytes, size_t capacity);
     void (*close)(void *self, int file);
-    /* Calls `entry` with each name in a folder until it returns non-zero. */
+    /* Call `entry` with each name in a folder until it returns non-zero. */
     int (*list)(void *self, const char *path, int (*entry)(void *to, const char *name),
                 void *to);
 
@@ -99,7 +105,7 @@ struct dryi_kernel {
     void *self;
 };
 
-/* The real one. */
+/* Fill the table with the calls of the running kernel. */
 void dryi_kernel_init(struct dryi_kernel *kernel);
 
 #endif

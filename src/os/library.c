@@ -14,11 +14,13 @@ dryi_library_open(const char *name, void **library, struct dry_error *err)
 {
     void *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!opened) {
-        /* Its text is this thread's own in glibc and musl, and by POSIX since 2024. */
+        /* The text of dlerror() belongs to this thread in glibc and musl, and by POSIX
+           since 2024. */
         const char *why = dlerror(); /* NOLINT(concurrency-mt-unsafe) */
         if (!why)
             why = "no reason given";
-        bool is_named = strncmp(why, name, strlen(name)) == 0; /* glibc's begin so */
+        /* As glibc's messages do. */
+        bool is_named = strncmp(why, name, strlen(name)) == 0;
         return dryi_fail(err, DRY_ERR_UNSUPPORTED, "cannot load %s%s%s",
                          is_named ? "" : name, is_named ? "" : ": ", why);
     }

@@ -5,8 +5,8 @@
 /*
  * A shared library opened at run time.
  *
- * It stays in the process for good: drivers run threads and handlers of their own, and code
- * that such a thread stands in must not go away. Opening it again is cheap.
+ * It stays in the process for good: a driver runs threads of its own, and their code must
+ * not be unmapped. Opening it again is cheap.
  */
 
 #include <stddef.h>
@@ -15,14 +15,13 @@
 
 typedef void dryi_library_function(void);
 
-/* UNSUPPORTED with the loader's reason in err. */
+/* Load a library by name or path. UNSUPPORTED: not loadable; `err` has the loader's
+   reason. */
 DRY_CHECK_RESULT enum dry_status dryi_library_open(const char *name, void **library,
                                                    struct dry_error *err);
 void dryi_library_close(void *library);
-/*
- * Find a function; NULL if there is none of this name. `library` NULL: of all that the program
- * itself links and loads for everybody.
- */
+/* Find a function by name, or return NULL. With `library` NULL, search the program, the
+   libraries it links, and those loaded with RTLD_GLOBAL. */
 dryi_library_function *dryi_library_find(void *library, const char *name);
 
 #endif

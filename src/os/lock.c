@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in lock.h; this file has the slow halves: spinning, sleeping (futex(2)), the
- * fence and contention. test/prop/model_lock.c is its proof by cases.
- */
+/* The slow paths of lock.h: spinning, sleeping (futex(2)), the fence and contention. */
 #include "os/lock.h"
 
 #include <linux/futex.h>
@@ -12,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPINS 400 /* about ten microseconds: what stops all threads is mostly shorter */
+#define SPINS 400 /* about 10 us: most waits end sooner */
 #define UNFENCED_NS 1000000
 
 static long
@@ -53,7 +50,8 @@ spin(struct dryi_lock *lock)
     return false;
 }
 
-/* False: the fence that was promised is refused after all. */
+/* Mark the lock contended and run the fence. False: the kernel refuses the fence although
+   it accepted the registration. */
 static bool
 make_contended(struct dryi_lock *lock)
 {
@@ -64,19 +62,20 @@ make_contended(struct dryi_lock *lock)
 }
 
 /*
- * Sleep until the lock is ours. A giver that did not see the lock contended looked before the
- * fence, so behind the fence its store is seen, and the exchange finds the lock free. A giver
- * that saw it contended wakes us. is_contended is read once more after the exchange: a giver
- * that ended contention before the exchange may have overwritten the 2.
+ * Sleep until this thread gets the lock. A giver that did not see the lock contended read
+ * the flag before the fence. So its store is visible after the fence, and the exchange
+ * finds the lock free. A giver that saw it contended wakes a sleeper. is_contended is
+ * read again after the exchange: a giver that ended contention before the exchange may
+ * have overwritten the 2.
  *
- * A thread that gets the lock here leaves 2 in it for others that may sleep. The lock must
- * then be given by an exchange, so it is marked contended again: a giver may have ended that
- * in between. No fence is needed for this mark, for the next to look at it is the thread
- * itself.
+ * A thread that gets the lock here leaves 2 in it, for other threads may sleep. The lock
+ * must then be given by an exchange. So this thread marks it contended again, in case a
+ * giver has just ended contention. This store needs no fence, for the next reader is this
+ * thread.
  *
- * Without the fence none of this holds, and the sleep is short. A thread that found the lock
- * contended before the fence was made may sleep beside a free lock until the thread that
- * makes the fence has got it.
+ * Without the fence none of this holds, so sleeps are limited to UNFENCED_NS. While one
+ * thread waits for its fence, another that saw the lock contended may sleep although the
+ * lock is free. It wakes at the latest when the first thread gives the lock.
  */
 void
 dryi_lock_sleep(struct dryi_lock *lock)
@@ -98,9 +97,9 @@ dryi_lock_sleep(struct dryi_lock *lock)
 }
 
 /*
- * Give a contended lock. A call that ends contention wakes one sleeper even if the word is
- * not 2, for another giver may already have overwritten the 2 with its store. The second look of
- * that giver would now find the lock uncontended and wake nobody.
+ * Give a contended lock. A call that ends contention wakes one sleeper even if the lock
+ * is not 2. Another giver may have overwritten the 2 with its store; its second check
+ * would then find the lock uncontended and wake no thread.
  */
 void
 dryi_lock_give_contended(struct dryi_lock *lock)

@@ -3,26 +3,28 @@
 #define DRYI_LOCK_H
 
 /*
- * A lock: one thread at a time has it, and threads that wait for it sleep.
+ * A lock: one thread at a time holds it, and waiting threads sleep.
  *
- * A pool takes a lock or two in every call, so they are made to cost little. Taking a free
- * one is one atomic instruction, giving it back is a store, and neither is atomic while the
- * process has one thread. After its store the giver looks whether anybody has begun to sleep.
- * No fence of the giver's keeps these two in order: it would be as dear as the rest together.
- * Instead, the first to sleep has the kernel put a fence into every thread of the process,
- * before it looks at the lock for the last time (membarrier(2), Linux 4.14). These are
- * Dekker's two flags, with the fence on the side that has the time.
+ * A pool takes a lock or two in every call, so taking and giving must be cheap. Taking a
+ * free lock is one atomic instruction and giving it back is a store. Neither is atomic
+ * while the process has one thread. After its store the giver checks whether another
+ * thread has begun to sleep. A fence between this store and this load would cost as much
+ * as the rest together. Instead, the first sleeper has the kernel run a fence in every
+ * thread of the process (membarrier(2), Linux 4.14). Only then does the sleeper read the
+ * lock for the last time. These are Dekker's two flags, with the fence on the side that
+ * is slow anyway.
  *
- * After that fence the lock is contended: it is given by an exchange that tells whether
- * anybody sleeps (Drepper, "Futexes are tricky", 2011). It is contended no more when nobody
- * has slept for long, and longer each time, for the fence is dear. It can take as long as ten
- * thousand exchanges if other processors must first be given back to the machine that we run
- * on. If the kernel has no such fence, the lock is contended for ever.
+ * After that fence the lock is contended: it is given by an exchange, which tells whether
+ * a thread sleeps (Drepper, "Futexes are tricky", 2011). Contention ends after many gives
+ * without a sleeper. The number grows each time, because the fence is expensive: on a
+ * virtual machine with descheduled processors it can take as long as ten thousand
+ * exchanges. On a kernel without membarrier the lock stays contended.
  *
- * The giver looks at the lock when others may have it already: its memory is to outlive the
- * call of whoever gives it, not just the time it is held. Not for signal handlers, not
- * recursive, not fair. bench/bench_pool.c compares it with the C library's mutex;
- * test/prop/model_lock.c goes through all that can happen between three threads.
+ * The giver reads the lock after its store, when another thread may already hold the
+ * lock. So the lock's memory must outlive every call that gives it. The lock is not
+ * recursive, not fair, and not for signal handlers. bench/bench_pool.c compares it with
+ * the C library's mutex; test/prop/model_lock.c checks all interleavings of three
+ * threads.
  */
 
 #include <pthread.h>
@@ -33,7 +35,8 @@
 #include "base/inline.h"
 
 #ifdef __GLIBC_PREREQ
-/* The oldest that the program will run on, not the newest known. */
+/* The test is for the oldest glibc that the program runs on: glibc has
+   __libc_single_threaded since 2.32. */
 #if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define DRYI_LOCK_IS_ALONE() (__libc_single_threaded)
@@ -43,48 +46,47 @@
 #define DRYI_LOCK_IS_ALONE() 0
 #endif
 
-/*
- * After CALM gives without a sleeper the lock is contended no more; each time CALM_GROWS
- * times as many are wanted, up to CALM_MAX.
- */
+/* Contention ends after CALM gives without a sleeper. Each end multiplies the number for
+   the next by CALM_GROWS, up to CALM_MAX. */
 #define DRYI_LOCK_CALM 4096u
 #define DRYI_LOCK_CALM_GROWS 4u
 #define DRYI_LOCK_CALM_MAX (DRYI_LOCK_CALM << 8)
 
 struct dryi_lock {
-    _Atomic uint32_t word; /* 0: free; 1: taken; 2: and somebody may sleep */
+    _Atomic uint32_t word; /* 0: free; 1: held; 2: held, and a thread may sleep */
     _Atomic uint32_t is_contended;
-    uint32_t calm;        /* contended, and given so often since anybody slept */
-    uint32_t calm_wanted; /* and is no more, if it is more often */
+    uint32_t calm;        /* while contended: gives since a thread last slept */
+    uint32_t calm_wanted; /* contention ends when `calm` exceeds this */
     bool has_barrier;
 };
 
 /*
- * Make a free lock. This is a system call. The first of a process that has several threads by
- * then takes milliseconds: the kernel waits until all processors know that the process may
- * ask for fences. The child of a fork need not ask again.
+ * Make a free lock, by one system call. In a process that has several threads already,
+ * the first such call takes milliseconds: the kernel waits until all processors know that
+ * the process may ask for fences. The child of a fork inherits this registration.
  */
 void dryi_lock_init(struct dryi_lock *lock);
-/* The slow halves. */
+/* The slow paths of taking and giving. */
 DRYI_NOINLINE void dryi_lock_sleep(struct dryi_lock *lock);
 DRYI_NOINLINE void dryi_lock_give_contended(struct dryi_lock *lock);
 DRYI_NOINLINE void dryi_lock_wake(struct dryi_lock *lock);
 
-/* Nothing to be given back. */
+/* End a lock. A lock owns no resources; this is the pair of init. */
 static inline void
 dryi_lock_finish(struct dryi_lock *lock)
 {
     (void)lock;
 }
 
-/* For assertions: does some thread hold the lock? */
+/* Tell whether some thread holds the lock; for assertions. */
 static inline bool
 dryi_lock_is_taken(const struct dryi_lock *lock)
 {
     return atomic_load_explicit(&lock->word, memory_order_relaxed) != 0;
 }
 
-/* False: somebody has it, perhaps a thread that a fork left behind. */
+/* Take the lock if it is free. False: it is held, perhaps by a thread that does not exist
+   in this child of a fork. */
 static inline bool
 dryi_lock_try(struct dryi_lock *lock)
 {
@@ -118,12 +120,13 @@ dryi_lock_give(struct dryi_lock *lock)
         return;
     }
     atomic_store_explicit(&lock->word, 0, memory_order_release);
-    atomic_signal_fence(memory_order_seq_cst); /* the compiler keeps the order, too */
+    atomic_signal_fence(memory_order_seq_cst); /* keeps the compiler from moving the load
+                                                  before the store */
     if (atomic_load_explicit(&lock->is_contended, memory_order_relaxed))
         dryi_lock_wake(lock);
 }
 
-/* A number that no other thread of the process has now. */
+/* Return a number that no other living thread of the process has. */
 static inline uintptr_t
 dryi_thread_self(void)
 {

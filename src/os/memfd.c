@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* memfd_create() and fallocate(); a piece taken back is a hole in the file. */
+/* memfd_create() and fallocate(); take punches a hole into the file. */
 #include "os/memfd.h"
 
 #include <errno.h>
@@ -25,7 +25,8 @@ dryi_memfd_close(int file)
         close(file);
 }
 
-/* A signal may interrupt it; the kernel has taken back what it gave until then. */
+/* Retry when a signal interrupts fallocate(); the kernel has then undone the partial
+   work. */
 static int
 allocate(int file, int mode, uint64_t offset, uint64_t bytes)
 {

@@ -3,22 +3,22 @@
 #define DRYI_OS_MEMFD_H
 
 /*
- * A file without a name that lies in memory: what one page of it holds can be seen at
- * several addresses, or at other ones later.
+ * An unnamed file in memory. The same page of it can be mapped at several addresses, or
+ * at different ones over time.
  *
- * A piece has memory from give to take, zeroed at first. It is set aside at once, so that
- * a write to it later cannot end in a SIGBUS because there is none.
+ * A range of the file has memory from give to take, zeroed at first. Memory is allocated
+ * at give, so a later store cannot raise SIGBUS.
  *
- * Errors     NO_SPACE: no memory. SYSTEM: anything else; errno says what.
+ * Errors     NO_SPACE: no memory. SYSTEM: any other failure; errno has the reason.
  */
 
 #include <stdint.h>
 
 #include <drystone/status.h>
 
-/* `name` is shown in /proc/self/maps. */
+/* Open a file of length 0; the caller closes it. `name` is shown in /proc/self/maps. */
 DRY_CHECK_RESULT enum dry_status dryi_memfd_open(const char *name, int *file);
-void dryi_memfd_close(int file); /* -1: nothing */
+void dryi_memfd_close(int file); /* -1: does nothing */
 
 DRY_CHECK_RESULT enum dry_status dryi_memfd_give(int file, uint64_t offset,
                                                  uint64_t bytes);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* mmap() over the range in place: MAP_FIXED replaces what lay there. */
+/* MAP_FIXED replaces the former mapping of a range in one call. */
 #include "os/range.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
 #define USABLE (PROT_READ | PROT_WRITE)
-/* Addresses alone: no memory may be set aside for them. */
+/* Reserved addresses must not count as committed memory. */
 #define EMPTY_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 static enum dry_status
@@ -20,7 +20,8 @@ map(uint64_t address, uint64_t bytes, int protection, int flags, uint64_t *mappe
     return DRY_OK;
 }
 
-/* Map more than is asked for, then give back both ends beside the aligned part. */
+/* Map `alignment` more bytes than asked for, then unmap both ends around the aligned
+   range. */
 enum dry_status
 dryi_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *address)
 {
@@ -37,10 +38,8 @@ dryi_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *address)
     return DRY_OK;
 }
 
-/*
- * Giving back a middle makes two pieces of one. If that is one too many, the memory goes and
- * the addresses stay.
- */
+/* Unmapping the middle of a mapping splits it in two, which vm.max_map_count may refuse.
+   Then the memory is freed and the addresses stay reserved. */
 void
 dryi_range_release(uint64_t address, uint64_t bytes)
 {

@@ -3,14 +3,15 @@
 #define DRYI_OS_RANGE_H
 
 /*
- * Ranges of this process's addresses: reserved first, given memory later.
+ * Address ranges of this process: reserved first, backed by memory later.
  *
- * Every address and length is a multiple of dryi_system_page_bytes(). Memory put under a
- * range replaces what lay there; nobody may use the range meanwhile.
+ * Every address and length is a multiple of dryi_system_page_bytes(). Backing a range
+ * replaces its former mapping; no thread may access the range meanwhile.
  *
- * Errors     NO_SPACE: no memory, no addresses, or too many pieces (vm.max_map_count).
- *            SYSTEM: anything else; errno says what. The kernel counts the pieces before it
- *            touches the range, so a call refused for that has changed nothing.
+ * Errors     NO_SPACE: no memory, no addresses, or too many mappings (vm.max_map_count).
+ *            SYSTEM: any other failure; errno has the reason. The kernel counts mappings
+ *            before it changes the range, so a call that fails by that limit has changed
+ *            nothing.
  */
 
 #include <stddef.h>
@@ -18,20 +19,21 @@
 
 #include <drystone/status.h>
 
-/* Addresses without memory at a multiple of `alignment`, a power of two. */
+/* Reserve addresses without memory, at a multiple of `alignment`, a power of two. */
 DRY_CHECK_RESULT enum dry_status dryi_range_reserve(uint64_t bytes, uint64_t alignment,
                                                     uint64_t *address);
-/* The whole range or any part of it, with whatever lies there. */
+/* Unmap a range or any part of it, with its memory. */
 void dryi_range_release(uint64_t address, uint64_t bytes);
 
-/* Zeroed memory at addresses of the kernel's choice; ended by dryi_range_release(). */
+/* Allocate zeroed memory at an address of the kernel's choice; end it by
+   dryi_range_release(). */
 DRY_CHECK_RESULT enum dry_status dryi_range_take(uint64_t bytes, uint64_t *address);
-/* Zeroed memory of its own under a part of a reservation. */
+/* Back a part of a reservation with zeroed private memory. */
 DRY_CHECK_RESULT enum dry_status dryi_range_fill(uint64_t address, uint64_t bytes);
-/* A piece of a file under a part of a reservation; writes go to the file. */
+/* Back a part of a reservation with a range of a file; stores go to the file. */
 DRY_CHECK_RESULT enum dry_status dryi_range_fill_from(uint64_t address, uint64_t bytes,
                                                       int file, uint64_t offset);
-/* Back to addresses without memory. */
+/* Turn a range back into addresses without memory. */
 DRY_CHECK_RESULT enum dry_status dryi_range_empty(uint64_t address, uint64_t bytes);
 
 #endif

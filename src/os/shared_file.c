@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* open(), posix_fallocate() and mmap(); locks by fcntl(). The first byte's lock is the writer's. */
+/* open(), posix_fallocate() and mmap(), with fcntl() locks. The lock on the first byte is
+   the writer's. */
 #include "os/shared_file.h"
 
 #include <dirent.h>
@@ -90,7 +91,7 @@ dryi_shared_file_remove(const char *path)
 
 /* --- readers ------------------------------------------------------------------------------ */
 
-/* A pipe would make open() wait, hence O_NONBLOCK. */
+/* O_NONBLOCK, or opening a pipe would block. */
 enum dry_status
 dryi_shared_file_open(const char *path, int *file, struct dryi_shared_facts *facts)
 {
@@ -148,7 +149,8 @@ dryi_shared_file_write(int file, uint64_t offset, const void *from, size_t bytes
     return true;
 }
 
-/* An open file's own kind of lock (Linux 3.15) meets those of this process, too. */
+/* Query by an open file description lock (Linux 3.15): unlike a POSIX lock, it also
+   conflicts with locks of this process. */
 bool
 dryi_shared_file_is_held(int file, uint64_t *process)
 {

@@ -3,13 +3,15 @@
 #define DRYI_OS_SHARED_FILE_H
 
 /*
- * A file that one process writes through its memory and others read.
+ * A file that one process writes through a mapping and others read.
  *
- * The writer makes the file, has its memory set aside, and holds a lock of it (POSIX) until the
- * process ends, however that happens. A child of a fork has no part in the lock. Readers read by
- * pread(): the file of a stranger may shrink at any time, which would be a SIGBUS in memory.
+ * The writer creates the file, allocates its blocks, and holds a POSIX lock on it until
+ * the process ends for any reason. A child of a fork does not inherit the lock. Readers
+ * use pread(): another user may shrink the file at any time, which would raise SIGBUS in
+ * a mapping.
  *
- * Errors     NO_SPACE: no room in the folder. SYSTEM: anything else; errno says what.
+ * Errors     NO_SPACE: no space in the folder. SYSTEM: any other failure; errno has the
+ *            reason.
  */
 
 #include <stdbool.h>
@@ -19,43 +21,49 @@
 #include <drystone/status.h>
 
 struct dryi_shared_file {
-    int file; /* -1: none */
+    int file; /* -1: not open */
     void *memory;
     size_t bytes;
 };
 
-/* Mode 0600. SYSTEM with EEXIST: the name is taken. */
+/* Create the file with mode 0600, map it and take the lock. SYSTEM with EEXIST: the name
+   exists. On failure the file is removed. */
 DRY_CHECK_RESULT enum dry_status dryi_shared_file_create(const char *path, size_t bytes,
                                                          struct dryi_shared_file *file);
-/* Take the lock, or take it again; false: the system refuses. */
+/* Take the writer's lock, or take it again. False: the system refuses. */
 bool dryi_shared_file_lock(const struct dryi_shared_file *file);
-/* The memory goes; the file itself stays under its name. */
+/* Unmap and close; the file itself stays under its name. */
 void dryi_shared_file_close(struct dryi_shared_file *file);
 void dryi_shared_file_remove(const char *path);
 
 struct dryi_shared_facts {
     uint64_t bytes;
-    uint32_t owner, user; /* the file's, and who looks */
-    uint32_t mode;        /* permissions */
+    uint32_t owner, user; /* of the file, and of the calling process */
+    uint32_t mode;        /* permission bits */
     uint64_t names;
     bool is_plain;
 };
 
-/* Open a file for reading, and for wishes if that is allowed; a link is not followed. */
+/* Open a file for reading, and for writing too if permitted, which requests need. Links
+   are not followed. */
 DRY_CHECK_RESULT enum dry_status dryi_shared_file_open(const char *path, int *file,
                                                        struct dryi_shared_facts *facts);
-/* False: they cannot be read, and errno says why; ENODATA: there are fewer bytes. */
+/* Read or write `bytes` bytes in full. False: failed, errno has the reason; ENODATA: the
+   file is shorter. */
 bool dryi_shared_file_read(int file, uint64_t offset, void *into, size_t bytes);
 bool dryi_shared_file_write(int file, uint64_t offset, const void *from, size_t bytes);
-/* Tell whether some process holds the lock; *process: its number here, 0 if it has none. */
+/* Tell whether a process holds the writer's lock. *process gets its id in this PID
+   namespace, or 0 if it has none here. */
 bool dryi_shared_file_is_held(int file, uint64_t *process);
-/* A second lock, on a range, for readers that write; false: another has it. */
+/* Lock a range against other readers that write requests. False: another process holds
+   it. */
 bool dryi_shared_file_claim(int file, uint64_t offset, uint64_t bytes);
 void dryi_shared_file_release(int file, uint64_t offset, uint64_t bytes);
-/* Tell whether `path` still names the open file. */
+/* Tell whether `path` still names this open file, so a replaced file is noticed. */
 bool dryi_shared_file_is_named(int file, const char *path);
 
-/* Visit the names in a folder that begin with `prefix`. SYSTEM: it cannot be read. */
+/* Visit the names in a folder that begin with `prefix`, until `visit` fails. SYSTEM: the
+   folder cannot be read. */
 DRY_CHECK_RESULT enum dry_status dryi_shared_file_list(
     const char *folder, const char *prefix,
     enum dry_status (*visit)(void *self, const char *name), void *self);

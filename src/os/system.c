@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* sysconf(), clocks and the process, asked anew each time. */
 #include "os/system.h"
 
 #include <errno.h>

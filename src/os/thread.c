@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in thread.h. The mask is set around pthread_create(), which hands it on. */
+/* A new thread inherits the mask of its creator, so the mask is set around
+   pthread_create(). */
 #include "os/thread.h"
 
 #include <signal.h>
@@ -18,7 +19,7 @@ dryi_thread_start(struct dryi_thread *thread, void *(*run)(void *self), void *se
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return false;
     bool is_started = pthread_create(&thread->id, NULL, run, self) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL); /* cannot fail: it was as it is */
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* cannot fail: restores a valid mask */
     return is_started;
 }
 

@@ -3,10 +3,10 @@
 #define DRYI_OS_THREAD_H
 
 /*
- * A thread of ours. No signal is delivered to it, for the program's handlers run in the
- * program's threads. Excepted are signals that it raises itself: blocked, they would end the
- * process where a handler of the program would not. SIGSYS is one: a filter of system calls
- * may send it.
+ * A thread of the library. Signals are blocked in it, so the program's handlers run in
+ * the program's own threads. Signals that a thread raises by its own fault stay open:
+ * blocked, they would end the process even if the program has a handler. SIGSYS is one; a
+ * seccomp filter may send it.
  */
 
 #include <pthread.h>
@@ -16,9 +16,9 @@ struct dryi_thread {
     pthread_t id;
 };
 
-/* Start a thread; false: the system gives none. Requires that `run` returns by itself. */
+/* Start a thread; false: the system refuses. Requires that `run` returns by itself. */
 bool dryi_thread_start(struct dryi_thread *thread, void *(*run)(void *self), void *self);
-/* Once for every start, and not in the child of a fork: it has no such thread. */
+/* Join a started thread, once. Not in the child of a fork, which has no such thread. */
 void dryi_thread_join(struct dryi_thread *thread);
 
 #endif

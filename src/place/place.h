@@ -3,17 +3,17 @@
 #define DRYI_PLACE_H
 
 /*
- * A place decides where a request goes, over a device.
+ * A place is an allocation policy over a device: a place decides which block serves a request.
  *
- * A place is two words, like a device: a table of functions and a self. Implementations: PyTorch's
- * decisions (place/torch/torch.h) and ours (place/paged/paged.h). A place is pure: it takes no
- * lock, reads no clock, starts nothing. A pool is a place with a lock, a replay is one on the
- * simulated device.
+ * Like a device, a place is a table of functions and a `self`. Implementations: PyTorch's policy
+ * (place/torch/torch.h) and ours (place/paged/paged.h). A place takes no lock, reads no clock and
+ * starts no thread. A pool adds the lock; a replay runs a place on the simulated device.
  *
- * Streams    A stream is a number, and a number is one stream for ever. A caller whose handles are
- *            used again turns them into numbers before they come here (pool/pool_stream.h).
- * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
- *            and the request undone. Memory that a failing request has given back stays given back.
+ * Streams    A number always means the same stream. A caller that reuses stream handles maps them
+ *            to numbers first (pool/pool_stream.h).
+ * Errors     Records are allocated before they are needed: after MEMORY the place is consistent and
+ *            the request undone. Memory that a failed request released to the device stays
+ *            released.
  * Threads    One thread at a time; stream caches: see place/place_cache.h.
  */
 
@@ -30,7 +30,7 @@
 
 struct dryi_packing_job;
 
-/* Which streams something is about; `covers` NULL: all of them. */
+/* A set of streams: those for which `covers` returns true. `covers` NULL: all streams. */
 struct dryi_stream_filter {
     bool (*covers)(void *self, uint64_t stream);
     void *self;
@@ -42,82 +42,89 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
     return !filter->covers || filter->covers(filter->self, stream);
 }
 
-/* How a private pool behaves. */
-#define DRYI_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
-#define DRYI_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
-#define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
+/* Flags of a private pool. */
+#define DRYI_POOL_USE_ON_OOM 1u /* Other pools may use its free blocks before an OOM */
+#define DRYI_POOL_NO_SPLIT 2u /* A free block is never split: it serves a request whole */
+#define DRYI_POOL_NO_REMAP 4u /* Its pages are never moved (NCCL, IPC, CUDA graphs) */
 
-/* The blocks that a private pool had at a checkpoint. */
+/* The blocks of a private pool as they were at a checkpoint. */
 struct dryi_restored {
     struct dryi_pool_id pool;
-    uint64_t hold; /* which of the pools that had this id */
+    uint64_t hold; /* set by hold_pool; differs between pools that had the same id */
     const struct dryi_block_info *blocks;
     size_t count;
 };
 
-/* Told, from inside restore_pool, of what goes and comes. */
+/* The caller of restore_pool, told from inside the call which blocks are freed and allocated. */
 struct dryi_restore_watcher {
-    /* The next event is of this action: ALLOC or FREE_REQUESTED. */
+    /* The next event has this action: ALLOC or FREE_REQUESTED. */
     void (*begin)(void *self, enum dry_action action);
-    /* The block that had this handle is free. */
+    /* The block with this handle is now free. */
     void (*freed)(void *self, dryi_block block);
-    /* The block is in use: the one with this index in `blocks`. */
+    /* The block blocks[index] is now in use under this handle. */
     void (*made)(void *self, dryi_block block, size_t index);
     void *self;
 };
 
 struct dryi_place_ops {
-    /* Return everything, without a wait for any stream. A trim to 0 before does wait. */
+    /*
+     * Return all memory to the device without waiting for any stream. A caller that must wait calls
+     * trim with 0 first.
+     */
     void (*destroy)(void *self);
 
     /*
-     * Take a block of `size` bytes for `stream`. A size of 0 gives DRYI_NO_BLOCK and OK. NO_SPACE:
-     * out of memory after everything was tried, so that the same call again fails again (PyTorch's
-     * place: after everything PyTorch tries). ARGUMENT: 1 EiB or more. MEMORY, SYSTEM: also if
-     * nothing was found, and part of what was freed could not be looked at for that reason.
+     * Allocate a block of `size` bytes for `stream`. A size of 0 gives DRYI_NO_BLOCK and OK.
+     *     NO_SPACE        All means were tried, so the same call fails again (PyTorch's place: all
+     *                     that PyTorch tries).
+     *     ARGUMENT        1 EiB or more.
+     *     MEMORY, SYSTEM  Also if no block was found and this failure hid part of the freed memory.
      */
     enum dry_status (*alloc)(void *self, uint64_t size, uint64_t stream,
                              dryi_block *block);
     /*
-     * Give a block back. The call takes no memory. SYSTEM: an event must be recorded and cannot be.
-     * The block stays in use then; no other failure is possible.
+     * Free a block. The call allocates no memory. SYSTEM: an event had to be recorded and could not
+     * be; the block stays in use. No other failure is possible.
      */
     enum dry_status (*free)(void *self, dryi_block block);
     /*
-     * Note that another stream uses the block too. The block's own stream is ignored, as are
-     * repetitions.
+     * Note that another stream uses the block. Repeated calls, and calls for the block's own
+     * stream, have no effect.
      */
     enum dry_status (*record_stream)(void *self, dryi_block block, uint64_t stream);
-    /* Note that the program made `stream` wait for everything on `on` so far. */
+    /* Note that the program made `stream` wait for all work submitted to `on` so far. */
     enum dry_status (*stream_waits)(void *self, uint64_t stream, uint64_t on);
-    /* Is anything left of a stream? NULL: something is left of every stream. */
+    /* Does the place still hold any state of this stream? NULL: it always does. */
     bool (*has_stream)(const void *self, uint64_t stream);
-    /* Note that events of this stream may be complete: the next alloc looks. */
+    /* Note that events of this stream may be complete: the next alloc queries them. */
     void (*stream_progressed)(void *self, uint64_t stream);
     void (*process_events)(void *self);
 
     /*
-     * Give cached memory of a pool back to the device; (0, 0): as torch.cuda.empty_cache() does. A
-     * private pool gives nothing while it has users. Without users, paged gives back all that is
-     * cached: its pages belong to no pool.
+     * Release the cached memory of a pool to the device. (0, 0): as torch.cuda.empty_cache() does.
+     * A private pool with users releases none. Paged ignores the id of a pool without users and
+     * releases all cached memory: its pages belong to no pool.
      */
     enum dry_status (*empty_cache)(void *self, struct dryi_pool_id pool);
-    /* Do the same until no more than `target` bytes are reserved, or nothing is left to give. */
+    /* Release cached memory until `target` bytes are reserved or no cached memory is left. */
     enum dry_status (*trim)(void *self, uint64_t target);
     /*
-     * Take no more than `bytes` from the device, whatever the options said; UINT64_MAX: no limit.
-     * PyTorch's rules compare `bytes` with what is asked. Whole pages of expandable segments may go
-     * beyond it there, but never beyond `mapped_bytes`.
+     * Limit the reserved bytes to `bytes`, whatever the options said; UINT64_MAX: no limit.
+     * PyTorch's rules compare `bytes` with the requested size. Whole pages of expandable segments
+     * may therefore exceed `bytes`, but never `mapped_bytes`.
      */
     void (*set_limit)(void *self, uint64_t bytes, uint64_t mapped_bytes);
 
     /*
-     * Private pools. `open_pool` gives a pool one user more. A pool that is not there is made, with
-     * these flags. A pool without users that is still there gets a user again, and its flags stay.
-     * Requests of the streams that a filter covers go to the pool from begin to end; the innermost
-     * begin wins. The users do not change by `begin_pool` and `end_pool`. A pool without users is
-     * freed by the next release of cached memory. ARGUMENT: begin of a pool that is begun or not
-     * there, end of a pool that is not begun, release without users.
+     * Private pools. `open_pool` adds a user. The pool is created with these flags if it does not
+     * exist; an existing pool without users keeps its flags.
+     *
+     * Between begin_pool and end_pool, requests of the filter's streams go to the pool; the
+     * innermost begin wins. Both leave the users unchanged. `release_pool` removes a user. A pool
+     * without users is freed by the next release of cached memory.
+     *
+     * ARGUMENT: begin of a pool that is already begun or does not exist, end of a pool that is not
+     * begun, release without users.
      */
     enum dry_status (*open_pool)(void *self, struct dryi_pool_id pool, unsigned flags);
     enum dry_status (*begin_pool)(void *self, struct dryi_pool_id pool,
@@ -125,74 +132,74 @@ struct dryi_place_ops {
     enum dry_status (*end_pool)(void *self, struct dryi_pool_id pool);
     enum dry_status (*release_pool)(void *self, struct dryi_pool_id pool);
 
-    /* Give the flags of `mask` these values. ARGUMENT: there is no such private pool. */
+    /* Set the flags in `mask` to their values in `flags`. ARGUMENT: no such private pool. */
     enum dry_status (*flag_pool)(void *self, struct dryi_pool_id pool, unsigned flags,
                                  unsigned mask);
-    /* ARGUMENT: there is no such private pool. */
+    /* Count the users of a private pool. ARGUMENT: no such private pool. */
     enum dry_status (*count_users)(const void *self, struct dryi_pool_id pool,
                                    uint64_t *users);
 
     /*
-     * Hold a private pool for a checkpoint. While the pool is held, its pages stay as long as it
-     * has users, whatever its flags are. The caller gives *hold back to unhold_pool. Frees that a
-     * capture put off are looked at. ARGUMENT: the pool is not there, or has no users.
+     * Hold a private pool for a checkpoint. Pages of a held pool stay in place while it has users,
+     * whatever its flags. The caller passes *hold to unhold_pool later. Frees that a capture
+     * deferred are processed first. ARGUMENT: the pool does not exist or has no users.
      */
     enum dry_status (*hold_pool)(void *self, struct dryi_pool_id pool, uint64_t *hold);
-    /*
-     * Hold the pool no more. A pool that is gone by now is accepted. NULL: nothing is to be given
-     * back.
-     */
+    /* End a hold; the pool may no longer exist. NULL: the place needs no call to end a hold. */
     void (*unhold_pool)(void *self, struct dryi_pool_id pool, uint64_t hold);
     /*
-     * Free all blocks in use of a held pool, and put those of `wanted` that are allocated back
-     * where they were. All blocks of the pool are in `wanted` as a walk told them, by address, none
-     * of them pending. Returns before anything changed:
-     *     ARGUMENT  The pool is gone or without users, or memory of it is, or a block in the way
-     *               waits for other streams.
+     * Free all blocks in use of a held pool, then allocate the blocks of `wanted` that were
+     * allocated at their old addresses. `wanted` has all blocks of the pool as a walk visited them,
+     * ordered by address, none pending. Failures that change nothing:
+     *     ARGUMENT  The pool does not exist or has no users, memory of the pool was released, or a
+     *               block in a wanted range waits for other streams.
      *     MEMORY, SYSTEM
-     * SYSTEM after something changed: an event could not be recorded for a block that other streams
-     * use. Blocks that the watcher was told are free stay free; all else is as it was.
+     * SYSTEM can also come after a change: an event could not be recorded for a block that other
+     * streams use. Blocks that the watcher was told are free stay free; all others are unchanged.
      */
     enum dry_status (*restore_pool)(void *self, const struct dryi_restored *wanted,
                                     const struct dryi_restore_watcher *watcher,
                                     struct dry_error *err);
 
     /*
-     * Begin the capture of these streams into a graph. No event on them is asked about or recorded,
-     * and nothing is given back. Frees that wait for streams are held until no capture is left.
-     * Captures nest.
+     * Begin the capture of these streams into a graph. While captured, no event on these streams is
+     * queried or recorded, and no memory is released. Frees that wait for streams are deferred
+     * until the last capture ends. Captures nest.
      */
     enum dry_status (*begin_capture)(void *self, struct dryi_stream_filter filter);
     enum dry_status (*end_capture)(void *self);
 
     /*
-     * Find the block in use that begins at this address, if its alloc said that it can be found.
-     * DRYI_NO_BLOCK: there is none. O(1). NULL: no block can be found.
+     * Find the block in use that begins at this address, if alloc registered the block for this.
+     * Returns DRYI_NO_BLOCK if there is none. O(1). NULL: the place finds no blocks by address.
      */
     dryi_block (*find)(const void *self, uint64_t address);
 
-    /* Return where a block in use begins. A pool asks for this after every alloc. */
+    /* Return the address of a block in use. A pool calls this after every alloc. */
     uint64_t (*get_address)(const void *self, dryi_block block);
     void (*get_block)(const void *self, dryi_block block, struct dryi_block_info *info);
     void (*get_stats)(const void *self, struct dry_stats *stats);
-    /* Fill *counters but for oom_callbacks_helped and driver_time_ns, which a pool counts. */
+    /* Fill *counters except oom_callbacks_helped and driver_time_ns, which the pool counts. */
     void (*get_counters)(const void *self, struct dry_pool_counters *counters);
-    /* Visit the reserved bytes of private pools, of those that are gone, too: place_figures.h. */
+    /* Visit the reserved bytes per private pool, destroyed pools included: see place_figures.h. */
     void (*visit_figures)(const void *self, dryi_figure_visit *visit, void *visitor);
     /*
-     * Reset statistics. `peaks`, as torch.cuda.reset_peak_memory_stats(): every peak is the current
-     * value. `accumulated`, as reset_accumulated_memory_stats(): every sum and count is 0. Counters
-     * stay.
+     * Reset statistics. `peaks`: each peak becomes the current value, as
+     * torch.cuda.reset_peak_memory_stats() does. `accumulated`: sums and counts become 0, as
+     * reset_accumulated_memory_stats() does. Counters are not reset.
      */
     void (*reset_stats)(void *self, bool peaks, bool accumulated);
-    /* Tell this observer from now on; event NULL: tell no observer. */
+    /* Replace the observer; `event` NULL: no observer. */
     void (*set_observer)(void *self, struct dryi_place_observer observer);
-    /* Return the size of the block a request gets, before any remainder that is not split off. */
+    /*
+     * Return the block size for a request of `size` bytes. The block that alloc returns can be
+     * larger if its remainder is not split off.
+     */
     uint64_t (*round_size)(const void *self, uint64_t size);
     /*
-     * Visit the segments as a snapshot lists them: by address, unmapped parts left out. `blocks`
-     * are in address order and valid during the call. A status other than OK from `visit` ends the
-     * walk.
+     * Visit the segments as a snapshot lists them: by address, without unmapped parts. `blocks` are
+     * in address order and valid during the call only. The walk ends at the first status other than
+     * OK from `visit`, and returns it.
      */
     enum dry_status (*walk)(
         const void *self,
@@ -200,29 +207,29 @@ struct dryi_place_ops {
                                  const struct dryi_block_info *blocks, size_t count),
         void *visitor);
     /*
-     * Take work that the place would like to have done; it is the taker's until it is returned.
-     * NULL: there is none. dryi_packing_job_run() (place/forecast/forecast.h) does the work, in
-     * any thread, and touches nothing of the place. The work is returned done, undone or
-     * cancelled, and before the place is destroyed. Both ops NULL: the place has no such work.
+     * Take a pending packing job; NULL: there is none. The taker owns the job until return_job.
+     * dryi_packing_job_run() (place/forecast/forecast.h) runs a job in any thread and reads no
+     * state of the place. The caller returns the job, run or not or cancelled, before it destroys
+     * the place. Both functions NULL: the place has no such jobs.
      */
     struct dryi_packing_job *(*take_job)(void *self);
     void (*return_job)(void *self, struct dryi_packing_job *job);
-    /* Walk all invariants; FORMAT with the first broken one as text. */
+    /* Check all invariants. FORMAT: `err` names the first violated one. */
     enum dry_status (*check)(const void *self, struct dry_error *err);
 };
 
 struct dryi_place {
     const struct dryi_place_ops *ops;
-    const struct dryi_cache_ops *caches; /* NULL: the placement has none */
+    const struct dryi_cache_ops *caches; /* NULL: the place has no caches */
     void *self;
-    uint64_t cache_max; /* bytes; larger blocks lie in shared caches alone */
+    uint64_t cache_max; /* bytes; larger blocks are cached only while caches are shared */
 };
 
 /*
- * Note, in a placement, a failure in spite of which a request goes on, and which the next request
- * may not meet. A request that finds nothing ends with the first such failure, and not with
- * NO_SPACE: it has not seen all there is. UNSUPPORTED is no such failure: a capture forbids it, or
- * the device cannot tell. Returns `status`.
+ * Record a failure that limits a request without ending the request. A request that finds no block
+ * returns the first such failure instead of NO_SPACE, because a repeated call may succeed.
+ * UNSUPPORTED is not recorded: a capture forbids the call, or the device cannot answer it. Returns
+ * `status`.
  */
 static inline enum dry_status
 dryi_note_hindered(enum dry_status *hindered, enum dry_status status)

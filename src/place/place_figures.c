@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place_figures.h says what this is. */
+/* Figures by pool: see place_figures.h. */
 #include "place/place_figures.h"
 
 #include "base/assert.h"

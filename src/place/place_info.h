@@ -3,12 +3,12 @@
 #define DRYI_PLACE_INFO_H
 
 /*
- * The memory of a place, as every place describes it: names, descriptions and events.
+ * How a place describes its memory: identifiers, descriptions and events.
  *
- * Nouns: a segment is a range from the device, or a reservation of addresses whose pages are
- * mapped bit by bit. A block is a part of one segment, in use, waiting for a stream, free or
- * unmapped. A pool (of a place) is what private pools and the default one are: memory that
- * does not mix.
+ * Nouns: a segment is a range allocated from the device, or a reserved address range whose pages
+ * are mapped as needed. A block is a part of one segment: in use, pending (waiting for a stream),
+ * free or unmapped. A pool is a set of segments whose memory serves no other pool: the default pool
+ * or a private pool.
  */
 
 #include <stdbool.h>
@@ -20,11 +20,11 @@ struct dryi_pool_id {
     uint64_t a, b; /* (0, 0): the default pool */
 };
 
-/* A handle of a block in use; valid until its free. */
+/* Handle of a block in use; valid until the block is freed. */
 typedef uint32_t dryi_block;
 #define DRYI_NO_BLOCK UINT32_MAX
 
-/* Addresses; of size 0: none. */
+/* An address range; size 0: empty. */
 struct dryi_range {
     uint64_t addr, size;
 };
@@ -33,12 +33,12 @@ struct dryi_block_info {
     uint64_t addr, size, requested;
     uint64_t stream;
     struct dryi_pool_id pool;
-    uint32_t segment; /* ordinal of creation, restored ones first */
-    uint64_t offset;  /* in the segment */
+    uint32_t segment; /* creation ordinal, restored segments first */
+    uint64_t offset;  /* bytes from the segment's begin */
     bool allocated, pending, mapped, is_large;
 };
 
-/* Each contiguous mapped run of a reservation is one for itself. */
+/* A segment as snapshots list it. An expandable one gives one entry per contiguous mapped range. */
 struct dryi_segment_info {
     uint64_t addr, size;
     uint64_t stream;
@@ -47,17 +47,17 @@ struct dryi_segment_info {
     uint32_t segment;
 };
 
-/* One thing that happened. */
+/* One event of a place, as an entry of PyTorch's snapshot trace describes it. */
 struct dryi_place_event {
     enum dry_action action;
-    uint64_t addr, size; /* as a snapshot's entry of this action has them */
+    uint64_t addr, size; /* as in the snapshot entry of this action */
     uint64_t stream;
     struct dryi_pool_id pool;
-    uint32_t segment; /* ordinal of creation; DRYI_NO_BLOCK for an OOM */
-    uint64_t offset;  /* of addr in the segment */
+    uint32_t segment; /* creation ordinal; DRYI_NO_BLOCK for an OOM */
+    uint64_t offset;  /* of `addr` from the segment's begin, bytes */
 };
 
-/* Told of everything in the order it happens, from inside every call. */
+/* Receives all events in order, from inside the call that causes the event. */
 struct dryi_place_observer {
     void (*event)(void *self, const struct dryi_place_event *event);
     void *self;

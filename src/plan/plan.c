@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The way from a chain and a budget to a plan: the planner of the method is called, and what
- * it says is evaluated again. No planner is believed: a plan that does not fit by the bytes
- * of the evaluation does not get out.
+ * From a chain and a budget to a plan: calls the planner of the method, and evaluates its
+ * result again. So a planner's bug cannot return a plan that exceeds the budget.
  */
 #include <drystone/plan.h>
 
@@ -71,7 +70,7 @@ dry_plan_class_name(enum dry_plan_class plan_class)
 
 /* --- planning ----------------------------------------------------------------------------- */
 
-/* The step needs the same whatever the plan. */
+/* Raise the floor to the optimizer's step, whose need is the same in every plan. */
 static void
 raise_floor_to_step(struct dryi_planning *p)
 {
@@ -100,9 +99,7 @@ refuse(const struct dryi_planning *p)
                      (unsigned long long)floor->stage, name ? name : "no name");
 }
 
-/*
- * Hash by stages, not by items: neighbours that are saved alike may be one item or several.
- */
+/* Hash the stages one by one: neighbours that are saved alike may be one item or several. */
 static uint64_t
 hash_saved(uint64_t hash, const struct dry_plan_item *item)
 {
@@ -152,7 +149,7 @@ summarize(const struct dryi_planning *p, const struct dry_plan_cost *cost)
     };
 }
 
-/* The planner's list becomes a plan, if the evaluation agrees. */
+/* Make the plan from the planner's list, if the evaluation confirms that it fits. */
 static enum dry_status
 hand_out(struct dryi_planning *p, struct dry_plan **plan)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The curve of bytes and time: a plan for each of many budgets, without those that another is
- * better than. Every point is a plan of its own, evaluated, with tables that suit its budget: one
- * table for all budgets would have a few slots for the smallest ones.
+ * The curve of bytes and time: a plan for each of many budgets, without dominated plans.
+ * Every point has tables that suit its budget: one table for all budgets would give the
+ * smallest budgets only a few slots.
  */
 #include <drystone/plan.h>
 
 #include "base/fail.h"
 #include "base/sized.h"
 
-#define SLOTS_MAX 128u /* a point is one of many: it has to be quick */
+#define SLOTS_MAX 128u /* limits the time of each of the many points */
 
 struct curve {
     const struct dry_chain *chain;
@@ -19,11 +19,11 @@ struct curve {
     size_t count;
     bool (*progress)(void *self, uint64_t done, uint64_t total);
     void *progress_self;
-    uint64_t done, total; /* plans */
+    uint64_t done, total; /* numbers of plans */
     struct dry_error *err;
 };
 
-/* However far the plan under way is. */
+/* Report the number of complete plans, whatever the progress of the current one. */
 static bool
 note_plan(void *self, uint64_t done, uint64_t total)
 {
@@ -50,7 +50,7 @@ make_point(struct curve *c, uint64_t budget, struct dry_plan_summary *summary)
     return DRY_OK;
 }
 
-/* Budgets rise, so plans that need as much, or more, and take no less have come before. */
+/* Add a point if no other dominates it. Budgets rise, so any that do were added before. */
 static void
 add_point(struct curve *c, const struct dry_plan_summary *summary)
 {

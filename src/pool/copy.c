@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in copy.h. Each noun has an array that grows during the walk. */
+/* See copy.h. The arrays grow during the walk. */
 
 #include "pool/copy.h"
 
@@ -43,7 +43,7 @@ on_segment(void *self, const struct dry_pool_segment *segment,
     return DRY_OK;
 }
 
-/* The paged placement has none of PyTorch's; what it maps is most like expandable segments. */
+/* Paged has none of PyTorch's settings; its mapped segments resemble expandable ones most. */
 static void
 copy_settings(struct dryi_pool_copy *c, const struct dry_pool *pool)
 {
@@ -71,7 +71,7 @@ copy_conf(struct dryi_pool_copy *c, const struct dry_pool *pool)
     return DRY_OK;
 }
 
-/* Call for each context of the copy. Requires the pool's lock. */
+/* Call `call` for each context of the copy. Requires the pool's lock. */
 static void
 for_each_context(struct dryi_pool_copy *c,
                  void (*call)(struct dryi_pool_copy *c, uint32_t context))
@@ -96,7 +96,7 @@ drop(struct dryi_pool_copy *c, uint32_t context)
     dryi_history_drop(c->pool, context, c->history_turn);
 }
 
-/* Hold the contexts, so that they outlive the lock. */
+/* Hold the contexts, so that they stay valid after the lock is released. */
 static void
 hold_contexts(struct dryi_pool_copy *c, struct dry_pool *pool)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Why a request fails, or what it would take: the place walked once, and what a new segment
- * or new pages could be had for.
+ * Why a request fails, and what would fit: one walk over the place, and an estimate of the new
+ * memory it can get.
  *
- * A request is served from a free block of its pool, or from new memory. New memory is what the
- * device has free and what the pool would give back first, under the limit. Block and new memory
- * are not added up. A place that grows what is there (expandable segments, pages under new
- * addresses) may therefore fit a bit more than is said.
+ * A request is served from a free block of its pool, or from new memory. New memory is the device's
+ * free memory plus what the pool would release first, within the limit. A block and new memory are
+ * not combined. A place that extends blocks (expandable segments, remapped pages) may therefore fit
+ * slightly more than reported.
  */
 
 #include <drystone/pool.h>
@@ -24,20 +24,22 @@
 #include "pool/pool_stream.h"
 #include "pool/pool_view.h"
 
-#define SIZE_MAX_ASKED ((UINT64_C(1) << 60) - 512) /* 1 EiB and more are refused */
+/* Requests of 1 EiB or more are refused. */
+#define SIZE_MAX_ASKED ((UINT64_C(1) << 60) - 512)
 #define SMALL_MAX_TORCH DRYI_MIB
 #define SMALL_PAGE_TORCH (2 * DRYI_MIB)
-#define LARGE_MIN_TORCH (10 * DRYI_MIB) /* from here segments are made to measure */
+/* Larger requests get a segment of their own size. */
+#define LARGE_MIN_TORCH (10 * DRYI_MIB)
 #define ROUND_LARGE (2 * DRYI_MIB)
 
-/* The sizes that the placement goes by. */
+/* The sizes that decide where the placement serves a request. */
 struct measures {
     const struct dry_pool *pool;
     bool is_torch, is_expandable;
-    uint64_t small_max; /* the largest request of the small part */
-    uint64_t new_min;   /* the least new memory comes in: a page or a segment */
-    uint64_t new_small; /* what a small request takes of the device */
-    uint64_t page[2];   /* small, large */
+    uint64_t small_max; /* largest small request, bytes */
+    uint64_t new_min;   /* granularity of new memory: a page or a segment */
+    uint64_t new_small; /* new memory for a small request, bytes */
+    uint64_t page[2];   /* [0] small, [1] large */
 };
 
 void
@@ -63,7 +65,7 @@ measure_paged(const struct dry_pool *pool)
     dryi_paged_conf_init(&conf);
     if (dryi_paged_conf_parse(pool->conf, pool->conf_length, dryi_torch_conf_has, &conf,
                               NULL) != DRY_OK)
-        dryi_paged_conf_init(&conf); /* create has read it, too */
+        dryi_paged_conf_init(&conf); /* cannot fail: create parsed the same text */
     return (struct measures){.pool = pool,
                              .small_max = conf.small_max,
                              .new_min = page[1],
@@ -95,14 +97,14 @@ round_size(const struct measures *m, uint64_t size)
     return m->pool->place.ops->round_size(m->pool->place.self, size);
 }
 
-/* The largest request, of at most `bytes`, whose block takes no more than `bytes`. */
+/* Return the largest request whose block takes at most `bytes`. */
 static uint64_t
 fit_below(const struct measures *m, uint64_t bytes)
 {
     uint64_t low = 0, high = bytes < SIZE_MAX_ASKED ? bytes : SIZE_MAX_ASKED;
     if (high > 0 && round_size(m, high) <= bytes)
         return high;
-    while (high - low > 1) { /* low fits, or is 0; high does not */
+    while (high - low > 1) { /* invariant: low fits or is 0; high does not fit */
         uint64_t middle = low + (high - low) / 2;
         if (round_size(m, middle) <= bytes)
             low = middle;
@@ -112,7 +114,7 @@ fit_below(const struct measures *m, uint64_t bytes)
     return low;
 }
 
-/* The large part's blocks serve nothing that belongs to the small one. */
+/* Return the largest request that a free block serves. Large blocks never serve small requests. */
 static uint64_t
 fit_hole(const struct measures *m, const struct dryi_explain_sums *sums)
 {
@@ -127,7 +129,7 @@ fit_hole(const struct measures *m, const struct dryi_explain_sums *sums)
     return fit_below(m, small < m->small_max ? small : m->small_max);
 }
 
-/* The largest request that fits into new memory: what is to come, or to come back. */
+/* Return the largest request that new memory serves: free on the device, or released. */
 static uint64_t
 fit_new(const struct measures *m, uint64_t available)
 {
@@ -162,7 +164,7 @@ on_segment(void *self, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* The private pool of the innermost scope that covers the stream, else the default one. */
+/* Return the private pool of the innermost scope that covers the stream; else the default pool. */
 static struct dryi_pool_id
 find_pool(const struct dry_pool *pool, uint64_t stream)
 {
@@ -175,7 +177,7 @@ find_pool(const struct dry_pool *pool, uint64_t stream)
     return (struct dryi_pool_id){0, 0};
 }
 
-/* Nothing can be known of it before the capture ends. */
+/* Is the stream being captured? Then its pending frees cannot complete before the capture ends. */
 static bool
 is_captured(const void *self, uint64_t number)
 {
@@ -236,7 +238,7 @@ fill(const struct dry_pool *pool, const struct explaining *x,
     e->private_free_bytes = sums->private_free;
     e->largest_hole = sums->largest_hole;
     e->largest_hole_any = sums->largest_hole_any;
-    /* Pages kept in stock lie in no segment. */
+    /* Pages in stock belong to no segment. */
     e->releasable_bytes =
         sums->releasable + subtract(e->reserved_bytes, sums->segment_bytes);
     e->pending_bytes = sums->pending;
@@ -247,7 +249,7 @@ fill(const struct dry_pool *pool, const struct explaining *x,
     e->largest_pinner_hole = sums->worst_hole;
 }
 
-/* The bytes that throw_on_cudamalloc_oom leaves; for a request it rejects none come back. */
+/* Return the bytes that throw_on_cudamalloc_oom permits. A rejected request releases none. */
 static uint64_t
 find_allowed(const struct measures *m, const struct dry_pool_explanation *e)
 {
@@ -270,7 +272,7 @@ find_available(const struct measures *m, const struct dry_pool_explanation *e,
     return available < allowed ? available : allowed;
 }
 
-/* The limit is looked at before. */
+/* Would throw_on_cudamalloc_oom reject the request? PyTorch checks the limit before. */
 static bool
 is_rejected(const struct measures *m, const struct dry_pool_explanation *e)
 {
@@ -280,9 +282,9 @@ is_rejected(const struct measures *m, const struct dry_pool_explanation *e)
 }
 
 /*
- * Find the largest request that would fit now. Amid a capture nothing goes back for a captured
- * request. Paged does not tell whose a hole was, and some of it may be a captured stream's, so
- * its holes do not count then; nor does it trim anything.
+ * Find the largest request that would fit now. During a capture no memory is released for a
+ * captured request. With paged, holes do not count then, because it cannot tell which of them
+ * belong to a captured stream; and paged releases nothing.
  */
 static void
 find_would_fit(const struct measures *m, const struct dryi_explain_sums *sums,
@@ -291,7 +293,8 @@ find_would_fit(const struct measures *m, const struct dryi_explain_sums *sums,
     uint64_t old, releasable = e->releasable_bytes;
     if (dryi_pool_is_capturing(m->pool)) {
         old = m->is_torch ? fit_hole(m, sums) : 0;
-        releasable = subtract(e->reserved_bytes, sums->segment_bytes); /* in stock */
+        /* Pages in stock. */
+        releasable = subtract(e->reserved_bytes, sums->segment_bytes);
         e->releasable_bytes = m->is_torch ? sums->releasable : 0;
     } else {
         old = fit_hole(m, sums);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One segment, from left to right. Runs of unused blocks alternate with blocks in use; a page
- * is the whole segment if that comes and goes in one piece.
+ * The walk over one segment, in address order. Runs of unused blocks alternate with blocks in use.
+ * If a segment can only be released whole, it counts as one page.
  */
 
 #include "base/bits.h"
 #include "pool/explain.h"
 
-/* Places are counted from the segment's begin. */
+/* Offsets are relative to the segment's begin. */
 struct walk {
     const struct dryi_explain_request *request;
     struct dryi_explain_sums *sums;
     uint64_t base, page;
-    uint64_t unused_from, unused_to; /* the last unused run; to 0: none yet */
-    uint64_t pinned;                 /* of this segment */
-    /* Blocks in use whose last page is this one and that do not pin yet. */
+    uint64_t unused_from, unused_to; /* the last unused run; unused_to 0: none yet */
+    uint64_t pinned;                 /* bytes in this segment */
+    /* Blocks in use that end in this page, and that pin no unused memory so far. */
     uint64_t waiting_page, waiting_bytes, waiting_count;
-    /* The block in use before `at`, to be judged when what follows it is known. */
+    /* The last block in use, judged once the bytes after it are known. */
     const struct dryi_block_info *last;
-    uint64_t before; /* unused bytes that end where it begins */
+    uint64_t before; /* unused bytes directly before it */
     bool last_pins;
 };
 
@@ -30,7 +30,10 @@ count_pinners(struct walk *w, uint64_t bytes, uint64_t count)
     w->sums->pinner_count += count;
 }
 
-/* The last block in use has `after` unused bytes behind it: what if it went? */
+/*
+ * Judge the last block in use, with `after` unused bytes following it: would its free join the most
+ * unused bytes of all pinning blocks?
+ */
 static void
 judge_last(struct walk *w, uint64_t after, bool pins)
 {
@@ -64,7 +67,7 @@ take_used(struct walk *w, const struct dryi_block_info *b)
     w->waiting_count++;
 }
 
-/* [from, to) is unused, and what is on both sides of it is not. */
+/* Count an unused range [from, to) between blocks in use or bounds of the segment. */
 static void
 take_unused(struct walk *w, uint64_t from, uint64_t to)
 {
@@ -82,7 +85,7 @@ take_unused(struct walk *w, uint64_t from, uint64_t to)
     w->unused_to = to;
 }
 
-/* Pending blocks may wait for such a stream, too. */
+/* A pending block may wait for such a stream too. */
 static bool
 is_fixed(const struct dryi_explain_request *request, const struct dryi_block_info *b)
 {
@@ -141,7 +144,7 @@ count_hole(struct dryi_explain_sums *sums, const struct dryi_explain_request *re
         raise(&sums->largest_hole, size);
 }
 
-/* Free neighbours of one stream are one hole: whoever needs it joins them. */
+/* Count adjacent free blocks of one stream as one hole, because a request can join them. */
 static void
 walk_holes(struct dryi_explain_sums *sums, const struct dryi_explain_request *request,
            const struct dryi_block_info *blocks, size_t count)

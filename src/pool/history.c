@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A record of what happened, and who asked.
+ * The history of events, and the contexts of requests.
  *
- * The last entries lie in a ring that doubles until it has as many as were asked for, or until the
- * host refuses memory, so that an event costs a copy. PyTorch's default asks for 2^63 - 1 entries.
- * Two maps beside it have, by address, who asked for each block that is not given back yet, and
- * for each segment. The block has its context as long as it lives, whatever has left the ring. If
- * there is no memory for an entry of a map, the block has no context; the request does not fail for
- * it. Who holds a context is counted (pool/context/contexts.h): entries, blocks, segments,
- * requests.
+ * The last entries are in a ring buffer that doubles up to the requested length, or until memory
+ * runs out, so an event costs one copy. (PyTorch's default asks for 2^63 - 1 entries.) Two maps by
+ * address hold the context of each block not yet freed, and of each segment. A block keeps its
+ * context even after its entry has left the ring. If a map entry cannot be allocated, the block has
+ * no context, and the request still succeeds. Holders of a context (entries, blocks, segments,
+ * requests) are counted: see pool/context/contexts.h.
  *
- * The place's events come in here, and go to the ring and to the program's observer.
+ * The place's events arrive here, and go to the ring and to the program's observer.
  */
 
 #include <drystone/pool.h>
@@ -33,14 +32,14 @@
 
 struct dryi_history {
     struct dry_memory memory;
-    struct dry_pool_event *entries; /* a ring */
+    struct dry_pool_event *entries; /* ring buffer */
     size_t capacity, count;
-    size_t most; /* the capacity to which the ring may grow */
-    size_t next; /* where the next one goes */
+    size_t most; /* maximum capacity of the ring */
+    size_t next; /* index of the next entry */
     uint32_t (*get_context)(void *self);
     void *context_self;
-    struct dryi_map blocks;   /* address of a block, in use or pending -> who asked */
-    struct dryi_map segments; /* address of a segment -> who got it */
+    struct dryi_map blocks;   /* address of a block in use or pending -> context */
+    struct dryi_map segments; /* address of a segment -> context */
     struct dryi_contexts contexts;
 };
 
@@ -93,7 +92,7 @@ create(const struct dry_pool_history_options *options, const struct dry_memory *
     return h;
 }
 
-/* The new one (or NULL) in the place of the old one, which is returned. Lock held. */
+/* Replace the history, which may be NULL. Returns the old one. Requires the lock. */
 static struct dryi_history *
 exchange(struct dry_pool *pool, struct dryi_history *fresh, bool asks_frees)
 {
@@ -105,7 +104,7 @@ exchange(struct dry_pool *pool, struct dryi_history *fresh, bool asks_frees)
     return old;
 }
 
-/* Tell where the i-th entry of the ring lies, the oldest being the first. */
+/* Return the index of the i-th entry in the ring; 0 is the oldest. */
 static size_t
 find_entry(const struct dryi_history *h, size_t i)
 {
@@ -116,9 +115,8 @@ find_entry(const struct dryi_history *h, size_t i)
 }
 
 /*
- * Double a full ring. Returns false if the ring has as many entries as it may, or if the host has no
- * memory: then the ring stays as large as it is. Requires that no entry was overwritten yet, so that
- * the oldest lies first.
+ * Double a full ring. False: it has its maximum length, or memory ran out; then its length becomes
+ * the maximum. Requires that no entry was overwritten yet, so that the oldest is first.
  */
 static bool
 grow(struct dryi_history *h)
@@ -150,7 +148,7 @@ put_entry(struct dryi_history *h, const struct dry_pool_event *event)
     h->count += h->count < h->capacity;
 }
 
-/* Move what an old history knows to the fresh one, which knows nothing yet. */
+/* Move the contents of an old history to a new, empty one. */
 static void
 inherit(struct dryi_history *fresh, struct dryi_history *old)
 {
@@ -165,7 +163,7 @@ inherit(struct dryi_history *fresh, struct dryi_history *old)
     dryi_contexts_init(&old->contexts, &old->memory, NULL, NULL);
 }
 
-/* May a history with these options keep what this one has? */
+/* May a history with these options inherit this one? Contexts must have the same owner. */
 static bool
 can_keep(const struct dryi_history *old, const struct dry_pool_history_options *options)
 {
@@ -173,7 +171,7 @@ can_keep(const struct dryi_history *old, const struct dry_pool_history_options *
                     old->contexts.release == options->release_context);
 }
 
-/* Put a history of these options in the place of the pool's. Requires the lock. */
+/* Replace the pool's history by one with these options. Requires the lock. */
 static enum dry_status
 renew(struct dry_pool *pool, const struct dry_pool_history_options *options)
 {
@@ -224,7 +222,7 @@ dryi_history_destroy(struct dry_pool *pool)
 
 /* --- keeping ------------------------------------------------------------------------------ */
 
-/* The callback and its self are copied together, and called without the lock. */
+/* The callback and its self are read together, but called without the lock. */
 struct dryi_asked
 dryi_history_ask(struct dry_pool *pool)
 {
@@ -320,7 +318,7 @@ remember(struct dryi_history *h, struct dryi_map *map, uint64_t address, uint32_
         (void)dryi_contexts_hold(&h->contexts, context);
 }
 
-/* Tell whose context an entry without its own goes by; NULL: nobody's. */
+/* Return the map whose context an entry without its own gets; NULL: none. */
 static const struct dryi_map *
 find_owners(const struct dryi_history *h, enum dry_action action)
 {
@@ -331,7 +329,7 @@ find_owners(const struct dryi_history *h, enum dry_action action)
     return NULL;
 }
 
-/* Note what begins or ends with an event. `offset` is the event's, in its segment. */
+/* Update the maps for an event. `offset`: of the event in its segment. */
 static void
 note_owner(struct dryi_history *h, const struct dry_pool_event *event, uint64_t offset)
 {
@@ -349,10 +347,10 @@ note_owner(struct dryi_history *h, const struct dry_pool_event *event, uint64_t 
 }
 
 /*
- * Add an entry. The event comes with the context of the request under way, as PyTorch has it:
- * of an alloc, also for frees that the alloc completes, or of a free. An entry of what is given
- * back goes by who asked for the block, if nobody was asked about the request. `offset` is the
- * event's, in its segment. Requires the lock and a history.
+ * Add an entry. Its context is that of the current request, an alloc or a free, as in PyTorch.
+ * Frees that complete in an alloc get the context of the alloc. An entry of a free without a
+ * context gets the context of the block's alloc. `offset`: of the event in its segment. Requires
+ * the lock and a history.
  */
 static void
 keep(struct dryi_history *h, struct dry_pool_event *event, uint64_t offset)
@@ -436,7 +434,7 @@ dry_pool_note_snapshot(struct dry_pool *pool)
     return DRY_OK;
 }
 
-/* Told by the place of what it does; the lock is held. */
+/* Receive an event of the place. The lock is held. */
 static void
 on_event(void *self, const struct dryi_place_event *e)
 {

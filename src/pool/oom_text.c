@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An out-of-memory as text: first what PyTorch would print, so that programs and people who
- * read that one read ours, then what it does not say, one fact a line.
+ * An out-of-memory error as text. First comes PyTorch's message, because programs and users search
+ * for its sentences. Then come facts that PyTorch omits, one per line.
  *
- * The first line has the parts, the units, the double blanks and the order of PyTorch's
- * DeviceCachingAllocator::malloc (main, 2.15.0a0); tools look for its sentences.
+ * The first line copies the parts, units, double spaces and order of PyTorch's
+ * DeviceCachingAllocator::malloc (main, 2.15.0a0).
  */
 #include <drystone/pool.h>
 
@@ -34,7 +34,7 @@ print(struct output *out, const char *format, ...)
     out->length += n > 0 ? (size_t)n : 0;
 }
 
-/* PyTorch's format_size: a limit belongs to the smaller unit. */
+/* Print a size as PyTorch's format_size does: an exact limit uses the smaller unit. */
 static void
 print_size(struct output *out, uint64_t bytes)
 {
@@ -62,7 +62,7 @@ print_device(struct output *out, const struct dry_pool_explanation *e,
 {
     print_part(out, "CUDA out of memory. Tried to allocate ", e->segment_size, ". ");
     print(out, "GPU %" PRId32, device_index);
-    if (e->total_bytes == UINT64_MAX) { /* PyTorch knows no such device */
+    if (e->total_bytes == UINT64_MAX) { /* PyTorch has no such case */
         print(out, " has no known capacity. ");
     } else {
         print_part(out, " has a total capacity of ", e->total_bytes, " of which ");
@@ -85,7 +85,10 @@ print_rejected(struct output *out, const struct dry_pool_explanation *e)
         e->size, "");
 }
 
-/* Free blocks of private pools count as allocated: a CUDA graph may still use them. */
+/*
+ * Print PyTorch's sentences. Free blocks of private pools count as allocated, because a CUDA graph
+ * may still use them.
+ */
 static void
 print_pytorch(struct output *out, const struct dry_pool_explanation *e)
 {
@@ -134,7 +137,7 @@ print_pinners(struct output *out, const struct dry_pool_explanation *e)
     }
 }
 
-/* Print what PyTorch leaves out. */
+/* Print the facts that PyTorch omits. */
 static void
 print_rest(struct output *out, const struct dry_pool_explanation *e)
 {

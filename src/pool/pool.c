@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool's life, and its blocks.
+ * Life of a pool, alloc and free.
  *
- * The place decides where a request goes. The pool takes the lock and remembers which address is
- * which block. It tells the child of a fork that the device is not its own, and it asks the
- * callbacks before it gives up.
+ * The place decides which block serves a request. The pool takes the lock, maps addresses to
+ * blocks, and calls the callbacks before a request fails. It refuses calls in the child of a fork,
+ * because the device belongs to the parent.
  */
 
 #include <drystone/pool.h>
@@ -45,8 +45,8 @@ dry_pool_options_init_sized(struct dry_pool_options *options, size_t struct_size
 }
 
 /*
- * Forget an address that is registered no more. The place calls this with the pool and the block's
- * cache locked.
+ * Remove an address whose registration has ended. Called by the place, with the pool and the
+ * block's cache locked.
  */
 static void
 cache_lost(void *self, uint64_t stream, uint64_t address)
@@ -69,7 +69,7 @@ create_torch(struct dry_pool *pool, const struct dry_pool_options *o,
     dryi_torch_conf_init(&options.conf);
     enum dry_status status = dryi_torch_conf_parse(o->conf, strlen(o->conf),
                                                    options.rules, &options.conf, err);
-    if (status == DRY_ERR_FORMAT) { /* the text is the caller's here, not a file's */
+    if (status == DRY_ERR_FORMAT) { /* The text is an argument here, not a file */
         status = DRY_ERR_ARGUMENT;
         if (err)
             err->status = status;
@@ -126,7 +126,7 @@ keep_conf(struct dry_pool *pool, const char *conf, struct dry_error *err)
     return DRY_OK;
 }
 
-/* Copy the calls that the device has and this library knows; all others are NULL. */
+/* Copy the functions that the device has and this version knows; all others are NULL. */
 static void
 copy_device(struct dry_pool *p, struct dry_device device)
 {
@@ -175,7 +175,8 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
         return status;
     }
     p->options = o;
-    p->options.memory = NULL; /* copied; what these point to is the caller's */
+    /* Copied into `memory`; conf and compat belong to the caller. */
+    p->options.memory = NULL;
     p->options.conf = p->options.compat = NULL;
     if (p->place.caches)
         p->place.caches->watch(p->place.self, (struct dryi_cache_watcher){cache_lost, p});
@@ -184,7 +185,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     return DRY_OK;
 }
 
-/* Take all users from a private pool. Nothing that is walked changes by that. */
+/* Remove all users of a private pool. This changes nothing that the walk visits. */
 static enum dry_status
 release_users(void *visitor, const struct dryi_segment_info *segment,
               const struct dryi_block_info *blocks, size_t count)
@@ -198,9 +199,9 @@ release_users(void *visitor, const struct dryi_segment_info *segment,
 }
 
 /*
- * Return all cached memory before destroy. Freed memory may still be used by streams, and
- * unmapping waits for none. So it goes back in the way that does wait, and destroy finds only what
- * the program never freed. If there is no memory for that, destroy returns what is left.
+ * Return all cached memory before destroy. Streams may still use freed memory, and destroy waits
+ * for no stream. So it is trimmed first, which does wait; then destroy only returns blocks that the
+ * program never freed. If the trim runs out of memory, destroy returns the rest without waiting.
  */
 static void
 return_cached(const struct dry_pool *pool)
@@ -210,7 +211,7 @@ return_cached(const struct dry_pool *pool)
     ops->set_observer(place.self, (struct dryi_place_observer){0});
     while (ops->end_capture(place.self) == DRY_OK) {
     }
-    /* A scope is a capture, too, by the rules of old releases. */
+    /* An open scope counts as a capture by the rules of old releases. */
     for (const struct dryi_pool_scope *s = pool->scopes; s; s = s->outer) {
         if (!s->is_capture)
             (void)ops->end_pool(place.self, s->id);
@@ -226,7 +227,8 @@ dry_pool_destroy(struct dry_pool *pool)
         return;
     pool->is_child = dryi_fork_mark_is_child(&pool->fork);
     if (pool->is_child && !dryi_lock_try(&pool->lock))
-        return; /* forked amid a call: its records may be half changed, and stay */
+        /* Forked during a call: its records may be inconsistent, so they are leaked. */
+        return;
     if (pool->is_child)
         dryi_lock_give(&pool->lock);
     dryi_history_destroy(pool);
@@ -255,14 +257,14 @@ dry_pool_destroy(struct dry_pool *pool)
 
 /* --- alloc -------------------------------------------------------------------------------- */
 
-/* A request under way. */
+/* A request in progress. */
 struct request {
     uint64_t size, alignment, stream;
     uint32_t context;
-    uint64_t turn; /* the history's, that the context belongs to */
+    uint64_t turn; /* pool->history_turn when the context was given */
 };
 
-/* One of the common alignment, without a context. */
+/* A request with the usual alignment and without a context. */
 #define REQUEST(size, stream)                                                            \
     (struct request)                                                                     \
     {                                                                                    \
@@ -270,8 +272,8 @@ struct request {
     }
 
 /*
- * Return how many more bytes to ask for. Blocks begin at multiples of 512, so that many more are
- * always enough for the alignment.
+ * Return the extra bytes to request for the alignment. Blocks begin at multiples of 512, so this
+ * always suffices.
  */
 static uint64_t
 slack_of(const struct request *request)
@@ -281,7 +283,7 @@ slack_of(const struct request *request)
                                                 : 0;
 }
 
-/* Register the block's address, if the block may go back to its stream's cache by itself. */
+/* Register the block's address if a free may return the block directly to its stream's cache. */
 static bool
 is_registered(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
               const struct request *request, dryi_block block)
@@ -303,7 +305,8 @@ note_other_thread(struct dry_pool *pool, uint64_t number)
 }
 
 /*
- * Note who asks. If another thread asks on another stream, the pool is shared: the two meet less.
+ * Record the asking thread. If another thread uses another stream, sharing begins, so that they
+ * contend less.
  */
 static inline void
 note_thread(struct dry_pool *pool, uint64_t number)
@@ -317,8 +320,8 @@ note_thread(struct dry_pool *pool, uint64_t number)
 }
 
 /*
- * Return the cache of the stream that asked last, if nothing else has to be asked. The pool is not
- * shared then, and no private pool or capture is begun.
+ * Return the cache of the last stream if a request on it needs no other check: the pool is not
+ * shared, and no private pool or capture is active. Else NULL.
  */
 static inline struct dryi_pool_cache *
 cache_at_hand(const struct dry_pool *pool, uint64_t stream)
@@ -355,7 +358,7 @@ serve_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t siz
     return DRY_OK;
 }
 
-/* Ask the place: for any alignment, and if it has to ask about the stream. */
+/* Serve a request by the place: for any alignment, and for streams without a usable cache. */
 static enum dry_status
 serve_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
                const struct request *request, uint64_t number, uint64_t *address)
@@ -395,13 +398,14 @@ serve(struct dry_pool *pool, const struct request *request, uint64_t *address)
         return serve_at_place(pool, cache, request, number, address);
     status = serve_at_hand(pool, cache, request->size, request->context, address);
     if (status == DRY_OK)
-        note_thread(pool, number); /* registered ones, too: another stream asked last */
+        /* Also if registered, because another stream made the last request. */
+        note_thread(pool, number);
     return status;
 }
 
 /*
- * Attempt a request whose failure may not be final. The failure is told of later, and counted as
- * helped until then. Only a refusal asks for statistics.
+ * Try a request whose failure may not be final. Its event is held back, and a counted failure
+ * counts as helped until it is final. Statistics are read only after a failure.
  */
 DRYI_NOINLINE static enum dry_status
 serve_quietly(struct dry_pool *pool, const struct request *request, uint64_t *address,
@@ -428,7 +432,10 @@ tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
     dryi_pool_tell(pool, held);
 }
 
-/* Ask each callback at most once, without the lock. The callbacks may change the list meanwhile. */
+/*
+ * Serve a request, with callbacks. Each is called at most once, without the lock, and may change
+ * the list of callbacks.
+ */
 DRYI_NOINLINE static enum dry_status
 alloc_with_callbacks(struct dry_pool *pool, struct request *request, uint64_t *address)
 {
@@ -443,7 +450,7 @@ alloc_with_callbacks(struct dry_pool *pool, struct request *request, uint64_t *a
         dryi_pool_unlock(pool);
         bool helped = asked[i].callback(asked[i].self, request->size, request->stream);
         dryi_pool_lock(pool);
-        if (request->turn != pool->history_turn) /* it was released meanwhile */
+        if (request->turn != pool->history_turn) /* the context was released meanwhile */
             request->context = DRY_NONE;
         if (!helped)
             continue;
@@ -452,16 +459,16 @@ alloc_with_callbacks(struct dry_pool *pool, struct request *request, uint64_t *a
         pool->callbacks_helped += status == DRY_OK;
     }
     if (status == DRY_ERR_NO_SPACE && was_counted) {
-        if (pool->ooms_helped > 0) /* else they were reset meanwhile */
+        if (pool->ooms_helped > 0) /* 0 if a callback reset the statistics */
             pool->ooms_helped--;
-        /* Nobody may have listened then, or listen now: a callback may change that. */
+        /* A callback may have added or removed listeners, so both are checked. */
         if (held.action == DRY_ACTION_OOM && dryi_pool_is_heard(pool))
             tell_held_oom(pool, &held, request);
     }
     return status;
 }
 
-/* Serve a request. Requires the pool's lock alone, without those of the caches. */
+/* Serve a request. Requires the pool's lock, without those of the caches. */
 DRYI_NOINLINE static enum dry_status
 alloc_locked(struct dry_pool *pool, struct request *request, uint64_t *address)
 {
@@ -479,8 +486,8 @@ alloc_locked(struct dry_pool *pool, struct request *request, uint64_t *address)
 }
 
 /*
- * Alloc where more has to be looked at than the cache at hand: other threads share the pool, the
- * program wants to be asked for a context, or the size or the alignment is no common one.
+ * Allocate when the fast path does not apply: the pool is shared, a context is needed, or the size
+ * or the alignment is unusual.
  */
 DRYI_NOINLINE static enum dry_status
 alloc_shared(struct dry_pool *pool, struct request *request, uint64_t *address)
@@ -500,7 +507,7 @@ alloc_shared(struct dry_pool *pool, struct request *request, uint64_t *address)
         return DRY_OK;
     bool asks = atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
     struct dryi_asked asked = {0};
-    if (asks) /* the program, which may call the pool meanwhile */
+    if (asks) /* the callback may call the pool */
         asked = dryi_history_ask(pool);
     dryi_lock_take(&pool->lock);
     if (asks) {
@@ -515,7 +522,7 @@ alloc_shared(struct dry_pool *pool, struct request *request, uint64_t *address)
     return status;
 }
 
-/* Has nothing to be asked before the lock is taken, and is the size valid? */
+/* Does the fast path apply? The size is valid, and no check is needed before the lock. */
 static inline bool
 is_plain(const struct dry_pool *pool, uint64_t size)
 {
@@ -557,7 +564,7 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 
 /* --- blocks in use ------------------------------------------------------------------------ */
 
-/* Give a block back to the place. A block that goes to its cache keeps its slot. */
+/* Free a block by the place. A block that the place put into its cache keeps its slot. */
 static enum dry_status
 give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
@@ -569,7 +576,7 @@ give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
     return status;
 }
 
-/* Free a block that stands in a table. */
+/* Free a block that is in a table. */
 static inline enum dry_status
 free_kept(struct dry_pool *pool, uint64_t address)
 {
@@ -581,7 +588,7 @@ free_kept(struct dry_pool *pool, uint64_t address)
     return is_used ? give_back(pool, &found) : DRY_ERR_ARGUMENT;
 }
 
-/* Free with the pool locked. */
+/* Free a block. Requires the pool to be locked. */
 DRYI_ALWAYS_INLINE static inline enum dry_status
 free_within(struct dry_pool *pool, uint64_t address, uint32_t context)
 {
@@ -616,7 +623,7 @@ free_asking(struct dry_pool *pool, uint64_t address)
     return status;
 }
 
-/* Free if something has to be asked before the lock is taken. */
+/* Free without the fast path: in a forked child, a shared pool, or if a context is needed. */
 DRYI_NOINLINE static enum dry_status
 free_not_plain(struct dry_pool *pool, uint64_t address)
 {

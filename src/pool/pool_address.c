@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The slow half of pool_address.h: a seek through all tables. */
+/* The slow path of pool_address.h: search all tables. */
 
 #include "pool/pool_address.h"
 

@@ -3,11 +3,11 @@
 #define DRYI_POOL_ADDRESS_H
 
 /*
- * Addresses to blocks. Each cache has a table of its own (pool_table.h). A hint, which addresses
- * near to each other share, guesses which table to ask. A table is read and written with its cache
- * locked, or with all locked ("all": dryi_pool_lock()).
+ * Finding blocks by address. Each cache has its own table (pool_table.h). A hint, shared by nearby
+ * addresses, guesses the table. A table is accessed with its cache locked, or with all locks held
+ * (dryi_pool_lock()).
  *
- * Cost: one probe if the hint is right, else one for each cache.
+ * Cost: one probe if the hint is right, else one per cache.
  */
 
 #include "base/assert.h"
@@ -16,9 +16,9 @@
 #include "pool/pool_state.h"
 #include "pool/pool_table.h"
 
-/* The place where an address stands. */
+/* An address's slot and its cache. */
 struct dryi_pool_found {
-    struct dryi_pool_slot *slot; /* NULL: nowhere */
+    struct dryi_pool_slot *slot; /* NULL: not found */
     struct dryi_pool_cache *cache;
 };
 
@@ -44,8 +44,8 @@ dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
 }
 
 /*
- * Note where an address stands. Hints are asked for only if there are several tables. Requires the
- * lock of the cache, or all.
+ * Store the hint for an address. Skipped if there is only one table. Requires the lock of the
+ * cache, or all locks.
  */
 static inline void
 dryi_pool_note(struct dry_pool *pool, uint64_t address,
@@ -69,10 +69,10 @@ dryi_pool_seek_at(struct dryi_pool_cache *cache, uint64_t address)
     return (struct dryi_pool_found){dryi_pool_table_seek(&cache->table, address), cache};
 }
 
-/* Look through all tables, after the hint did not lead there. Requires all locked. */
+/* Search all tables, after the hint was wrong. Requires all locks. */
 struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
 
-/* Find the address of a block in use, or of a block in a cache. Requires all locked. */
+/* Find the slot of a block in use or in a cache. Requires all locks. */
 static inline struct dryi_pool_found
 dryi_pool_seek(struct dry_pool *pool, uint64_t address)
 {
@@ -81,7 +81,7 @@ dryi_pool_seek(struct dry_pool *pool, uint64_t address)
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
-/* Enter an address. Requires room in the cache's table. */
+/* Enter an address into the cache's table. Requires space there. */
 static inline void
 dryi_pool_put(struct dry_pool *pool, struct dryi_pool_cache *cache,
               struct dryi_pool_entry entry)
@@ -90,7 +90,7 @@ dryi_pool_put(struct dry_pool *pool, struct dryi_pool_cache *cache,
     dryi_pool_note(pool, entry.address, cache);
 }
 
-/* Is the slot's block in use, or one of ours no more? If not, it lies on its stream cache. */
+/* Is the slot's block in use? A registered block that is not in use is in its stream cache. */
 static inline bool
 dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
@@ -98,17 +98,14 @@ dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot 
            !pool->place.caches->holds(pool->place.self, slot->block);
 }
 
-/* Does the place find blocks by their addresses itself? No table has the ones it finds. */
+/* Does the place find blocks by address itself? Blocks that it finds are in no table. */
 static inline bool
 dryi_pool_place_finds(const struct dry_pool *pool)
 {
     return pool->place.ops->find;
 }
 
-/*
- * Find the block in use that was handed out as this address; DRYI_NO_BLOCK: there is none.
- * Requires all locked.
- */
+/* Return the block in use with this address, or DRYI_NO_BLOCK. Requires all locks. */
 static inline dryi_block
 dryi_pool_find(struct dry_pool *pool, uint64_t address)
 {

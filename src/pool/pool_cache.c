@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests with the cache alone; pool_cache.h has the idea. An alloc finds its cache in a hash
- * table by stream, a free by two hints. Both are read without a lock. So a cache that was found is
- * looked at again under its own lock: it may be closed, or another stream's by then.
+ * Requests with only the cache locked; see pool_cache.h. An alloc finds its cache in a hash table
+ * by stream, a free by two hints. Both are read without a lock. So a cache is checked again under
+ * its lock: it may be closed, or belong to another stream by then.
  */
 
 #include "pool/pool_cache.h"
@@ -16,7 +16,7 @@
 
 /* --- stream caches ------------------------------------------------------------------------ */
 
-/* Find the entry of the stream's cache, or where it would stand; NULL: there is no room. */
+/* Return the entry of the stream's cache, or the empty one for it. NULL: the table is full. */
 static _Atomic(struct dryi_pool_cache *) *
 place_of(struct dryi_pool_caches *f, uint64_t stream)
 {
@@ -32,14 +32,14 @@ place_of(struct dryi_pool_caches *f, uint64_t stream)
     return NULL;
 }
 
-/* Find the stream's cache; NULL: the stream has none. */
+/* Return the stream's cache; NULL: none. */
 static struct dryi_pool_cache *
 cache_of(struct dryi_pool_caches *f, uint64_t number)
 {
     _Atomic(struct dryi_pool_cache *) *at = place_of(f, number);
     struct dryi_pool_cache *cache =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
-    /* An entry that was empty a moment ago may have another stream's cache by now. */
+    /* Without the lock, an entry that was empty may hold another stream's cache by now. */
     bool is_its =
         cache && atomic_load_explicit(&cache->stream, memory_order_relaxed) == number;
     return is_its ? cache : NULL;
@@ -59,8 +59,8 @@ is_listed(const struct dryi_pool_caches *f, const struct dryi_pool_cache *cache)
     16 /* failed look-ups after which one cache is examined for idleness */
 
 /*
- * Find a cache that has not been found for long and has no address in its table. NULL: not at this
- * turn. The cache is empty then: its blocks are ordinary free memory.
+ * Return a cache that was long unused and has no address in its table, with its blocks flushed.
+ * NULL: none in this turn.
  */
 static struct dryi_pool_cache *
 find_idle(struct dry_pool *pool)
@@ -78,8 +78,8 @@ find_idle(struct dry_pool *pool)
 }
 
 /*
- * Enter all caches anew. A thread that looks for a cache without the lock meanwhile may find none.
- * It takes the lock then.
+ * Rebuild the hash table. A thread that searches it without the lock may miss its cache; it then
+ * takes the lock.
  */
 static void
 list_streams(struct dryi_pool_caches *f)
@@ -100,7 +100,8 @@ give_to(struct dry_pool *pool, struct dryi_pool_cache *idle, struct dryi_cache *
     DRYI_ASSERT_SLOW(idle->table.count == 0);
     DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_lock_take(
-        &idle->lock); /* no other cache's lock is held; another thread may look at it */
+        /* No other cache is locked; a thread without the pool's lock may be using this one. */
+        &idle->lock);
     struct dryi_cache *before = idle->at_place;
     idle->at_place = cache;
     atomic_store_explicit(&idle->stream, stream, memory_order_relaxed);
@@ -143,8 +144,8 @@ make_cache(struct dry_pool *pool, uint64_t stream)
 }
 
 /*
- * List a cache that is to be opened. Locks of caches are taken in the order of their numbers, so
- * this lock cannot be taken now. The cache is opened when the pool is unlocked.
+ * Add a cache to the open caches. Locks of caches are taken in the order of their numbers, so its
+ * lock cannot be taken here. The cache is opened when the pool is unlocked.
  */
 static void
 open_cache(struct dryi_pool_caches *f, struct dryi_pool_cache *cache)
@@ -214,7 +215,7 @@ dryi_pool_cache_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
         dryi_pool_table_remove(&f->table, slot);
 }
 
-/* Return the hint by thread: the cache that the thread asked last. */
+/* Return the thread's hint: the cache that it last used. */
 static _Atomic uint8_t *
 thread_hint(struct dry_pool *pool)
 {
@@ -238,7 +239,7 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_cache *f, uint64_t 
 }
 
 /*
- * Does the cache serve this stream? It may be another stream's by now, whose handle is the same.
+ * Does the cache serve this stream? It may have been given to another stream with the same handle.
  * Requires the cache's lock.
  */
 static bool
@@ -250,8 +251,8 @@ serves(const struct dryi_pool_cache *cache, uint64_t number, uint64_t stream)
 }
 
 /*
- * May the cache go on without all locks? It may not for ever: idle caches are found where all of
- * them are locked.
+ * May the cache serve another request without all locks? This is limited, because idle caches are
+ * detected only with all locks held.
  */
 static bool
 goes_beside(const struct dryi_pool_cache *cache)
@@ -260,8 +261,8 @@ goes_beside(const struct dryi_pool_cache *cache)
 }
 
 /*
- * Cut a block of the stream's. Without the pool's lock no memory may be asked for, so the table
- * needs room already.
+ * Cut a block from the stream's free memory. Without the pool's lock no memory may be allocated, so
+ * the table must have space already.
  */
 static bool
 cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has_pool,
@@ -278,7 +279,7 @@ cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has
     return is_cut;
 }
 
-/* Enter the address of a block that was cut, and return it. */
+/* Enter the address of a block just cut. Returns the address. */
 static uint64_t
 enter_cut(struct dry_pool *pool, struct dryi_pool_cache *f, struct dryi_pool_entry *entry)
 {
@@ -323,7 +324,7 @@ dryi_pool_cache_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
     dryi_lock_take(&f->lock);
     struct dryi_pool_entry entry;
     bool is_done = serves(f, number, stream) && cut_at(pool, f, size, true, &entry);
-    dryi_lock_give(&pool->lock); /* what follows needs the cache alone */
+    dryi_lock_give(&pool->lock); /* the rest needs only the cache's lock */
     if (is_done)
         *address = enter_cut(pool, f, &entry);
     dryi_lock_give(&f->lock);
@@ -340,8 +341,8 @@ dryi_pool_cache_free_alone(struct dry_pool *pool, const struct dryi_pool_found *
 }
 
 /*
- * Try to free a block at this cache. False: the address is not of this cache. *is_done: the block
- * was freed there.
+ * Try to free a block at this cache. Returns false if the address is not in its table. *is_done:
+ * the block was freed.
  */
 static bool
 free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address,
@@ -368,7 +369,7 @@ free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address
     return slot != NULL;
 }
 
-/* Make two guesses, the better one first. Number 0: no guess, or the same again. */
+/* Guess two caches, the more likely one first. Number 0: no guess, or equal to the first. */
 static void
 guess_caches(struct dry_pool *pool, uint64_t address, struct dryi_pool_cache *guesses[2])
 {

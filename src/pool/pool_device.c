@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The device as the place sees it: streams are numbers, and a child of a fork has none.
+ * The device as the place sees it: streams are numbers, and the child of a fork has no device.
  *
- * A stream that is destroyed may have its handle given to another one, which must not inherit what
- * the first had free. If the device can tell streams apart by a number, the place sees numbers
- * alone. A device of ours stands between the place and the caller's device. It turns a number back
- * into the handle when an event is recorded or a stream waits. It also keeps destroy in the child
- * of a fork away from the device, which is the parent's.
+ * A driver may reuse the handle of a destroyed stream for another stream, which must not inherit
+ * the first one's free memory. If the device has stream numbers, the place therefore sees only
+ * numbers. This layer between the place and the caller's device maps a number back to the handle
+ * when an event is recorded or a stream waits. It also keeps destroy in a forked child from calling
+ * the parent's device.
  *
- * A destroyed stream takes no event, and its driver did not wait for its work when the stream went.
- * The whole device is waited for instead, each time that work on something freed on the stream has
- * to be complete. A program that keeps a stream until the pool is done with what was freed on it
- * never waits for that.
+ * No event can be recorded on a destroyed stream, and the driver does not wait for its work when it
+ * is destroyed. So the whole device is waited for whenever work on its freed memory must be
+ * complete. A program that keeps a stream until the pool no longer needs it avoids these waits.
  *
- * The time in calls for memory, and in waits of the host, is the driver's: driver_time_ns.
+ * driver_time_ns measures calls that allocate or release memory, and waits of the host.
  */
 
 #include "pool/pool_device.h"
@@ -23,11 +22,11 @@
 #include "os/system.h"
 #include "pool/pool_private.h"
 
-#define PASSED UINT64_MAX /* an event that needs no driver */
+#define PASSED UINT64_MAX /* an event that is complete, and unknown to the driver */
 
 /* --- the driver's time ------------------------------------------------------------------- */
 
-/* Begin a call whose time is the driver's. Returns `self`, the pool, for end(). */
+/* Start timing a driver call. Returns `self` as the pool, for end(). */
 static struct dry_pool *
 begin(void *self)
 {
@@ -45,7 +44,7 @@ end(struct dry_pool *pool, enum dry_status status)
 
 /* --- streams that live ------------------------------------------------------------------ */
 
-/* Find a stream; NULL if streams have no numbers of their own, or it was never seen. */
+/* Return the record of a stream. NULL: streams have no numbers, or it was never seen. */
 static struct dryi_pool_stream *
 find_stream(struct dry_pool *pool, uint64_t number)
 {
@@ -55,7 +54,7 @@ find_stream(struct dry_pool *pool, uint64_t number)
     return known ? &s->list[*known] : NULL;
 }
 
-/* Is the handle that stream's? */
+/* Does the handle still belong to the stream with this number? */
 static bool
 is_living(const struct dry_pool *pool, uint64_t stream, uint64_t number)
 {
@@ -63,7 +62,7 @@ is_living(const struct dry_pool *pool, uint64_t stream, uint64_t number)
            pool->device.ops->stream_id(pool->device.self, stream) == number;
 }
 
-/* Find the stream's handle, if it is still that stream's. */
+/* Get the stream's handle. False: the stream was destroyed. */
 static bool
 find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 {
@@ -73,12 +72,12 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 }
 
 /*
- * Wait until all work is complete that a destroyed stream was given so far. Its later work is not
- * waited for: a handle may be another stream in each thread, and then the stream is not destroyed.
- * UNSUPPORTED: the device cannot tell, for now or ever, and that is no failure of the device's.
- * Streams without numbers are never destroyed, and each can have an event. During a capture the
- * device is not asked: a wait for the whole device would end the capture (CUDA driver API,
- * cuStreamBeginCapture).
+ * Wait for all work that a destroyed stream was given. UNSUPPORTED, which is not a device failure,
+ * means that the device cannot wait now or at all. Streams without numbers count as never
+ * destroyed, so each can record events. During a capture the device is not called: waiting for the
+ * whole device would end the capture (CUDA driver API, cuStreamBeginCapture). Work given later is
+ * not waited for: a handle can be a different stream in each thread, and such a stream is not
+ * destroyed.
  */
 static enum dry_status
 wait_for_all(void *self)
@@ -195,10 +194,10 @@ between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 }
 
 /*
- * Record an event on the stream with this number. The handle's number is asked for again behind the
- * event. Another thread may have destroyed the stream meanwhile and made another one with its
- * handle. The event would be on that stream. (Numbers do not come again: if it is the same, it was
- * so all the time.)
+ * Record an event on the stream with this number. The handle's number is checked again afterwards:
+ * another thread may have destroyed the stream and created another with the same handle, which
+ * would then have the event. Numbers are never reused, so an unchanged number means the same stream
+ * throughout.
  */
 static enum dry_status
 between_event_record(void *self, uint64_t number, uint64_t *event)

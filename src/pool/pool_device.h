@@ -4,7 +4,10 @@
 
 #include "pool/pool_state.h"
 
-/* Make the device as the place sees it: streams are numbers; gone in the child of a fork. */
+/*
+ * Return the device as the place sees it: streams are numbers, and destroy in a forked child makes
+ * no device calls.
+ */
 struct dry_device dryi_pool_device(struct dry_pool *pool);
 
 #endif

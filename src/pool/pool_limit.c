@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * How much a pool may take, what it gives back, and whom it asks before it gives up.
- */
+/* Limits of a pool, release of cached memory, and callbacks before a request fails. */
 
 #include "pool/pool_limit.h"
 
@@ -52,7 +50,7 @@ dry_pool_set_limit(struct dry_pool *pool, uint64_t bytes)
     return DRY_OK;
 }
 
-/* With the lock held. */
+/* Parse and store an option string. Requires the lock. */
 static enum dry_status
 set_conf(struct dry_pool *pool, const char *conf, size_t length, struct dry_error *err)
 {
@@ -63,7 +61,7 @@ set_conf(struct dry_pool *pool, const char *conf, size_t length, struct dry_erro
     memcpy(kept, conf, length);
     enum dry_status status =
         dryi_torch_set_conf(pool->place.self, kept, length, &pool->torch_conf, err);
-    if (status == DRY_ERR_FORMAT) { /* of a file it would be; here it is the caller's */
+    if (status == DRY_ERR_FORMAT) { /* The text is an argument here, not a file */
         status = DRY_ERR_ARGUMENT;
         if (err)
             err->status = status;
@@ -92,7 +90,10 @@ dry_pool_set_conf(struct dry_pool *pool, const char *conf, struct dry_error *err
     return status;
 }
 
-/* A history that asks about frees asks about this, too: entries go by who wanted it. */
+/*
+ * Release the cached memory of a pool. A history that asks for the context of frees also asks here,
+ * so that the events name the requester.
+ */
 static enum dry_status
 empty(struct dry_pool *pool, struct dryi_pool_id id)
 {

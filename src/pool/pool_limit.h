@@ -4,7 +4,7 @@
 
 #include "pool/pool_state.h"
 
-/* Tell the smaller of what fraction and limit allow; UINT64_MAX: no limit. */
+/* Return the smaller limit of fraction and bytes; UINT64_MAX: no limit. */
 uint64_t dryi_pool_limit(const struct dry_pool *pool);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The locks of the caches. The pool's lock is taken first, then those of the open caches in the
- * order of their numbers. A cache that was not used for long is closed. The sharing ends once one
- * stream alone has asked for long; pool_cache.h says why.
+ * The locks of the caches. Lock order: the pool's lock, then open caches by number. A cache that
+ * was long unused is closed. Sharing ends once only one stream has made requests for long; see
+ * pool_cache.h.
  */
 
 #include "pool/pool_lock.h"
 #include "base/assert.h"
 
-/* Close a cache. Its lock is held, unless the cache was to be opened by the next unlock. */
+/* Close a cache. Requires its lock, unless the next unlock was to open it. */
 static void
 close_cache(struct dryi_pool_caches *f, uint32_t at)
 {
@@ -31,7 +31,7 @@ static void
 set_shared(struct dry_pool *pool, bool is_shared)
 {
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&pool->lock));
-    pool->caches.thread = 0; /* the next thread to ask is alone at first */
+    pool->caches.thread = 0; /* so that the next thread does not start sharing at once */
     pool->caches.alone = 0;
     pool->caches.last = NULL;
     atomic_store_explicit(&pool->caches.is_shared, is_shared, memory_order_relaxed);
@@ -97,7 +97,7 @@ dryi_pool_caches_unlock(struct dry_pool *pool)
         if (cache->is_open)
             continue;
         dryi_lock_take(
-            &cache->lock); /* no other cache's lock is held here: see open_cache() */
+            &cache->lock); /* no other cache is locked here: see open_cache() */
         cache->is_open = true;
         dryi_lock_give(&cache->lock);
     }

@@ -3,8 +3,9 @@
 #define DRYI_POOL_LOCK_H
 
 /*
- * The lock of a pool. While the pool is shared (pool_cache.h) it is one lock and the locks of all
- * open caches. A thread that takes both has the place, the caches and the pool.
+ * The lock of a pool. While the pool is shared (pool_cache.h), it consists of the pool's lock and
+ * the locks of all open caches. A thread that holds them all owns the place, the caches and the
+ * pool.
  */
 
 #include "base/assert.h"
@@ -12,13 +13,13 @@
 #include "os/lock.h"
 #include "pool/pool_state.h"
 
-/* A cache is closed once the pool was locked so often since the cache was used. */
+/* Times the pool is locked without a use of a cache after which the cache is closed. */
 #define DRYI_POOL_IDLE_MAX 16384
 
 void dryi_pool_caches_lock(struct dry_pool *pool);
 void dryi_pool_caches_unlock(struct dry_pool *pool);
 
-/* Take the locks of the open caches. Requires the pool's lock. */
+/* Lock the open caches. Requires the pool's lock. */
 static inline void
 dryi_pool_lock_caches(struct dry_pool *pool)
 {
@@ -33,10 +34,7 @@ dryi_pool_unlock_caches(struct dry_pool *pool)
         dryi_pool_caches_unlock(pool);
 }
 
-/*
- * Take all locks: the place, all caches and the rest of the pool are this thread's. The counts of
- * the caches are added up.
- */
+/* Take all locks, and add the counts of the caches: the thread then owns the whole pool. */
 static inline void
 dryi_pool_lock(struct dry_pool *pool)
 {
@@ -51,7 +49,7 @@ dryi_pool_unlock(struct dry_pool *pool)
     dryi_lock_give(&pool->lock);
 }
 
-/* For assertions: are all locks taken? By which thread is not asked. */
+/* For assertions: are all locks taken, by any thread? */
 static inline bool
 dryi_pool_is_locked(const struct dry_pool *pool)
 {
@@ -62,14 +60,14 @@ dryi_pool_is_locked(const struct dry_pool *pool)
     return is_locked;
 }
 
-/* Take all locks; UNSUPPORTED, and none taken, in the child of a fork. */
+/* Take all locks. UNSUPPORTED: this is the child of a fork, and no lock is taken. */
 DRY_CHECK_RESULT static inline enum dry_status
 dryi_pool_enter(struct dry_pool *pool)
 {
     if (dryi_fork_mark_is_child(&pool->fork))
         return DRY_ERR_UNSUPPORTED;
     dryi_pool_lock(pool);
-    pool->asking = DRY_NONE; /* a request says so itself */
+    pool->asking = DRY_NONE; /* a request sets its own context */
     return DRY_OK;
 }
 
@@ -80,11 +78,11 @@ dryi_pool_leave(struct dry_pool *pool)
     dryi_pool_unlock(pool);
 }
 
-/* Everything below: with the pool locked. */
+/* The functions below require the pool to be locked. */
 
-/* Share the pool from now on, if it can be. */
+/* Begin to share the pool, unless a history, an observer or a scope forbids it. */
 void dryi_pool_caches_share(struct dry_pool *pool);
-/* Close all caches, and end the sharing. */
+/* Close all caches, and stop sharing. */
 void dryi_pool_caches_close(struct dry_pool *pool);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the use stand in pool_packing.h. */
+/* See pool_packing.h. */
 
 #include "pool/pool_packing.h"
 
@@ -63,8 +63,9 @@ void
 dryi_pool_packer_step(struct dryi_pool_packer *packer, const struct dryi_place *place)
 {
     DRYI_ASSERT_SLOW(packer->is_due);
-    if (packer->job) {                     /* the job is done */
-        dryi_thread_join(&packer->thread); /* the thread is at its end */
+    if (packer->job) { /* is_due: so this job is done */
+        /* Does not block: the thread is about to end. */
+        dryi_thread_join(&packer->thread);
         return_job(packer, place);
     }
     if (packer->is_wanted)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Private pools and captures: the place does it; here the caller's filters are kept where
- * the place finds them, and are asked about handles where the place knows numbers.
+ * Private pools and captures are implemented by the place. This file keeps the caller's stream
+ * filters, and translates between the filters' handles and the place's numbers.
  */
 
 #include "pool/pool_private.h"
@@ -36,7 +36,7 @@ filter_of(struct dryi_pool_scope *scope)
     return filter;
 }
 
-/* The fresh scope has begun, or goes again. */
+/* Keep a scope that has begun, or free it on failure. */
 static void
 settle_scope(struct dry_pool *pool, struct dryi_pool_scope *scope, enum dry_status status)
 {
@@ -70,7 +70,7 @@ dryi_pool_is_capturing(const struct dry_pool *pool)
     return s;
 }
 
-/* The innermost capture, or the scope of this private pool. */
+/* Free the innermost capture, or the scope of this private pool. */
 static void
 drop_scope(struct dry_pool *pool, bool is_capture, struct dryi_pool_id id)
 {
@@ -147,7 +147,7 @@ dry_pool_begin_private(struct dry_pool *pool, struct dry_pool_id id,
     if (status != DRY_OK)
         return status;
     struct dryi_pool_scope *scope = make_scope(pool, filter);
-    dryi_pool_caches_close(pool); /* each request is asked about */
+    dryi_pool_caches_close(pool); /* requests must pass through the place's filters */
     status = DRY_ERR_MEMORY;
     if (scope) {
         scope->id = (struct dryi_pool_id){id.a, id.b};
@@ -180,7 +180,7 @@ dry_pool_begin_capture(struct dry_pool *pool, const struct dry_stream_filter *fi
     if (status != DRY_OK)
         return status;
     struct dryi_pool_scope *scope = make_scope(pool, filter);
-    dryi_pool_caches_close(pool); /* each request is asked about */
+    dryi_pool_caches_close(pool); /* requests must pass through the place's filters */
     status = DRY_ERR_MEMORY;
     if (scope) {
         scope->is_capture = true;
@@ -198,7 +198,8 @@ dry_pool_end_capture(struct dry_pool *pool)
     if (status != DRY_OK)
         return status;
     bool has_begun = dryi_pool_is_capturing(pool);
-    if (has_begun) /* first: what was put off to the end may ask the device then */
+    /* Before end_capture: deferred frees may call the device, which checks for captures. */
+    if (has_begun)
         drop_scope(pool, true, (struct dryi_pool_id){0, 0});
     status =
         has_begun ? pool->place.ops->end_capture(pool->place.self) : DRY_ERR_ARGUMENT;

@@ -3,21 +3,22 @@
 #define DRYI_POOL_STATE_H
 
 /*
- * The nouns of a pool, for its files. Each file has its functions in a header of its name:
+ * The data structures of a pool, for its files. Each file has its functions in a header of its
+ * name:
  *
- *     pool           a pool's life, and its blocks
- *     pool_lock      the lock, with those of the stream caches
- *     pool_address   addresses to blocks
- *     pool_stream    streams by number
- *     pool_cache     requests with a stream cache alone
- *     pool_private   private pools, captures
- *     pool_limit     limits, cached memory, callbacks
- *     pool_view      statistics, walk, check
- *     pool_device    the device as the place sees it
- *     history        events, who asked
+ *   pool           life of a pool; alloc and free
+ *   pool_lock      the lock, with those of the stream caches
+ *   pool_address   addresses to blocks
+ *   pool_stream    streams by number
+ *   pool_cache     requests with only a stream cache locked
+ *   pool_private   private pools, captures
+ *   pool_limit     limits, cached memory, callbacks
+ *   pool_view      statistics, walk, check
+ *   pool_device    the device as the place sees it
+ *   history        events, and the contexts of requests
  *
- * A pool is a place with a lock. Everything of it is read and written with the pool locked. The
- * exceptions: what create sets for ever, what is atomic, and what stream caches say of themselves.
+ * A pool is a place with a lock. All fields are read and written with the pool locked, except
+ * fields that only create sets, atomics, and fields of stream caches that state other rules.
  */
 
 #include <stdatomic.h>
@@ -34,7 +35,7 @@
 #include "pool/pool_table.h"
 
 #define DRYI_POOL_CALLBACKS_MAX 8
-#define DRYI_POOL_GRAIN UINT64_C(512) /* every address is a multiple */
+#define DRYI_POOL_GRAIN UINT64_C(512) /* bytes; all addresses are multiples of it */
 
 struct dryi_history;
 
@@ -43,7 +44,7 @@ struct dryi_oom_callback {
     void *self;
 };
 
-/* A begun private pool or capture: its filter, kept where the place can find it. */
+/* An active private pool or capture, with the caller's stream filter that the place calls back. */
 struct dryi_pool_scope {
     struct dry_pool *pool;
     struct dry_stream_filter filter;
@@ -52,111 +53,116 @@ struct dryi_pool_scope {
     struct dryi_pool_scope *outer;
 };
 
-/* Stream caches of a pool. Other streams go without, or take one that was long unused. */
+/* Stream caches of a pool. Further streams have none, or take over one that was unused for long. */
 #define DRYI_POOL_CACHES 64u
 
 struct dryi_pool_cache {
     struct dryi_lock lock;
     bool is_open;
-    uint32_t number; /* 1 to DRYI_POOL_CACHES; 0: of all streams without a cache */
-    uint32_t idle;   /* the pool was locked so often since the cache was used */
-    uint32_t beside; /* cuts and merges since all caches were locked */
-    _Atomic uint64_t stream;       /* as the place knows it */
-    uint64_t found_at;             /* `finds` when the cache was found last */
-    uint64_t handle;               /* as the program knows it */
-    struct dryi_cache *at_place;   /* NULL: number 0, which is never open */
-    struct dryi_pool_table table;  /* of the stream's blocks */
-    char pad[DRYI_CACHE_LINE_PAD]; /* no line of the processor's cache holds two */
+    uint32_t number; /* 1 to DRYI_POOL_CACHES; 0: shared by all streams without a cache */
+    uint32_t idle;   /* times the pool was locked since the cache was last used */
+    uint32_t beside; /* cuts and merges since all caches were last locked */
+    _Atomic uint64_t stream;      /* number of the stream */
+    uint64_t found_at;            /* value of `finds` at the last find */
+    uint64_t handle;              /* the program's handle of the stream */
+    struct dryi_cache *at_place;  /* NULL for number 0, which is never open */
+    struct dryi_pool_table table; /* addresses of the stream's blocks */
+    /* Keeps two caches out of one cache line of the processor. */
+    char pad[DRYI_CACHE_LINE_PAD];
 };
 
 #define DRYI_POOL_HINT_BITS 17u
 #define DRYI_POOL_THREAD_BITS 10u
-#define DRYI_POOL_HINT_SHIFT 12u /* blocks so near to each other have one hint */
+#define DRYI_POOL_HINT_SHIFT 12u /* Blocks within 2^12 bytes share a hint */
 
 struct dryi_pool_caches {
-    /* Asked without the lock, changed with it. */
+    /* Read without the lock, written with the lock. */
     atomic_bool is_shared;
-    _Atomic(struct dryi_pool_cache *) by_stream[2 * DRYI_POOL_CACHES]; /* hashed */
-    struct dryi_pool_cache *all[DRYI_POOL_CACHES + 1];                 /* by number */
-    struct dryi_pool_cache others;                                     /* number 0 */
-    /* Guesses by address and by thread, both hashed: numbers of caches; 0: none. */
+    /* Hash table by stream. */
+    _Atomic(struct dryi_pool_cache *) by_stream[2 * DRYI_POOL_CACHES];
+    struct dryi_pool_cache *all[DRYI_POOL_CACHES + 1]; /* by number */
+    struct dryi_pool_cache others;                     /* number 0 */
+    /* Hash tables by address and by thread, of guesses: numbers of caches; 0: none. */
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char pad[DRYI_CACHE_LINE_PAD];
-    /* The last request that took the lock, but no small one whose address was registered. */
+    /* Stream of the last request that took the lock, except small ones that were registered. */
     uint64_t stream;
-    uintptr_t thread; /* and who asked */
-    /* The cache of that stream; NULL: unknown, or each request has to be asked about. */
+    uintptr_t thread; /* the thread of that request */
+    /* Cache of that stream. NULL: unknown, or each request must pass through the place. */
     struct dryi_pool_cache *last;
     uint32_t count;
     uint64_t finds, misses; /* misses: finds of streams without a cache */
-    uint32_t turn;          /* the cache looked at last, in search of an idle one */
-    /* The open caches, in two arrays alike. */
+    uint32_t turn;          /* number of the cache last examined for idleness */
+    /* The open caches and their counterparts in the place, in order of their numbers. */
     struct dryi_pool_cache *open[DRYI_POOL_CACHES];
     struct dryi_cache *open_caches[DRYI_POOL_CACHES];
     uint32_t open_count;
-    uint32_t alone; /* the pool was locked so often with at most one open */
+    uint32_t alone; /* Times the pool was locked while at most one cache was open */
 };
 
-/* Streams by number, if the device has such: see pool_stream.h. */
+/* Streams by number, if the device has numbers: see pool_stream.h. */
 struct dryi_pool_stream {
     uint64_t number;
-    uint64_t handle; /* the last one seen */
+    uint64_t handle; /* the handle last seen */
 };
 
 struct dryi_pool_streams {
-    struct dryi_map index; /* number -> index in list */
+    struct dryi_map index; /* number -> index in `list` */
     struct dryi_pool_stream *list;
     size_t capacity;
     uint32_t count;
-    uint32_t
-        prune_count; /* at this length, streams without blocks in the placement are dropped */
-    uint64_t last; /* the number asked for last */
+    /* At this length of `list`, streams without state in the place are removed. */
+    uint32_t prune_count;
+    uint64_t last; /* the number of the last request */
 };
 
 struct dry_pool {
-    /* Set by create, for ever. */
+    /* Set by create, constant afterwards. */
     struct dry_memory memory;
-    struct dry_device device; /* the caller's, by device_ops */
+    struct dry_device device; /* the caller's device, called through device_ops */
     struct dry_device_ops device_ops;
-    struct dry_pool_options options; /* conf and compat not to be followed: NULL */
+    /* `conf` and `compat` are NULL: they belong to the caller. */
+    struct dry_pool_options options;
     bool has_stream_ids;
-    uint64_t total_bytes;              /* of the device, UINT64_MAX if unknown */
-    char *conf;                        /* the option string, kept for snapshots */
-    size_t conf_length;                /* without its zero */
-    struct dryi_torch_conf torch_conf; /* as parsed, where the placement is torch */
-    struct dryi_fork_mark fork;        /* tells the child of a fork */
-    bool is_child; /* destroy found so: the device is not to be called */
+    uint64_t total_bytes;              /* of the device; UINT64_MAX: unknown */
+    char *conf;                        /* option string, zero-terminated, for snapshots */
+    size_t conf_length;                /* without the zero */
+    struct dryi_torch_conf torch_conf; /* parsed options; only with placement torch */
+    struct dryi_fork_mark fork;        /* detects the child of a fork */
+    bool is_child; /* set by destroy in a forked child: no device calls */
 
     struct dryi_place place;
-    atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
+    atomic_bool asks_alloc, asks_free; /* Ask for a context before the lock is taken */
     struct dryi_pool_caches caches;
 
-    struct dryi_lock lock; /* see dryi_pool_lock */
+    struct dryi_lock lock; /* see dryi_pool_lock() */
     struct dryi_pool_streams streams;
     struct dryi_pool_scope *scopes; /* innermost first */
 
-    double fraction;      /* 1: no limit */
-    uint64_t limit_bytes; /* UINT64_MAX: none; the smaller of both counts */
+    double fraction;      /* of the device's memory; 1: no limit */
+    uint64_t limit_bytes; /* UINT64_MAX: none. The smaller of both limits holds */
     struct dryi_oom_callback callbacks[DRYI_POOL_CALLBACKS_MAX];
     uint32_t callback_count;
 
-    /* Events of the place go through here while anybody listens. */
-    uint32_t asking; /* context of the request under way, DRY_NONE if none */
-    bool holds_oom;  /* an out-of-memory may still be helped: keep its event back */
+    /* Delivery of the place's events to history and observer. */
+    uint32_t asking; /* context of the current request, or DRY_NONE */
+    /* Hold back the event of an out-of-memory, because a callback may still help. */
+    bool holds_oom;
     struct dryi_place_event held_oom;
-    uint64_t ooms_helped; /* counted by the place, but not failures */
-    int64_t ooms_seen;    /* what the place had counted at the last refusal */
+    /* Out-of-memory events that the place counted, but a callback helped. */
+    uint64_t ooms_helped;
+    int64_t ooms_seen; /* the place's count at the last refusal */
     uint64_t callbacks_helped;
-    uint64_t driver_time_ns; /* pool_device.c; during a call, less the time it began */
+    uint64_t driver_time_ns; /* During a driver call: minus its begin (pool_device.c) */
 
     struct dryi_history *history; /* history.c; NULL: off */
-    uint64_t history_turn;        /* another one once contexts are others' */
+    uint64_t history_turn;        /* Changes when earlier contexts become invalid */
 
-    struct dry_pool_part *parts; /* of one segment, in a walk */
+    struct dry_pool_part *parts; /* scratch array for one segment of a walk */
     size_t part_capacity;
 
-    struct dryi_pool_packer packer; /* of the place's periods: pool_packing.c */
+    struct dryi_pool_packer packer; /* packs periods of the place: pool_packing.c */
 };
 
 static inline bool
@@ -165,7 +171,7 @@ dryi_pool_caches_are_shared(const struct dryi_pool_caches *caches)
     return atomic_load_explicit(&caches->is_shared, memory_order_relaxed);
 }
 
-/* Does somebody listen to events? */
+/* Is there a history or an observer? */
 static inline bool
 dryi_pool_is_heard(const struct dry_pool *pool)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each number has the last handle that was seen of it, in a list with a map over it. Numbers of
- * which the place has nothing left are forgotten when their count has doubled, so that the list
- * costs O(1) a request.
+ * A list of streams with the last handle seen for each number, and a map to find them. Numbers
+ * without state in the place are removed when the list has doubled, so the cost is O(1) per
+ * request.
  */
 
 #include "pool/pool_stream.h"
@@ -12,11 +12,11 @@
 #include "base/memory.h"
 #include "pool/pool_lock.h"
 
-#define STREAMS_MAX 64 /* so few are worth no look */
+#define STREAMS_MAX 64 /* the list is not pruned below this length */
 
 /*
- * Forget streams of which the place has nothing. The last one stays: a request may ask for two
- * before the place hears of either.
+ * Remove streams without state in the place. The last one stays: a request may ask for two streams
+ * before it passes either to the place.
  */
 static void
 forget_streams(struct dry_pool *pool)
@@ -55,7 +55,7 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
             return DRY_ERR_MEMORY;
         s->list[s->count++] = (struct dryi_pool_stream){.number = id, .handle = stream};
     } else {
-        s->list[*known].handle = stream; /* one stream may have several */
+        s->list[*known].handle = stream; /* one stream may have several handles */
     }
     *number = s->last = id;
     return DRY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea, the data structure and the cost stand in pool_table.h. */
+/* See pool_table.h. */
 
 #include "pool/pool_table.h"
 
@@ -55,7 +55,7 @@ dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *
     size_t mask = table->slot_count - 1;
     size_t hole = (size_t)(gap - table->slots);
     for (size_t i = (hole + 1) & mask; table->slots[i].key; i = (i + 1) & mask) {
-        /* An entry may move back to the hole unless its home lies behind the hole. */
+        /* An entry may move back to the hole unless its probes begin after the hole. */
         size_t home =
             dryi_pool_table_home(table, dryi_pool_slot_address(&table->slots[i]));
         if (((i - home) & mask) < ((i - hole) & mask))

@@ -3,19 +3,20 @@
 #define DRYI_POOL_TABLE_H
 
 /*
- * Addresses handed out -> blocks, but for those that the place finds itself (place/place.h).
+ * A hash table from addresses to blocks in use, except blocks that the place finds itself
+ * (place/place.h).
  *
- * Open addressing with linear probes over slots of 16 bytes, at most half of them taken. Removal
- * moves back what follows, so that there are no tombstones and a miss ends at the first empty slot.
- * The table grows before anything else of a request is done, by doubling. A table of n blocks has
- * been copied less than twice for each. A free takes no memory.
+ * Open addressing with linear probing; 16-byte slots, at most half of them used. A removal shifts
+ * later entries back, so there are no tombstones, and a miss ends at the first empty slot. The
+ * table doubles before any other step of a request, so a failure has no effect. On average each
+ * entry is copied less than twice. A free allocates no memory.
  *
- * A slot is of a block in use, or of a block in a stream cache (place/place_cache.h): the block
- * says which. The slot says whether its address is registered with the cache. So alloc and free of
- * blocks in caches read the table and write nothing.
+ * A slot belongs to a block in use, or to a block in a stream cache (place/place_cache.h); the
+ * block's state tells which. The slot tells whether the address is registered with the cache. So
+ * alloc and free of cached blocks read the table and write nothing.
  *
- * Each stream with a cache has a table of its own (pool_cache.h): threads on streams of their own
- * do not meet in its lines. Threads: one at a time.
+ * Each stream with a cache has its own table (pool_cache.h), so threads on different streams share
+ * no cache lines of it. One thread at a time.
  */
 
 #include <stdbool.h>
@@ -34,9 +35,9 @@ struct dryi_pool_slot {
 struct dryi_pool_table {
     struct dry_memory memory;
     struct dryi_pool_slot *slots;
-    size_t slot_count; /* a power of two; 0: none yet */
-    size_t count;      /* of addresses */
-    uint64_t factor;   /* of the hash, odd; differs from table to table */
+    size_t slot_count; /* a power of two; 0: not allocated */
+    size_t count;      /* number of addresses */
+    uint64_t factor;   /* multiplier of the hash; odd, random per table */
     unsigned hash_shift;
 };
 
@@ -49,19 +50,19 @@ struct dryi_pool_entry {
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
 void dryi_pool_table_finish(struct dryi_pool_table *table);
-/* Make the table larger: the slow half of reserve. */
+/* Double the table. False: out of memory, and the table is unchanged. */
 DRYI_NOINLINE bool dryi_pool_table_grow(struct dryi_pool_table *table);
-/* Empty the slot. The slots behind it move up. */
+/* Empty the slot, and shift later entries back. */
 void dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *gap);
 
-/* Is there room for one more address, without memory? */
+/* Can another address be entered without allocation? */
 static inline bool
 dryi_pool_table_has_room(const struct dryi_pool_table *table)
 {
     return table->count < table->slot_count / 2;
 }
 
-/* Make room for one more. False: no memory, and nothing changed. */
+/* Ensure space for one more address. False: out of memory, and the table is unchanged. */
 static inline bool
 dryi_pool_table_reserve(struct dryi_pool_table *table)
 {
@@ -81,8 +82,8 @@ dryi_pool_slot_is_registered(const struct dryi_pool_slot *slot)
 }
 
 /*
- * Return where the probes for an address begin. The high bits of a product depend on all bits of
- * the address.
+ * Return the first slot to probe for an address. Multiplicative hashing: the high bits of the
+ * product depend on all bits of the address.
  */
 static inline size_t
 dryi_pool_table_home(const struct dryi_pool_table *table, uint64_t address)
@@ -90,7 +91,7 @@ dryi_pool_table_home(const struct dryi_pool_table *table, uint64_t address)
     return (size_t)((address >> 9) * table->factor >> table->hash_shift);
 }
 
-/* Find the slot of the address, or the empty slot where its probes end. */
+/* Return the slot of the address, or the empty slot that ends its probes. */
 static inline struct dryi_pool_slot *
 dryi_pool_table_slot_for(const struct dryi_pool_table *table, uint64_t address)
 {
@@ -102,7 +103,7 @@ dryi_pool_table_slot_for(const struct dryi_pool_table *table, uint64_t address)
     }
 }
 
-/* Find the slot of an address. NULL: it is not there, or not a multiple of 512. */
+/* Return the slot of an address. NULL: not found, or not a multiple of 512. */
 static inline struct dryi_pool_slot *
 dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
 {
@@ -113,8 +114,7 @@ dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
 }
 
 /*
- * Enter an address. If it has a slot, of a block that was in a cache, the slot becomes this entry.
- * Requires room.
+ * Enter an address. An existing slot, of a formerly cached block, is overwritten. Requires space.
  */
 static inline void
 dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
@@ -126,7 +126,7 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
     *slot = (struct dryi_pool_slot){entry.address | entry.is_registered, entry.block};
 }
 
-/* Remove a slot that seek has just returned. */
+/* Remove a slot. Requires that no entry changed since the slot was found. */
 static inline void
 dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot)
 {

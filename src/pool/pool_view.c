@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A pool's account of itself: statistics, segments and blocks, and whether all is sound.
- */
+/* Read access to a pool: statistics, segments and blocks, and the check of its invariants. */
 
 #include "pool/pool_view.h"
 
@@ -106,7 +104,7 @@ dry_pool_reset_accumulated(struct dry_pool *pool)
     dryi_pool_leave(pool);
 }
 
-/* base/stats_summary.c has the table of torch.cuda.memory_summary(). */
+/* base/stats_summary.c has the format of torch.cuda.memory_summary(). */
 enum dry_status
 dry_pool_write_summary(struct dry_pool *pool, bool abbreviated,
                        const struct dry_sink *sink, struct dry_error *err)
@@ -197,8 +195,8 @@ dry_pool_walk(struct dry_pool *pool,
 /* --- expandable segments, free blocks -------------------------------------------------------- */
 
 /*
- * Expandable segments under way. Runs of one segment follow each other: a segment is told of when
- * the next begins.
+ * Expandable segments of a walk. The mapped runs of a segment are consecutive, so a segment is
+ * reported when the next one begins.
  */
 struct expandables {
     const struct dry_pool *pool;
@@ -350,7 +348,7 @@ dry_pool_get_block(struct dry_pool *pool, uint64_t address, struct dry_pool_bloc
 
 /* --- a private pool's blocks --------------------------------------------------------------- */
 
-/* Blocks in use of one pool, of all there are. */
+/* The number of blocks in use in one pool. */
 struct tally_of_pool {
     struct dryi_pool_id id;
     size_t count;
@@ -372,7 +370,7 @@ count_in_pool(void *visitor, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* Enter the pool's blocks among these addresses in a set. DRY_END: one address is no such block. */
+/* Collect the pool's blocks at these addresses in a set. END: an address has no such block. */
 static enum dry_status
 collect_blocks(struct dry_pool *pool, struct dryi_pool_id id, const uint64_t *addresses,
                size_t count, struct dryi_map *found)
@@ -429,7 +427,7 @@ dry_pool_private_has(struct dry_pool *pool, struct dry_pool_id id,
 
 /* --- check -------------------------------------------------------------------------------- */
 
-/* Blocks in use, and which of them the place finds. */
+/* Number of blocks in use, and how many of them the place finds by address. */
 struct used {
     const struct dry_pool *pool;
     size_t blocks, found;
@@ -450,7 +448,7 @@ count_used(void *visitor, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* Check that a slot is found, and leads to a block in use, or in a cache, that begins there. */
+/* Check that a slot can be found, and that its block is in use or cached, and begins there. */
 static const char *
 check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
@@ -467,7 +465,7 @@ check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
     return NULL;
 }
 
-/* The counts of blocks in tables: in use, or in a cache. */
+/* Number of blocks in tables: in use, or cached. */
 struct held {
     size_t used, resting;
 };

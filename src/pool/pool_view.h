@@ -4,11 +4,11 @@
 
 #include "pool/pool_state.h"
 
-/* The statistics with the failures that a callback helped taken out. Lock held. */
+/* Get the statistics, without failures that a callback helped. Requires the lock. */
 void dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats);
-/* Has the place counted an out-of-memory since this was last asked? After a refusal. */
+/* Has the place counted an out-of-memory since the last call? Requires the lock. */
 bool dryi_pool_saw_oom(struct dry_pool *pool);
-/* dry_pool_walk with the lock held. */
+/* Do as dry_pool_walk(). Requires the lock. */
 DRY_CHECK_RESULT enum dry_status dryi_pool_walk(
     struct dry_pool *pool,
     enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The format stands in decisions.h. Lines go through one buffer, which is written out
- * when a further line might not fit. Cost: O(1) an action.
- */
+/* Lines are collected in one buffer, which is written out when the next line might not fit. Cost:
+   O(1) per action. decisions.h has the format. */
 #include "replay/decisions.h"
 
 #include <inttypes.h>
@@ -103,7 +101,7 @@ on_event(void *self, const struct dryi_place_event *e)
     case DRY_ACTION_OOM:
         line(d, "oom %" PRIu64 "\n", e->size);
         break;
-    case DRY_ACTION_ALLOC: /* written when its block is known */
+    case DRY_ACTION_ALLOC: /* written after the operation, when the block is known */
     case DRY_ACTION_FREE_COMPLETED:
     case DRY_ACTION_SNAPSHOT:
     case DRY_ACTION_ANNOTATE:
@@ -127,7 +125,7 @@ after_op(void *self, size_t op)
         d->program->kinds[op] != OP_OOM)
         return d->status;
     if (x->handles[x->request] == DRYI_NO_BLOCK)
-        return d->status; /* a request of no bytes gets no block */
+        return d->status; /* requests of 0 bytes get no block */
     struct dryi_block_info info;
     x->place.ops->get_block(x->place.self, x->handles[x->request], &info);
     dryi_decisions_alloc(d, x->request, info.segment, info.offset, info.size);

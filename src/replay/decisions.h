@@ -3,16 +3,16 @@
 #define DRYI_REPLAY_DECISIONS_H
 
 /*
- * The decisions of a run as text, one line an action, comparable between implementations:
+ * The decisions of a run as text, one action per line, comparable between implementations:
  *
  *     alloc ID SEGMENT OFFSET SIZE       segment_alloc SEGMENT SIZE STREAM
  *     free ID                            segment_free SEGMENT
  *     oom SIZE                           segment_map SEGMENT OFFSET SIZE
  *                                        segment_unmap SEGMENT OFFSET SIZE
  *
- * SEGMENT counts from 0 in order of creation. SIZE of an alloc is that of its block, of an
- * oom the rounded request. ID is the trace's own where it has ids, else the ordinal of the
- * request: blocks older than the window first, by address, then in order.
+ * SEGMENT counts from 0 in order of creation. SIZE is the block's size for alloc, the rounded
+ * request for oom. ID is the trace's own id if it has ids, else the request's index. The index
+ * counts the blocks from before the window first, by address, then the requests in order.
  */
 
 #include "replay/execution.h"
@@ -33,7 +33,7 @@ void dryi_decisions_init(struct dryi_decisions *decisions,
                          const struct dryi_program *program, const struct dry_sink *sink,
                          struct dry_error *err);
 
-/* The lines themselves, for a caller without an execution. */
+/* Write single lines, for callers without an execution. */
 void dryi_decisions_segment(struct dryi_decisions *decisions, uint32_t segment,
                             uint64_t size, uint64_t stream);
 void dryi_decisions_alloc(struct dryi_decisions *decisions, uint32_t request,
@@ -41,7 +41,7 @@ void dryi_decisions_alloc(struct dryi_decisions *decisions, uint32_t request,
 void dryi_decisions_free(struct dryi_decisions *decisions, uint32_t request);
 DRY_CHECK_RESULT enum dry_status dryi_decisions_end(struct dryi_decisions *decisions);
 
-/* A failure of the sink ends the run with the sink's status. */
+/* Return a listener that writes all lines. If the sink fails, the run ends with its status. */
 struct dryi_listener dryi_decisions_listener(struct dryi_decisions *decisions);
 
 #endif

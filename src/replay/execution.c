@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in execution.h. An operation is a switch to one call of the placement;
- * a handle a request is all that is kept. Cost: O(1) an operation, beside what the
- * placement takes.
- */
+/* Each operation is one switch to a call of the placement. The only state per request is its
+   block's handle. Cost: O(1) per operation, plus the placement's own cost. */
 #include "replay/execution.h"
 
 #include <string.h>
@@ -119,7 +116,7 @@ dryi_execution_finish(struct dryi_execution *x)
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-/* The pool, made where it is not there, with one user more, and a scope that is open. */
+/* Open a private pool's scope; create the pool if it does not exist. Adds one user to the pool. */
 static enum dry_status
 begin_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 {
@@ -141,7 +138,8 @@ is_default(struct dryi_pool_id pool)
     return pool.a == 0 && pool.b == 0;
 }
 
-/* The mark of a pool the execution keeps in use; NULL when there is no memory. */
+/* Return the flag that says whether the execution is a user of the pool; 0 for a new pool. Returns
+   NULL if memory ran out. */
 static uint8_t *
 hold_of(struct dryi_execution *x, struct dryi_pool_id pool)
 {
@@ -157,9 +155,9 @@ hold_of(struct dryi_execution *x, struct dryi_pool_id pool)
 }
 
 /*
- * Enter a private pool for one allocation. A record tells where each block lies, not when
- * scopes began and ended. So a scope is open for one allocation, and every pool keeps
- * exactly one user until its memory is given back.
+ * Open a private pool's scope for one allocation. A record tells each block's pool, but not when
+ * scopes began and ended. So the scope is opened for each allocation, and the execution stays the
+ * pool's one user until its memory is released.
  */
 static enum dry_status
 enter_pool(struct dryi_execution *x, struct dryi_pool_id pool)
@@ -188,14 +186,15 @@ release_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 
 /* --- operations --------------------------------------------------------------------------- */
 
-/* The owner of a request's memory, for the device to check: a number that is never 0. */
+/* Return a request's owner number for the device's checks; 0 would mean no owner. */
 static uint64_t
 owner_of(uint32_t request)
 {
     return (uint64_t)request + 1;
 }
 
-/* Work on all of a block; nothing says when a program used what, so it is all the time. */
+/* Report a use of the whole block to the device. A record does not tell when the program used a
+   block, so every operation on the block counts as a use. */
 static enum dry_status
 use_block(struct dryi_execution *x, uint32_t request, uint64_t stream)
 {
@@ -240,7 +239,7 @@ alloc_request(struct dryi_execution *x, uint32_t request, dryi_block *block)
         enum dry_status entered = enter_pool(x, lane->pool);
         if (entered == DRY_ERR_MEMORY)
             return entered;
-        has_pool = entered == DRY_OK; /* else PyTorch would have raised */
+        has_pool = entered == DRY_OK; /* if not, PyTorch would have raised an exception */
     }
     enum dry_status status =
         x->place.ops->alloc(x->place.self, p->sizes[request], lane->stream, block);
@@ -248,7 +247,8 @@ alloc_request(struct dryi_execution *x, uint32_t request, dryi_block *block)
         return DRY_ERR_ARGUMENT;
     if (status == DRY_OK)
         return own_block(x, request, lane->stream);
-    return status == DRY_ERR_ARGUMENT ? DRY_ERR_NO_SPACE : status; /* 1 EiB and more */
+    /* sizes of 1 EiB and more */
+    return status == DRY_ERR_ARGUMENT ? DRY_ERR_NO_SPACE : status;
 }
 
 static enum dry_status
@@ -264,9 +264,9 @@ free_request(struct dryi_execution *x, uint32_t request)
 }
 
 /*
- * A program that uses a block on another stream has made that one wait for the block's own,
- * or it would not find there what was put into it. The record does not tell; the place is
- * not told either, and must be right without.
+ * Record a use on another stream. A program that does so has made that stream wait for the block's
+ * own stream, or the data would be undefined. The record does not show the wait. The placement is
+ * not told of it either, and must be right without it.
  */
 static enum dry_status
 use_elsewhere(struct dryi_execution *x, uint32_t request, uint64_t stream)
@@ -295,7 +295,7 @@ finish_stream(struct dryi_execution *x, uint64_t stream)
     x->place.ops->stream_progressed(x->place.self, stream);
 }
 
-/* A scope stated by the program itself (plain traces): the place counts its users. */
+/* Begin or end a scope that a plain trace states. The placement counts the pool's users. */
 static enum dry_status
 scope_op(struct dryi_execution *x, bool begins, struct dryi_pool_id pool)
 {
@@ -344,7 +344,8 @@ dryi_execution_do(struct dryi_execution *x, size_t op)
 
 /* --- beginnings --------------------------------------------------------------------------- */
 
-/* A carried-over allocation whose free was asked before the window waits for a stream. */
+/* Free carried-over allocations whose free was requested before the window and
+   still waits for a stream. */
 enum dry_status
 dryi_execution_begin_pending_frees(struct dryi_execution *x)
 {
@@ -388,13 +389,13 @@ dryi_execution_begin_at(struct dryi_execution *x,
             uint8_t *is_held = hold_of(x, layout->segments[i].segment.pool);
             if (!is_held)
                 return dryi_fail_memory(err, "the pools before the window");
-            *is_held = 1; /* restored with one user */
+            *is_held = 1; /* a restored pool has one user */
         }
     }
     return status == DRY_OK ? dryi_execution_begin_pending_frees(x) : status;
 }
 
-/* --- what it cost ------------------------------------------------------------------------- */
+/* --- driver calls ------------------------------------------------------------------------- */
 
 uint64_t
 dryi_driver_calls(const struct dry_sim_account *account)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in initial_layout.h. Segments are walked backwards from the final
- * layout, pages of expandable ones as ranges (ranges.h); carried-over allocations then
- * find their segment by bisection. Cost: O(n log n) in segments, segment events and
- * carried-over allocations, and one walk over the requests.
+ * Undo the window's segment events, last first, from the final layout. Ranges (ranges.h) hold the
+ * mapped pages of expandable segments. Each carried-over allocation then belongs to the segment at
+ * its address. Cost: O(n log n) in segments, segment events and carried-over allocations, and one
+ * pass over the requests.
  */
 #include "replay/initial_layout.h"
 
@@ -17,11 +17,13 @@
 #include "base/search.h"
 #include "replay/ranges.h"
 
-/* A remainder up to this is not split off a block of the large pool (reference: 2.7). */
+/* PyTorch does not split off a remainder up to this many bytes in the large pool
+   (kSmallSize; reference: 2.7). */
 #define UNSPLIT_REST_MAX (UINT64_C(1) << 20)
 #define SMALL_SEGMENT_SIZE (UINT64_C(2) << 20)
-#define SMALL_SIZE_MAX (UINT64_C(1) << 20) /* rounded requests of the small pool */
-/* How far below a mapped range its reservation may begin: half of what one can span. */
+/* largest rounded request served by the small pool */
+#define SMALL_SIZE_MAX (UINT64_C(1) << 20)
+/* How far below a mapped range its reservation may begin: half of the largest reservation. */
 #define RESERVATION_MAX (UINT64_C(1) << 39)
 
 struct find {
@@ -30,9 +32,11 @@ struct find {
     const struct dryi_torch_conf *conf;
     const uint8_t *action;
     const uint64_t *addr, *size;
-    struct dryi_map made;      /* segments of cudaMalloc taken inside the window */
-    struct dryi_ranges mapped; /* of expandable segments */
-    /* By carried-over allocation: where the next block or the segment's end is. */
+    struct dryi_map made;      /* address -> event, of segments that cudaMalloc returned
+                                  in the window and that still exist */
+    struct dryi_ranges mapped; /* mapped pages of expandable segments */
+    /* Per carried-over allocation: the next block's address or its segment's
+       end, whichever is lower. */
     uint64_t *carried_ends;
     uint32_t *carried_segments;
     bool failed;
@@ -80,7 +84,8 @@ lane_index(struct find *f, const struct dry_lane *lane)
     return index;
 }
 
-/* cudaMalloc forwards: what is given back without having been taken was there before. */
+/* Go through cudaMalloc and cudaFree in order. A segment freed in the window but not
+   allocated in it existed before. */
 static void
 follow_whole_segments(struct find *f)
 {
@@ -102,7 +107,7 @@ follow_whole_segments(struct find *f)
     }
 }
 
-/* The final segments: those not taken in the window were there before. */
+/* Sort the final segments: those not allocated in the window existed before it. */
 static void
 sort_final_segments(struct find *f)
 {
@@ -130,7 +135,7 @@ sort_final_segments(struct find *f)
         contradict(f, NO_EVENT, "a segment taken in the window is missing at the end");
 }
 
-/* Maps and unmaps backwards. */
+/* Undo maps and unmaps, last first. */
 static void
 unwind_mapped_ranges(struct find *f)
 {
@@ -153,7 +158,8 @@ unwind_mapped_ranges(struct find *f)
     }
 }
 
-/* A range that was wholly unmapped shows its pool only by what was put into it. */
+/* Tell the small from the large pool for ranges that are unmapped at the end. Only the size of a
+   request in the range shows its pool. */
 static void
 find_pools_of_ranges(struct find *f)
 {
@@ -218,7 +224,7 @@ dryi_initial_layout_count_up_to(const struct dryi_initial_layout *layout, uint64
                             offsetof(struct dryi_torch_restored, segment.addr), addr);
 }
 
-/* The first segment above an address. */
+/* Return the first segment above an address, or NULL. */
 static struct dryi_torch_restored *
 segment_above(const struct dryi_initial_layout *layout, uint64_t addr)
 {
@@ -227,9 +233,9 @@ segment_above(const struct dryi_initial_layout *layout, uint64_t addr)
 }
 
 /*
- * Pages that the window maps below what was mapped before it, for the same stream and pool:
- * the reservation began there, and its front had been unmapped. Which pool is shown by the
- * request that the pages were mapped for, the next one of the record.
+ * Find reservations that begin below their mapped range. If the window maps pages below it for the
+ * same stream and pool, their front had been unmapped. The next request in the record is the one
+ * that the pages were mapped for; its size shows the pool.
  */
 static void
 find_reservations(struct find *f)
@@ -275,7 +281,8 @@ find_segments(struct find *f)
 
 /* --- sizes of carried-over allocations ---------------------------------------------------- */
 
-/* Every carried-over allocation lies in one segment; what follows it bounds it. */
+/* Bound each carried-over allocation by the next one's address or its segment's end. An allocation
+   outside all segments contradicts the record. */
 static void
 bound_carried(struct find *f)
 {
@@ -303,10 +310,8 @@ bound_carried(struct find *f)
     }
 }
 
-/*
- * The bytes that may hang on behind a request of this size without being split off, at
- * most.
- */
+/* Return how many bytes a block may be larger than its rounded request, because PyTorch does not
+   split off the remainder. UINT64_MAX: no limit. */
 static uint64_t
 unsplit_rest_max(const struct find *f, size_t carried, uint64_t rounded)
 {
@@ -319,7 +324,8 @@ unsplit_rest_max(const struct find *f, size_t carried, uint64_t rounded)
     return UNSPLIT_REST_MAX;
 }
 
-/* Sizes that the neighbours alone decide; returns how many are still open. */
+/* Set the block sizes that follow from the next block's address alone. Returns how many
+   sizes are still unknown. */
 static size_t
 size_carried_by_room(struct find *f)
 {
@@ -350,7 +356,7 @@ size_carried_by_room(struct find *f)
     return open_count;
 }
 
-/* The last carried-over allocation at or below an address. */
+/* Return the index of the last carried-over allocation at or below an address, or NO_EVENT. */
 static uint32_t
 carried_below(const struct dryi_program *p, uint64_t addr)
 {
@@ -359,7 +365,8 @@ carried_below(const struct dryi_program *p, uint64_t addr)
     return i ? (uint32_t)(i - 1) : NO_EVENT;
 }
 
-/* The first address handed out behind a carried-over block is where it ends. */
+/* Set a carried-over block's size from the first address allocated after it,
+   which is where it ends. */
 static bool
 size_carried_by_address(struct find *f, uint64_t addr, uint32_t event)
 {
@@ -464,7 +471,8 @@ lies_in_spans(const struct range *spans, size_t count, uint64_t addr)
     return i > 0 && addr - spans[i - 1].addr < spans[i - 1].size;
 }
 
-/* Sort and join spans that touch or overlap: addresses may be taken again and again. */
+/* Sort spans, and merge those that touch or overlap: segments may get the
+   same address repeatedly. */
 static size_t
 join_spans(struct range *spans, size_t count)
 {
@@ -482,7 +490,7 @@ join_spans(struct range *spans, size_t count)
     return kept;
 }
 
-/* Every allocation of the window lies in memory that the record accounts for. */
+/* Check that every allocation of the window is in a segment of the record. */
 static void
 check_addresses(struct find *f)
 {

@@ -2,7 +2,7 @@
 #ifndef DRYI_REPLAY_INSIDE_H
 #define DRYI_REPLAY_INSIDE_H
 
-/* The part of a replay's inside that the modules above it may see. */
+/* What higher modules may read of a replay. All pointers are valid as long as the replay is. */
 
 #include <drystone/replay.h>
 
@@ -13,13 +13,13 @@ const struct dry_trace_device *dryi_replay_device(const struct dry_replay *repla
 const struct dryi_program *dryi_replay_program(const struct dry_replay *replay);
 const struct dryi_initial_layout *dryi_replay_initial_layout(
     const struct dry_replay *replay);
-/* The recorded settings. */
+/* Return the recorded settings. */
 const struct dryi_torch_conf *dryi_replay_conf(const struct dry_replay *replay);
 
-/* The release whose rules the self-check used. */
+/* Return the release rules that the self-check used. */
 const struct dryi_torch_rules *dryi_replay_rules(const struct dry_replay *replay);
 
-/* Run the self-check once more, listened to; only where one is possible. */
+/* Run the self-check again with a listener. Requires that a self-check is possible. */
 DRY_CHECK_RESULT enum dry_status dryi_replay_watch(struct dry_replay *replay,
                                                    const struct dryi_listener *listener,
                                                    struct dry_error *err);

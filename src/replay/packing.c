@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in packing.h. One pass makes the lives, place/offline packs them. Cost:
- * O(operations), beside the packing.
- */
+/* One pass computes the lives, place/offline packs them. Cost: O(operations), plus the packing. */
 #include "replay/packing.h"
 
 #include "base/fail.h"
@@ -15,7 +12,7 @@ carried_lives(const struct dryi_program *p, uint32_t request)
     return p->carried[request].pending_stream == NO_STREAM;
 }
 
-/* Is this the free of a request that failed? */
+/* Return whether operation `op` frees a request that got no memory. */
 static bool
 is_vain_free(const struct dryi_program *p, size_t op)
 {
@@ -24,7 +21,7 @@ is_vain_free(const struct dryi_program *p, size_t op)
 
 /* --- lives -------------------------------------------------------------------------------- */
 
-/* Set the life of every request; a life that has not begun has size 0. */
+/* Set the life of each request. A request that never got memory keeps size 0. */
 static void
 follow(const struct dryi_program *p, struct dryi_life *lives)
 {
@@ -44,7 +41,7 @@ follow(const struct dryi_program *p, struct dryi_life *lives)
     }
 }
 
-/* Only what has lived, in front; requests[i] says whose life i is. */
+/* Move the lives of size > 0 to the front; requests[i] becomes the request of life i. */
 static size_t
 compact(struct dryi_life *lives, uint32_t *requests, size_t count)
 {
@@ -70,10 +67,8 @@ pack(struct dryi_packed_program *packed, struct dryi_life *lives, uint32_t *requ
         return dryi_fail(err, DRY_ERR_LIMIT, "the sizes cannot be added up");
     if (status != DRY_OK)
         return status;
-    /*
-     * Bring offsets from the order of lives to that of requests, which is no shorter:
-     * from the end.
-     */
+    /* Reorder offsets from lives to requests in place. Go from the end: a life's index is
+       never above its request's. */
     size_t next = packed->request_count;
     for (size_t i = count; i-- > 0;) {
         while (next - 1 > requests[i])
@@ -122,7 +117,7 @@ dryi_packed_program_finish(struct dryi_packed_program *packed)
     *packed = (struct dryi_packed_program){0};
 }
 
-/* --- their height ------------------------------------------------------------------------- */
+/* --- peak of live bytes ------------------------------------------------------------------- */
 
 static bool
 add(uint64_t *live, uint64_t *peak, uint64_t size)

@@ -3,12 +3,11 @@
 #define DRYI_REPLAY_PACKING_H
 
 /*
- * A program as a set of lives, and where they lie when all of them are known.
+ * A program as a set of lives, and their best placement if all lives are known in advance.
  *
- * Time is the program's operations. A block lives from its alloc to the operation that
- * asks for its free. A block older than the window lives from the beginning, and not at
- * all if its free had been asked for by then. A request that failed for want of memory
- * never lived. Streams are ignored.
+ * Time counts the program's operations. A block lives from its alloc to the operation that requests
+ * its free. A block from before the window lives from the start, unless its free was already
+ * requested. A request that ran out of memory has no life. Streams are ignored.
  */
 
 #include "place/offline/offline.h"
@@ -18,21 +17,19 @@
 
 struct dryi_packed_program {
     struct dry_memory memory;
-    uint64_t *offsets; /* by request; DRYI_NOWHERE: it never lived */
+    uint64_t *offsets; /* by request; DRYI_NOWHERE: it had no life */
     size_t request_count;
     struct dryi_packing packing;
 };
 
-/*
- * LIMIT: the sizes cannot be added up. A packing that progress ends early is one all the
- * same.
- */
+/* Pack a program. If `progress` stops the search early, the result is still a valid packing.
+   Errors: LIMIT (the sum of sizes overflows). */
 DRY_CHECK_RESULT enum dry_status dryi_packed_program_init(
     struct dryi_packed_program *packed, const struct dryi_program *program,
     const struct dryi_packing_options *options, struct dry_error *err);
 void dryi_packed_program_finish(struct dryi_packed_program *packed);
 
-/* The peak of the bytes of what lives, as it was asked for; 0: they cannot be added up. */
+/* Return the peak of requested bytes alive; 0: the sum overflows. */
 uint64_t dryi_program_live_peak(const struct dryi_program *program);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in program.h. One pass over the events pairs allocs with frees by a map
- * from address to request. The final layout adds the blocks that no event speaks of. Then
- * carried-over allocations are sorted by address and numbered first. Cost: O(events + c
- * log c) for c carried-over allocations.
+ * One pass over the events pairs allocs with frees by a map from address to request. The final
+ * layout adds active blocks without events. Then carried-over allocations are sorted by address and
+ * numbered first. Cost: O(events + c log c) for c carried-over allocations.
  */
 #include "replay/program.h"
 
@@ -45,7 +44,8 @@ on_live(struct dryi_build *b, uint32_t i)
             !dryi_map_put(&b->live, b->addr[i], DRYI_CARRIED_BIT | carried->order);
 }
 
-/* The request that lives at this event's address; if none does, one is carried over. */
+/* Return the request alive at this event's address. If there is none, add a
+   carried-over allocation. */
 static uint32_t
 find_request(struct dryi_build *b, uint32_t i)
 {
@@ -80,7 +80,7 @@ emit_pending_free(struct dryi_build *b, uint32_t request, uint64_t addr, uint32_
     b->p->pending_count++;
 }
 
-/* Returns whether the next event, its completion, is dealt with too. */
+/* Emit a free. Returns true if the next event is its completion and was handled too. */
 static bool
 on_free_requested(struct dryi_build *b, uint32_t i)
 {
@@ -110,7 +110,7 @@ on_free_completed(struct dryi_build *b, uint32_t i)
     if (pending) {
         uint32_t stream = *pending;
         if (b->burst_event != NO_EVENT)
-            dryi_build_hold_stream(b, stream); /* between two helpings of a ladder */
+            dryi_build_hold_stream(b, stream); /* in the middle of a retry */
         else
             dryi_build_emit(b, OP_STREAM_DONE, stream, i);
         dryi_map_take(&b->pending, b->addr[i]);
@@ -126,7 +126,7 @@ on_free_completed(struct dryi_build *b, uint32_t i)
     if (is_known) { /* free_requested was not recorded (skip_actions) */
         dryi_burst_end(b, i, false);
         dryi_build_emit(b, OP_FREE, request, i);
-    } else { /* requested before the window, so it waits from its beginning */
+    } else { /* requested before the window, so it waits from the start */
         uint32_t stream = dryi_build_intern_stream(
             b, DRYI_PENDING_STREAM_VALUE(b->pending_stream_count));
         b->pending_stream_count++;
@@ -152,7 +152,7 @@ on_record_stream(struct dryi_build *b, uint32_t i)
     dryi_build_emit(b, OP_RECORD_STREAM, used, i);
 }
 
-/* Returns the number of events dealt with. */
+/* Emit an event's operations. Returns the number of events handled. */
 static uint32_t
 on_event(struct dryi_build *b, uint32_t i)
 {
@@ -207,7 +207,7 @@ on_event(struct dryi_build *b, uint32_t i)
 
 /* --- the end of the window ---------------------------------------------------------------- */
 
-/* Add from the final layout what the events do not say of an active block. */
+/* Add an active block of the final layout for which the events are incomplete. */
 static void
 on_final_block(struct dryi_build *b, const struct dry_trace_segment *s,
                const struct dry_trace_block *block)
@@ -226,7 +226,7 @@ on_final_block(struct dryi_build *b, const struct dry_trace_segment *s,
     const struct dry_lane *l = &b->p->view->lanes[s->lane];
     uint32_t lane =
         dryi_build_intern_lane(b, l->stream, (struct dryi_pool_id){l->pool_a, l->pool_b});
-    /* Files without requested_size: the block's own will do. */
+    /* Older files lack requested_size: use the block's size. */
     uint64_t requested = block->requested_size ? block->requested_size : block->size;
     struct carried *carried = dryi_build_add_carried(b, block->address, requested, lane);
     if (!carried)
@@ -248,10 +248,8 @@ compare_u32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/*
- * Free what lives after the last event but not in the final layout: it was freed in
- * between.
- */
+/* Free requests that are alive after the last event but not in the final layout: they
+   were freed in between. */
 static bool
 free_the_vanished(struct dryi_build *b)
 {
@@ -310,7 +308,7 @@ takes_request(uint8_t kind)
            kind == OP_OOM;
 }
 
-/* Make room for the carried-over allocations in front of the requests of the window. */
+/* Make space for the carried-over allocations before the window's requests. */
 static bool
 shift_requests(struct dryi_program *p)
 {
@@ -334,7 +332,7 @@ shift_requests(struct dryi_program *p)
     return true;
 }
 
-/* Carried-over allocations come first, by address; everybody learns the new numbers. */
+/* Give carried-over allocations the first numbers, by address, and renumber all operations. */
 static bool
 number_requests(struct dryi_program *p)
 {

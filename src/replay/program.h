@@ -3,25 +3,25 @@
 #define DRYI_REPLAY_PROGRAM_H
 
 /*
- * The recorded program: what it asked for, free of what its allocator answered.
+ * The recorded program: what it requested, independent of its allocator's answers.
  *
- * A program is a list of operations on requests. The first `carried_count` requests are
- * the carried-over allocations: blocks that were alive before the window, in address
- * order (or in the order of the file if it has no addresses). The others follow in the
- * order of their alloc events.
+ * A program is a list of operations on requests. The first `carried_count` requests are the
+ * carried-over allocations: blocks alive before the window, by address (or in file order if there
+ * are no addresses). The other requests follow in the order of their alloc events.
  *
- * A free that waited for other streams says in the record only how long it took. It becomes
- * three operations: a stream of its own is recorded on the block before the free, and that
- * stream is done at the recorded free_completed.
+ * If a free waited for other streams, the record shows only how long it waited. The free becomes
+ * three operations. A stream made for this wait is recorded on the block, the block is freed, and
+ * the stream is done at the recorded free_completed.
  *
- * segment_free events are effects. A burst of them that no request explains was caused by
- * the program calling empty_cache(), and becomes that call. A burst that made room for
- * the very next segment, at a height the device never went beyond, was a retry of a full
- * device. It becomes a note for the self-check alone (OP_DEVICE_FULL), unless the
- * self-check finds that the request would have been served from the cache: then the
- * program called empty_cache() after all. A burst of private pools alone is a pool that
- * ended (OP_EMPTY_POOL). Both a retry and empty_cache() wait for all streams, so a free
- * that completes right before a burst completed because of it: it is placed after it.
+ * segment_free events are effects; the program contains their causes. A burst of them that no
+ * request explains becomes a call of empty_cache(). A burst that made space for the very next
+ * segment, at a height that was never exceeded, was a retry on a full device. It becomes
+ * OP_DEVICE_FULL, a note for the self-check only. If the self-check finds that the cache could have
+ * served the request, the note becomes empty_cache() after all. A burst of private pools alone
+ * means that a pool ended (OP_EMPTY_POOL).
+ *
+ * Retries and empty_cache() wait for all streams. So a free that completes right before a burst
+ * completed because of its cause, and is moved after it.
  */
 
 #include <stdbool.h>
@@ -36,49 +36,52 @@
 enum op_kind {
     OP_ALLOC,         /* arg: request */
     OP_FREE,          /* arg: request */
-    OP_STREAM,        /* arg: stream; names the stream of the next OP_RECORD_STREAM */
+    OP_STREAM,        /* arg: stream, used by the next OP_RECORD_STREAM */
     OP_RECORD_STREAM, /* arg: request */
     OP_STREAM_DONE,   /* arg: stream */
     OP_EMPTY_CACHE,
-    OP_OOM,          /* arg: request that failed; an OP_FREE follows, should it not */
-    OP_DEVICE_FULL,  /* arg: index in `limits`; for the self-check alone */
+    OP_OOM, /* arg: failed request; an OP_FREE follows, for runs in which it succeeds */
+    OP_DEVICE_FULL,  /* arg: index in `limits`; for the self-check only */
     OP_POOL_BEGIN,   /* arg: lane */
     OP_POOL_END,     /* arg: lane */
-    OP_POOL_RELEASE, /* arg: lane; its segments go back next, so nobody uses it */
-    OP_EMPTY_POOL,   /* arg: lane; its cached memory goes back */
+    OP_POOL_RELEASE, /* arg: lane; its segments are freed next,
+                        so the pool has no users */
+    OP_EMPTY_POOL,   /* arg: lane; its cached memory is freed */
 };
 
 #define NO_EVENT UINT32_MAX
 #define NO_STREAM UINT32_MAX
-/* More than any device has; sums of a few such still fit. */
+/* 1 EiB: more than any device has, and sums of a few such numbers do not overflow. */
 #define DEVICE_BYTES_MAX (UINT64_C(1) << 60)
 
-/* A stream and a pool; interned by content, so padding-free. */
+/* A stream and a pool. Interned by content, so it has no padding. */
 struct lane {
     uint64_t stream;
     struct dryi_pool_id pool;
 };
 
-/* A block alive before the window. */
+/* A block that was alive before the window. */
 struct carried {
     uint64_t addr, requested;
-    uint64_t block_size; /* 0: not known yet */
+    uint64_t block_size; /* 0 if unknown */
     uint32_t lane;
-    uint32_t free_event;     /* when the window gives it back; NO_EVENT: never */
-    uint32_t order;          /* of discovery */
-    uint32_t pending_stream; /* its free was asked before the window: the stream it waits
-                                for, index in `streams`; else NO_STREAM */
-    bool is_inferred; /* block_size is more than the rounded request, found from hints */
+    uint32_t free_event; /* the event that frees it; NO_EVENT: none */
+    uint32_t order;      /* index in order of discovery */
+    /* index in `streams` of the stream that its free waits for, if the free was requested before
+       the window; else NO_STREAM */
+    uint32_t pending_stream;
+    bool is_inferred; /* block_size exceeds the rounded request, and was inferred */
 };
 
-/* A moment at which the device had no more room. Heights are above the window's start. */
+/* A moment when the device was full. Heights are bytes above those at the window's start. */
 struct limit {
-    int64_t before; /* reserved when the first attempt failed */
-    int64_t after;  /* reserved when the request was done with, one way or the other */
-    uint64_t need;  /* bytes of the attempt, at most */
-    uint64_t free_bytes; /* of an OOM: what the device had left; else UINT64_MAX */
+    int64_t before;      /* reserved bytes when the first attempt failed */
+    int64_t after;       /* reserved bytes after the request succeeded or failed */
+    uint64_t need;       /* upper bound of the bytes that the attempt requested */
+    uint64_t free_bytes; /* of an OOM: free bytes of the device; else UINT64_MAX */
     uint32_t event;
-    uint32_t rejected_op; /* the operation, plus 1, that is an empty_cache() after all */
+    uint32_t rejected_op; /* 1 + the operation that is an
+                             empty_cache() after all; 0: none */
 };
 
 struct dryi_program {
@@ -86,17 +89,17 @@ struct dryi_program {
     const struct dry_trace_view *view;
     const struct dry_trace_device *device;
     bool has_addresses;
-    const uint8_t *action; /* the device's events; NULL where there are none */
+    const uint8_t *action; /* of the device's events; NULL if there are none */
     const uint64_t *addr, *size;
     const uint32_t *trace_lane;
 
     uint8_t *kinds;
     uint32_t *args;
-    uint32_t *events; /* the event an operation comes from, counted in the device */
+    uint32_t *events; /* of each operation: index of its event within the device */
     size_t kind_capacity, arg_capacity, event_capacity;
     size_t op_count;
 
-    uint64_t *sizes; /* by request */
+    uint64_t *sizes; /* `sizes`, `lanes` and `alloc_events` are indexed by request */
     uint32_t *lanes;
     uint32_t *alloc_events;
     size_t size_capacity, lane_capacity, alloc_event_capacity;
@@ -106,31 +109,32 @@ struct dryi_program {
     size_t carried_capacity;
     size_t carried_count;
 
-    struct dryi_intern lane_table; /* struct lane */
-    struct dryi_intern streams;    /* values of OP_STREAM and OP_STREAM_DONE */
+    struct dryi_intern lane_table; /* of struct lane */
+    struct dryi_intern streams;    /* of uint64_t, arguments of
+                                      OP_STREAM and OP_STREAM_DONE */
 
     struct limit *limits;
     size_t limit_capacity;
     uint32_t limit_count;
 
-    uint32_t *segment_events; /* in order, counted in the device */
+    uint32_t *segment_events; /* indices within the device, in order */
     size_t segment_event_capacity;
     size_t segment_event_count;
 
-    int64_t reserved_end; /* above the window's start */
+    int64_t reserved_end; /* bytes above those at the window's start */
     int64_t reserved_peak;
     size_t pending_count, empty_cache_count, retry_count, oom_count, unknown_count;
     size_t frees_inferred;
-    uint32_t oom_event; /* the first; NO_EVENT if none */
+    uint32_t oom_event; /* first OOM event; NO_EVENT if none */
 
-    const char *inconsistency; /* why the record contradicts itself, or NULL */
+    const char *inconsistency; /* why the record contradicts
+                                  itself; NULL if it does not */
     uint32_t inconsistent_event;
 };
 
 /*
- * Build the program of one device. `conf` is the recorded one: it rounds the sizes of
- * carried-over allocations. A record that contradicts itself is no failure: see
- * `inconsistency`.
+ * Build the program of one device. `conf` holds the recorded settings, which round the sizes of
+ * carried-over allocations. A record that contradicts itself is not an error: see `inconsistency`.
  */
 DRY_CHECK_RESULT enum dry_status dryi_program_init(struct dryi_program *program,
                                                    const struct dry_trace *trace,
@@ -152,7 +156,7 @@ dryi_program_stream(const struct dryi_program *p, uint32_t stream)
     return *(const uint64_t *)dryi_intern_get(&p->streams, stream, NULL);
 }
 
-/* The recorded address of a request (for traces with addresses). */
+/* Return a request's recorded address. Requires that the trace has addresses. */
 static inline uint64_t
 dryi_program_addr(const struct dryi_program *p, uint32_t request)
 {

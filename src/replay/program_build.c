@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in program_build.h. Cost: O(1) an operation, request or carried-over
- * allocation (arrays that double); O(log segments) for the lane of an event that does not
- * name its pool.
- */
+/* Cost: O(1) amortised per operation, request or carried-over allocation; O(log segments) for the
+   lane of an event that does not name its pool. */
 #include "replay/program_build.h"
 
 #include <stdlib.h>
@@ -54,7 +51,8 @@ is_private(const struct dry_trace_view *v, const struct dry_trace_segment *s)
     return lane->pool_a != 0 || lane->pool_b != 0;
 }
 
-/* Events of older files do not name their pool, but lie in a segment that does. */
+/* Collect segments of private pools: events in older files do not name their pool, but the segment
+   at their address does. */
 bool
 dryi_build_find_private(struct dryi_build *b)
 {

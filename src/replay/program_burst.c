@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The rules stand in program.h. A burst is one open record in the build; it is judged by
- * the event that ends it, and judged again when the highest mark of the window is known.
- * Cost: O(1) an event, O(pools of the burst) at its end.
+ * The build holds at most one open burst. The event that ends it decides its cause;
+ * dryi_bursts_settle() corrects the decision when the window's peak is known. program.h has the
+ * rules. Cost: O(1) per event, plus O(pools of the burst) at its end.
  */
 #include "replay/program_burst.h"
 
@@ -23,11 +23,10 @@ add_limit(struct dryi_build *b, struct limit limit)
 }
 
 /*
- * Take the free right before a ladder as one that the ladder waited for. It may have
- * waited for a stream, too: the record shows both its events in a row either way. Taking
- * it so is safe, because the ladder's request missed the cache without it or with it. Not
- * with max_split_size: there the first rung may give back that very block, and waits for
- * nobody.
+ * Assume that the retry waited for the free right before it. The free may have waited for a stream:
+ * the record looks the same in both cases. The assumption is safe, because the request missed the
+ * cache either way. It does not hold with max_split_size: the first step of a retry may then
+ * release that very block without waiting.
  */
 static void
 hold_last_free(struct dryi_build *b)
@@ -46,7 +45,8 @@ hold_last_free(struct dryi_build *b)
     dryi_build_return_stream(b, stream);
 }
 
-/* With max_split_size, a request may have oversize segments of its own pool given back. */
+/* Return whether the burst freed oversize segments of the request's own pool, as a request
+   may with max_split_size. */
 static bool
 is_of_own_pool(struct dryi_build *b, uint32_t alloc_event)
 {
@@ -57,7 +57,7 @@ is_of_own_pool(struct dryi_build *b, uint32_t alloc_event)
            dryi_build_lane(b, b->trace_lane[alloc_event], b->addr[alloc_event]);
 }
 
-/* The bytes that a request asks the device for, at most. */
+/* Return an upper bound of the bytes that a request asks the device for. */
 static uint64_t
 need_of(const struct dryi_build *b, uint64_t size)
 {
@@ -66,10 +66,8 @@ need_of(const struct dryi_build *b, uint64_t size)
     return dryi_torch_segment_size(b->conf, dryi_torch_round_size(b->conf, size));
 }
 
-/*
- * Note a full device. The bytes asked for in vain are a bound: pages may have been mapped
- * in smaller helpings.
- */
+/* Note a full device. The requested bytes are an upper bound: expandable segments map
+   pages in smaller steps. */
 static void
 emit_device_full(struct dryi_build *b, uint32_t alloc_event)
 {
@@ -82,10 +80,8 @@ emit_device_full(struct dryi_build *b, uint32_t alloc_event)
     dryi_build_emit(b, OP_DEVICE_FULL, add_limit(b, limit), b->burst_event);
 }
 
-/*
- * The burst is over. If it made room for `event`'s segment it may have been a retry: whether
- * the device was full is known only when its highest mark is (dryi_bursts_settle).
- */
+/* End the burst. If it made space for the segment of `event`, it may be a retry. Whether the device
+   was full is only known with the window's peak (dryi_bursts_settle). */
 void
 dryi_burst_end(struct dryi_build *b, uint32_t event, bool is_alloc)
 {
@@ -97,7 +93,8 @@ dryi_burst_end(struct dryi_build *b, uint32_t event, bool is_alloc)
         hold_last_free(b);
     for (size_t i = 0; i < b->burst_lane_count && !is_own; i++)
         dryi_build_emit(b, OP_POOL_RELEASE, b->burst_lanes[i], b->burst_event);
-    if (is_ladder) /* waits for the streams: they are put back behind its alloc */
+    if (is_ladder) /* a retry waits for the streams: their
+                      OP_STREAM_DONE follows its alloc */
         emit_device_full(b, event);
     else if (b->burst_has_default)
         dryi_build_emit(b, OP_EMPTY_CACHE, 0, b->burst_event);
@@ -125,7 +122,8 @@ dryi_bursts_settle(struct dryi_program *p)
     }
 }
 
-/* Memory of a private pool goes back to the device only when nobody uses the pool. */
+/* Note the pool of a freed segment. A private pool's memory is freed only when
+   the pool has no users. */
 static void
 note_burst_pool(struct dryi_build *b, uint32_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost stand in ranges.h. */
+/* Ranges in a treap by address; see ranges.h. */
 #include "replay/ranges.h"
 
 #include "base/bits.h"

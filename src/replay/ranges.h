@@ -3,10 +3,10 @@
 #define DRYI_REPLAY_RANGES_H
 
 /*
- * A set of address ranges that do not overlap, each with a label: the mapped memory of
- * expandable segments, walked backwards through its maps and unmaps.
+ * A set of labelled address ranges that do not overlap: the mapped memory of expandable segments
+ * while maps and unmaps are undone.
  *
- * Cost: O(log n) a call, by the ordered sets of base/treap.h.
+ * Cost: O(log n) per call, by the treap in base/treap.h.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ enum range_kind { RANGE_UNKNOWN, RANGE_SMALL, RANGE_LARGE };
 struct range {
     uint64_t addr, size;
     uint32_t lane;
-    enum range_kind kind; /* of the pool it belongs to, if known */
+    enum range_kind kind; /* whether its pool is the small or the large one, if known */
 };
 
 enum ranges_result { RANGES_DONE, RANGES_CONTRADICTION, RANGES_NO_MEMORY };
@@ -30,25 +30,25 @@ enum ranges_result { RANGES_DONE, RANGES_CONTRADICTION, RANGES_NO_MEMORY };
 struct dryi_ranges {
     struct dry_memory memory;
     struct range *items;
-    struct dryi_treap_node *nodes; /* parallel to items */
+    struct dryi_treap_node *nodes; /* parallel to `items`; treap by address */
     size_t item_capacity, node_capacity;
     uint32_t item_count, free_item, root;
-    uint64_t seed; /* of the priorities in the tree */
+    uint64_t seed; /* of the treap's priorities */
     size_t live_count;
 };
 
 void dryi_ranges_init(struct dryi_ranges *ranges, const struct dry_memory *memory);
 void dryi_ranges_finish(struct dryi_ranges *ranges);
 
-/* Add a range that overlaps none; it joins neighbours of its lane. */
+/* Add a range that overlaps none. Merges it with neighbours of the same lane. */
 enum ranges_result dryi_ranges_add(struct dryi_ranges *ranges, const struct range *range);
-/* Take out a part of exactly one range. */
+/* Remove part of exactly one range; it may split into two. */
 enum ranges_result dryi_ranges_remove(struct dryi_ranges *ranges, uint64_t addr,
                                       uint64_t size);
-/* The first range at or after an address; NULL at the end. */
+/* Return the first range at or after an address, or NULL. */
 const struct range *dryi_ranges_from(const struct dryi_ranges *ranges, uint64_t addr);
 
-/* The range that holds an address, or NULL; its kind may be set through it. */
+/* Return the range that contains an address, or NULL. The caller may set its kind. */
 struct range *dryi_ranges_at(struct dryi_ranges *ranges, uint64_t addr);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in recorder.h. Cost: O(1) an event; each string, frame and stack is
- * copied once, found again by one array of ids each.
- */
+/* Each string, frame and stack is copied once; arrays map old ids to new ones. Cost: O(1) per
+   event. recorder.h has the idea. */
 #include "replay/recorder.h"
 
 #include <string.h>
@@ -92,7 +90,7 @@ lane_for(struct dryi_recorder *r, uint64_t stream, struct dryi_pool_id pool)
     return dry_trace_add_lane(r->builder, &lane);
 }
 
-/* The recorded event that the operation under way comes from; SIZE_MAX if from none. */
+/* Return the recorded event that caused the current operation; SIZE_MAX if there is none. */
 static size_t
 source_event(const struct dryi_recorder *r)
 {
@@ -136,7 +134,7 @@ on_event(void *self, const struct dryi_place_event *e)
     dry_trace_add_event(r->builder, &event);
 }
 
-/* The place does not look at what no device has, and has told nothing of it. */
+/* Record an OOM for a size that no device has: the placement refuses it without an event. */
 static void
 on_refused(void *self)
 {
@@ -163,7 +161,7 @@ on_begin(void *self, const struct dryi_execution *execution)
     r->execution = execution;
 }
 
-/* --- the end: segments, settings, scopes -------------------------------------------------- */
+/* --- final segments, settings, scopes ----------------------------------------------------- */
 
 struct segment_writer {
     struct dryi_recorder *r;

@@ -2,11 +2,8 @@
 #ifndef DRYI_REPLAY_RECORDER_H
 #define DRYI_REPLAY_RECORDER_H
 
-/*
- * A run, recorded as PyTorch would have: events with the stacks and times of the requests
- * that caused them, and the segments at the end. Strings, frames and stacks are copied from
- * the trace that is replayed when they are first needed.
- */
+/* Record a run as PyTorch would: events with the stacks and times of their requests, and the final
+   segments. Strings, frames and stacks are copied from the replayed trace on first use. */
 
 #include "base/map.h"
 #include "replay/execution.h"
@@ -18,9 +15,10 @@ struct dryi_recorder {
     const struct dryi_program *program;
     const struct dryi_execution *execution;
     struct dry_trace_builder *builder;
-    uint32_t *strings, *stacks, *notes; /* old id -> new id; DRY_NONE: not copied yet */
-    struct dryi_map requests;           /* address -> request in use or waiting there */
-    bool failed;                        /* no memory */
+    uint32_t *strings, *stacks, *notes; /* old id -> new id; DRY_NONE: not copied */
+    struct dryi_map requests;           /* address -> request, in use
+                                           or with a pending free */
+    bool failed;                        /* memory ran out */
 };
 
 DRY_CHECK_RESULT enum dry_status dryi_recorder_init(struct dryi_recorder *recorder,
@@ -30,7 +28,8 @@ DRY_CHECK_RESULT enum dry_status dryi_recorder_init(struct dryi_recorder *record
                                                     const char *conf_text,
                                                     struct dry_error *err);
 struct dryi_listener dryi_recorder_listener(struct dryi_recorder *recorder);
-/* Ends the recorder; if `status` (of the run) is OK, *recorded is the trace. */
+/* Finish the recorder. If the run's `status` is OK, set *recorded to the trace,
+   which the caller owns. */
 DRY_CHECK_RESULT enum dry_status dryi_recorder_finish(struct dryi_recorder *recorder,
                                                       enum dry_status status,
                                                       struct dry_trace **recorded,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in releases.h. Cost: a self-check for each row of rules but one, which
- * ends at its first mismatch; once a replay, since the answer is kept.
- */
+/* Cost: one self-check per row of rules except the recorded one's; each ends at its first mismatch.
+   The replay keeps the answer, so this happens once. releases.h has the idea. */
 #include "replay/releases.h"
 
 #include "place/torch/torch.h"
@@ -24,13 +22,13 @@ dryi_release_number(const char *release)
     return part[0] * 100 + (part[1] < 100 ? part[1] : 99);
 }
 
-/* --- what the file has -------------------------------------------------------------------- */
+/* --- fields in the file ------------------------------------------------------------------- */
 
 struct sign {
     const char *release, *what;
 };
 
-/* The note of the device's first event, if the file kept one of it. */
+/* Return the note of the device's first event, or NULL if the file has none. */
 static const struct dry_note *
 first_note(const struct dry_replay *r)
 {
@@ -42,8 +40,9 @@ first_note(const struct dry_replay *r)
 }
 
 /*
- * The youngest field of a snapshot. The requests that brought them: pytorch#165490 (2025-10),
- * #152707 (2025-05), #129072 (2024-06), #112266 (2023-10), #96995 (2023-03).
+ * Find the newest field in a snapshot, which tells the oldest possible release. The pull requests
+ * that added the fields: pytorch#165490 (2025-10), #152707 (2025-05), #129072 (2024-06), #112266
+ * (2023-10), #96995 (2023-03).
  */
 static struct sign
 find_sign(const struct dry_replay *r)
@@ -65,7 +64,7 @@ find_sign(const struct dry_replay *r)
     return (struct sign){"2.0", ""};
 }
 
-/* --- what reproduces it ------------------------------------------------------------------- */
+/* --- rules that reproduce the record ------------------------------------------------------ */
 
 static enum dry_status
 try_row(struct dry_replay *r, const struct dryi_torch_rules *rules, bool *is_exact,
@@ -85,7 +84,7 @@ try_row(struct dry_replay *r, const struct dryi_torch_rules *rules, bool *is_exa
     return status == DRY_ERR_FORMAT ? DRY_OK : status;
 }
 
-/* Take out the rows that do not reproduce the record. */
+/* Remove the rows of rules that do not reproduce the record. */
 static enum dry_status
 keep_exact_rows(struct dry_replay *r, uint32_t *rows, struct dry_error *err)
 {
@@ -102,9 +101,9 @@ keep_exact_rows(struct dry_replay *r, uint32_t *rows, struct dry_error *err)
     return status;
 }
 
-/* --- the answer --------------------------------------------------------------------------- */
+/* --- the range of releases ---------------------------------------------------------------- */
 
-/* The rows that releases from `release` on have. */
+/* Return the rows of rules used by releases from `release` on. */
 static uint32_t
 rows_from(const char *release)
 {
@@ -128,7 +127,8 @@ set_range(struct dry_releases *releases, uint32_t rows, const char *not_before)
     bool is_later =
         dryi_release_number(not_before) > dryi_release_number(all[first].release);
     if (dryi_release_number(not_before) < dryi_release_number(all[first].release))
-        releases->not_before = ""; /* the rules say more */
+        releases->not_before = ""; /* the rules exclude older
+                                      releases than the field does */
     releases->first = is_later ? not_before : all[first].release;
     releases->last = all[last].last;
     releases->has_gap = rows >> first != (UINT32_C(2) << (last - first)) - 1;
@@ -147,14 +147,15 @@ find(struct dry_replay *r, struct dry_error *err)
         if (status != DRY_OK)
             return status;
         found->reproduces = exact != 0;
-        rows = exact ? exact : rows; /* a file that mixes releases' fields */
+        rows = exact ? exact : rows; /* no row is left if fields of
+                                        several releases are mixed */
     }
     set_range(found, rows, sign.release);
     r->release_rows = rows;
     return DRY_OK;
 }
 
-/* The caller knows it. */
+/* Use the release that the caller named. */
 static void
 take_named(struct dry_replay *r)
 {

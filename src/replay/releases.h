@@ -2,21 +2,19 @@
 #ifndef DRYI_REPLAY_RELEASES_H
 #define DRYI_REPLAY_RELEASES_H
 
-/*
- * The releases that may have made a record. A snapshot does not name its release. It holds
- * fields that only came with some release, and its addresses agree with some releases'
- * rules.
- */
+/* Find the releases that may have made a record. A snapshot does not name its release. But some
+   fields exist only from a release on, and the addresses agree only with some releases' rules. */
 
 #include <drystone/replay.h>
 
-/* dry_replay_find_releases(); bit i of *rows stands for row i of dryi_torch_rules_all(). */
+/* As dry_replay_find_releases(), and set bit i of *rows for each possible row i of
+   dryi_torch_rules_all(). */
 DRY_CHECK_RESULT enum dry_status dryi_replay_find_rows(struct dry_replay *replay,
                                                        struct dry_releases *releases,
                                                        uint32_t *rows,
                                                        struct dry_error *err);
 
-/* 2.11 and 2.11.1 are 211; what is no release is 0. */
+/* Return a release as 100 * major + minor: 211 for 2.11 and 2.11.1; 0 for other text. */
 unsigned dryi_release_number(const char *release);
 
 #endif

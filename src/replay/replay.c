@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A replay: one device of a trace, checked, ready to be run under any settings (run.c).
- */
+/* A replay holds one device of a trace, checked. run.c runs it under any settings. */
 
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +48,7 @@ dry_replay_get_release(size_t index, struct dry_replay_release *release)
     return dryi_sized_give(release, &all, sizeof all) == DRY_OK;
 }
 
-/* --- what was recorded -------------------------------------------------------------------- */
+/* --- the record --------------------------------------------------------------------------- */
 
 static const struct dry_trace_device *
 find_device(const struct dry_trace_view *v, int32_t wanted)
@@ -85,7 +83,7 @@ set_conf_problem(struct dry_replay *r, const char *problem)
     r->recorded.conf_problem = r->conf_problem;
 }
 
-/* The option string, corrected by the values a snapshot exports beside it. */
+/* Read the option string; the values that a snapshot exports separately override it. */
 static void
 read_recorded_conf(struct dry_replay *r)
 {
@@ -95,7 +93,7 @@ read_recorded_conf(struct dry_replay *r)
     r->recorded.conf = "";
     if (!s->known)
         return;
-    /* The text of another's placement holds no options of PyTorch's. */
+    /* Another allocator's option string holds no options of PyTorch's. */
     if (s->conf != DRY_NONE && !dryi_trace_is_foreign(r->trace)) {
         size_t length;
         r->recorded.conf = dry_trace_string(r->trace, s->conf, &length);
@@ -106,7 +104,8 @@ read_recorded_conf(struct dry_replay *r)
     }
     conf->max_split_size =
         s->max_split_size < 0 ? UINT64_MAX : (uint64_t)s->max_split_size;
-    /* Nothing else passes PyTorch's parser: what a damaged file may hold, NaN too, is off. */
+    /* PyTorch accepts only values between 0 and 1. A damaged file may hold others, even
+       NaN: treat them as off. */
     bool collects =
         s->garbage_collection_threshold > 0.0 && s->garbage_collection_threshold < 1.0;
     conf->garbage_collection_threshold = collects ? s->garbage_collection_threshold : 0.0;
@@ -116,7 +115,7 @@ read_recorded_conf(struct dry_replay *r)
                sizeof conf->roundup_power2_divisions);
 }
 
-/* The options of a pool of ours, whose placement is known. */
+/* Read the options of a record made by our paged placement. */
 static void
 read_paged_conf(struct dry_replay *r)
 {
@@ -163,7 +162,8 @@ read_recorded_heights(struct dry_replay *r)
     if (recorded->oom)
         recorded->oom_event = r->device->first_event + p->oom_event;
     if (p->inconsistency)
-        return; /* where the heights begin is not known */
+        return; /* heights need the bytes reserved at the window's
+                   start, which are unknown */
     recorded->reserved_peak_bytes =
         r->initial_layout.reserved + (uint64_t)p->reserved_peak;
     recorded->reserved_end_bytes = r->initial_layout.reserved + (uint64_t)p->reserved_end;
@@ -178,7 +178,7 @@ read_recorded_heights(struct dry_replay *r)
 
 /* --- the self-check ----------------------------------------------------------------------- */
 
-/* Why there is nothing to check, or NULL. */
+/* Return why a self-check is impossible, or NULL. */
 static const char *
 find_obstacle(const struct dry_replay *r)
 {
@@ -216,7 +216,7 @@ matched_of(const struct dry_replay_check *check)
     return check->alloc_matched + check->segment_event_matched + check->block_matched;
 }
 
-/* Rules go by the release that was asked for, or by the first that had them. */
+/* Name rules after the requested release if it uses them, else after their first release. */
 static const char *
 name_rules(const struct dry_replay *r, const struct dryi_torch_rules *rules)
 {
@@ -248,7 +248,8 @@ try_rules(struct dry_replay *r, const struct dryi_torch_rules *rules,
     return DRY_OK;
 }
 
-/* The asked release, or the first of all that is exact, or else the one that fits best. */
+/* Select rules: the requested release's, else the first that reproduce the record
+   exactly, else the best match. */
 static enum dry_status
 check_against_record(struct dry_replay *r, struct dry_error *err)
 {
@@ -370,7 +371,7 @@ dry_replay_get_recorded(const struct dry_replay *replay)
     return &replay->recorded;
 }
 
-/* --- for the modules above ---------------------------------------------------------------- */
+/* --- for higher modules ------------------------------------------------------------------- */
 
 const struct dry_trace *
 dryi_replay_trace(const struct dry_replay *replay)

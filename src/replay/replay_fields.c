@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The tables of <drystone/replay.h>. */
+/* Field tables for the structs of <drystone/replay.h>. */
 
 #include <drystone/replay.h>
 

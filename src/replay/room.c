@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The room that PyTorch had, as far as the record proves it. An OOM states it. A burst of
- * segment_free before a segment_alloc was a retry: what was reserved before it and what
- * was asked for were together too much. What was ever reserved was not. Cost:
- * O(operations), and one more self-check if bursts are to be taken for something else.
+ * Bound the capacity that PyTorch had, as far as the record proves it. An OOM event states the
+ * capacity. A burst of segment_free before a segment_alloc was a retry: the bytes reserved before
+ * the burst plus the request exceeded the capacity. The peak of reserved bytes did not. Cost:
+ * O(operations), and one more self-check if the bursts may be empty_cache().
  */
 #include "replay/replay_state.h"
 
-/* A gap between the two is narrow up to this share of the room. */
+/* A gap between both bounds is narrow up to 1/NARROW_SHARE of the upper one. A wide gap counts as
+   proof only after RETRIES_MIN retries. */
 #define NARROW_SHARE 20
 #define RETRIES_MIN 3
 
-/* The least that was refused to a first try; UINT64_MAX: nothing was. */
+/* Return the least reserved bytes at which a first attempt was refused; UINT64_MAX if none was. */
 static uint64_t
 find_least_refused(const struct dry_replay *r)
 {
@@ -54,7 +55,7 @@ take_back(struct dryi_program *p)
     }
 }
 
-/* Take the bursts for empty_cache(), unless the record says otherwise. */
+/* Treat all bursts as empty_cache(), unless the self-check then no longer reproduces the record. */
 static enum dry_status
 reject_retries(struct dry_replay *r, struct dry_error *err)
 {
@@ -77,12 +78,12 @@ reject_retries(struct dry_replay *r, struct dry_error *err)
 }
 
 /*
- * A program that calls empty_cache() right before a request larger than all its cache looks
- * as a retry does. That leaves a wide gap between what was reserved and what was refused,
- * unless by chance. So a wide gap proves nothing, except if it comes again and again in a
- * program that never empties its cache. One that does is taken to have done it here, too.
+ * Decide whether a burst proves a limit. A program that calls empty_cache() right before a request
+ * larger than its cache looks like a retry. Usually that leaves a wide gap between reserved and
+ * refused bytes. So a wide gap proves nothing, unless it recurs in a program that never calls
+ * empty_cache(). If the program calls it elsewhere, assume that it did so here.
  *
- * Under a recorded fraction the limit is the fraction's, which every run keeps already.
+ * With a recorded per_process_memory_fraction that fraction is the limit, and every run obeys it.
  */
 enum dry_status
 dryi_replay_bound_room(struct dry_replay *r, struct dry_error *err)

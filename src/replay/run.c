@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Runs of a replay: the same requests under any settings, in any place, on any device.
- */
+/* Runs of a replay: the same requests under any settings, placement and capacity. */
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 #include "replay/recorder.h"
 #include "replay/replay_state.h"
 
-/* Capacities are searched in steps of this: all but exotic segments are multiples of it. */
+/* Step of the search for a capacity: nearly all segments are multiples of 2 MiB. */
 #define CAPACITY_STEP (UINT64_C(2) << 20)
 #define CAPACITY_MAX (UINT64_C(1) << 50)
 
@@ -34,7 +32,7 @@ enum place_kind { TORCH, PAGED, OFFLINE };
 
 static const char *const place_names[] = {"torch", "paged", "offline"};
 
-/* One run, its settings resolved. */
+/* One run with all options resolved. */
 struct attempt {
     enum place_kind place;
     struct dryi_torch_conf conf;
@@ -43,7 +41,7 @@ struct attempt {
     size_t steady_from, past_event, end_event;
     bool checks_order;
     uint64_t capacity_bytes;
-    bool stops_at_oom; /* also at one that was recorded */
+    bool stops_at_oom; /* stop even at an OOM that was recorded */
     const struct dryi_listener *listener;
 };
 
@@ -61,7 +59,7 @@ tell_refusal(const struct attempt *a)
         a->listener->refused(a->listener->self);
 }
 
-/* DRY_END: the run ended early, out of memory. */
+/* Note the outcome of an operation. Returns DRY_END if the run ended early, out of memory. */
 static enum dry_status
 after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *run,
          size_t op, enum dry_status status)
@@ -76,7 +74,7 @@ after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
         return status;
     dryi_run_note_oom(run, event, p->sizes[p->args[op]]);
     tell_refusal(a);
-    /* The recorded program went on after an OOM of its own, but not after a new one. */
+    /* The recorded program continued after its own OOM; after a new OOM it would not. */
     return p->kinds[op] == OP_OOM && !a->stops_at_oom ? DRY_OK : DRY_END;
 }
 
@@ -99,11 +97,11 @@ place_carried(const struct dry_replay *r, const struct attempt *a,
     return dryi_execution_begin_pending_frees(x);
 }
 
-/* --- the steady part -------------------------------------------------------------------- */
+/* --- steady state ----------------------------------------------------------------------- */
 
-/* The figures of a run when its steady part began. */
+/* The counters of a run at the start of its steady state. */
 struct steady {
-    size_t first_op; /* SIZE_MAX: there is none */
+    size_t first_op; /* SIZE_MAX: no steady state */
     uint64_t driver_calls, driver_time_ns, pages_remapped;
 };
 
@@ -232,7 +230,7 @@ conclude(const struct dryi_execution *x, struct dry_run *run)
     run->driver_calls = dryi_driver_calls(&account);
     conclude_order(x, run);
     if (x->torch)
-        return; /* its pages are the driver's affair */
+        return; /* the driver manages the pages of PyTorch's segments */
     run->pages_created = counters.pages_created;
     run->pages_released = counters.pages_released;
     run->pages_remapped = counters.pages_remapped;
@@ -274,12 +272,12 @@ run_simulated(const struct dry_replay *r, const struct attempt *a, struct dry_ru
         return dryi_fail(err, status, "cancelled");
     if (status == DRY_ERR_MEMORY)
         return dryi_fail_memory(err, "a run of a replay");
-    return status; /* or what the listener returned */
+    return status; /* the listener may also have returned an error */
 }
 
-/* --- from the rebuilt layout -------------------------------------------------------------- */
+/* --- from the recorded layout ------------------------------------------------------------- */
 
-/* Once more from the rebuilt layout, listened to. */
+/* Repeat the self-check from the recorded layout, with a listener. */
 static enum dry_status
 watch(struct dry_replay *r, const struct dryi_listener *listener,
       struct dryi_self_check_outcome *outcome, struct dry_error *err)
@@ -322,7 +320,7 @@ run_as_recorded(struct dry_replay *r, const struct dryi_listener *listener,
     return DRY_OK;
 }
 
-/* --- the smallest device ------------------------------------------------------------------ */
+/* --- the smallest capacity ---------------------------------------------------------------- */
 
 static enum dry_status
 try_capacity(const struct dry_replay *r, struct attempt *a, uint64_t capacity, bool *fits,
@@ -336,10 +334,9 @@ try_capacity(const struct dry_replay *r, struct attempt *a, uint64_t capacity, b
 }
 
 /*
- * Find the least capacity that fits, by bisection between the bytes alive at the peak,
- * below which nothing can run, and the bytes reserved without a limit. Fitting need not
- * be monotone in theory; the capacity returned fits, and one step less does not. 0: no
- * device up to 2^50 bytes is large enough.
+ * Find the smallest capacity that fits by bisection, between the bytes alive at the peak, a lower
+ * bound, and the bytes reserved without a limit. In theory fitting is not monotone. The result
+ * fits, and one step less does not. It is 0 if no capacity up to 2^50 bytes fits.
  */
 static enum dry_status
 find_capacity(const struct dry_replay *r, const struct attempt *wanted,
@@ -348,7 +345,7 @@ find_capacity(const struct dry_replay *r, const struct attempt *wanted,
     struct attempt a = *wanted;
     a.listener = NULL;
     a.stops_at_oom = true;
-    /* The last step below what is alive at the peak: that one cannot do. */
+    /* Start one step below the peak of live bytes: that capacity is certainly too small. */
     uint64_t low = dryi_round_up(unlimited->allocated_peak_bytes, CAPACITY_STEP);
     low -= low > 0 ? CAPACITY_STEP : 0;
     uint64_t high = dryi_round_up(unlimited->reserved_peak_bytes, CAPACITY_STEP);
@@ -357,7 +354,7 @@ find_capacity(const struct dry_replay *r, const struct attempt *wanted,
         high = CAPACITY_STEP;
     enum dry_status status = try_capacity(r, &a, high, &fits, err);
     while (status == DRY_OK && !fits && high < CAPACITY_MAX) {
-        low = high; /* a limit that is a fraction of the device may need more */
+        low = high; /* a memory fraction below 1 may need a larger device */
         high *= 2;
         status = try_capacity(r, &a, high, &fits, err);
     }
@@ -373,7 +370,7 @@ find_capacity(const struct dry_replay *r, const struct attempt *wanted,
     return status;
 }
 
-/* --- the call ----------------------------------------------------------------------------- */
+/* --- options and the public call ---------------------------------------------------------- */
 
 static enum dry_status
 resolve_place(const struct dry_run_options *o, enum place_kind *place,
@@ -392,7 +389,7 @@ resolve_place(const struct dry_run_options *o, enum place_kind *place,
                      "'%.32s' is no place: torch, paged or offline", o->place);
 }
 
-/* The option string, as the place reads it. */
+/* Parse the option string by the placement's grammar. */
 static enum dry_status
 parse_conf(const struct dry_replay *r, const struct dry_run_options *o, struct attempt *a,
            struct dry_error *err)
@@ -453,7 +450,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
     if (status == DRY_OK)
         status = parse_conf(r, o, a, err);
     if (status == DRY_ERR_FORMAT) {
-        status = DRY_ERR_ARGUMENT; /* it is the caller's string, not the file's */
+        status = DRY_ERR_ARGUMENT; /* the caller's string is malformed, not the file */
         if (err)
             err->status = status;
     }
@@ -484,7 +481,7 @@ is_as_recorded(const struct dry_replay *r, const struct dry_run_options *o,
            (!o->compat || dryi_torch_rules_find(o->compat) == r->rules);
 }
 
-/* With a's listener, and to the capacity if it is asked for. */
+/* Run with the attempt's listener; then find the capacity if requested. */
 static enum dry_status
 run_attempt(struct dry_replay *r, const struct dry_run_options *o, struct attempt a,
             struct dry_run *run, struct dry_error *err)

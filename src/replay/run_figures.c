@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The figures of a run that every kind of run fills in the same way. Cost: O(1). */
+/* Fill in the figures of a run that all placements share. Cost: O(1). */
 #include "replay/replay_state.h"
 
 void

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The run that no allocator can make: all lifetimes known, one range, packed.
- */
+/* Run the optimum that no allocator can reach: all lifetimes are known, and one range
+   holds the packed blocks. */
 
 #include "base/bits.h"
 #include "base/fail.h"
@@ -12,7 +11,8 @@
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define BLOCK_BYTES 512u
-/* Looks at lives: five seconds or so where the floor is not reached, no time where it is. */
+/* Effort limit of the search, in examined lives: about 5 s. The search ends at once if the packing
+   reaches the lower bound. */
 #define PACKING_EFFORT UINT64_C(1000000000)
 
 struct watch {
@@ -31,7 +31,8 @@ tell_packing(void *self, double done)
     return w->is_cancelled;
 }
 
-/* A search that is ended leaves a packing, which depends on when: that is no answer here. */
+/* Pack the program. A cancelled search leaves a packing that depends on when it was cancelled:
+   return CANCELLED instead. */
 static enum dry_status
 pack_program(const struct dry_replay *r, struct dryi_packed_program *packed,
              struct dry_error *err)
@@ -50,7 +51,7 @@ pack_program(const struct dry_replay *r, struct dryi_packed_program *packed,
     return dryi_fail(err, DRY_ERR_CANCELLED, "cancelled");
 }
 
-/* The first request that lies beyond the capacity is where the run ends. */
+/* End the run at the first request that is placed above the capacity. */
 static void
 hold_against(const struct dry_replay *r, const struct dryi_packed_program *packed,
              uint64_t capacity, struct dry_run *run)
@@ -70,11 +71,11 @@ hold_against(const struct dry_replay *r, const struct dryi_packed_program *packe
             dryi_run_note_oom(run, r->device->first_event + p->events[op],
                               p->sizes[request]);
     }
-    if (!run->oom) /* the last page's end alone is too much */
+    if (!run->oom) /* all blocks fit, only the last page does not */
         dryi_run_note_oom(run, r->device->first_event, run->packed_bytes);
 }
 
-/* One range, taken at the beginning and kept: its cost is that of the call. */
+/* Account for the driver's cost: one range, allocated once and kept. */
 static enum dry_status
 take_range(const struct dry_replay *r, uint64_t bytes, struct dry_run *run,
            struct dry_error *err)
@@ -107,7 +108,7 @@ change(struct dry_stat *stat, int64_t by)
     stat->peak = stat->current > stat->peak ? stat->current : stat->peak;
 }
 
-/* Count a life in or out: the number, the bytes in blocks, and as they were asked for. */
+/* Count a life's begin or end: number, rounded bytes and requested bytes. */
 static void
 count_life(struct dry_stats *stats, uint64_t size, bool is_over)
 {
@@ -134,7 +135,7 @@ count_lives(const struct dryi_program *p, const struct dryi_packed_program *pack
     }
 }
 
-/* A packing has no pools, no split blocks, and no block that waits: what is 0 is not told. */
+/* Fill in the statistics. A packing has no pools, split blocks or pending frees; these stay 0. */
 static void
 fill_packed(const struct dry_replay *r, const struct dryi_packed_program *packed,
             struct dry_run *run)

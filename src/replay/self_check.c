@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in self_check.h. The execution's observer compares each segment event
- * that comes out with the next recorded one. Segments that a burst gives back have no
- * order, so a map holds those still expected. Cost: one run of the program.
+ * The execution's observer compares each segment event with the next recorded one. A map holds the
+ * expected events of a burst whose segments are released in no fixed order. Cost: one run of the
+ * program. self_check.h has the idea.
  */
 #include "replay/self_check.h"
 
@@ -22,16 +22,19 @@ struct proof {
     struct dry_replay_check *check;
     const struct dryi_self_check_subject *subject;
     const struct dryi_listener *listener;
-    const uint8_t *action; /* of the device's events */
+    const uint8_t *action; /* arrays of the device's events */
     const uint64_t *addr, *size;
     struct dryi_execution execution;
-    size_t next;       /* in the program's segment_events: not yet come out */
-    size_t bound;      /* what the operation under way may bring out ends here */
-    uint32_t event;    /* of the operation under way */
-    bool is_unordered; /* it gives back private pools: `expected` holds what is left */
-    struct dryi_map expected; /* address -> event, of segments and pages given back */
-    bool is_watching;         /* the beginning is not part of the record */
-    bool failed;              /* no memory */
+    size_t next;       /* index in the program's segment_events: the next expected one */
+    size_t bound;      /* end of the segment events that the
+                          current operation may cause */
+    uint32_t event;    /* of the current operation */
+    bool is_unordered; /* in a burst that releases private pools; `expected`
+                          holds the remaining events */
+    struct dryi_map expected; /* address -> event, of segments and pages to release */
+    bool is_watching;         /* false while the initial layout is restored,
+                                 which is not in the record */
+    bool failed;              /* memory ran out */
 };
 
 __attribute__((format(printf, 3, 4))) static void
@@ -67,8 +70,8 @@ is_recorded_as(const struct proof *f, uint32_t e, const struct dryi_place_event 
 }
 
 /*
- * PyTorch gives back its freeable private pools in the order of a hash table, which nobody
- * can repeat: from the first one on, any order will do.
+ * Match segment events of private pools in any order. PyTorch releases these pools in the order of
+ * a hash table, which cannot be reproduced. From a burst's first such event on, any order matches.
  */
 static bool
 is_recorded_out_of_order(struct proof *f, const struct dryi_place_event *event)
@@ -120,7 +123,7 @@ on_event(void *self, const struct dryi_place_event *event)
         on_segment_event(f, event);
 }
 
-/* The device answers with the addresses it answered then. */
+/* Return the address that the device returned in the record. */
 static uint64_t
 choose_address(void *self, enum dry_sim_call call, uint64_t size)
 {
@@ -136,7 +139,7 @@ choose_address(void *self, enum dry_sim_call call, uint64_t size)
     return 0;
 }
 
-/* True if the rest of a burst may be left to the next operation. */
+/* Return whether the rest of a burst may belong to the next operation. */
 static bool
 goes_on(const struct dryi_program *p, size_t op)
 {
@@ -150,10 +153,8 @@ gives_back(const struct proof *f, uint32_t event)
            f->action[event] == DRY_ACTION_SEGMENT_UNMAP;
 }
 
-/*
- * The recorded segment events that an operation may bring out: up to its own event, or, if
- * it gives back cached memory, all of the burst.
- */
+/* Return the end of the recorded segment events that an operation may cause. They reach to its own
+   event, or, if it releases cached memory, to the end of the burst. */
 static size_t
 bound_of(const struct proof *f, size_t op)
 {
@@ -174,7 +175,7 @@ bound_of(const struct proof *f, size_t op)
     return bound;
 }
 
-/* No more room than the record proves there was. */
+/* Limit the device to the capacity that the record proves. */
 static void
 fill_device(struct proof *f, const struct limit *limit)
 {
@@ -185,9 +186,9 @@ fill_device(struct proof *f, const struct limit *limit)
 }
 
 /*
- * A full device is met only by a request that misses the cache, and oversize segments are
- * the first to go. If the request after this burst would have been served, or the burst
- * begins with another segment, it was the program's own, whatever the heights suggest.
+ * Turn a presumed retry into empty_cache() if it cannot have been a retry. A retry needs a request
+ * that misses the cache, and releases oversize segments first. So the burst was the program's own
+ * if the cache could serve the next request, or if it begins with another segment.
  */
 static void
 reconsider_burst(struct proof *f, size_t op)
@@ -270,7 +271,7 @@ do_and_compare(struct proof *f, size_t op)
 
 struct layout {
     struct proof *f;
-    const struct dry_trace_segment **segments; /* recorded, by address */
+    const struct dry_trace_segment **segments; /* of the record, sorted by address */
     size_t count, next;
 };
 
@@ -299,11 +300,11 @@ is_same_block(const struct dry_trace_block *b, const struct dryi_block_info *inf
                                  : info->pending ? DRY_BLOCK_PENDING_FREE
                                                  : DRY_BLOCK_INACTIVE;
     return b->address == info->addr && b->size == info->size && b->state == state &&
-           (state == DRY_BLOCK_INACTIVE || b->requested_size == 0 || /* not recorded */
+           (state == DRY_BLOCK_INACTIVE || b->requested_size == 0 || /* 0: not recorded */
             b->requested_size == info->requested);
 }
 
-/* Blocks by address, so that one missing block does not disturb the others. */
+/* Match blocks by address, so that one missing block does not affect the others. */
 static size_t
 match_blocks(const struct dry_trace_block *recorded, size_t recorded_count,
              const struct dryi_block_info *blocks, size_t count)
@@ -386,7 +387,7 @@ compare_layout(struct proof *f)
     return status;
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- running the check -------------------------------------------------------------------- */
 
 static bool
 is_cancelled(const struct dryi_self_check_subject *subject, size_t op, uint32_t event)
@@ -418,7 +419,8 @@ prove(struct proof *f, struct dry_error *err)
     if (status == DRY_OK && f->next < p->segment_event_count)
         mismatch(f, p->segment_events[f->next], "recorded: %s; replayed: nothing",
                  dry_action_name(f->action[p->segment_events[f->next]]));
-    dryi_torch_process_events(f->execution.torch); /* completed, as recorded */
+    /* frees that the record shows as completed */
+    dryi_torch_process_events(f->execution.torch);
     if (status == DRY_OK)
         status = compare_layout(f);
     if (status == DRY_OK && f->listener)

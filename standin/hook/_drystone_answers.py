@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to what a program asks of the device and only kernels would know.
+"""Answers to questions of a program that only kernels could answer.
 
-    splits          how many ranks a part of a communicator has
+    splits          the number of ranks of a split communicator
     objects         the sizes of objects that ranks exchange
-    generation      whether a text is at its end
+    generation      whether a generated text is complete
     distributions   whether parameters are in their range
 
-Nothing of a program's memory changes by them, but for what depends on the answer.
+A program's memory only changes where it depends on the answer.
 """
 import ctypes
 import functools
@@ -15,26 +15,26 @@ import threading
 
 
 def answer(is_alone):
-    """A rank alone exchanges no objects: _drystone_lone_rank.py has replaced that."""
+    """Install the answers. For a lone rank _drystone_lone_rank.py replaces the exchanges."""
     tell_splits()
     if not is_alone:
         count_objects()
 
 
 def trust_distributions():
-    """They compare their parameters on the device, where no kernel says that they fit."""
+    """Skip the check of parameters: it compares on the device, where no kernel says yes."""
     distributions = sys.modules.get("torch.distributions")
     if distributions:
         distributions.Distribution.set_default_validate_args(False)
 
 
 def tell_splits():
-    """NCCL splits a communicator by what all processes say; only the program knows how."""
+    """Tell NCCL's stand-in the size of a split, which real NCCL learns from all processes."""
     try:
         from torch.distributed import ProcessGroup
         split, tell = ProcessGroup.split_group, ctypes.CDLL(None).drystone_standin_split
     except (ImportError, AttributeError):
-        return  # built without, or one that never splits
+        return  # built without torch.distributed, or no split_group
 
     def split_group(self, ranks, *more, **named):
         tell(len(ranks))
@@ -44,13 +44,13 @@ def tell_splits():
 
 
 def count_objects():
-    """Objects that ranks exchange have sizes, which kernels sum on a device, or compare."""
+    """Sum and compare the sizes of exchanged objects on the host, as kernels do not run."""
     try:
         import torch.distributed as dist
         from torch.overrides import TorchFunctionMode
         core = dist.distributed_c10d
     except (ImportError, AttributeError):
-        return  # built without
+        return  # built without torch.distributed
 
     def on_host(value):
         return value.cpu() if getattr(value, "is_cuda", False) else value
@@ -80,15 +80,15 @@ def count_objects():
 
 
 def end_generation(generation):
-    """A sequence is at its end when a value says so, and no value says it: all get longest.
+    """End generation at its maximal length, which the host knows.
 
-    The length a text may have is the host's; that it was reached comes back from the device.
+    Real programs read back from the device that a sequence has ended. No kernel says so here.
     """
     try:
         mixin, criteria = generation.GenerationMixin, generation.StoppingCriteriaList
         ask, unfinished = criteria.__call__, mixin._has_unfinished_sequences
     except AttributeError:
-        return  # a release that asks otherwise
+        return  # a release with other functions
     known = threading.local()
 
     def __call__(self, tokens, *more, **named):

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside a program under a dry run: records its memory, counts its steps, ends it in time.
+"""Runs inside a dry-run program: records its memory, counts its steps, and ends it.
 
-The launcher says what it wants in DRYSTONE_DRY_RUN, a JSON object:
+The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
 
-    out     a folder; each process that used a device leaves PID.pickle and PID.json there
-    steps   the program ends after so many optimiser steps; 0: when steps repeat, or by itself
-    events  how many events of history are kept; the last ones, if there are more
+    out     a folder; each process that used a device writes PID.pickle and PID.json there
+    steps   number of optimiser steps to run; 0: until steps repeat, or the program ends
+    events  maximal number of history events; the last ones are kept
     patience    seconds without a step or a new peak after which the program is ended; they
                 count from the first allocation
-    values      whether small operations are done (_drystone_values.py)
-    world_size  not 0: this process is one rank of so many, alone (_drystone_lone_rank.py)
+    values      whether small operations are computed (_drystone_values.py)
+    world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped. Two steps are alike when they ask for equally many
-blocks and bytes, and leave equally much allocated and reserved. Steps repeat when a period of
-them has come three times, one behind the other: then every later one does the same. Two nets
-that take turns have a period of 2. Nothing of the program's own statistics is reset.
+A step ends when an optimiser has stepped. Two steps are alike when they request equally many
+blocks and bytes, and leave equally many bytes allocated and reserved. Steps repeat when a period
+of them has come three times in a row; later ones are then assumed to do the same. Two nets
+that alternate have a period of 2. The program's own statistics are not reset.
 
-It acts as soon as torch is imported, whoever imports it, and does nothing in a process that
-never does. What fails here must not fail the program: it is noted and reported.
+The hook starts when torch is imported, and does nothing in other processes. A failure of the hook
+must not fail the program: it is noted and reported.
 """
 import atexit
 import ctypes
@@ -31,7 +31,7 @@ import time
 import _drystone_answers
 
 PERIOD_MAX = 16  # steps
-TIMES = 3  # a period comes before it is taken to repeat: two behind the first of its kind
+TIMES = 3  # a period must come this often to count as repeating
 _wish = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False}
@@ -62,9 +62,9 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds a module as everybody does, and looks at it once it is there.
+    """Finds watched modules by the other finders, and runs a function once they are loaded.
 
-    Who asks where a module lies need not load it: each that is asked for is watched.
+    A module may be found without being loaded, so every find is hooked.
     """
 
     def __init__(self):
@@ -91,19 +91,19 @@ def attach(torch):
         if _wish["world_size"]:
             import _drystone_lone_rank
             _drystone_lone_rank.stand_in(_wish["world_size"], int(os.environ["RANK"]), note)
-    except Exception as error:  # a torch without CUDA, or one that is very old
+    except Exception as error:  # torch without CUDA, or a very old one
         note(f"this torch cannot be looked into: {error}")
 
 
 def begin(torch):
-    """CUDA is used for the first time: history on, blocks zeroed when they are handed out."""
+    """Start history and the zeroing of blocks when CUDA is first used."""
     with _lock:
         if _state["initialized"]:
             return
         _state["initialized"] = True
     threading.Thread(target=watch, args=(torch,), daemon=True).start()
     if not record(torch):
-        return  # CUDA's own allocator, which has no tracker either
+        return  # cudaMallocAsync's allocator, which has no tracker either
     try:
         torch._C._cuda_attach_out_of_memory_observer(on_oom)
     except Exception as error:
@@ -119,11 +119,11 @@ def begin(torch):
 
 
 def record(torch):
-    """History on, and it stays on: a program that ends its own would end ours."""
+    """Start history, and keep it on even if the program ends its own."""
     memory = torch.cuda.memory
     start = memory._record_memory_history
     try:
-        # the record keeps Python's frames alone: C++ ones cost a hundred times as much
+        # Python frames only: C++ frames cost a hundred times as much
         start(max_entries=_wish["events"], stacks="python")
     except TypeError:
         start(True, trace_alloc_max_entries=_wish["events"], trace_alloc_record_context=True)
@@ -132,14 +132,14 @@ def record(torch):
         return False
 
     def _record_memory_history(*_, **__):
-        """The dry run's own history goes on."""
+        """Do nothing: the dry run's history must go on."""
 
     memory._record_memory_history = _record_memory_history
     return True
 
 
 def zero_blocks():
-    """A block that is handed out reads as zeros: stale bytes would become sizes elsewhere."""
+    """Make new blocks read as zeros: programs would take stale bytes for sizes."""
     try:
         watch = ctypes.CDLL(None).drystone_standin_watch_blocks
         watch.argtypes, watch.restype = [], ctypes.c_char_p
@@ -151,7 +151,7 @@ def zero_blocks():
 
 
 def make_masks(torch):
-    """Masks and counts that are small are made for real."""
+    """Give small masks and counts their real values."""
     try:
         from _drystone_masks import Masks
         _state["masks"] = Masks(torch, ctypes.CDLL(None))
@@ -169,7 +169,7 @@ def on_oom(device, asked, total, free):
 
 
 def read_stats(torch):
-    """Each device's statistics; empty ones where the program's allocator has none."""
+    """Return each device's statistics; empty if the program's allocator has none."""
     try:
         return [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
     except RuntimeError:
@@ -177,7 +177,7 @@ def read_stats(torch):
 
 
 def measure(torch):
-    """What a step has done so far, summed over the devices this process has used."""
+    """Return blocks and bytes requested so far, and bytes allocated and reserved, in all."""
     sums = [0, 0, 0, 0]
     for stats in read_stats(torch):
         for i, key in enumerate(("allocation.all.allocated", "requested_bytes.all.allocated",
@@ -191,7 +191,7 @@ def on_step(torch):
         return
     steps = _state["steps"]
     now = measure(torch)
-    # several optimisers that step one behind the other are one step: nothing lies between
+    # several optimisers in a row are one step: fewer than 8 allocations in between
     if steps and now[0] - steps[-1]["total"][0] < 8:
         steps[-1]["total"] = now
         return
@@ -207,7 +207,7 @@ def on_step(torch):
 
 
 def find_period(kinds):
-    """The shortest period that has come so often at the end; 0: none has."""
+    """Return the shortest period that came TIMES times at the end; 0: none."""
     for period in range(1, len(kinds) // TIMES + 1):
         last = kinds[-TIMES * period:]
         if last == last[:period] * TIMES:
@@ -227,13 +227,13 @@ def stop(torch, why):
     leave(0)
 
 
-# --- a program without an end ---------------------------------------------------------------
+# --- programs that hang ---------------------------------------------------------------------
 
 
 def watch(torch):
-    """End a program that waits for a number which no kernel computes, and name its line.
+    """End a program that waits for a value that no kernel computes, and report its line.
 
-    Time counts from the first allocation: before it, a program may load a model on the host.
+    Time counts from the first allocation: before, a program may load a model on the host.
     """
     seen, since = None, time.monotonic()
     while True:
@@ -250,7 +250,7 @@ def watch(torch):
 
 
 def find_line():
-    """The innermost line of the main thread that is the program's own."""
+    """Return the innermost line of the main thread in the program's own code."""
     frame = sys._current_frames().get(threading.main_thread().ident)
     first = None
     while frame:
@@ -290,7 +290,7 @@ def dump(torch):
 
 
 def leave(code):
-    """Without the interpreter's end, at which threads of autograd may still want its lock."""
+    """Exit without finalizing Python: autograd's threads may still wait for its lock."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -323,7 +323,7 @@ def on_exception(kind, value, trace, before):
 
 
 def arm():
-    """Called once, before the program's first line."""
+    """Install the hook. Called once, before the program's first line."""
     _wish.update(json.loads(os.environ["DRYSTONE_DRY_RUN"]))
     sys.meta_path.insert(0, _Finder())
     before, leave_by = sys.excepthook, sys.exit
@@ -334,4 +334,4 @@ def arm():
         leave_by(code)
 
     sys.exit = remember
-    atexit.register(on_exit)  # the first to be registered is the last to be called
+    atexit.register(on_exit)  # registered first, so called last

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a job whose other ranks are not there: their answers are stood in for.
+"""One rank of a job without its other ranks: emulates their answers.
 
-NCCL is the stand-in's, which settles operations as if every rank had this one's data. What
-goes another way is replaced here:
+NCCL's stand-in settles operations as if every rank had this one's data. Communication that does
+not use NCCL is replaced here:
 
-    rendezvous     a store of this process alone; a key that another rank would set reads as zeros
-    gloo           PyTorch's own fake back end: tensors stay as they are
-    objects        every rank gives what this one gives; a broadcast leaves this one's object
+    rendezvous     a store in this process; a key that another rank would set reads as zeros
+    gloo           PyTorch's fake back end: tensors keep their values
+    objects        every rank sends this rank's object; a broadcast keeps this rank's object
 """
 import inspect
 import sys
 import threading
 from datetime import timedelta
 
-ID_BYTES = 128  # of NCCL's unique id, the one thing PyTorch's NCCL reads from another rank
+ID_BYTES = 128  # of NCCL's unique id, the only value PyTorch's NCCL reads from another rank
 
 
 def make_store(core):
     class LoneStore(core.Store):
-        """Nobody waits in it: what is not there is answered at once."""
+        """A store that never waits: a missing key reads as zeros."""
 
         def __init__(self):
             super().__init__()
@@ -94,7 +94,7 @@ def replace_rendezvous(core, size, rank, note):
     def init_process_group(*given, **named):
         bound = signature.bind(*given, **named).arguments
         bound["backend"] = without_gloo(bound.get("backend"))
-        bound.pop("store", None)  # a program's own store would wait for the others
+        bound.pop("store", None)  # the program's store would wait for the other ranks
         for name, number in (("world_size", size), ("rank", rank)):
             if bound.pop(name, number) not in (-1, number):
                 note(f"init_process_group: its {name} is not --{name.replace('_', '-')}")
@@ -104,7 +104,7 @@ def replace_rendezvous(core, size, rank, note):
 
 
 def replace_objects(core):
-    """The collectives of objects, whose sizes would go through the device."""
+    """Return collectives of objects that work on the host, without sizes from the device."""
 
     def all_gather_object(object_list, obj, group=None):
         object_list[:] = [obj] * len(object_list)
@@ -140,7 +140,7 @@ def replace_groups(core):
 
 
 def put(core, function):
-    """In the place of core's function, also where a module has imported it by name."""
+    """Replace core's function, also where a module has imported it by name."""
     before = getattr(core, function.__name__)
     for name, module in list(sys.modules.items()):
         if name.startswith("torch.distributed") and \
@@ -149,7 +149,7 @@ def put(core, function):
 
 
 def stand_in(size, rank, note):
-    """Replace what waits for other ranks in torch.distributed."""
+    """Replace the functions of torch.distributed that would wait for other ranks."""
     try:
         import torch.distributed.distributed_c10d as core
         # registers the back end "fake"

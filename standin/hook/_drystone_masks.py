@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside a program under a dry run: small masks, counts and indices have their real values.
+"""Runs inside a dry-run program: gives small masks, counts and indices their real values.
 
-No kernel runs, so all that kernels make reads as zeros: a mask selects nothing, and memory that
-depends on how much it selects is missed. Here the operations that make masks and counts are done
-once more, on the host, in the very memory of the device, which is the host's. PyTorch's own
-function has run before: what it allocates stays as it is.
+No kernel runs, so all results of kernels read as zeros: a mask selects nothing, and memory that
+depends on the selection is missed. So operations that make masks and counts are repeated
+on the host, in the device's memory, which is host memory. PyTorch's own
+function runs first, so its allocations are unchanged.
 
-Done for whole numbers and truths up to SMALL elements; for comparisons of other numbers if they
-came from the host. Those that are zeros are not known, and a comparison of them says no.
-Each operation passes through BackendSelect, the last key before the device's own. An operation
-that is watched costs 8 us more.
+This covers integers and booleans up to SMALL elements, and comparisons of other numbers that
+came from the host. Numbers that are all zeros count as unknown, and their comparison stays false.
+Operations are intercepted at BackendSelect, the last dispatch key before the device's. Each
+intercepted operation costs 8 us more.
 """
 import ctypes
 
@@ -51,9 +51,9 @@ class Masks:
         self.library.impl(name, run, "BackendSelect", with_keyset=True)
 
     def wrap(self, args, places):
-        """Numbers in a tensor's place were tensors before Python saw them; they are that again.
+        """Convert numbers in a tensor's place back to tensors, which Python has unwrapped.
 
-        A number takes the kind of the tensor beside it, unless that is too narrow for it.
+        A number gets the type of the other tensor, unless that type is too narrow for it.
         """
         torch, wrapped = self.torch, list(args)
         kinds = [args[i].dtype for i in places if isinstance(args[i], torch.Tensor)]
@@ -68,7 +68,7 @@ class Masks:
         return wrapped
 
     def on_host(self, value, any_kind=False):
-        """The same memory as a tensor of the host's; LookupError: it is not small, or not known."""
+        """Return a CPU tensor over the same memory; LookupError: not small, or unknown."""
         torch = self.torch
         if isinstance(value, (list, tuple)):
             return [self.on_host(one, any_kind) for one in value]
@@ -78,7 +78,7 @@ class Masks:
             raise LookupError
         same = lie_over(value)
         if value.numel() and value.dtype not in WHOLE and not same.any():
-            raise LookupError  # zeros that some kernel would have filled
+            raise LookupError  # zeros that a kernel would have filled
         return same
 
     def is_small(self, value):
@@ -87,7 +87,7 @@ class Masks:
     def is_captured(self):
         return self.torch.cuda.is_current_stream_capturing()
 
-    # --- ways ---------------------------------------------------------------------------------
+    # --- handlers -----------------------------------------------------------------------------
 
     def compare(self, operation, keys, args, named, any_kind=True):
         result = operation.redispatch(keys, *args, **named)
@@ -130,7 +130,7 @@ class Masks:
             found = self.torch.nonzero(self.on_host(args[0], any_kind=True))
         except LookupError:
             return operation.redispatch(keys, *args, **named)
-        self.answer(found.shape[0])  # what PyTorch reads from the device is how many there are
+        self.answer(found.shape[0])  # PyTorch reads the count from the device
         result = operation.redispatch(keys, *args, **named)
         self.answer(-1)
         write(result, found)

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of the host over memory of the device, which is memory of this process."""
+"""CPU tensors over device memory, which is memory of this process."""
 import ctypes
 
 import torch
 
-SMALL = 65536  # elements of a tensor that numbers are made for
+SMALL = 65536  # maximal elements of a tensor that gets real values
 WHOLE = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
 _wrote = ctypes.CDLL(None).drystone_standin_wrote
 _wrote.argtypes, _wrote.restype = [ctypes.c_uint64, ctypes.c_uint64], None
 
 
 def span_of(tensor):
-    """The bytes from its first element to its last."""
+    """Return the bytes from the first element to the end of the last."""
     reach = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
     return (reach + 1) * tensor.element_size()
 
 
 def lie_over(tensor):
-    """A CPU tensor over the memory of one on the device."""
+    """Return a CPU tensor over the memory of a device tensor."""
     if tensor.numel() == 0:
         return torch.empty(tensor.shape, dtype=tensor.dtype)
     raw = (ctypes.c_char * span_of(tensor)).from_address(tensor.data_ptr())
@@ -27,7 +27,7 @@ def lie_over(tensor):
 
 
 def note_written(tensor):
-    """The stand-in makes memory zero that it knows to be written, and no other."""
+    """Report a write: the stand-in only zeroes memory that it knows to be written."""
     if tensor.numel():
         _wrote(tensor.data_ptr(), span_of(tensor))
 

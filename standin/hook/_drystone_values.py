@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small operations done for real: device memory is memory of this process, so the CPU can.
+"""Computes small operations on the CPU, because device memory is memory of this process.
 
-Each operation first runs as it would, and makes its outputs, temporaries and workspaces. If all
-its tensors are small it then runs once more, on CPU tensors that lie over the same memory. An
-operation whose output's size depends on numbers runs on the CPU first, and its output is made
-to fit; its native temporaries are then missing.
+Each operation first runs as usual, and allocates its outputs, temporaries and workspaces. If all
+its tensors are small, it then runs again on CPU tensors over the same memory. An
+operation whose output's size depends on values runs only on the CPU, and a device tensor of that
+size is allocated for the result; its native temporaries are missing.
 """
 import torch
 from torch.utils import _pytree
@@ -22,12 +22,12 @@ def is_plain(tensor):
         tensor.layout == torch.strided and not tensor.is_quantized
 
 
-# These look for the places of a mask inside, where no mode is asked.
+# These find the positions of a mask internally, where the mode is not called.
 PUTS = {torch.ops.aten.index_put, torch.ops.aten.index_put_, torch.ops.aten._index_put_impl_}
 
 
 def move_to(device):
-    """Make a tensor on the device with what a CPU tensor holds."""
+    """Return a function that copies a CPU tensor to the device."""
     def move(leaf):
         if not isinstance(leaf, torch.Tensor):
             return leaf
@@ -77,7 +77,7 @@ class Values(TorchDispatchMode):
 
     @staticmethod
     def find_places(indices):
-        """Indices without masks: each is the lists of its places."""
+        """Replace each mask in indices by the positions it selects."""
         places = []
         for index in indices:
             if isinstance(index, torch.Tensor) and index.is_cuda and index.dtype == torch.bool:
@@ -105,7 +105,7 @@ class Values(TorchDispatchMode):
                 done = [t for t in _pytree.tree_leaves(done) if isinstance(t, torch.Tensor)]
                 for output, number in zip(outputs, done):
                     write(output, number)
-        except Exception as error:  # the CPU has not every operation
+        except Exception as error:  # the CPU lacks some operations
             self.refused.add(function)
             self.note(f"--values: {function} stays zero: {str(error).splitlines()[0][:80]}")
         finally:

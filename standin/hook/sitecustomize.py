@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python imports this at its start in every process of a dry run: the launcher puts its folder
-first on PYTHONPATH. It arms the hook, then gives way to the sitecustomize it hides, if any.
+"""Python imports this at startup in every process of a dry run: the launcher puts its folder
+first on PYTHONPATH. It installs the hook, then runs the sitecustomize that it hides, if any.
 """
 import importlib.machinery
 import importlib.util
@@ -17,7 +17,7 @@ if os.environ.get("DRYSTONE_DRY_RUN"):
     _spec.loader.exec_module(_module)
     _module.arm()
 
-# Behind this one alone, so that two that give way to each other end.
+# Search only after this folder, so that two such files cannot run each other endlessly.
 _places = [os.path.abspath(place or ".") for place in sys.path]
 _behind = sys.path[_places.index(_HERE) + 1:] if _HERE in _places else []
 _hidden = importlib.machinery.PathFinder.find_spec("sitecustomize", _behind)

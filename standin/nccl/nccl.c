@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL's communicators, their memory and windows. The idea stands in nccl.h. */
+/* NCCL's communicators, their memory and windows. nccl.h explains the design. */
 #include "nccl.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define NO_COLOUR (-1)
 
-/* Passed by value, as its header has it. */
+/* Passed by value, as in NCCL's header. */
 struct unique_id {
     char bytes[128];
 };
@@ -68,7 +68,7 @@ nccl_bytes(uint64_t count, int type)
 
 /* --- communicators -------------------------------------------------------------------------- */
 
-/* Mix words into a number that other words hardly give. */
+/* Hash bytes into `number` as FNV-1a does, to derive ids that hardly collide. */
 static uint64_t
 mix(uint64_t number, const void *bytes, size_t count)
 {
@@ -80,7 +80,7 @@ mix(uint64_t number, const void *bytes, size_t count)
 
 static uint64_t taken[STANDIN_DEVICES_MAX], taken_peak[STANDIN_DEVICES_MAX];
 
-/* Take what NCCL is assumed to. False: the device has not so much. */
+/* Take the bytes that NCCL is assumed to use (nccl.h). Returns false if the device is full. */
 static bool
 take_buffers(struct nccl_member *member)
 {
@@ -107,14 +107,14 @@ give_buffers(const struct nccl_member *member)
     standin_unlock();
 }
 
-/* Called by the program's side for its report: the most that NCCL had of a device. */
+/* Called by the hook for its report: the peak of NCCL's bytes on a device. */
 EXPORT uint64_t
 drystone_standin_nccl_bytes(int device)
 {
     return device >= 0 && device < STANDIN_DEVICES_MAX ? taken_peak[device] : 0;
 }
 
-/* Make a member; an `id` of 0 says that other ranks are not to be met. */
+/* Create a member. An `id` of 0 means that it exchanges no messages with other ranks. */
 static int
 create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t id)
 {
@@ -138,7 +138,9 @@ create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t 
     return NCCL_OK;
 }
 
-/* The identity of a communicator that is made of another, by all of its ranks in the same order. */
+/*
+ * Return the id of a communicator derived from `parent`: all ranks derive them in the same order.
+ */
 static uint64_t
 id_of_child(struct nccl_member *parent, int colour)
 {
@@ -181,11 +183,11 @@ ncclCommInitAll(struct nccl_member **members, int count, const int *devices)
     return result;
 }
 
-static __thread int told_size; /* 0: the program's side said nothing */
+static __thread int told_size; /* 0: the hook gave no size */
 
 /*
- * Called by the program's side (drystone.dry_run) before this thread splits a communicator: the
- * new one will have `size` ranks. The other ranks would say so by their colours.
+ * Called by the hook before this thread splits a communicator: the new one will have
+ * `size` ranks. The colours of the other ranks would tell, but they may not exist.
  */
 EXPORT void
 drystone_standin_split(int size)
@@ -193,14 +195,14 @@ drystone_standin_split(int size)
     told_size = size;
 }
 
-/* The word of each rank when a communicator is split. */
+/* What each rank passes when a communicator is split. */
 struct wish {
     int colour, key;
 };
 
 /*
- * Ask all ranks of `parent` what they wish, and count those of this one's colour. False: somebody
- * is in no process, so nobody knows.
+ * Exchange colour and key with all ranks of `parent`, and compute this rank's place in
+ * its colour. Returns false if a rank does not answer.
  */
 static bool
 count_colour(const struct nccl_member *parent, struct wish own, int *rank, int *size)
@@ -224,8 +226,8 @@ count_colour(const struct nccl_member *parent, struct wish own, int *rank, int *
 }
 
 /*
- * Without an answer, the key is the rank, as it is where keys count from 0. An untold size is the
- * parent's.
+ * Without answers from all ranks, the key is taken as the rank, as if keys counted from
+ * 0. Without a size from the hook, the parent's is used.
  */
 EXPORT int
 ncclCommSplit(struct nccl_member *parent, int colour, int key,
@@ -312,7 +314,7 @@ ncclCommResume(struct nccl_member *member)
     return NCCL_OK;
 }
 
-/* --- questions ------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------- */
 
 EXPORT int
 ncclCommGetAsyncError(struct nccl_member *member, int *error)
@@ -376,7 +378,7 @@ ncclMemFree(void *pointer)
     return standin_note(error) == CUDA_OK ? NCCL_OK : NCCL_CUDA_ERROR;
 }
 
-/* A registration, or a window: its handle is the buffer. */
+/* The handle of a registration or window is the buffer itself. */
 EXPORT int
 ncclCommRegister(const struct nccl_member *member, void *buffer, size_t bytes,
                  void **handle)
@@ -426,7 +428,7 @@ ncclGetPeerDevicePointer(void *window, size_t offset, int peer, void **pointer)
     return NCCL_OK;
 }
 
-/* Nothing is multicast. */
+/* There is no multicast. */
 EXPORT int
 ncclGetLsaMultimemDevicePointer(void *window, size_t offset, void **pointer)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's operations, alone and in groups. The idea stands in nccl.h.
+ * NCCL's operations, alone and in groups. nccl.h explains the design.
  *
- * A thread lists the broadcasts, sends and receives of its group, and settles them at its end.
- * This rank's gift to itself, known only then, stands for what others give without a message. An
- * all-gather may come as a broadcast from each rank, an all-to-all as sends and receives. A
- * settlement compares each receiver with each giver, O(operations x operations) at worst.
+ * A thread lists the broadcasts, sends and receives of its group, and settles them at the group's
+ * end. Only then is it known what this rank sends to itself, which replaces missing messages of
+ * others. An all-gather may come as a broadcast from each rank, an all-to-all as sends and
+ * receives. A settlement compares each receiver with each giver, O(operations x operations) at
+ * worst.
  *
- * Other ranks' slots are filled up to 64 KiB in all. More is weights or gradients, which nobody
- * looks at; sizes and flags, which programs compare, are less.
+ * Other ranks' slots are filled up to 64 KiB in all. Larger data is weights or gradients, whose
+ * values programs do not inspect. Sizes and flags, which programs compare, are smaller.
  */
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@
 
 enum transfer_kind { SEND, RECEIVE, BROADCAST };
 
-/* One operation between two ranks. `peer` of a broadcast is its root. */
+/* An operation between two ranks. `peer` of a broadcast is its root. */
 struct transfer {
     enum transfer_kind kind;
     int peer;
@@ -45,7 +46,7 @@ copy(uint64_t to, uint64_t from, uint64_t bytes, void *stream)
         standin_copy(to, from, bytes);
 }
 
-/* Tell whether this rank lacks the data, because another rank would give it. */
+/* Return whether the data comes from another rank. */
 static bool
 is_receiver(const struct transfer *t)
 {
@@ -53,7 +54,7 @@ is_receiver(const struct transfer *t)
     return t->kind == RECEIVE || (t->kind == BROADCAST && !is_own);
 }
 
-/* Find what this rank gives to itself in the way that `receiver` would get it; NULL: nothing. */
+/* Find a matching transfer of this rank to itself; NULL: none. */
 static const struct transfer *
 find_giver(const struct transfer *receiver)
 {
@@ -88,7 +89,7 @@ receive(const struct transfer *t)
         copy(t->address, giver->address, t->bytes, t->stream);
 }
 
-/* All give before anybody receives: two that exchange do not wait for each other. */
+/* All ranks send before they receive, so two that exchange data do not wait for each other. */
 static void
 settle(void)
 {
@@ -221,8 +222,8 @@ ncclWaitSignal(int count, const void *signals, const struct nccl_member *member,
 /* --- between all ranks ---------------------------------------------------------------------- */
 
 /*
- * Tell whether another rank's slot may be filled. A split member may count more ranks than there
- * are, so it fills no further than the grain in which the buffer begins.
+ * Return whether another rank's slot may be filled. A split member's size may be too
+ * large, so it only fills up to the end of the grain in which the buffer begins.
  */
 static bool
 is_fillable(const struct nccl_member *member, uint64_t to, int rank, uint64_t bytes)
@@ -233,7 +234,7 @@ is_fillable(const struct nccl_member *member, uint64_t to, int rank, uint64_t by
     return !member->is_split || end <= grain;
 }
 
-/* Tell whether messages bring what other ranks give to all: not much, and not in a capture. */
+/* Return whether messages carry a collective's data: it is small, and not captured. */
 static bool
 is_exchanged(const struct nccl_member *member, uint64_t bytes, void *stream)
 {
@@ -242,8 +243,8 @@ is_exchanged(const struct nccl_member *member, uint64_t bytes, void *stream)
 }
 
 /*
- * Fill the slots of `to`, `bytes` each, with what each rank gives to this one. This one gives
- * what lies at `from`, a slot for each rank, or with a `step` of 0 the same for all.
+ * Fill the slots of `to`, `bytes` each, with what each rank sends to this one. This rank sends its
+ * slots at `from`, which are `step` bytes apart; a `step` of 0 sends the same to all.
  */
 static int
 fill(const struct nccl_member *member, uint64_t to, uint64_t from, uint64_t bytes,
@@ -317,7 +318,10 @@ ncclScatter(const void *from, void *to, size_t count, int type, int root,
     return NCCL_OK;
 }
 
-/* Reduce by taking this rank's data: right for the average and the extremes of equal data. */
+/*
+ * Reduce by taking this rank's data: right for the average and the extremes of equal
+ * data.
+ */
 EXPORT int
 ncclAllReduce(const void *from, void *to, size_t count, int type, int operation,
               const struct nccl_member *member, void *stream)
@@ -347,7 +351,7 @@ ncclReduceScatter(const void *from, void *to, size_t count, int type, int operat
                          stream);
 }
 
-/* An operation of the program's own: the first number behind NCCL's five. */
+/* Return an operation number for the program: the first after NCCL's five. */
 EXPORT int
 ncclRedOpCreatePreMulSum(int *operation, const void *scalar, int type, int residence,
                          const struct nccl_member *member)

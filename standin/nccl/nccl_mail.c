@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks as files of one folder. The idea stands in nccl_mail.h. */
+/* Messages between ranks as files of one folder. nccl_mail.h explains the design. */
 #include "nccl_mail.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "memory.h"
 #include "setup.h"
 
-/* A rank that nobody saw may be late, or in no process at all; one that lives may be stuck. */
+/* A rank that was never seen may be late or not exist; a live one may be stuck. */
 #define ABSENT_MS_MAX 20000.0
 #define STUCK_MS_MAX 120000.0
 #define NAP_US_MAX 2000
@@ -23,9 +23,9 @@ struct nccl_box {
     char folder[4096];
     uint64_t id;
     int rank, size;
-    int lock;                  /* a file that is locked as long as this rank lives */
-    bool is_silent;            /* others were waited for in vain */
-    uint64_t *sent, *received; /* messages to and from each rank */
+    int lock;       /* descriptor of a file that stays locked while this rank lives */
+    bool is_silent; /* a receive has timed out: later ones do not wait */
+    uint64_t *sent, *received; /* number of messages to and from each rank */
 };
 
 struct path {
@@ -52,7 +52,7 @@ path_of_message(const struct nccl_box *box, int from, int to, uint64_t ordinal)
     return path;
 }
 
-/* The name of a file until it is whole. */
+/* Return the name of an incomplete file. */
 static struct path
 path_of_begun(const struct path *path)
 {
@@ -62,7 +62,7 @@ path_of_begun(const struct path *path)
     return begun;
 }
 
-/* The folder of the launcher's report. False: it wants none. */
+/* Find the folder of the launcher's report. Returns false if there is no report. */
 static bool
 find_folder(char *folder, size_t capacity)
 {
@@ -83,11 +83,11 @@ now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* --- who is there --------------------------------------------------------------------------- */
+/* --- presence of ranks ---------------------------------------------------------------------- */
 
 /*
- * Make the file that says that this rank is there. It is locked before others see it, for one
- * without a lock says that its rank has gone. -1: it cannot be.
+ * Create the file that announces this rank, and return its descriptor. It is locked
+ * before its rename: others take an unlocked file for a dead rank. -1: failed.
  */
 static int
 say_here(const struct nccl_box *box)
@@ -190,7 +190,7 @@ nccl_box_send(struct nccl_box *box, int to, uint64_t from_address, uint64_t byte
         unlink(begun.text);
 }
 
-/* Take a message if it is there. */
+/* Read and remove a message if it has arrived. */
 static bool
 take(const struct path *path, uint64_t to_address, uint64_t bytes)
 {
@@ -218,7 +218,7 @@ nccl_box_receive(struct nccl_box *box, int from, uint64_t to_address, uint64_t b
         if (take(&path, to_address, bytes))
             return true;
         enum presence presence = find_presence(box, from);
-        if (presence == PRESENCE_GONE) /* what it left behind may have come meanwhile */
+        if (presence == PRESENCE_GONE) /* its last message may have arrived meanwhile */
             return take(&path, to_address, bytes);
         double max = presence == PRESENCE_HERE ? STUCK_MS_MAX : ABSENT_MS_MAX;
         box->is_silent = now_ms() - begin > max;

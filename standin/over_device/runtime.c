@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch's allocator calls of CUDA's runtime, driver and NVML, over a device of ours.
+ * What PyTorch's allocator calls of CUDA's runtime, driver and NVML, over a dry_device.
  *
- * Built as libcudart, which libcuda and libnvidia-ml are then names of, for a process that loads
- * libc10_cuda and nothing else of PyTorch, with the headers that the wheel was made with (scripts/get_torch.py). Functions that
- * are not here are never called: PyTorch's libraries look them up when they call them, and would
- * end the process.
+ * Built as libcudart, with libcuda and libnvidia-ml as further names of it. It is for a process
+ * that loads libc10_cuda and no other library of PyTorch, and is compiled with the headers that
+ * the wheel was built with (scripts/get_torch.py). Functions that are missing here are never
+ * called: PyTorch's libraries bind them lazily, and a call would end the process.
  */
 #include "native.h"
 
@@ -23,12 +23,12 @@
 #define NVML_NOT_SUPPORTED 3
 #define NVML_INSUFFICIENT_SIZE 7
 
-/* From cudaMalloc: cudaFree is not told the size. */
+/* From cudaMalloc, because cudaFree gets no size. */
 struct range {
     uint64_t address, size;
 };
 
-/* Of cuMemCreate. The device takes memory where it is mapped. */
+/* From cuMemCreate. The device's memory is only taken when it is mapped. */
 struct memory {
     size_t size;
     int is_mapped;
@@ -43,7 +43,7 @@ static struct {
     struct dry_device device;
     struct range *ranges;
     size_t count, room;
-    size_t unmapped_bytes; /* created, but not mapped yet */
+    size_t unmapped_bytes; /* created, but not mapped */
     cudaError_t last;
 } runtime;
 
@@ -61,7 +61,7 @@ note(cudaError_t error)
     return error;
 }
 
-/* --- the runtime: one device, ours ---------------------------------------------------------- */
+/* --- the runtime, with one device ----------------------------------------------------------- */
 
 cudaError_t
 cudaGetDeviceCount(int *count)
@@ -115,7 +115,7 @@ cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 cudaError_t
 cudaDeviceSynchronize(void)
 {
-    return cudaSuccess; /* asked before memory goes back, whose events have passed */
+    return cudaSuccess; /* called before memory is freed, when its events have passed */
 }
 
 cudaError_t
@@ -260,7 +260,7 @@ cudaEventSynchronize(cudaEvent_t event)
     return cudaSuccess;
 }
 
-/* --- the driver: what expandable segments are made of --------------------------------------- */
+/* --- the driver, for expandable segments ---------------------------------------------------- */
 
 CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr hint,
@@ -368,7 +368,7 @@ cuGetErrorString(CUresult error, const char **text)
     return CUDA_SUCCESS;
 }
 
-/* Under the names of all that is not here (wheel.py). */
+/* Has the names of all functions that are missing here (wheel.py). */
 int
 native_refuse(void)
 {
@@ -404,7 +404,7 @@ cudaGetDriverEntryPointByVersion(const char *name, void **call, unsigned version
     return find_entry(name, call, result);
 }
 
-/* --- NVML: who uses how much, and no fabric -------------------------------------------------- */
+/* --- NVML: memory of processes, no fabric ---------------------------------------------------- */
 
 struct nvml_process { /* nvmlProcessInfo_v1_t */
     unsigned pid;
@@ -441,7 +441,7 @@ nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device)
     return NVML_SUCCESS;
 }
 
-/* This one, as if it had nothing but what it was given. */
+/* Report this process, with all bytes of the device that are not free. */
 int
 nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *count,
                                      struct nvml_process *processes)

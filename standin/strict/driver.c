@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices, contexts, names of errors, and what the driver keeps for itself. */
+/* Devices, contexts, names of errors, and memory that the driver keeps for itself. */
 #include "strict/driver.h"
 
 #include <stdio.h>
@@ -148,7 +148,7 @@ cuDeviceCanAccessPeer(int *can, int device, int peer)
     return stand_in_end(result);
 }
 
-/* In capitals, as the driver writes it. */
+/* Return the id in upper case, as the driver does. */
 EXPORT int
 cuDeviceGetPCIBusId(char *id, int length, int device)
 {
@@ -181,7 +181,7 @@ count_spans_of(const struct spans *spans, int device)
     return count;
 }
 
-/* With its last user a context goes, and with it whatever was still there. */
+/* Count the objects that a context's last release would destroy. */
 static uint64_t
 count_things_of(int device)
 {
@@ -238,9 +238,9 @@ cuThreadExchangeStreamCaptureMode(int *mode)
     return stand_in_end(result);
 }
 
-/* --- what the driver keeps ---------------------------------------------------------------- */
+/* --- memory that the driver keeps --------------------------------------------------------- */
 
-/* The pool of a device is the address of what it keeps. */
+/* The handle of a device's pool is the address of its kept bytes. */
 EXPORT int
 cuDeviceGetMemPool(void **pool, int device)
 {

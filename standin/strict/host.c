@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the host: what is registered, and copies from and to it on streams. */
+/* Host memory: registrations, and copies from and to it on streams. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ is_in_use(const struct span *registration)
     return false;
 }
 
-/* Pageable memory is copied at once; what begins in a registration must end in it. */
+/* Copy. Pageable memory is copied at once. A copy that begins in a registration must end in it. */
 static int
 put_copy(const struct copy *c, void *stream)
 {
@@ -98,7 +98,7 @@ cuMemcpyDtoHAsync_v2(void *to, dryi_cuda_address from, size_t bytes, void *strea
 
 #define LOOKED_AT_MAX (UINT64_C(8) << 30)
 
-/* How much of a range has no page yet; false: a part of it is not even mapped. */
+/* Count the bytes of a range without a page. Returns false if part of the range is unmapped. */
 static bool
 look_at(uint64_t address, uint64_t bytes, uint64_t *absent_bytes)
 {
@@ -116,7 +116,7 @@ look_at(uint64_t address, uint64_t bytes, uint64_t *absent_bytes)
     return is_mapped;
 }
 
-/* With the lock that all calls wait for, as the driver. */
+/* Sleep with the lock held, as the driver blocks other calls meanwhile. */
 static void
 take_time(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges, reservations, handles and mappings, and what is written to them. */
+/* Ranges, reservations, handles and mappings, and their bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ stand_in_give(int device, uint64_t bytes)
     stand_in_state.used_bytes[device] -= bytes;
 }
 
-/* With a gap behind, so that what goes too far meets nothing. */
+/* Leaves a gap after the range, so that an access beyond its end hits nothing. */
 bool
 stand_in_take_address(uint64_t bytes, uint64_t alignment, uint64_t *address)
 {
@@ -183,9 +183,12 @@ cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
     return stand_in_end(result);
 }
 
-/* --- what is written -------------------------------------------------------------------- */
+/* --- contents of memory ----------------------------------------------------------------- */
 
-/* The bytes at an address and how many of them follow; made where there are none yet. */
+/*
+ * Return the bytes at an address and how many follow; allocate them at the first access.
+ * NULL: no access.
+ */
 static unsigned char *
 reach(uint64_t address, uint64_t *room)
 {
@@ -318,7 +321,7 @@ cuMemAddressFree(dryi_cuda_address address, size_t bytes)
 
 /* --- handles ---------------------------------------------------------------------------- */
 
-/* The number of a handle: when it was made, and where it lies. */
+/* A handle's number is its serial and its slot. */
 #define SLOT_BITS 20
 
 struct handle *
@@ -481,7 +484,7 @@ cuMemMap(dryi_cuda_address address, size_t bytes, size_t offset, dryi_cuda_handl
     return stand_in_end(result);
 }
 
-/* The mappings that fill [address, address + bytes) exactly: the first, and how many. */
+/* Find the mappings that fill [address, address + bytes) exactly: the first, and their count. */
 static bool
 find_whole(uint64_t address, uint64_t bytes, size_t *first, size_t *count)
 {
@@ -519,7 +522,7 @@ cuMemUnmap(dryi_cuda_address address, size_t bytes)
     return stand_in_end(DRYI_CUDA_SUCCESS);
 }
 
-/* Each device at most once. */
+/* Each device may occur only once. */
 static bool
 is_known_access(const struct dryi_cuda_access *access, size_t count)
 {

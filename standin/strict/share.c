@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for another process. A process has one stand-in, so here a process may open what is its
- * own, which a driver refuses; all else is as in two.
+ * Memory for another process. A process has one stand-in, so a process may open its own
+ * memory here, which a driver refuses. Everything else is as between two processes.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 /* --- ranges ------------------------------------------------------------------------------- */
 
-/* The bytes of a name: where the range lies. */
+/* The bytes of a name, which locate the range. */
 struct written {
     char magic[8];
     uint64_t address, size;
@@ -106,7 +106,7 @@ cuMemRetainAllocationHandle(dryi_cuda_handle *handle, void *address)
     return stand_in_end(result);
 }
 
-/* The number is written to a file in memory, which stands for the driver's own. */
+/* Write the handle's number to a memfd, which replaces the driver's descriptor. */
 static int
 write_down(dryi_cuda_handle number, int *descriptor)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock, the gate that every call goes through, contexts, and the control. */
+/* The lock, the checks at the start of every call, contexts, and the control functions. */
 #include "strict/state.h"
 
 #include <stdlib.h>
@@ -238,7 +238,7 @@ control_get_account(struct stand_in_account *account)
         account->handles += s->handles[i].is_live;
     for (size_t i = 0; i < s->event_count; i++)
         account->events += s->events[i].is_live;
-    for (size_t i = 3; i < s->stream_count; i++) /* 0 to 2 are always there */
+    for (size_t i = 3; i < s->stream_count; i++) /* 0 to 2 are the default streams */
         account->streams += s->streams[i].is_live;
     for (int i = 0; i < s->setup.device_count; i++) {
         account->used_bytes += s->used_bytes[i];

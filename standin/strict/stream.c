@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams and events. Work that is put on a stream gets the next ordinal, and the stream
- * completes ordinals in order. It stops at what is not released while it is held, and at a
- * wait for another stream that has not got there. An event is the ordinal of its last record.
+ * Streams and events. Work on a stream gets the next ordinal, and the stream completes ordinals in
+ * order. A held stream stops at work that is not released. A stream also stops at a wait until the
+ * other stream has completed the event. An event is the ordinal of its last record.
  */
 #include <stdlib.h>
 
 #include "strict/driver.h"
 #include "strict/state.h"
 
-/* Handles 0, 1 and 2 are the default streams; others are addresses nobody may touch. */
+/*
+ * Handles 0, 1 and 2 are the default streams; others look like addresses, but must not be
+ * accessed.
+ */
 #define FIRST_SLOT 3
 #define STREAM_STEP UINT64_C(4096)
 
@@ -31,7 +34,7 @@ stand_in_streams_begin(void)
         struct stream *stream = &s->streams[s->stream_count - 1];
         stream->is_live = true;
         stream->id = s->next_serial++;
-        stream->device = -1; /* each context's own, in one place */
+        stream->device = -1; /* of the current context, whichever that is */
     }
 }
 
@@ -63,7 +66,7 @@ is_of_this_context(const struct stream *stream)
     return stream->device < 0 || stream->device == stand_in_device();
 }
 
-/* Find how far this stream can go now. Waits that are over are forgotten. */
+/* Return how far this stream can go now. Waits that are over are removed. */
 static uint64_t
 next_completed(struct stream *stream)
 {
@@ -128,7 +131,7 @@ stand_in_complete(void *handle)
     stand_in_advance();
 }
 
-/* The caller waits as long as it takes, so everything that it waits for gets there. */
+/* Complete a stream up to an ordinal, with everything that it waits for. */
 static void
 complete_up_to(struct stream *stream, uint64_t ordinal)
 {
@@ -181,7 +184,7 @@ cuStreamDestroy_v2(void *handle)
     return stand_in_end(DRYI_CUDA_SUCCESS);
 }
 
-/* The stream of a call, or NULL with the result. */
+/* Return the stream of a call. NULL: *result says why not. */
 static struct stream *
 begin_with_stream(void *handle, int *result)
 {
@@ -222,7 +225,7 @@ cuStreamGetCtx(void *handle, void **context)
     return stand_in_end(result);
 }
 
-/* Under capture are all streams but the default ones. */
+/* A capture includes all streams but the default ones. */
 EXPORT int
 cuStreamIsCapturing(void *handle, int *status)
 {
@@ -236,7 +239,7 @@ cuStreamIsCapturing(void *handle, int *status)
 EXPORT int
 cuStreamGetId(void *handle, unsigned long long *id)
 {
-    /* Only the default streams are those of the current context. */
+    /* Only the default streams depend on the current context. */
     bool is_default = (uintptr_t)handle < FIRST_SLOT;
     int result = stand_in_begin(is_default ? NEEDS_CONTEXT : NEEDS_INIT);
     if (result == DRYI_CUDA_SUCCESS && stand_in_state.is_capturing && !is_default) {
@@ -253,7 +256,7 @@ cuStreamGetId(void *handle, unsigned long long *id)
 }
 #endif
 
-/* All streams that ever were: a destroyed one's work goes on. */
+/* Includes destroyed streams, whose work goes on. */
 EXPORT int
 cuCtxSynchronize(void)
 {
@@ -281,7 +284,7 @@ cuStreamSynchronize(void *handle)
 /* --- events ----------------------------------------------------------------------------- */
 
 #define SLOT_BITS 20
-#define EVENT_SHIFT 4 /* like the address of something */
+#define EVENT_SHIFT 4 /* so that a handle looks like an address */
 
 static struct event *
 find_event(void *handle)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in child.h. */
+/* See child.h. */
 #include "base/child.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 
 /* --- in the child ------------------------------------------------------------------------- */
 
-/* Count from what is mapped already: a sanitizer maps terabytes. */
+/* Limit the child's address space to what is mapped already plus `bytes`. An absolute
+   limit would fail with sanitizers, which map terabytes at start. */
 static void
 limit_memory(uint64_t bytes)
 {
@@ -43,7 +44,8 @@ take_limits(const struct child_limits *limits)
     alarm(limits->seconds);
 }
 
-/* A handler of the parent's would only tell the parent; the child ends by signals. */
+/* Run the work and exit. SIGTERM and SIGINT get their default actions back: an inherited
+   handler would only set a flag of the parent's instead of ending the child. */
 _Noreturn static void
 run_in_child(const struct child *child, const struct child_work *work)
 {
@@ -54,7 +56,7 @@ run_in_child(const struct child *child, const struct child_work *work)
     if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(child->out, STDOUT_FILENO) < 0 ||
         dup2(child->err, STDERR_FILENO) < 0)
         _exit(EXIT_MACHINE);
-    __fpurge(stdin); /* what the parent has read ahead is not for the child */
+    __fpurge(stdin); /* drop the input that the parent has buffered but not read */
     take_limits(&work->limits);
     int code = work->print(work->self);
     if (fflush(stdout) != 0)

@@ -3,9 +3,10 @@
 #define TOOL_CHILD_H
 
 /*
- * Work in a child of this process, for what it prints: another command, or an answer that
- * takes long. The child writes into files in memory, so nobody has to read meanwhile. Its
- * memory goes with it, and a file that brings it down takes nothing else along.
+ * Run work in a child process and collect what it prints: another command, or an answer
+ * that takes long. The child writes into memory files, so the parent need not read while
+ * it runs. Its memory goes with it, and a hostile file that crashes the child does not
+ * crash the parent.
  *
  *     struct child child;
  *     struct child_output output;
@@ -13,7 +14,7 @@
  *         child_end(&child, &output))
  *         use(output.text), free(output.text);
  *
- * Threads    The process has one.
+ * Threads    The calling process is single-threaded.
  */
 
 #include <stdbool.h>
@@ -23,51 +24,54 @@
 
 #include "base/command.h"
 
-/* The kernel holds them; 0: there is none. */
+/* Limits of a child, which the kernel enforces; 0: no limit. */
 struct child_limits {
-    uint64_t memory_bytes; /* that the child may take beside what this process has */
+    uint64_t memory_bytes; /* address space beyond what the parent has mapped */
     uint64_t output_bytes;
     unsigned seconds;
 };
 
 struct child_work {
-    int (*print)(void *self); /* in the child: prints, and returns an exit_code */
+    int (*print)(void *self); /* runs in the child; returns an exit_code */
     void *self;
-    const char *input; /* the file for standard input; NULL: nothing */
+    const char *input; /* file for the child's standard input; NULL: empty */
     struct child_limits limits;
 };
 
 struct child {
     pid_t pid;
-    int out, err; /* files in memory */
-    int status;   /* as waitpid() has it, once it is over */
+    int out, err; /* memfds for standard output and standard error */
+    int status;   /* from waitpid(); valid once child_is_over() is true */
 };
 
 struct child_output {
     char *
-        text; /* standard output, then standard error, and a zero; the caller's to free */
-    size_t length, error_length; /* of both, and of the second */
-    int code;                    /* EXIT_MACHINE if it did not come to its end */
-    const char *reason;          /* why it did not; NULL: it did */
+        text; /* standard output, then standard error, then a zero; the caller frees it */
+    size_t length, error_length; /* bytes of both streams, and of standard error alone */
+    int code;                    /* the exit code; EXIT_MACHINE after a signal */
+    const char *reason;          /* what ended the child; NULL: it exited */
 };
 
 /*
- * Begin the work. False: it could not be started, and there is nothing to end. Requires that
- * what was printed before is flushed.
+ * Start the work in a child. Returns false if the child could not be started; child_end()
+ * is not called then. Requires that the parent's streams are flushed, or the child prints
+ * their buffers again.
  */
 bool child_begin(struct child *child, const struct child_work *work);
-/* Tell whether it is over; with `does_wait`, once it is. */
+/* Tell whether the child has ended; with `does_wait`, wait for its end first. */
 bool child_is_over(struct child *child, bool does_wait);
-/* End it before its time, with the children that it began. child_end() is still due. */
+/* Send the child SIGTERM and wait for its end. Children that it began with child_begin()
+   are killed with it. Call child_end() afterwards. */
 void child_stop(struct child *child);
-/* End one that is over. False: no memory for the text. */
+/* Collect the output of a child that is over, and close its files. Returns false, without
+   a text, if memory ran out. */
 bool child_end(struct child *child, struct child_output *output);
 
-/* A command as work: for `print` and `self`. */
+/* A command to run as work: `print` is child_print_command(), `self` this struct. */
 struct child_command {
     const struct command *command;
     int argc;
-    char **argv; /* argv[0] .. argv[argc - 1] */
+    char **argv; /* argc entries; argv[0] is the command's name */
 };
 int child_print_command(void *child_command);
 

@@ -24,26 +24,27 @@
 
 #include "base/options.h"
 
-/* The exit status of the process. */
+/* The process's exit status. */
 enum exit_code {
     EXIT_FINE = 0,
-    EXIT_FOUND = 1,         /* an OOM, a failed check */
-    EXIT_USAGE = 2,         /* the command line is wrong */
-    EXIT_INPUT = 3,         /* unreadable or refused input */
-    EXIT_MACHINE = 4,       /* the machine refused: memory, a full disk */
-    EXIT_INTERRUPTED = 130, /* by the user; as a shell counts it */
+    EXIT_FOUND = 1,   /* the command ran and found a problem: an OOM, a failed check */
+    EXIT_USAGE = 2,   /* the command line is wrong */
+    EXIT_INPUT = 3,   /* unreadable or refused input */
+    EXIT_MACHINE = 4, /* a resource of this machine ran out: memory, disk space */
+    EXIT_INTERRUPTED = 130, /* interrupted by the user: 128 + SIGINT, as in shells */
 };
 
 struct command {
     const char *name;
-    const char *summary;  /* one line, no full stop */
-    const char *usage;    /* what follows the name: "[options] FILE" */
-    const char *about;    /* more than the summary; NULL: nothing */
-    const char *examples; /* a line each; NULL: none */
+    const char *summary;  /* one line without a full stop */
+    const char *usage;    /* the arguments after the command's name: "[options] FILE" */
+    const char *about;    /* text for --help after the summary; NULL: none */
+    const char *examples; /* one example per line; NULL: none */
     const struct option_spec *options;
     size_t option_count;
-    bool stops_at_operand; /* what follows the first operand is another program's */
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
+    bool stops_at_operand; /* leave the words after the first operand unparsed: another
+                              program's arguments */
+    int (*run)(int argc, char **argv); /* argv[0]: the command's name; an exit_code */
 };
 
 extern const struct command command_anonymize;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler sees nothing but globals, so here is one. */
+/* A signal handler takes no argument of ours, so the flag has to be static. */
 #include "base/ending.h"
 
 #include <signal.h>

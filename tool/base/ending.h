@@ -3,8 +3,9 @@
 #define TOOL_ENDING_H
 
 /*
- * Have ^C and SIGTERM set a number instead of ending the process, for commands that serve until
- * then. The number is the result, 0 until a signal comes, and stays where it is.
+ * Make SIGINT and SIGTERM set a flag instead of ending the process, for commands that
+ * serve until interrupted. Returns the flag, valid until the process ends: 0 at first, 1
+ * after a signal.
  */
 const volatile int *ending_on_signals(void);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in fail.h. The library has the same in src/base/fail.h, which the tool
- * does not see.
- */
+/* See fail.h. The library has the same function in src/base/fail.h, which the tool must
+   not include. */
 #include "base/fail.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in fields.h. */
+/* See fields.h. */
 #include "base/fields.h"
 
 #include "base/json_out.h"

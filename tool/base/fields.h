@@ -2,10 +2,8 @@
 #ifndef TOOL_FIELDS_H
 #define TOOL_FIELDS_H
 
-/*
- * Results as JSON, by their tables of fields (<drystone/field.h>): a value that is not known is null,
- * nanoseconds are microseconds with a fraction. What was written so is read back by the same table.
- */
+/* Results as JSON, written and read by their tables of fields (<drystone/field.h>). An
+   unknown value is null; nanoseconds are written as microseconds with a fraction. */
 
 #include <stdbool.h>
 
@@ -13,17 +11,15 @@
 
 #include <drystone/field.h>
 
-/* Return the field of this object as JSON. NULL: there was no memory. */
+/* Return the object's field as JSON, owned by the caller. NULL: memory ran out. */
 json_t *fields_make_value(const struct dry_field *field, const void *object);
-/*
- * Add all fields of the object, and return `made`, which may be NULL. Without memory `made` is given
- * up: NULL.
- */
+/* Add all fields of `object` to `made` and return `made`. If `made` is NULL or memory
+   runs out, `made` is released and the result is NULL. */
 json_t *fields_add_json(json_t *made, struct dry_fields fields, const void *object);
 /*
- * Read the numbers and truths of an object that fields_add_json() wrote. null is 0, and SIZE_MAX
- * where the field is an event. Texts are left alone. False: a key is missing, or its value is of
- * another type or does not fit.
+ * Read the numbers and booleans that fields_add_json() wrote; text fields stay unchanged.
+ * null is read as 0, or as SIZE_MAX for an event's number. Returns false if a key is
+ * missing or a value has another type or is out of range.
  */
 bool fields_read_json(const json_t *root, struct dry_fields fields, void *object);
 

@@ -3,8 +3,8 @@
 #define TOOL_FNV_H
 
 /*
- * FNV-1a, 64 bits: a hash of a few bytes, for stamps and fingerprints. It stops no forger.
- * record/byte_hash.h is for the bytes of files.
+ * FNV-1a, 64 bits: a hash of short texts for stamps and fingerprints. It is not
+ * collision-resistant against an attacker. record/byte_hash.h hashes whole files.
  *
  *     hash = fnv_add(FNV_BEGIN, bytes, count);
  *     hash = fnv_add(hash, more, more_count);

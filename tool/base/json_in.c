@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in json_in.h. A first walk over the text adds up what its tree would
- * take, so that no memory is taken because a file says so; jansson then makes the tree. A
- * text that does not parse is walked once more, to name the way to the error. Cost: each
- * walk looks at each byte once.
+ * See json_in.h. The first pass over the text bounds the size of its tree, so a hostile
+ * file cannot make jansson take more than TREE_BYTES_MAX. jansson then builds the tree.
+ * If parsing fails, a second pass finds the JSON path of the error. Cost: each pass is
+ * linear in the text.
  */
 #include "base/json_in.h"
 
@@ -20,21 +20,23 @@
 
 #define TREE_BYTES_MAX (UINT64_C(1) << 30)
 /*
- * The memory that jansson 2.14 takes for a value, by the character that begins it, rounded
- * up: an empty object has 240 bytes, an empty list 128. A key is a pair and its slots.
+ * Upper bounds of the bytes that jansson 2.14 takes per value, by the value's first
+ * character: an empty object takes 240, an empty list 128. A key takes a hash table pair
+ * and its slots.
  */
 #define OBJECT_BYTES 256u
 #define LIST_BYTES 144u
 #define KEY_BYTES 96u
 #define ELEMENT_BYTES 64u
 
-#define NAME_BYTES 48 /* of a foreign word in a message */
+#define NAME_BYTES 48 /* for a file's key or text that a message quotes */
 #define WAY_BYTES 128
 #define WAY_STEPS 16
 
-/* --- where ------------------------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------------------------- */
 
-/* "stages[3].options[0].saved"; of a very deep one the inner end. */
+/* Write a JSON path such as "stages[3].options[0].saved". A path of more than WAY_STEPS
+   steps shows its innermost steps after "...". */
 static void
 write_way(const struct json_at *at, char way[WAY_BYTES])
 {
@@ -58,14 +60,15 @@ write_way(const struct json_at *at, char way[WAY_BYTES])
     }
 }
 
-/* A value that is open at an offset, the outermost first: its key or index there. */
+/* An object or list that is still open at the offset of an error, and the key or index
+   reached in it. */
 struct open {
     bool is_object;
-    const char *key; /* NULL: none yet */
+    const char *key; /* NULL: no key read so far */
     size_t key_bytes, index;
 };
 
-/* Behind the text that begins at `from`, or at the end. */
+/* Return the offset after the string that begins at `from`; `end` if unclosed. */
 static size_t
 skip_string(const char *text, size_t from, size_t end)
 {
@@ -75,11 +78,13 @@ skip_string(const char *text, size_t from, size_t end)
     return i < end ? i + 1 : end;
 }
 
-/* How much is open; of that, the first WAY_STEPS. */
+/* Find the objects and lists that are open at `end`. Returns the nesting depth; only the
+   first WAY_STEPS levels are written. */
 static size_t
 find_open(const char *text, size_t end, struct open *opened)
 {
-    size_t depth = 0, last = 0, behind = 0; /* the last text, with its quotes */
+    size_t depth = 0, last = 0, behind = 0; /* the last string, from quote to past the
+                                               closing quote */
     for (size_t i = 0; i<end; i = behind> i ? behind : i + 1) {
         struct open *top = depth > 0 && depth <= WAY_STEPS ? &opened[depth - 1] : NULL;
         if (text[i] == '"') {
@@ -102,10 +107,8 @@ find_open(const char *text, size_t end, struct open *opened)
     return depth;
 }
 
-/*
- * Write the way to offset `end` of a text that does not parse; empty at the top, or too
- * deep inside.
- */
+/* Write the JSON path of offset `end` in a text that does not parse. The path is empty at
+   the top level, or below WAY_STEPS levels. */
 static void
 write_way_to(const char *text, size_t end, char way[WAY_BYTES])
 {
@@ -147,7 +150,8 @@ measure_node(char c)
     }
 }
 
-/* An upper bound of the tree's memory; of broken JSON it may be anything. */
+/* Return an upper bound of the tree's bytes. For text that is not JSON the result means
+   nothing, but the parser then refuses the text anyway. */
 static uint64_t
 measure_tree(const char *text, size_t length)
 {
@@ -184,7 +188,7 @@ describe_failure(const json_error_t *why, const char *text, size_t length,
                    way, *way ? ": " : "", why->line, why->column, what, more);
 }
 
-/* Behind a mark of UTF-8, which some editors write and which says nothing. */
+/* Skip a UTF-8 byte order mark, which some editors write and jansson refuses. */
 static const char *
 skip_mark(const char *text, size_t *length)
 {
@@ -203,7 +207,7 @@ is_blank(const char *text, size_t length)
     return i == length;
 }
 
-/* Files of others that are taken for JSON, by how they begin; NULL: none that is known. */
+/* Name a format often passed instead of JSON, by its first bytes. NULL: unknown. */
 static const char *
 name_other(const char *text, size_t length)
 {
@@ -286,7 +290,7 @@ json_in_read_file(const char *path, char **text, size_t *length, struct dry_erro
     return status;
 }
 
-/* --- ways --------------------------------------------------------------------------------- */
+/* --- navigation --------------------------------------------------------------------------- */
 
 struct json_at
 json_in_key(const struct json_at *object, const char *key)
@@ -319,7 +323,7 @@ json_in_fail(struct json_in *in, const struct json_at *at, const char *format, .
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* Fail with the value that is there instead of `expected`. */
+/* Fail with "EXPECTED is expected, found ...", naming the value at the path. */
 static void
 refuse_type(struct json_in *in, const struct json_at *at, const char *expected)
 {
@@ -410,7 +414,8 @@ json_in_unsigned_or(struct json_in *in, const struct json_at *at, uint64_t absen
     return at->value ? json_in_unsigned(in, at) : absent;
 }
 
-/* A number that is not negative; jansson gives none that is not finite. */
+/* Return a number that is 0 or more. jansson refuses infinities and NaN in a file;
+   isfinite() guards values made in memory. */
 static double
 read_number(struct json_in *in, const struct json_at *at)
 {

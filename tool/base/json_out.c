@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in json_out.h. */
+/* See json_out.h. */
 #include "base/json_out.h"
 
 #include <stdlib.h>

@@ -2,26 +2,26 @@
 #ifndef TOOL_JSON_OUT_H
 #define TOOL_JSON_OUT_H
 
-/* Small helpers on jansson: our numbers and foreign strings into JSON, JSON to stdout. */
+/* Conversions to JSON for jansson: numbers, strings from files; printing to stdout. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
-/* Integers up to 2^63 - 1 are exact; larger ones, which only hostile files hold, reals.
- */
+/* Make a number. Values up to 2^63 - 1 stay exact integers. Larger ones occur only in
+   hostile files and become reals. */
 json_t *json_out_number(uint64_t value);
-/* Broken UTF-8 and control characters become '?'. NULL bytes: null. */
+/* Make a text; broken UTF-8 and control characters become '?'. NULL bytes become null. */
 json_t *json_out_text(const char *bytes, size_t length);
-/* The same of a text that ends with a zero. NULL: null. */
+/* Make a text from a zero-terminated string like json_out_text(). NULL becomes null. */
 json_t *json_out_string(const char *text);
 /*
- * Append `value`, which is the list's in any case, and return the list. Without memory for
- * one of them, the list is given up: NULL, which stays NULL in the next call.
+ * Append `value`, which the list owns in any case, and return the list. If memory ran out
+ * for either, release the list and return NULL; NULL is passed on through further calls.
  */
 json_t *json_out_append(json_t *list, json_t *value);
-/* Prints and releases `root` (NULL: there was no memory). An exit code. */
+/* Print `root` to stdout and release it. NULL: memory ran out. Returns an exit code. */
 int json_out_print(const char *command, json_t *root);
 
 #endif

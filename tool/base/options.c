@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in options.h. Words are looked up in the table one by one, and a bit a
- * row notes which options were given, for the ties. A near name is suggested by its edit
- * distance (Wagner and Fischer 1974, one row kept). Cost: the words times the rows.
+ * See options.h. Each word is looked up in the command's table, linearly. A bit per row
+ * records the options that were given; the ties need it. Suggestions use the edit
+ * distance (Wagner and Fischer 1974, keeping one row). Cost: O(words * rows).
  */
 #include "base/options.h"
 
@@ -19,18 +19,19 @@ struct parser {
     const struct command *command;
     int argc;
     char **argv;
-    int next; /* index in argv */
+    int next; /* of the next word in argv */
     unsigned char *values;
     struct option_list *operands;
-    uint64_t given; /* a bit an option of the table */
+    uint64_t given; /* bit i: row i of the table was given */
     int exit_code;
 };
 
 enum size_kind { SIZE_FINE, SIZE_NONE, SIZE_TOO_LARGE, SIZE_BARE };
-/* A smaller number needs its unit: who writes 40 means 40 GiB or 40 MiB. */
+/* A size below 1 MiB must have a unit: someone who types 40 means 40 GiB or 40 MiB, not
+   40 bytes. */
 #define BARE_LEAST (1u << 20)
 
-/* "12.5" into the whole and millionths; returns what follows. */
+/* Split "12.5" into its integer part and millionths. Returns the text after them. */
 static const char *
 read_decimal(const char *text, unsigned long long *whole, uint64_t *millionths)
 {
@@ -41,16 +42,14 @@ read_decimal(const char *text, unsigned long long *whole, uint64_t *millionths)
     if (*end != '.')
         return end;
     for (end++; *end >= '0' && *end <= '9'; end++) {
-        scale /= 10; /* 0: finer than anyone means */
+        scale /= 10; /* becomes 0 after six digits: further digits are ignored */
         *millionths += scale * (uint64_t)(*end - '0');
     }
     return end;
 }
 
-/*
- * Read what follows the digits. "GiB" and "g" are binary, "GB" is decimal, as makers of
- * devices count. Returns the bytes of one; 0: no unit.
- */
+/* Read a size's unit. "GiB" and "g" are binary; "GB" is decimal, as vendors count. No
+   unit means bytes. Returns the unit's bytes; 0: not a unit. */
 static uint64_t
 read_unit(const char *unit)
 {
@@ -95,7 +94,8 @@ options_parse_size(const char *text, uint64_t *bytes)
 
 #define WORD_BYTES_MAX 32
 
-/* Insertions, deletions and changes from a to b; both shorter than WORD_BYTES_MAX. */
+/* Return the number of insertions, deletions and substitutions that turn a into b.
+   Requires that both are shorter than WORD_BYTES_MAX. */
 static size_t
 edit_distance(const char *a, const char *b)
 {
@@ -124,7 +124,7 @@ suggestion_consider(struct suggestion *suggestion, const char *candidate)
         return;
     size_t distance = edit_distance(suggestion->word, candidate);
     if (strncmp(candidate, suggestion->word, length) == 0)
-        distance = 1; /* an abbreviation */
+        distance = 1; /* an abbreviation counts as similar */
     if (distance > 1 + length / 4 ||
         (suggestion->best && distance >= suggestion->distance))
         return;
@@ -135,7 +135,7 @@ suggestion_consider(struct suggestion *suggestion, const char *candidate)
 static bool
 append(struct parser *p, struct option_list *list, const char *value)
 {
-    if (!list->values) /* no list is longer than the command line */
+    if (!list->values) /* argc bounds the length of every list */
         list->values = calloc((size_t)p->argc, sizeof *list->values);
     if (!list->values) {
         p->exit_code = report_failure(p->command->name, NULL, EXIT_MACHINE, "no memory");
@@ -157,7 +157,8 @@ refuse(struct parser *p, const char *format, ...)
 
 #define BOUND_BYTES 32
 
-/* "100"; of a size in the largest unit that it is whole in: "16MiB". */
+/* Write a bound as its option is typed: "100", or for a size the largest unit that gives
+   a whole number, "16MiB". */
 static const char *
 write_bound(const struct option_spec *spec, int64_t bound, char text[BOUND_BYTES])
 {
@@ -169,7 +170,7 @@ write_bound(const struct option_spec *spec, int64_t bound, char text[BOUND_BYTES
     return text;
 }
 
-/* Check `number`, which was typed as `text`, against the bounds of its row. */
+/* Check a number against its row's bounds. `text` is the number as typed. */
 static bool
 check_range(struct parser *p, const struct option_spec *spec, int64_t number,
             const char *text)
@@ -245,7 +246,8 @@ store(struct parser *p, const struct option_spec *spec, const char *text)
     return false;
 }
 
-/* `value` is what stood after '=' or a letter, NULL if nothing did. */
+/* Store an option's value. `value` is the text after '=' or after a letter; NULL: the
+   next word is the value. */
 static bool
 take_option(struct parser *p, const struct option_spec *spec, const char *value)
 {
@@ -278,7 +280,8 @@ take_long(struct parser *p, const char *name)
     return refuse(p, "there is no option --%s", name);
 }
 
-/* -abc: flags together; the first option with a value takes the rest. */
+/* Take a group of letters such as -abc. The first option with a value takes the rest of
+   the word as its value. */
 static bool
 take_letters(struct parser *p, const char *letters)
 {
@@ -319,7 +322,7 @@ take_word(struct parser *p, const char *word, bool *only_operands)
     return word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
 }
 
-/* Tell whether `name` is one of `names`, which are apart by spaces. */
+/* Tell whether `name` is among `names`, which are separated by spaces. */
 static bool
 is_among(const char *name, const char *names)
 {
@@ -333,7 +336,7 @@ is_among(const char *name, const char *names)
     return false;
 }
 
-/* Tell whether a given option asks for something: a number at its `min` does not. */
+/* Tell whether an option changes anything: a number at its `min` does not. */
 static bool
 is_asking(const struct parser *p, const struct option_spec *spec)
 {
@@ -344,9 +347,8 @@ is_asking(const struct parser *p, const struct option_spec *spec)
     return number != spec->min;
 }
 
-/*
- * Tell whether one of `names` was given; NULL: none. `asks`: only if it asks for something.
- */
+/* Tell whether one of `names` was given; NULL names none. With `asks`, count only options
+   that change something. */
 static bool
 is_one_there(const struct parser *p, const char *names, bool asks)
 {

@@ -5,12 +5,12 @@
 /*
  * A command's options come from one table, which also prints their help.
  *
- * The values go into a struct of the command's own, at each option's offset; the command
- * sets the defaults first. The forms `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`
- * and `--` mean what they mean elsewhere; options and operands may be mixed.
+ * The values are written into the command's own struct, at each option's offset; the
+ * command sets the defaults first. The forms `--name VALUE`, `--name=VALUE`, `-n VALUE`,
+ * `-nVALUE` and `--` follow getopt_long(); options and operands may be mixed.
  *
- * A row also says which numbers an option takes and which other options it goes with. The
- * parser checks both, so a command checks only conditions on values and on its files.
+ * A row also holds the range of its number and the options it requires or excludes. The
+ * parser checks both, so a command checks only what depends on values or on its files.
  */
 
 #include <stdbool.h>
@@ -22,39 +22,40 @@ struct command;
 
 enum option_kind {
     OPTION_FLAG,   /* bool */
-    OPTION_STRING, /* const char *: the last one given */
-    OPTION_LIST,   /* struct option_list: all given, in order */
+    OPTION_STRING, /* const char *: the last value given */
+    OPTION_LIST,   /* struct option_list: all values given, in order */
     OPTION_SIZE,   /* uint64_t bytes: 512MiB, 40GiB, 1g, 4096 */
     OPTION_INT,    /* int64_t; if `min` is not negative, uint64_t too */
 };
 
-/* The defaults of a size and of a number that may be left away. */
+/* Defaults that mark a size or a number as not given. */
 #define NOT_GIVEN UINT64_MAX
 #define NO_NUMBER INT64_MIN
 
-/* The `max` of "0 or more", whose `min` alone would look like no bounds. */
+/* The `max` of a range without an upper bound. If both `min` and `max` are 0, there is no
+   range at all. */
 #define NO_MAX INT64_MAX
 
-/* Other options that one is bound to. */
+/* Options that another option requires or excludes. */
 struct option_tie {
-    const char *others; /* names without the dashes, apart by spaces; NULL: no tie */
-    const char *why;    /* "of --inference": the message is "--NAME is WHY" */
+    const char *others; /* names without dashes, separated by spaces; NULL: no tie */
+    const char *why;    /* completes the message "--NAME is WHY": "of --inference" */
 };
 #define OPTION_REFUSALS_MAX 2
-#define OPTIONS_MAX 64 /* of a command: the parser has a bit for each */
+#define OPTIONS_MAX 64 /* per command: the parser keeps one bit for each */
 
 struct option_spec {
-    const char *name;     /* without the dashes */
-    char letter;          /* 0: none */
-    const char *argument; /* "SIZE"; NULL for flags */
+    const char *name;     /* without dashes */
+    char letter;          /* 0: no short form */
+    const char *argument; /* value's name in the help, such as "SIZE"; NULL for flags */
     enum option_kind kind;
-    size_t where; /* offsetof the member */
+    size_t where; /* offsetof the member in the command's values */
     const char *help;
-    /* The bounds of a number or a size, both 0: none; `max` 0: from `min` on. Defaults are
-       not held against them. */
+    /* The range of a number or size. Both 0: no range; only `max` 0: no upper bound.
+       Defaults are not checked against it. */
     int64_t min, max;
-    /* One of `needs` must be there, too, and none of `refuses`, unless one of `unless` is.
-       A number at its `min`, as in --data 1, asks for nothing: it is not there for
+    /* At least one of `needs` must be given, and none of `refuses`, unless one of
+       `unless` is given. A number at its `min`, as in --data 1, counts as not given for
        `needs` and `refuses`. */
     struct option_tie needs, refuses[OPTION_REFUSALS_MAX];
     const char *unless;
@@ -66,56 +67,55 @@ struct option_list {
 };
 
 /*
- * Read argv[1] .. argv[argc - 1] into `values`, and all words that are no options into
- * `operands`. False: the command shall end with *exit_code, because help was asked for and
- * printed or because something is wrong and was said. Words and numbers are judged in the
- * order of the line, then ties in that of the table; the first wrong one is said.
- * options_finish() is due in either case.
+ * Parse argv[1] .. argv[argc - 1] into `values`, and the words that are not options into
+ * `operands`. Returns false if the command must end with *exit_code: help was printed, or
+ * an error. Words and numbers are checked in command-line order, then ties in table
+ * order; only the first error is printed. Call options_finish() in any case.
  */
 bool options_parse(const struct command *command, int argc, char **argv, void *values,
                    struct option_list *operands, int *exit_code);
 void options_finish(const struct command *command, void *values,
                     struct option_list *operands);
 
-/* Check the operands of a command that takes one file. Returns EXIT_FINE, or EXIT_USAGE
-   and the message is printed. */
+/* Check that a command got exactly one operand, its file. Returns EXIT_FINE, or
+   EXIT_USAGE after printing the message. */
 int options_expect_one_file(const struct command *command,
                             const struct option_list *operands);
 
-/* An option that would change nothing where it stands, which is a mistake. A tie says so
-   if only other options decide; this is for mistakes that a value or a file decides. */
+/* An option that would have no effect, which is an error. Ties cover effects that depend
+   on other options only; a misuse depends on a value or on a file. */
 struct option_misuse {
-    const char *option; /* without the dashes */
+    const char *option; /* without dashes */
     bool is_there;
-    const char *why; /* "of --method every", as in a tie */
+    const char *why; /* as in a tie: "of --method every" */
 };
 
-/* Say the first misuse that is there. Returns EXIT_USAGE, or EXIT_FINE if none is. */
+/* Print the first misuse whose `is_there` is set. Returns EXIT_USAGE, or EXIT_FINE if
+   none is set. */
 int options_refuse_misuse(const struct command *command, const struct option_misuse *all,
                           size_t count);
 
 void options_print_help(const struct command *command, FILE *out);
 
 /*
- * "40GiB", "1.5g", "512MiB": binary units; "80GB" is 80 * 10^9. A number of bytes without a unit is 0,
- * or 1048576 and more. False: not a size, or too large.
+ * Read a size: "40GiB", "1.5g", "512MiB" are binary, "80GB" is 80 * 10^9 bytes. Without a
+ * unit, only 0 and numbers from 1048576 on are accepted. Returns false if `text` is not a
+ * size or is too large.
  */
 bool options_parse_size(const char *text, uint64_t *bytes);
 
-/* The candidate most like `word`, if any is like it at all; begin with {word}. */
+/* The candidate nearest to `word`, if any is similar; initialize with {word}. */
 struct suggestion {
     const char *word;
-    const char *best; /* NULL: none so far */
+    const char *best; /* NULL: no similar candidate so far */
     size_t distance;
 };
 void suggestion_consider(struct suggestion *suggestion, const char *candidate);
 
-/* Names by their numbers from 0 on; NULL behind the last. */
+/* Names by index from 0 on; NULL after the last. */
 typedef const char *name_function(unsigned index);
-/*
- * Write the end of a message about a word that is none of them: "; did you mean fp32?", or
- * all.
- */
+/* Write the end of an error message about an unknown word: "; did you mean fp32?" or,
+   without a similar name, all names. */
 #define SUGGESTION_BYTES 240
 const char *suggestion_write(const struct suggestion *suggestion, name_function *name_at,
                              char text[SUGGESTION_BYTES]);

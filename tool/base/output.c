@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in output.h. The part is renamed over the target at the end, which is one
- * step for whoever looks.
- */
+/* See output.h. The part is renamed over the target at the end; rename() is atomic, so no
+   reader sees half a file. */
 #include "base/output.h"
 
 #include <errno.h>
@@ -30,7 +28,8 @@ report_unwritable(const struct output *out)
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define SIGNAL_COUNT (sizeof ending_signals / sizeof *ending_signals)
 
-/* Let the signals that end a process wait, while a part has a name. */
+/* Block the signals that would end the process while the part has a name, or the part
+   would stay in the folder. */
 static void
 hold_signals(struct output *out)
 {
@@ -67,7 +66,7 @@ output_is_interrupted(const struct output *out)
 
 #define LINK_BYTES 40
 
-/* Write the name by which /proc has an open file. */
+/* Write the /proc path of an open file, from which linkat() can give the file a name. */
 static const char *
 write_link(int fd, char text[LINK_BYTES])
 {
@@ -75,7 +74,8 @@ write_link(int fd, char text[LINK_BYTES])
     return text;
 }
 
-/* Open a file without a name in the target's folder; -1 where there are none. */
+/* Open a nameless file (O_TMPFILE) in the target's folder. Returns -1 if the file system
+   or a missing /proc does not allow that. */
 static int
 open_unnamed(const struct output *out, mode_t mode)
 {
@@ -87,11 +87,12 @@ open_unnamed(const struct output *out, mode_t mode)
     free(folder);
     if (fd < 0 || access(write_link(fd, link_name), F_OK) == 0)
         return fd;
-    close(fd); /* without /proc it could get no name */
+    close(fd); /* linkat() needs /proc to name the file later */
     return -1;
 }
 
-/* Open a new file beside the target; one that a killed process left behind is replaced. */
+/* Open the part as a named file next to the target, and replace the part of a killed
+   process that had the same PID. */
 static int
 open_named(struct output *out, mode_t mode)
 {
@@ -119,7 +120,7 @@ create_part(struct output *out, mode_t mode, bool needs_name)
     return file;
 }
 
-/* Give a part its name, if it has none. Signals wait until it is renamed or gone. */
+/* Give a nameless part its name. Signals stay blocked while the part exists. */
 static bool
 name_part(struct output *out)
 {
@@ -133,7 +134,7 @@ name_part(struct output *out)
     return out->has_name;
 }
 
-/* Remove the part, keeping errno. */
+/* Remove the part but preserve errno, which the caller still reports. */
 static void
 drop_part(struct output *out)
 {

@@ -5,12 +5,13 @@
 /*
  * A file that a command writes, as the library's sink.
  *
- * A file appears whole or not at all. Its part has no name while it is written, so that
- * nothing is left of a process that is killed, and takes its place at the end, if nothing
- * failed. Where a file system has no such files, and for those who write by name, the part
- * lies beside its place ("OUT.part-PID"). Signals that would end the process then wait until
- * the part is gone: output_is_interrupted() tells that one does. Anything that is no plain
- * file (a pipe, a device) is written directly.
+ * The file appears complete or not at all. Its bytes go to a temporary file (the part),
+ * which replaces the target at the end if nothing failed. The part has no name until
+ * then, so a killed process leaves nothing. Where the file system has no nameless files,
+ * or the writer needs a path, the part is "OUT.part-PID" next to the target. Signals that
+ * would end the process are then blocked until the part is gone; output_is_interrupted()
+ * tells that one is pending. A target that is not a regular file (a pipe, a device) is
+ * written directly.
  */
 
 #include <signal.h>
@@ -21,44 +22,40 @@
 
 struct output {
     const char *command, *path;
-    char *target;  /* what is replaced at the end: `path`, or what it links to */
-    char *part;    /* NULL: written directly */
-    bool has_name; /* the part is there under its name */
+    char *target;  /* the file replaced at the end: `path`, or the target of that link */
+    char *part;    /* path of the part; NULL: the target is written directly */
+    bool has_name; /* the part exists under its name */
     bool holds_signals;
-    sigset_t before; /* the signals that were blocked then */
-    FILE *file;      /* a part may be read back, too */
+    sigset_t before; /* signal mask to restore; valid if holds_signals */
+    FILE *file;      /* opened for reading too */
 };
 
-/*
- * Tell whether both are names of one file: a typing error must not cost a recording.
- * `input` may be "-", standard input.
- */
+/* Tell whether two paths are the same file, so that a typing error does not overwrite a
+   recording. `input` may be "-", standard input. */
 bool output_is_input(const char *path, const char *input);
 
-/* `path` "-" is standard output. An exit_code; what failed is on standard error. */
+/* Open a file for writing; `path` "-" is standard output. Returns an exit_code; failures
+   are printed. */
 int output_open(struct output *out, const char *command, const char *path);
-/* The same for those who write files by name: the part has one, output_part_path(). */
+/* Open like output_open(), but give the part a name at once, for libraries that write by
+   path: output_part_path(). */
 int output_open_named(struct output *out, const char *command, const char *path);
-/*
- * Return the name of the file that has the bytes until output_close(); NULL: written
- * directly, or it has no name.
- */
+/* Return the path of the file being written, valid until output_close(). NULL: the target
+   is written directly, or the part has no name. */
 const char *output_part_path(const struct output *out);
-/*
- * Tell whether a signal waits to end the process. The sink then fails by itself; those who
- * write by name ask now and then, and stop.
- */
+/* Tell whether a blocked signal is pending. The sink fails by itself then; code that
+   writes by path polls and stops. */
 bool output_is_interrupted(const struct output *out);
-/* The sink is valid until output_close(). */
+/* Return a sink that writes to the file, valid until output_close(). */
 struct dry_sink output_sink(struct output *out);
 /*
- * The end of the writing, whose status and error these are. An exit_code; a failure of the
- * system is this machine's, as a full disk is: EXIT_MACHINE. A signal that waits ends the
- * process here.
+ * Finish the file: replace the target if `status` is OK. Prints `err` or the system's
+ * failure. Returns an exit_code; a failure of the system, such as a full disk, is
+ * EXIT_MACHINE. A pending signal ends the process here.
  */
 int output_close(struct output *out, enum dry_status status, const struct dry_error *err);
-/* The end instead of output_close(), of what failed elsewhere: nothing takes its place, and
-   nothing is said. */
+/* Remove the part without replacing the target or printing, when another step failed.
+   Call it instead of output_close(). */
 void output_discard(struct output *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in progress.h. */
+/* See progress.h. */
 #include "base/progress.h"
 
 #include <signal.h>
@@ -12,17 +12,17 @@
 #define FIRST_NS UINT64_C(1000000000)
 #define EVERY_NS UINT64_C(100000000)
 
-/* The line disappears, and the program ends as it would have. */
+/* Wipe out the progress line and let the signal end the program. */
 static void
 end_by_signal(int number)
 {
     static const char wipe[] = "\r\x1b[K";
     ssize_t ignored = write(STDERR_FILENO, wipe, sizeof wipe - 1);
     (void)ignored;
-    raise(number); /* SA_RESETHAND: nobody handles it any more */
+    raise(number); /* SA_RESETHAND has restored the default action */
 }
 
-/* Catch interrupts. A process that ignores or handles them goes on to. */
+/* Catch SIGINT to wipe out the line, unless SIGINT is ignored or handled already. */
 static void
 catch_interrupt(struct progress *p)
 {

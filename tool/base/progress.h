@@ -3,8 +3,8 @@
 #define TOOL_PROGRESS_H
 
 /*
- * One line on standard error for work that takes over a second, on a terminal only. An
- * interrupt wipes it out and ends the program.
+ * A progress line on standard error for work that takes over a second; terminals only.
+ * SIGINT wipes out the line and ends the program.
  *
  *     struct progress p;
  *     progress_begin(&p, "reading run.pickle", file_bytes);
@@ -19,15 +19,17 @@
 
 struct progress {
     const char *what;
-    uint64_t total; /* 0: not known */
+    uint64_t total; /* in the unit of progress_update()'s `done`; 0: unknown, so the count
+                       is shown */
     uint64_t begin_ns, next_ns;
     bool is_wanted, is_shown, is_caught;
 };
 
 void progress_begin(struct progress *progress, const char *what, uint64_t total);
-/* `self` is the struct progress; always false: go on. */
+/* Update the line; `self` is the struct progress. Always returns false, which tells the
+   library to continue. */
 bool progress_update(void *self, uint64_t done);
-/* The line disappears. */
+/* Wipe out the line and restore SIGINT. */
 void progress_end(struct progress *progress);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in report.h. */
+/* See report.h. */
 #include "base/report.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ print_safe(const char *text)
 static void
 print_prefix(const char *command, const char *file)
 {
-    fflush(stdout); /* so that the two streams read in order */
+    fflush(stdout); /* keep stdout and stderr in order on a terminal */
     fputs("drystone: ", stderr);
     if (command) {
         print_safe(command);

@@ -3,12 +3,12 @@
 #define TOOL_REPORT_H
 
 /*
- * Failures, said once, on standard error:
+ * Error messages on standard error, one per failure:
  *
  *     drystone: COMMAND: FILE: byte N: what is wrong and what was expected
  *
  * Each function returns the exit code, so that `return report_error(...)` ends a command.
- * `file` may be NULL. Whatever is hostile in names and texts is made printable.
+ * `file` may be NULL. Control characters and broken UTF-8 in names and texts become '?'.
  */
 
 #include <stdarg.h>
@@ -17,16 +17,16 @@
 
 #include "base/command.h"
 
-/* A failure of the library; the code follows from its status. */
+/* Print a library failure. Returns the exit code that belongs to its status. */
 int report_error(const char *command, const char *file, const struct dry_error *err);
 
-/* The tool's own finding, with the code to end with. */
+/* Print a failure found by the tool itself. Returns `code`. */
 __attribute__((format(printf, 4, 5))) int report_failure(const char *command,
                                                          const char *file,
                                                          enum exit_code code,
                                                          const char *format, ...);
 
-/* A wrong command line: the text and where help is; EXIT_USAGE. */
+/* Print a command-line error and where to find help. Returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int report_usage(const char *command,
                                                        const char *format, ...);
 __attribute__((format(printf, 2, 0))) int report_usage_args(const char *command,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in root.h. */
+/* See root.h. */
 #include "base/root.h"
 
 #include <errno.h>

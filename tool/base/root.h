@@ -3,9 +3,9 @@
 #define TOOL_ROOT_H
 
 /*
- * Check --root, the folder with another machine's files. Returns EXIT_FINE if `root` can be
- * read, or is NULL or "" (this machine); else an exit code, and the reason is on standard
- * error.
+ * Check --root, a folder with another machine's files. Returns EXIT_FINE if `root` is
+ * readable, or is NULL or "" (this machine). Otherwise prints the reason and returns an
+ * exit code.
  */
 int root_check(const char *command, const char *root);
 

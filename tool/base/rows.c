@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in rows.h. */
+/* See rows.h. */
 #include "base/rows.h"
 
 #define ROWS_FOR_PEOPLE 20u

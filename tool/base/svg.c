@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in svg.h. */
+/* See svg.h. */
 #include "base/svg.h"
 
 #include <math.h>

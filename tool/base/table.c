@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in table.h. All cells are kept until the table is printed, because the
- * widths of columns follow from them.
- */
+/* See table.h. Cells are kept until printing: column widths depend on all of them. */
 #include "base/table.h"
 
 #include <stdlib.h>
@@ -90,7 +87,7 @@ measure(const struct table *t, size_t widths[TABLE_COLUMNS_MAX])
     return total;
 }
 
-/* Take from the widest text columns what does not fit, but leave them readable. */
+/* Narrow the widest text columns until the table fits, at most to TEXT_COLUMNS_MIN. */
 static void
 shrink(const struct table *t, size_t widths[TABLE_COLUMNS_MAX], size_t total,
        size_t limit)
@@ -108,7 +105,8 @@ shrink(const struct table *t, size_t widths[TABLE_COLUMNS_MAX], size_t total,
     }
 }
 
-/* The ends of names tell more than their middles. Returns the columns printed. */
+/* Print a cell cut to `width`, keeping more of its end than of its front: ends tell names
+   apart. Returns the columns printed. */
 static size_t
 print_cut(const char *cell, size_t width, FILE *out)
 {
@@ -125,10 +123,8 @@ print_cut(const char *cell, size_t width, FILE *out)
     return width;
 }
 
-/*
- * Measure the beginning of a cell that is printed on one line, in bytes: whole words, which
- * end at a blank or behind a comma, or of one that is longer, a part. Nothing is left out.
- */
+/* Return how many bytes of a cell fit on one line: whole words, split at blanks or after
+   commas. A word longer than the line is split inside. No text is lost. */
 static size_t
 measure_line(const char *cell, size_t width)
 {
@@ -140,7 +136,8 @@ measure_line(const char *cell, size_t width)
     return words > 0 ? words : most;
 }
 
-/* Print a line of a cell that is never cut. Returns its columns; *rest is what is left. */
+/* Print one line of a cell that is never cut. Returns its columns; *rest becomes the text
+   that is left. */
 static size_t
 print_line(const char *cell, size_t width, const char **rest, FILE *out)
 {
@@ -150,7 +147,7 @@ print_line(const char *cell, size_t width, const char **rest, FILE *out)
     return term_columns(cell) - term_columns(cell + length);
 }
 
-/* Print what is left of the row's cell that is never cut, below it; ends its lines. */
+/* Print the rest of a row's uncut cell on lines below the row. */
 static void
 print_rest(const struct table *t, const char *rest, const size_t *widths, FILE *out)
 {
@@ -171,7 +168,8 @@ is_wrapped(const struct table *t)
     return t->is_bounded && !t->is_number[t->column_count - 1];
 }
 
-/* *rest becomes what is left of a cell that is never cut. */
+/* Print one cell, padded. For a cell that is never cut, *rest becomes the text that did
+   not fit. */
 static void
 print_cell(const struct table *t, size_t index, const size_t *widths, bool is_last,
            const char **rest, FILE *out)
@@ -188,7 +186,7 @@ print_cell(const struct table *t, size_t index, const size_t *widths, bool is_la
         fprintf(out, "%*s", (int)(width - columns), "");
 }
 
-/* Cells without text at a row's end are not printed, nor blanks for them. */
+/* Count a row's cells up to its last text: empty cells at the end get no padding. */
 static size_t
 count_cells(const struct table *t, size_t row)
 {
@@ -198,7 +196,7 @@ count_cells(const struct table *t, size_t row)
     return count;
 }
 
-/* Ends the line. `total`: the columns of all that are as wide as they want to be. */
+/* Print a row with its line ends. `total` is the table's width before narrowing. */
 static void
 print_row(const struct table *t, size_t row, const size_t *widths, size_t total,
           const struct term *term)

@@ -3,9 +3,9 @@
 #define TOOL_TABLE_H
 
 /*
- * Aligned columns: text to the left, numbers to the right. On a terminal no line is longer
- * than it is wide: the widest text column gives way, losing the middle of its longest
- * cells. A column that tells rows apart loses nothing: its cells go on below.
+ * Aligned columns: text to the left, numbers to the right. On a terminal the table keeps
+ * to the width: the widest text column shrinks, and its longest cells lose their middles.
+ * A column that tells rows apart is never cut: its cells continue on lines below.
  *
  *     struct table t;
  *     table_init(&t, "<pool >segments >bytes");
@@ -26,27 +26,28 @@
 struct table {
     size_t column_count;
     bool is_number[TABLE_COLUMNS_MAX];
-    bool is_whole[TABLE_COLUMNS_MAX]; /* never cut */
+    bool is_whole[TABLE_COLUMNS_MAX]; /* never cut; the rest of the cell is printed below
+                                         the row */
     bool has_header;
-    bool is_bounded; /* in a pipe, too; a text column at the end is wrapped, not cut */
-    char **cells;    /* row after row, the header first */
+    bool is_bounded; /* keep to the width in a pipe too; a last text column is wrapped,
+                        not cut */
+    char **cells;    /* row by row, the header first */
     size_t cell_count, cell_capacity;
-    bool failed; /* out of memory: nothing is printed */
+    bool failed; /* memory ran out; table_print() prints nothing */
 };
 
 /*
- * `columns`: "<name" for text, "=name" for text that is never cut (one such column at most),
- * ">number" for numbers, apart by spaces; '_' is a space.
+ * Initialize a table with `columns`, separated by spaces: "<name" is text, ">number" a
+ * number, "=name" text that is never cut (at most one column). A '_' prints as a space.
  */
 void table_init(struct table *table, const char *columns);
-/* The next cell, made printable; a row ends by itself. */
+/* Add the next cell, with control characters replaced. A row ends when all its columns
+   are filled. */
 void table_add(struct table *table, const char *text);
-/*
- * Add the operation of an owner, "aten::relu", in a narrow column. The namespace that
- * nearly all of them share is left out, and a text that is too long is cut.
- */
+/* Add an owner's operation, such as "aten::relu", as a narrow cell. Omits the prefix
+   "aten::", which nearly all operations share, and cuts long names. */
 void table_add_operation(struct table *table, const char *bytes, size_t length);
-/* Two blanks before and between columns. False: there was no memory. */
+/* Print the table with two blanks before and between columns. False: memory ran out. */
 bool table_print(const struct table *table, const struct term *term);
 void table_finish(struct table *table);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in term.h. UTF-8 is decoded as RFC 3629 has it: no overlong forms, no
- * surrogates.
- */
+/* See term.h. UTF-8 decoding follows RFC 3629: no overlong forms, no surrogates. */
 #include "base/term.h"
 
 #include <stdarg.h>
@@ -14,7 +11,7 @@
 #define WIDTH_MIN 40
 #define WIDTH_MAX 10000
 
-/* A pipe is as wide as COLUMNS says, if it says anything that a table could fit. */
+/* Take the width of a pipe from COLUMNS, if the value is wide enough for a table. */
 static void
 read_columns(struct term *term)
 {
@@ -56,9 +53,9 @@ term_style(const struct term *term, enum term_style style)
 }
 
 /*
- * The length of the UTF-8 character at `s` if it is well formed and printable, else 0.
- * Left out are the C1 controls and U+2028 .. U+202E, U+2066 .. U+2069, which end or turn
- * lines.
+ * Return the length of the UTF-8 character at `s`, or 0 if it is malformed or not
+ * printable. C1 controls and U+2028 .. U+202E, U+2066 .. U+2069 count as not printable:
+ * they end lines or change the text's direction.
  */
 static size_t
 measure_character(const unsigned char *s, size_t left)
@@ -82,10 +79,8 @@ measure_character(const unsigned char *s, size_t left)
     return is_code && !is_control ? length : 0;
 }
 
-/*
- * Return the length of bytes that are no text: one, or three that stand for one (Python's
- * "surrogateescape").
- */
+/* Return the length of malformed bytes to replace by one '?': 1, or 3 for an encoded
+   surrogate, by which Python's "surrogateescape" represents one byte. */
 static size_t
 measure_surrogate(const unsigned char *bytes, size_t length)
 {
@@ -147,7 +142,8 @@ term_skip_columns(const char *text, size_t columns)
     return text;
 }
 
-/* The length of the word at `text`; a number and its unit, "2.00 MiB", are one. */
+/* Return the length of the word at `text`. A number and its unit, "2.00 MiB", count as
+   one word. */
 static size_t
 measure_word(const char *text)
 {
@@ -190,7 +186,7 @@ term_print_wrapped(FILE *out, const char *text, int column, int width)
 
 #define NAME_COLUMNS_MIN 12
 
-/* The end of a name tells more than its beginning. */
+/* Print a word cut to `room` columns, keeping its end, which tells names apart. */
 static void
 print_end(FILE *out, const char *word, size_t columns, size_t room)
 {
@@ -256,7 +252,7 @@ term_format_bytes(uint64_t bytes, char text[TERM_NUMBER_BYTES])
     }
     size_t unit = 0;
     double value = (double)bytes / 1024;
-    /* 1023.995 would be shown as 1024.00 */
+    /* two decimals would show 1023.995 as 1024.00 */
     for (; value >= 1023.995 && unit + 1 < sizeof units / sizeof *units; unit++)
         value /= 1024;
     snprintf(text, TERM_NUMBER_BYTES, "%.2f %s", value, units[unit]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in writer.h. */
+/* See writer.h. */
 #include "base/writer.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "base/term.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define PIECE_BYTES 1024 /* of foreign text at a time */
+#define PIECE_BYTES 1024 /* of text escaped at a time; bounds the buffer on the stack */
 
 void
 writer_init(struct writer *w, const struct dry_sink *sink, struct progress *progress)
@@ -118,7 +118,7 @@ writer_format(struct writer *w, const char *format, ...)
 
 /* --- foreign text ------------------------------------------------------------------------- */
 
-/* The text that a character is written as; NULL: itself. */
+/* Return what replaces a character in the output; NULL: the character stays. */
 typedef const char *(*escape_fn)(char c);
 
 static const char *
@@ -167,7 +167,7 @@ write_escaped(struct writer *w, const char *text, size_t length, escape_fn escap
     writer_bytes(w, text + begin, length - begin);
 }
 
-/* How much of a text may be looked at without cutting a character in two. */
+/* Return how many bytes of a text to convert next, without splitting a character. */
 static size_t
 measure_piece(const char *bytes, size_t length)
 {
@@ -180,7 +180,7 @@ measure_piece(const char *bytes, size_t length)
     return PIECE_BYTES;
 }
 
-/* U+FFFE and U+FFFF, which XML forbids and nobody needs. */
+/* Replace U+FFFE and U+FFFF, which XML forbids, by '?'. */
 static void
 replace_noncharacters(char *text, size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in card_file.h. */
+/* See card_file.h. */
 #include "dryrun/card_file.h"
 
 #include <stdio.h>
@@ -92,7 +92,8 @@ read_count(struct json_in *in, const struct json_at *root, const char *key, int 
     *count = (int)number;
 }
 
-/* A title is a word of the stand-in's setup, whose words end with a semicolon. */
+/* Read a short text. The texts go into the stand-in's setup string, where semicolons
+   separate the fields. */
 static const char *
 read_text(struct json_in *in, const struct json_at *root, const char *key,
           const char *absent)

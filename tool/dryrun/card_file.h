@@ -3,12 +3,13 @@
 #define TOOL_CARD_FILE_H
 
 /*
- * A card that no table has: a JSON object whose members are those of struct dry_card.
+ * A card that is not in the table: a JSON object whose members are those of struct
+ * dry_card.
  *
  *     {"like": "a100-80", "name": "mine", "usable_bytes": 51539607552, "sm_count": 96}
  *
- * "like" names the known card that all members are taken from which the file leaves away.
- * "capability" is a text, "9.0".
+ * Members that the file omits come from the known card named by "like". "capability" is a
+ * text, "9.0".
  */
 
 #include <drystone/card.h>
@@ -17,13 +18,13 @@
 
 struct card_file {
     struct dry_card card;
-    json_t *json; /* its texts belong to this */
+    json_t *json; /* owns the texts of `card` */
 };
 
 /*
- * Find the card that `text` names: a file if it has a slash or ends in ".json", else a card of
- * the table, by its name or by a beginning that no other card has. *card lives as long as
- * `file`. Returns an exit_code; card_file_finish() is due in any case.
+ * Find the card that `text` names. A `text` with a slash or ending in ".json" is a JSON
+ * file; others are a name or an unambiguous prefix in the table. *card lives as long as
+ * `file`. Returns an exit_code; call card_file_finish() in any case.
  */
 int card_file_find(struct card_file *file, const char *command, const char *text,
                    const struct dry_card **card);

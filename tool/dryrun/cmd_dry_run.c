@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `drystone dry-run`: the memory of a training script, without a GPU.
+ * `drystone dry-run`: the memory use of a training script, without a GPU.
  *
- * One run is a trial (trial.h), told by dry_report.h. With --vary, --find or several ranks it
- * is one of a series (series.h).
+ * A single run is a trial (trial.h), reported by dry_report.h. With --vary, --find or
+ * several ranks, each run is a row of a series (series.h).
  */
 #include <errno.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include "dryrun/vary.h"
 
 #define RANKS_MAX 64
-#define FIND_LAST 65536 /* the end of a search that names none */
+#define FIND_LAST 65536 /* upper bound of --find NAME without a range */
 
 struct values {
     struct option_list vary;
@@ -120,7 +120,8 @@ print_report(const struct session *s, const struct dry_report *r)
 
 enum again { AGAIN_LATE, AGAIN_OTHER_ORDER, AGAIN_BOUNDLESS, AGAIN_COUNT };
 
-/* Run the program once more, with one thing changed. */
+/* Run the program again with one condition changed, to bound what that condition does to
+   the peak. */
 static int
 run_again(const struct session *s, enum again what, struct trial trials[AGAIN_COUNT])
 {
@@ -137,7 +138,8 @@ run_again(const struct session *s, enum again what, struct trial trials[AGAIN_CO
     return trial_run(&trials[what]);
 }
 
-/* The main process's snapshot is the output; the others are named after their ranks. */
+/* Keep the snapshots. The main process's is the output file; the others get their rank or
+   process number in the name. */
 static int
 keep_snapshots(const struct trial *t, const char *output)
 {
@@ -207,7 +209,8 @@ run_once(const struct session *s)
 
 /* --- several runs ------------------------------------------------------------------------- */
 
-/* Print the series; the code is that of the worst row, or of the best if there is one. */
+/* Print the series. Returns the exit code of the worst row, or EXIT_FINE if a search
+   found a best row. */
 static int
 report_series(const struct session *s, const struct series *series, size_t best)
 {
@@ -297,7 +300,7 @@ struct search {
     char name[64];
     struct find find;
     struct series series;
-    size_t best; /* a row; SIZE_MAX: none fits so far */
+    size_t best; /* index of a row; SIZE_MAX: no run fits so far */
 };
 
 static int
@@ -377,7 +380,7 @@ run_find(const struct session *s)
 
 /* --- the command -------------------------------------------------------------------------- */
 
-/* A program may run for minutes: a folder that takes no snapshot is said before. */
+/* Check that the output's folder is writable before the run, which may take minutes. */
 static int
 check_output(const char *path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON of dry_report.h, drystone.dry-run/1 of drystone-dry-run(1). */
+/* The JSON form of dry_report.h: drystone.dry-run/1, see drystone-dry-run(1). */
 #include <stdint.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ make_needs(const struct dry_report *r)
                      json_out_number(p->allocated_peak));
 }
 
-/* A peak of the main process; null: its allocator counts nothing. */
+/* Make a peak of the main process; null if its allocator keeps no statistics. */
 static json_t *
 make_peak(const struct facts_process *p, uint64_t bytes)
 {

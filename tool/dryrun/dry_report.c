@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in dry_report.h; this is the text. Figures that are assumed are marked. */
+/* See dry_report.h. This file prints text; assumed figures are marked. */
 #include "dryrun/dry_report.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #define CALLS_SHOWN 6
 #define OWNERS_SHOWN 5
 #define SETTINGS_SHOWN 3
-#define CARDS_SHOWN 5 /* that fit, the smallest */
-#define COLUMN 12     /* of texts behind a name */
+#define CARDS_SHOWN 5 /* the smallest cards that fit */
+#define COLUMN 12     /* at which values begin, after the row's name */
 
 static const struct {
     const char *word;
@@ -117,7 +117,7 @@ print_line(const struct term *term, const char *name, const char *text)
     term_print_wrapped(term->out, text, COLUMN, term->width);
 }
 
-/* The step, the pass and the line of the peak or of the failure. */
+/* Print the step, the pass and the source line of the peak or failure. */
 static void
 print_moment(const struct dry_report *r, const struct term *term)
 {
@@ -135,7 +135,8 @@ print_moment(const struct dry_report *r, const struct term *term)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s %u",
                                  used ? " of step" : "step", v->step);
     bool is_engine = v->last_pass == DRY_PASS_BACKWARD && strncmp(line, "torch/", 6) == 0;
-    if (line[0] && line[0] != '(' && !is_engine) /* an owner with a line of the user's */
+    /* the owner is a line of the user's code */
+    if (line[0] && line[0] != '(' && !is_engine)
         snprintf(text + used, sizeof text - used, "%s%s", used ? ", at " : "", line);
     else if (v->last_pass == DRY_PASS_BACKWARD)
         snprintf(text + used, sizeof text - used, ", where autograd runs no Python");
@@ -221,7 +222,8 @@ print_owners(const struct dry_report *r, const struct term *term)
     return print_table(&table, term);
 }
 
-/* After a failure: the settings that were replayed with all that the program needs. */
+/* Return the explanation whose settings to print. After a failure that is the boundless
+   run's: only its trace holds all of the program's requests. */
 static const struct dry_explanation_view *
 find_settings(const struct dry_report *r)
 {
@@ -285,7 +287,7 @@ print_processes(const struct dry_report *r, const struct term *term)
     return print_table(&table, term);
 }
 
-/* The smallest cards that fit, for the larger ones do as well; the others are only counted. */
+/* Print the smallest cards that fit. Larger cards fit too and are only counted. */
 static bool
 print_cards(const struct dry_report *r, const struct term *term)
 {
@@ -323,7 +325,8 @@ print_cards(const struct dry_report *r, const struct term *term)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
-/* Functions that were called and nobody wrote, and the hook's notes. */
+/* Print the doubts: calls of CUDA functions that the stand-in does not implement, and
+   notes of the hook. */
 static void
 print_doubts(const struct dry_report *r, const struct term *term)
 {

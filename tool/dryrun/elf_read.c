@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in elf_read.h. Addresses become offsets by the load segments; the number of
- * symbols is that of the hash table, DT_HASH or DT_GNU_HASH, which is walked within its bounds.
- * Source: the ELF-64 object file format, and the GNU hash and versions as gABI extensions.
+ * See elf_read.h. The load segments translate addresses to file offsets. The number of
+ * symbols comes from the hash table, DT_HASH or DT_GNU_HASH. Sources: the ELF-64 object
+ * file format, and the gABI extensions for GNU hash and symbol versions.
  */
 #include "dryrun/elf_read.h"
 
@@ -30,7 +30,7 @@ has_array(const struct elf *e, uint64_t offset, uint64_t count, uint64_t bytes)
     return count <= e->size / bytes && has(e, offset, count * bytes);
 }
 
-/* Copied out: nothing in a file need be aligned. */
+/* Copy a record out of the file, because records need not be aligned. */
 static void
 get(const struct elf *e, uint64_t offset, void *to, size_t bytes)
 {
@@ -45,7 +45,7 @@ get_word(const struct elf *e, uint64_t offset)
     return word;
 }
 
-/* A text of the table, with its end in the table; else "". */
+/* Return the string at offset `at` of the string table; "" if it is not terminated. */
 static const char *
 text_at(const struct elf *e, uint64_t at)
 {
@@ -74,7 +74,7 @@ segment_at(const struct elf *e, uint16_t index)
     return segment;
 }
 
-/* The offset in the file of an address; false: it lies in no segment. */
+/* Translate an address to a file offset. False: no load segment contains the address. */
 static bool
 find_offset(const struct elf *e, uint64_t address, uint64_t *offset)
 {
@@ -141,7 +141,7 @@ find_dynamic(struct elf *e, struct dry_error *err)
                    "not a shared library: no dynamic table");
 }
 
-/* The value of the first entry with this tag; false: none. */
+/* Find the value of the first dynamic entry with this tag. False: there is none. */
 static bool
 find_entry(const struct elf *e, int64_t tag, uint64_t *value)
 {
@@ -157,7 +157,7 @@ find_entry(const struct elf *e, int64_t tag, uint64_t *value)
     return false;
 }
 
-/* The offset of what the entry's address names; 0: there is none. */
+/* Find the file offset of the table that an entry points to; 0: no such entry. */
 static enum dry_status
 find_table(const struct elf *e, int64_t tag, const char *what, uint64_t *offset,
            struct dry_error *err)
@@ -175,7 +175,8 @@ find_table(const struct elf *e, int64_t tag, const char *what, uint64_t *offset,
 
 /* --- how many symbols --------------------------------------------------------------------- */
 
-/* The last symbol of the fullest chain is the last of all. */
+/* Count the symbols. DT_GNU_HASH has no count: the last symbol of the highest chain is
+   the last one of the table. */
 static bool
 count_by_gnu_hash(const struct elf *e, uint64_t at, uint64_t *count)
 {
@@ -193,7 +194,7 @@ count_by_gnu_hash(const struct elf *e, uint64_t at, uint64_t *count)
     }
     *count = first;
     if (last < first)
-        return true; /* none is defined */
+        return true; /* no symbol is defined */
     for (;; last++) {
         uint64_t link = chain + (uint64_t)(last - first) * 4;
         if (!has(e, link, 4))
@@ -297,7 +298,8 @@ elf_close(struct elf *e)
 
 /* --- what is there ------------------------------------------------------------------------ */
 
-/* The version `index` of those that are wanted of other libraries; a list of lists. */
+/* Find the name of version `index` among the versions required from other libraries
+   (DT_VERNEED), a list of lists. */
 static void
 find_version(const struct elf *e, uint16_t index, struct elf_symbol *symbol)
 {

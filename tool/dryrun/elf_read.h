@@ -3,8 +3,8 @@
 #define TOOL_ELF_READ_H
 
 /*
- * The dynamic part of a shared library: what it is called, what it needs, which symbols it wants
- * and which it has.
+ * Read the dynamic part of a shared library: its name, the libraries it needs, and the
+ * symbols it imports and exports.
  *
  *     struct elf elf;
  *     if (elf_open(&elf, "libtorch_cuda.so", &err) != DRY_OK) ...
@@ -14,8 +14,8 @@
  *     }
  *     elf_close(&elf);
  *
- * The file is not trusted: every offset, count and text is held against its size. Only
- * program headers and the dynamic table are read, for sections may have been stripped.
+ * The file is not trusted: offsets, counts and strings are checked against its size. Only
+ * program headers and the dynamic table are used, because sections may be stripped.
  *
  * Ownership  Names are bytes of the file; they live until elf_close().
  * Errors     FORMAT with the byte where, and what was expected; UNSUPPORTED: not of 64 bits and
@@ -35,27 +35,27 @@ struct elf {
     const unsigned char *bytes;
     size_t size;
     enum elf_machine machine;
-    const char *soname; /* NULL: none */
+    const char *soname; /* NULL: not set */
     size_t symbol_count;
-    /* Inside: checked offsets into the file. */
+    /* Private: checked offsets into the file. */
     uint64_t dynamic, dynamic_count;
     uint64_t texts, text_bytes;
     uint64_t symbols, versions, needs, need_count;
 };
 
 struct elf_symbol {
-    const char *name; /* "" for the first */
+    const char *name; /* "" for symbol 0, which ELF reserves */
     bool is_defined, is_local;
-    /* The version that is wanted, and of which library; NULL: any. */
+    /* The required version, and the library that has to provide it; NULL: any. */
     const char *version, *library;
 };
 
 DRY_CHECK_RESULT enum dry_status elf_open(struct elf *elf, const char *path,
                                           struct dry_error *err);
 void elf_close(struct elf *elf);
-/* The symbol `index`, below symbol_count. */
+/* Return symbol `index`. Requires index < symbol_count. */
 struct elf_symbol elf_symbol(const struct elf *elf, size_t index);
-/* The library that is needed as number `index`, from 0; NULL beyond the last. */
+/* Return the name of needed library `index`; NULL if there are no more. */
 const char *elf_needed(const struct elf *elf, size_t index);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in elf_write.h. The file is put together in memory, part behind part, and its
- * addresses are its offsets: the three segments begin at multiples of 64 KiB, which suits every
- * page size. Source: the ELF-64 object file format; the processors' supplements for relocations;
- * Intel's and Arm's manuals for the five instructions.
+ * See elf_write.h. The file is assembled in memory, section by section, and addresses
+ * equal file offsets. The three segments begin at multiples of 64 KiB, which suits every
+ * page size. Sources: the ELF-64 object file format; the processor supplements for
+ * relocations; Intel's and Arm's manuals for the five instructions.
  */
 #include "dryrun/elf_write.h"
 
@@ -20,9 +20,9 @@
 #define RECORD_BYTES 24u
 #define STUB_BYTES 32u
 #define IMPORT "drystone_standin_unwritten"
-#define IMPORT_INDEX 1u /* among the symbols; functions follow */
-#define HEADERS 5u      /* three loads, the dynamic table, the stack */
-#define DYNAMIC_MAX 16u /* entries beside those of needed libraries */
+#define IMPORT_INDEX 1u /* in the symbol table; the functions follow */
+#define HEADERS 5u      /* program headers: three PT_LOAD, PT_DYNAMIC, PT_GNU_STACK */
+#define DYNAMIC_MAX 16u /* dynamic entries without DT_NEEDED */
 
 struct image {
     const struct elf_library *library;
@@ -57,7 +57,7 @@ put(struct image *m, const void *bytes, size_t count)
     m->size += count;
 }
 
-/* Zeros up to the next multiple; its offset. */
+/* Pad with zeros to a multiple. Returns the offset reached. */
 static uint64_t
 align(struct image *m, uint64_t multiple)
 {
@@ -73,7 +73,7 @@ put_word(struct image *m, uint32_t word)
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* The places of texts in the table; those of a list follow each other in its order. */
+/* Offsets in the string table. The strings of a list are adjacent, in list order. */
 struct texts {
     uint64_t import, soname, functions, versions, needed;
 };
@@ -144,7 +144,7 @@ put_symbols(struct image *m, const struct texts *at)
     uint64_t name = at->functions;
     for (size_t i = 0; i < l->function_count; i++) {
         symbol.st_name = (Elf64_Word)name;
-        symbol.st_shndx = 1; /* any that is not SHN_UNDEF: there are no sections */
+        symbol.st_shndx = 1; /* any but SHN_UNDEF: there are no sections */
         symbol.st_value = m->code + i * STUB_BYTES;
         symbol.st_size = STUB_BYTES;
         put(m, &symbol, sizeof symbol);
@@ -152,7 +152,7 @@ put_symbols(struct image *m, const struct texts *at)
     }
 }
 
-/* One bucket for every symbol or two: chains stay short. */
+/* Write a DT_HASH table with about two symbols per bucket, to keep the chains short. */
 static void
 put_hash(struct image *m)
 {
@@ -240,7 +240,7 @@ put_relocations(struct image *m, const struct texts *at)
 
 /* --- code --------------------------------------------------------------------------------- */
 
-/* lea rdi, [rip + record]; jmp [rip + slot] */
+/* Write an x86-64 stub: lea rdi, [rip + record]; jmp [rip + slot]. */
 static void
 put_x86_stub(struct image *m, uint64_t record)
 {
@@ -253,7 +253,7 @@ put_x86_stub(struct image *m, uint64_t record)
     put(m, NULL, STUB_BYTES - 13);
 }
 
-/* adrp REGISTER, the page of `address` */
+/* Encode adrp REGISTER, the 4 KiB page of `address`. */
 static uint32_t
 adrp(uint64_t here, uint64_t address, unsigned to)
 {
@@ -262,7 +262,7 @@ adrp(uint64_t here, uint64_t address, unsigned to)
            (uint32_t)(pages >> 2 & 0x7ffff) << 5 | to;
 }
 
-/* adrp x0; add x0, x0, low; adrp x16; ldr x16, [x16, low]; br x16 */
+/* Write an AArch64 stub: adrp, add (x0: the record); adrp, ldr, br (x16: the slot). */
 static void
 put_arm_stub(struct image *m, uint64_t record)
 {
@@ -286,7 +286,7 @@ put_code(struct image *m)
         else
             put_x86_stub(m, record);
     }
-    put(m, NULL, STUB_BYTES); /* no segment is empty */
+    put(m, NULL, STUB_BYTES); /* without functions the segment would be empty */
 }
 
 /* --- data --------------------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ put_dynamic(struct image *m, const struct texts *at)
         put_entry(m, DT_VERDEFNUM, l->version_count + 1);
     }
     if (!m->failed && m->size < end)
-        put(m, NULL, (size_t)(end - m->size)); /* DT_NULL is 0 */
+        put(m, NULL, (size_t)(end - m->size)); /* zeros are DT_NULL entries */
 }
 
 /* --- headers ------------------------------------------------------------------------------ */
@@ -367,7 +367,8 @@ write_headers(struct image *m, uint64_t read_end, uint64_t code_end)
     memcpy(m->bytes + sizeof header, segments, sizeof segments);
 }
 
-/* All that is read, given where code and data lie; the first time to learn how long it is. */
+/* Write the read-only segment, given the offsets of code and data. The first call, with
+   offsets 0, determines its length. */
 static struct texts
 put_read_part(struct image *m)
 {

@@ -3,11 +3,13 @@
 #define TOOL_ELF_WRITE_H
 
 /*
- * Writes a shared library of functions that nobody wrote, without a compiler or a linker.
+ * Write a shared library of functions that the stand-in does not implement, without a
+ * compiler or a linker.
  *
- * Each function hands its record, {const char *name; uint64_t calls; void *next}, to
- * drystone_standin_unwritten() and returns what that returns. The versions are there for those
- * who want them of this library; symbols without one satisfy any.
+ * Each function passes its record, {const char *name; uint64_t calls; void *next}, to
+ * drystone_standin_unwritten() and returns that function's result. Versions serve
+ * importers that require a version from this library; unversioned symbols satisfy any
+ * version.
  *
  *     [ headers, symbols, texts, hash, versions, relocations ]  read
  *     [ a stub a function ]                                     read, execute

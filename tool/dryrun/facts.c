@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in facts.h. Files are found by their ending; a broken one is said, by name. */
+/* See facts.h. Files are found by their suffixes. A malformed file is an error that names
+   the file. */
 #include "dryrun/facts.h"
 
 #include <dirent.h>
@@ -177,7 +178,7 @@ finish_process(struct facts_process *p)
     json_decref(p->json);
 }
 
-/* Forget processes that looked at a device and took nothing: Inductor's compilers, say. */
+/* Drop processes that reserved nothing on their device: Inductor's compile workers. */
 static void
 drop_idle(struct facts *facts)
 {

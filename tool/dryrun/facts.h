@@ -3,8 +3,9 @@
 #define TOOL_FACTS_H
 
 /*
- * The remains of the processes of a dry run: a snapshot and a few facts each, and the names of
- * functions that nobody wrote. The files are our hook's; they are read strictly all the same.
+ * What a dry run's processes left behind: a snapshot and some facts each, and the names
+ * of unimplemented functions that were called. Our own hook writes the files, but they
+ * are checked as strictly as foreign ones.
  */
 
 #include <stdbool.h>
@@ -15,40 +16,41 @@
 
 #include "base/options.h"
 
-/* One process that used a device. */
+/* A process that used a device. */
 struct facts_process {
-    char *snapshot; /* a path in the launch's folder; NULL: it could make none */
-    json_t *json;   /* as the hook wrote it */
-    int64_t rank;   /* NO_NUMBER: not said */
+    char *snapshot; /* path in the launch's folder; NULL: none was made */
+    json_t *json;   /* the hook's file */
+    int64_t rank;   /* NO_NUMBER: unknown */
     uint64_t allocated_peak, reserved_peak,
-        requested_peak;  /* bytes, of its fullest device */
+        requested_peak;  /* bytes, on its fullest device */
     uint64_t nccl_bytes; /* assumed for NCCL on that device */
     uint64_t step_count;
     double seconds;
-    const char *stopped; /* why it was ended; NULL: it ended by itself */
-    const char *error;   /* the exception that ended it, "Kind: text"; NULL: none */
+    const char *stopped; /* why the hook ended it; NULL: the process ended by itself */
+    const char *error;   /* exception that ended the process, "Kind: text"; NULL: none */
     const char *torch;
-    bool is_counted; /* its allocator told peaks: CUDAPluggableAllocator does not */
+    bool is_counted; /* the peaks are valid; CUDAPluggableAllocator reports none */
     bool has_oom;
-    bool is_exact; /* its snapshot replays to the address; the caller says so */
-    bool is_stuck; /* it went on without a step or a new peak, until it was ended */
+    bool is_exact; /* the snapshot replays with identical addresses; set by the caller */
+    bool is_stuck; /* ended for lack of a step or a new peak */
 };
 
-/* A function that was called and that nobody wrote. */
+/* A called function that the stand-in does not implement. */
 struct facts_call {
     char *name;
     uint64_t count;
 };
 
 struct facts {
-    struct facts_process *processes; /* by rank, then by what they reserve */
+    struct facts_process *processes; /* sorted by rank, then by reserved bytes */
     size_t process_count;
-    size_t main;              /* the one that reserves most */
-    struct facts_call *calls; /* the most called first */
+    size_t main;              /* index of the process that reserved most */
+    struct facts_call *calls; /* sorted by count, highest first */
     size_t call_count;
 };
 
-/* Read the folder `out` for `command`. An exit_code; facts_finish() is due in any case. */
+/* Read the folder `out`; `command` is for messages. Returns an exit_code; call
+   facts_finish() in any case. */
 int facts_read(struct facts *facts, const char *command, const char *out);
 void facts_finish(struct facts *facts);
 

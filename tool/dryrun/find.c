@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in find.h. */
+/* See find.h. */
 #include "dryrun/find.h"
 
 #define LEAP                                                                             \
-    8 /* the line is trusted no farther than to so many times the last that fitted */
+    8 /* the line is extrapolated to this multiple of the largest number that fitted */
 
 struct find
 find_begin(uint64_t first, uint64_t last)
@@ -11,7 +11,8 @@ find_begin(uint64_t first, uint64_t last)
     return (struct find){.first = first, .last = last};
 }
 
-/* Follow the line through the last two that fitted. 0: there is no line, or it falls. */
+/* Extrapolate the line through the last two numbers that fitted to `room` bytes. Returns
+   0 if there are not two, or if memory did not grow. */
 static uint64_t
 follow_line(const struct find *f, uint64_t room)
 {
@@ -42,7 +43,8 @@ find_next(struct find *f, uint64_t room)
     return line < end ? line : end - 1;
 }
 
-/* A line that led too far does so again: the next number is in the middle. */
+/* Record a result. If the extrapolated number did not fit, the line is unreliable, so the
+   next number bisects. */
 void
 find_note(struct find *f, uint64_t number, bool fits, uint64_t reserved)
 {

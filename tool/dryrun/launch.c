@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in launch.h.
- */
+/* See launch.h. */
 #include "dryrun/launch.h"
 
 #include <errno.h>
@@ -27,8 +25,8 @@ fail(const struct launch *l, enum exit_code code, const char *subject, const cha
 
 /* --- our own files ------------------------------------------------------------------------ */
 
-/* Beside an installed command, or beside one in the folder where it was built. A path that is
- * not absolute begins at the command's folder. */
+/* Find the stand-in and the hook: next to the installed command, or in the build folder.
+   A relative path starts at the command's folder. */
 static int
 find_support(struct launch *l)
 {
@@ -53,7 +51,8 @@ find_support(struct launch *l)
                 "the stand-in is not where it was installed");
 }
 
-/* LD_PRELOAD is split at blanks and colons, the stand-in's setup at semicolons. */
+/* Choose the folder for temporary files. /tmp replaces a TMPDIR that LD_PRELOAD (blanks,
+   colons) or the stand-in's setup (semicolons) would split. */
 static const char *
 choose_base(void)
 {
@@ -61,7 +60,8 @@ choose_base(void)
     return base && *base && !strpbrk(base, " \t:;\"\\") ? base : "/tmp";
 }
 
-/* Our own files get names in the folder, whatever the path they were installed under. */
+/* Link the stand-in and the hook into the temporary folder, because their installed paths
+   may contain separators. */
 static int
 link_support(struct launch *l)
 {

@@ -3,7 +3,7 @@
 #define TOOL_LAUNCH_H
 
 /*
- * Starts a program on a card that is not there.
+ * Run a program on a simulated card.
  *
  *     struct launch launch = {.wish = {.words = words, .card = card, .device_count = 1}};
  *     code = launch_begin(&launch);                finds Python and torch, makes the libraries
@@ -12,12 +12,12 @@
  *     ... launch.out has PID.pickle and PID.json for each process that used a device
  *     launch_finish(&launch);                      nothing is left behind
  *
- * The program finds stand-ins for NVIDIA's libraries in LD_PRELOAD, which its children have,
- * too, and Python finds the hook that records (standin/hook) on PYTHONPATH.
+ * LD_PRELOAD gives the program and its children stand-ins for NVIDIA's libraries;
+ * PYTHONPATH gives Python the recording hook (standin/hook).
  *
- * Errors    Each function returns an exit_code; what failed is on standard error.
- * Signals   A terminal sends its interrupt to the program, too. We wait for the program's end
- *           and clean up; one that goes on is terminated, then killed.
+ * Errors    Each function returns an exit_code; failures are printed.
+ * Signals   A terminal sends its interrupt to the program, too. We wait for the program's
+ *           end and clean up. A program that continues gets SIGTERM, then SIGKILL.
  */
 
 #include <stdbool.h>
@@ -30,50 +30,51 @@
 
 #define LAUNCH_PATH_BYTES WHEEL_PATH_BYTES
 
-/* The program's own output. */
+/* Where the program's output goes. */
 enum launch_output {
-    LAUNCH_OUTPUT_THEIRS, /* goes where ours goes */
-    LAUNCH_OUTPUT_ERROR,  /* standard output, too, goes to standard error */
-    LAUNCH_OUTPUT_HIDDEN, /* is kept in the folder; a line of progress is shown */
+    LAUNCH_OUTPUT_THEIRS, /* to our own streams */
+    LAUNCH_OUTPUT_ERROR,  /* to standard error, both streams */
+    LAUNCH_OUTPUT_HIDDEN, /* to a file in the folder; progress is shown instead */
 };
 
 struct launch_wish {
-    const char *command; /* of ours, for messages */
+    const char *command; /* the tool's command, for messages */
     const struct option_list *words;
     const struct dry_card *card;
     int device_count;
-    bool is_boundless;   /* the card has more memory than anybody needs */
-    bool is_late;        /* work is done only when somebody waits for it */
-    bool is_other_order; /* of addresses than the card's driver has */
-    bool has_values;     /* small operations are done, on the CPU */
-    int64_t step_max;    /* 0: until steps repeat */
-    uint64_t event_max;  /* of history */
-    int64_t patience_s;  /* without a step or a new peak; then the program is ended */
-    int64_t world_size;  /* 0: the program is no rank of a larger job */
+    bool is_boundless;   /* the card has BOUNDLESS_BYTES of memory */
+    bool is_late;        /* device work completes only when the program waits */
+    bool is_other_order; /* hand out addresses in the opposite order of the driver's */
+    bool has_values;     /* compute small operations, on the CPU */
+    int64_t step_max;    /* 0: run until the steps repeat */
+    uint64_t event_max;  /* maximum events in the recorded history */
+    int64_t patience_s;  /* limit without a step or a new peak */
+    int64_t world_size;  /* 0: not a rank of a distributed job */
     int64_t rank;
-    const char *title; /* of the line of progress */
+    const char *title; /* for the progress line */
     enum launch_output output;
 };
 
 struct launch {
     struct launch_wish wish; /* set by the caller */
-    /* Set by launch_begin(). */
-    char folder[LAUNCH_PATH_BYTES]; /* of ours, temporary; "": none yet */
+    /* Filled by launch_begin(). */
+    char folder[LAUNCH_PATH_BYTES]; /* temporary, removed at the end; "": not created */
     char out[LAUNCH_PATH_BYTES];
     char standin[LAUNCH_PATH_BYTES], hook[LAUNCH_PATH_BYTES];
     struct wheel wheel;
     char *preload;
 };
 
-/* Requires `wish`, and zeros otherwise. launch_finish() is due in any case. */
+/* Prepare a launch: find Python and torch, write the libraries. Requires that `wish` is
+   set and all else zero. Call launch_finish() in any case. */
 int launch_begin(struct launch *launch);
 /*
- * Run the program. *status is its exit status, or 128 and its signal. An interrupt of ours
- * ends the program and is EXIT_INTERRUPTED.
+ * Run the program. *status is its exit status, or 128 plus its signal. Returns an
+ * exit_code; if we are interrupted, the program is ended and the code EXIT_INTERRUPTED.
  */
 int launch_run(struct launch *launch, int *status);
 void launch_finish(struct launch *launch);
-/* Print the last lines of output that was hidden, on standard error. */
+/* Print the last lines of hidden output to standard error. */
 void launch_show_output(const struct launch *launch);
 
 #endif

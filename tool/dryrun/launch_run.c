@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program of launch.h, from its environment to its end.
+ * Run the program of launch.h, from its environment to its exit.
  *
- * Signals are blocked and waited for, the child's end among them: no handler runs, and no
- * interrupt leaves the temporary folder behind.
+ * Signals, including SIGCHLD, are blocked and taken with sigtimedwait(). No handler runs,
+ * so an interrupt cannot leave the temporary folder behind.
  */
 #include "dryrun/launch.h"
 
@@ -25,13 +25,14 @@
 #include "base/term.h"
 
 #define BOUNDLESS_BYTES (UINT64_C(1) << 40)
-#define TERMINATE_NS UINT64_C(3000000000) /* after an interrupt that nobody obeyed */
+/* from an interrupt to SIGTERM, in case the program ignores the interrupt */
+#define TERMINATE_NS UINT64_C(3000000000)
 #define KILL_NS UINT64_C(6000000000)
 #define LINES_SHOWN 20
 
 /* --- its environment ---------------------------------------------------------------------- */
 
-/* Put `first` before what the variable holds. */
+/* Prepend `first` to a colon-separated variable. */
 static void
 put_first(const char *name, const char *first)
 {
@@ -90,7 +91,7 @@ set_hook(const struct launch *l)
     put_first("PYTHONPATH", l->hook);
 }
 
-/* Set what torchrun would have, for one rank of a job that is not there. */
+/* Set the variables that torchrun sets, for one rank of a simulated job. */
 static void
 set_rank(const struct launch_wish *w)
 {
@@ -104,7 +105,7 @@ set_rank(const struct launch_wish *w)
     set_number("GROUP_RANK", w->rank / w->device_count);
     setenv("MASTER_ADDR", "localhost", 1);
     setenv("MASTER_PORT", "29500", 1);
-    /* threads that would wait for the other ranks */
+    /* the monitoring threads would wait for the other ranks */
     setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 1);
 }
 
@@ -117,13 +118,13 @@ set_variables(const struct launch *l)
     set_rank(&l->wish);
     put_first("LD_PRELOAD", l->preload);
     setenv("TRITON_LIBCUDA_PATH", l->folder, 1);
-    /* what was compiled for a stand-in, or timed on one, is nothing for a later run */
+    /* kernels compiled or tuned on a stand-in must not reach later runs */
     setenv("USE_PYTORCH_KERNEL_CACHE", "0", 1);
     snprintf(text, sizeof text, "%.4000s/inductor", l->folder);
     setenv("TORCHINDUCTOR_CACHE_DIR", text, 1);
     snprintf(text, sizeof text, "%.4000s/triton", l->folder);
     setenv("TRITON_CACHE_DIR", text, 1);
-    unsetenv("CUDA_VISIBLE_DEVICES"); /* there are as many as were asked for */
+    unsetenv("CUDA_VISIBLE_DEVICES"); /* the number of devices comes from our options */
 }
 
 static void
@@ -157,7 +158,8 @@ become_program(const struct launch *l, const sigset_t *mask)
     if (!argv)
         _exit(127);
     for (size_t i = 0; i < words->count; i++)
-        argv[i] = (char *)(uintptr_t)words->values[i]; /* exec() does not change them */
+        /* the cast is safe: execvp() does not modify the words */
+        argv[i] = (char *)(uintptr_t)words->values[i];
     set_variables(l);
     set_output(l);
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -172,7 +174,7 @@ struct wait {
     const struct launch *launch;
     pid_t child;
     sigset_t signals;
-    uint64_t begin_ns, interrupt_ns; /* 0: none came */
+    uint64_t begin_ns, interrupt_ns; /* 0: not interrupted */
     struct progress progress;
     char title[160];
 };
@@ -232,7 +234,8 @@ show_progress(struct wait *w)
     progress_update(&w->progress, done);
 }
 
-/* An interrupt reached the program, too; a program that does not end is made to. */
+/* Pass a signal on; a terminal sends SIGINT to the program itself. A program that ignores
+   the signal gets SIGTERM after TERMINATE_NS and SIGKILL after KILL_NS. */
 static void
 take_signal(struct wait *w, int number)
 {
@@ -262,7 +265,7 @@ wait_for_end(struct wait *w)
     return done < 0 ? 127 << 8 : ended;
 }
 
-/* The first process whose parent we are, or became; 0: none. */
+/* Return our first child, including orphans that the kernel gave to us; 0: none. */
 static pid_t
 find_child(void)
 {
@@ -278,7 +281,8 @@ find_child(void)
     return (pid_t)child;
 }
 
-/* End what the program left running: compilers of Inductor's, say, that fill our folder. */
+/* Kill processes that the program left running, such as Inductor's compile workers,
+   because they keep writing into our temporary folder. */
 static void
 end_orphans(void)
 {
@@ -310,7 +314,7 @@ launch_run(struct launch *l, int *status)
     end_orphans();
     progress_end(&w.progress);
     while (sigtimedwait(&w.signals, NULL, &(struct timespec){0}) > 0)
-        ; /* those that were meant for the program */
+        ; /* drop pending signals that were meant for the program */
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (w.child < 0)
         return report_failure(l->wish.command, NULL, EXIT_MACHINE, "%s", strerror(error));

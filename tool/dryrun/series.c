@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in series.h. */
+/* See series.h. */
 #include "dryrun/series.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #define TOOL_SERIES_H
 
 /*
- * Several runs of a program that differ in one thing, a value or a rank, as rows of a table.
+ * Several runs of a program that differ in one value or in the rank, as rows of a table.
  *
  *     struct series series = {.wish = &wish, .heading = "rank"};
  *     code = series_run(&series, words, "8");           one row more
@@ -11,38 +11,38 @@
  *     series_print(&series, snapshot);
  *     series_finish(&series);
  *
- * The program's output is hidden and a line of progress shown. The output of a run that fails
- * for another reason than memory is shown at its end.
+ * Each run's output is hidden and replaced by a progress line. If a run fails for another
+ * reason than memory, the end of its output is shown.
  */
 
 #include "dryrun/dry_report.h"
 
 struct series_row {
     char label[160];
-    char *snapshot; /* where it lies now; NULL: nowhere */
+    char *snapshot; /* path of the snapshot; NULL: not kept */
     enum trial_outcome outcome;
-    uint64_t room;                /* what a context and NCCL left */
-    uint64_t reserved, allocated; /* bytes at the peaks of the fullest process */
+    uint64_t room;                /* bytes left after a CUDA context and NCCL */
+    uint64_t reserved, allocated; /* peak bytes of the fullest process */
     uint64_t step_count;
     double seconds;
-    json_t *json; /* of drystone.dry-run/1, without the schema */
+    json_t *json; /* as in drystone.dry-run/1, without "schema" */
 };
 
 struct series {
-    const struct launch_wish *wish; /* of every run, but for words and rank */
-    const char *output; /* a run's snapshot: its label comes before ".pickle" */
+    const struct launch_wish *wish; /* settings of every run, except for words and rank */
+    const char *output; /* where to keep snapshots; a run's label goes before ".pickle" */
     const char *heading;
-    bool
-        has_one_snapshot; /* the last run that fits leaves `output`, the others nothing */
+    bool has_one_snapshot; /* keep only the last run's that fits, as `output` */
     struct series_row *rows;
     size_t count;
 };
 
-/* Run `wish` and add a row. Returns an exit_code; a program that fails is a row, too. */
+/* Run `wish` and add a row. A program that fails is a row, too. Returns an exit_code. */
 int series_run(struct series *series, const struct launch_wish *wish, const char *label);
-/* False: there was no memory. */
+/* Print the table. Returns false if memory ran out. */
 bool series_print(const struct series *series, size_t best);
-/* Print {"schema": ..., "best": ..., "runs": [...]}; `best` SIZE_MAX: none. */
+/* Print {"schema": ..., "best": ..., "runs": [...]}; `best` SIZE_MAX: none. Returns an
+   exit code. */
 int series_print_json(const struct series *series, size_t best);
 void series_finish(struct series *series);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in shims.h. Symbols are sets of names: what the wheel's libraries want, less
- * what they, or the stand-in, have; sorted, so that the same wheel gives the same bytes.
+ * See shims.h. Symbols are sets of names: those that the wheel's libraries import, less
+ * those that the libraries or the stand-in export. Sets are sorted, so the same wheel
+ * produces the same bytes.
  */
 #include "dryrun/shims.h"
 
@@ -17,7 +18,7 @@
 
 #define UNWRITTEN "libdrystone-unwritten.so"
 
-/* Names, each once after names_sort(); all are ours to free. */
+/* A set of names, owned; each occurs once after names_sort(). */
 struct names {
     char **items;
     size_t count, capacity;
@@ -75,7 +76,7 @@ names_sort(struct names *n)
     n->count = kept;
 }
 
-/* Both sorted. */
+/* Remove the names in `what`. Requires that both are sorted. */
 static void
 names_subtract(struct names *from, const struct names *what)
 {
@@ -111,7 +112,8 @@ begins(const char *text, const char *const *heads, size_t count)
     return false;
 }
 
-/* Symbols of NVIDIA's libraries; "cu" alone only before a capital: cuInit, not cub or cutlass. */
+/* Tell whether a symbol belongs to NVIDIA's libraries. A bare "cu" counts only before a
+   capital: cuInit, but not cub or cutlass. */
 static bool
 is_symbol_of_cuda(const char *name)
 {
@@ -143,7 +145,7 @@ take_symbol(struct shims *s, const struct elf_symbol *symbol, bool is_wheel)
     names_add(symbol->is_defined ? &s->had : &s->wanted, symbol->name);
     if (is_wheel && !symbol->is_defined && symbol->version &&
         is_library_of_cuda(symbol->library)) {
-        /* "LIBRARY VERSION": the pair is one name, so that each is kept once */
+        /* store "LIBRARY VERSION" as one name, to drop duplicates */
         char pair[512];
         snprintf(pair, sizeof pair, "%.240s %.240s", symbol->library, symbol->version);
         names_add(&s->versions, pair);
@@ -194,7 +196,7 @@ read_wheel(struct shims *s)
     while (status == DRY_OK && (entry = readdir(folder)) != NULL) {
         char path[PATH_MAX];
         int written = snprintf(path, sizeof path, "%s/%s", s->wish->wheel, entry->d_name);
-        /* what stands in a wheel's folder for NVIDIA's gives way to ours */
+        /* skip the NVIDIA libraries that a wheel bundles: our stand-ins replace them */
         if (!is_shared(entry->d_name) || is_library_of_cuda(entry->d_name) ||
             written >= (int)sizeof path)
             continue;
@@ -239,7 +241,7 @@ write_unwritten(struct shims *s)
 
 #define VERSIONS_MAX 64
 
-/* The versions that are wanted of a library: the second halves of its pairs. */
+/* Return the versions required of a library: the second halves of its pairs. */
 static size_t
 find_versions(const struct shims *s, const char *soname,
               const char *versions[VERSIONS_MAX])
@@ -287,7 +289,8 @@ write_all(struct shims *s)
     return status;
 }
 
-/* The stand-in first: its symbols are to be found before those of the other libraries. */
+/* Make the value of LD_PRELOAD. The stand-in comes first, because its symbols must win
+   over those of the other libraries. */
 static char *
 join_paths(const struct shims *s)
 {

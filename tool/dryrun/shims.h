@@ -3,25 +3,26 @@
 #define TOOL_SHIMS_H
 
 /*
- * Makes what a wheel's libraries look for in place of NVIDIA's: exactly the symbols that these
- * libraries want and nobody has, and a library of every name that they need.
+ * Write replacements for NVIDIA's libraries: the symbols that the wheel's libraries
+ * import and no library exports, and a library for every name they need.
  *
- * libdrystone-unwritten.so has the symbols that the stand-in has not. A library of each name,
- * libcudart.so.13 and so on, has no symbols, only the versions that are wanted of it. Each
- * needs the stand-in and libdrystone-unwritten.so: every symbol is found through it.
+ * libdrystone-unwritten.so holds the symbols that the stand-in lacks. The libraries for
+ * each name, such as libcudart.so.13, have no symbols, only the versions required of
+ * them. Each needs the stand-in and libdrystone-unwritten.so, which resolve every symbol.
  */
 
 #include <drystone/status.h>
 
 struct shims_wish {
-    const char *wheel;   /* the folder torch/lib */
-    const char *standin; /* libdrystone-standin.so */
-    const char *folder;  /* where they go; there already */
+    const char *wheel;   /* the wheel's folder torch/lib */
+    const char *standin; /* path of libdrystone-standin.so */
+    const char *folder;  /* existing folder for the written libraries */
 };
 
 /*
- * Make them all. *preload is what LD_PRELOAD has to be, to be freed. Errors: FORMAT (a file of
- * the wheel is broken), UNSUPPORTED (no CUDA in the wheel, or another machine's), SYSTEM, MEMORY.
+ * Write all libraries. *preload is the value for LD_PRELOAD, which the caller frees.
+ * Errors: FORMAT (a malformed file in the wheel), UNSUPPORTED (a wheel without CUDA or
+ * for another processor), SYSTEM, MEMORY.
  */
 DRY_CHECK_RESULT enum dry_status shims_make(const struct shims_wish *wish, char **preload,
                                             struct dry_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in trial.h. */
+/* See trial.h. */
 #include "dryrun/trial.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include "base/output.h"
 #include "base/report.h"
 
-/* Each rank's snapshot is replayed, though the verdict is on one. */
+/* Replay the snapshots of the other ranks, to check that they are exact. The verdict uses
+   the main one alone. */
 static int
 check_others(struct trial *t)
 {

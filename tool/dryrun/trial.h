@@ -3,7 +3,7 @@
 #define TOOL_TRIAL_H
 
 /*
- * One run of a program on a card that is not there, with all that it left behind.
+ * One run of a program on a simulated card, with everything that the run produced.
  *
  *     struct trial trial = {.launch = {.wish = wish}};
  *     code = trial_run(&trial);
@@ -17,36 +17,33 @@
 #include "dryrun/verdict.h"
 
 struct trial {
-    struct launch launch; /* the caller sets its wish */
+    struct launch launch; /* the caller sets launch.wish */
     struct facts facts;
     struct trial_verdict verdict;
-    int status; /* of the program */
+    int status; /* the program's exit status */
 };
 
 enum trial_outcome {
-    TRIAL_FITS,      /* it ran to its end, or to where it was ended */
+    TRIAL_FITS,      /* the program ended, or was ended at its last step */
     TRIAL_FITS_NOT,  /* it ran out of memory */
-    TRIAL_NOT_KNOWN, /* something else ended it before */
+    TRIAL_NOT_KNOWN, /* the program failed for another reason */
 };
 
-/*
- * Run the program and read what it left. Returns an exit_code; a program that never used a
- * device is EXIT_INPUT. trial_finish() is due in any case.
- */
+/* Run the program and read its results. Returns an exit_code: EXIT_INPUT if the program
+   never used a device. Call trial_finish() in any case. */
 int trial_run(struct trial *trial);
 void trial_finish(struct trial *trial);
 
-/* The process that reserved most. Requires a trial that ran. */
+/* Return the process that reserved most. Requires that trial_run() succeeded. */
 const struct facts_process *trial_main(const struct trial *trial);
 enum trial_outcome trial_outcome(const struct trial *trial);
 
-/*
- * Copy a process's snapshot out of the launch's folder; it appears under the name `to` when all
- * of it is there. Requires that there is one. Returns an exit_code.
- */
+/* Copy a process's snapshot from the launch's folder to `to`, which appears only when
+   complete. Requires process->snapshot. Returns an exit_code. */
 int trial_keep_snapshot(const char *command, const struct facts_process *process,
                         const char *to);
-/* Write "run-BATCH_8.pickle" for "run.pickle" and the label "BATCH=8". NULL: no memory. */
+/* Insert a label into a file name: "run-BATCH_8.pickle" from "run.pickle" and "BATCH=8".
+   NULL: memory ran out. The caller frees the result. */
 char *trial_name_snapshot(const char *output, const char *label);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in vary.h. */
+/* See vary.h. */
 #include "dryrun/vary.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ vary_has_place(const struct option_list *words, const char *name)
     return false;
 }
 
-/* Split the copy at its commas. False: no memory, or an empty value. */
+/* Split `values` in place at its commas. False: memory ran out, or a value is empty. */
 static bool
 split(struct vary_name *n, char *values)
 {
@@ -125,7 +125,7 @@ vary_label(const struct vary *v, size_t index, char label[VARY_LABEL_BYTES])
 
 /* --- filling ------------------------------------------------------------------------------ */
 
-/* Copy `text` with `value` in every place "{name}". NULL: no memory. */
+/* Copy `text` and replace every "{name}" by `value`. NULL: memory ran out. */
 static char *
 replace(const char *text, const char *name, const char *value)
 {
@@ -168,7 +168,7 @@ vary_fill(const struct vary *v, size_t index, const struct option_list *words,
           struct option_list *filled)
 {
     struct option_list last, next;
-    /* a name that no word has: a copy */
+    /* start from a plain copy: no word contains "{}" */
     if (!vary_fill_one("", "", words, &last))
         return false;
     for (size_t i = 0; i < v->name_count; i++) {

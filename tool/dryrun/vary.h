@@ -3,7 +3,7 @@
 #define TOOL_VARY_H
 
 /*
- * Words of a program's command with places for values: "--batch {BATCH}".
+ * Words of a command with placeholders: "--batch {BATCH}".
  *
  *     --vary BATCH=8,16 --vary LENGTH=512,1024     four combinations
  *
@@ -27,40 +27,42 @@
 #define VARY_LABEL_BYTES 160
 
 struct vary_name {
-    char *name;    /* owned; the values point into it */
-    char **values; /* owned */
+    char *name;    /* owned; `values` point into this buffer */
+    char **values; /* owned array */
     size_t count;
 };
 
 struct vary {
     struct vary_name names[VARY_NAMES_MAX];
     size_t name_count;
-    size_t combination_count; /* the product; 1 without names */
+    size_t combination_count; /* product of the counts; 1 without names */
 };
 
 /*
- * Read "NAME=VALUE,VALUE" of each spec. EXIT_USAGE and a message: a spec of another form, a
- * name twice, or one that no word has a place for. vary_finish() is due in any case.
+ * Read "NAME=VALUE,VALUE" from each spec. Returns EXIT_USAGE after a message if a spec
+ * has another form, or a name occurs twice or in no word. Call vary_finish() in any case.
  */
 int vary_read(struct vary *vary, const char *command, const struct option_list *specs,
               const struct option_list *words);
 void vary_finish(struct vary *vary);
 
-/* Return the value of name number `name` in combination `index`; the last name turns fastest. */
+/* Return the value of a name in combination `index`; the last name varies fastest. */
 const char *vary_value(const struct vary *vary, size_t index, size_t name);
-/* Write "BATCH=8 LENGTH=512". */
+/* Write a combination's label: "BATCH=8 LENGTH=512". */
 void vary_label(const struct vary *vary, size_t index, char label[VARY_LABEL_BYTES]);
 
-/* Copy the words with the combination's values in their places. False: no memory. */
+/* Copy the words, with placeholders replaced by the combination's values. False: memory
+   ran out. The caller frees the copy with vary_free(). */
 bool vary_fill(const struct vary *vary, size_t index, const struct option_list *words,
                struct option_list *filled);
-/* The same for one name and value. */
+/* Fill one placeholder, like vary_fill(). */
 bool vary_fill_one(const char *name, const char *value, const struct option_list *words,
                    struct option_list *filled);
 void vary_free(struct option_list *filled);
-/* Does any word have the place "{name}"? */
+/* Tell whether a word contains the placeholder "{name}". */
 bool vary_has_place(const struct option_list *words, const char *name);
-/* Is `length` bytes of `text` a name: letters, digits and _, no digit first? */
+/* Tell whether `length` bytes of `text` are a name: letters, digits and '_', not starting
+   with a digit. */
 bool vary_is_name(const char *text, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in verdict.h. Cost: a replay a card and a setting, each O(events). */
+/* See verdict.h. Cost: one replay per card and per setting, each O(events). */
 #include "dryrun/verdict.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/report.h"
 #include "record/load.h"
 
-#define SETTING_RUNS 12 /* replays of other settings, as `explain` has it */
+#define SETTING_RUNS 12 /* replays of other settings, the limit of `explain` */
 
 /* --- other cards -------------------------------------------------------------------------- */
 
@@ -107,7 +107,8 @@ explain(struct trial_verdict *v)
     return EXIT_FINE;
 }
 
-/* A block that no other stream used is free as soon as it is given back. */
+/* Tell whether a block was freed later than requested, because another stream still used
+   the block. Without such blocks, late events cannot change the peak. */
 static bool
 find_deferred(const struct dry_trace_view *v)
 {

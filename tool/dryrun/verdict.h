@@ -3,12 +3,11 @@
 #define TOOL_DRY_VERDICT_H
 
 /*
- * The meaning of a dry run: is the snapshot exact, why and where was the peak or the failure,
- * and what would other cards do.
+ * The evaluation of a dry run: whether the snapshot is exact, where and why memory peaked
+ * or ran out, and which other cards would do.
  *
- * The snapshot is PyTorch's own. It is replayed like any other, once as it was recorded, some
- * times under other settings, and once for each card with what that card has left beside a
- * context.
+ * PyTorch writes the snapshot. The replays use the recorded settings, other settings, and
+ * each card's memory less a CUDA context.
  */
 
 #include <stdbool.h>
@@ -22,10 +21,10 @@
 
 struct trial_verdict_card {
     const struct dry_card *card;
-    uint64_t room; /* what a context leaves */
+    uint64_t room; /* bytes left after a CUDA context and NCCL */
     bool fits;
-    uint64_t reserved; /* at the peak of its replay, if it fits */
-    uint64_t retries;  /* of requests, each with a synchronisation */
+    uint64_t reserved; /* peak of the replay, valid if `fits` */
+    uint64_t retries;  /* retried requests; each costs a synchronisation */
 };
 
 struct trial_verdict {
@@ -34,28 +33,29 @@ struct trial_verdict {
     const struct dry_explanation_view *view;
     struct dry_replay_check check;
     bool has_oom;
-    bool is_cut; /* the history lost its beginning: no other card or setting is told */
-    /* Blocks waited for other streams when they were freed: late events change the peak. */
+    bool is_cut; /* the history lacks its beginning: no other replays */
+    /* Blocks were freed late because of other streams, so late events change the peak. */
     bool has_deferred;
-    /* The smallest first; none if it ran out of memory: its later needs are not known. */
+    /* Smallest first. Empty after an OOM, because requests after the OOM are unknown. */
     struct trial_verdict_card *cards;
     size_t card_count;
 };
 
-/* Return the part of a card that PyTorch can have: what a context and NCCL leave. */
+/* Return the bytes of a card that PyTorch can use: all but a context and NCCL's. */
 uint64_t trial_room(const struct dry_card *card, uint64_t nccl_bytes);
 
-/* What the snapshot itself does not say. */
+/* Inputs of the verdict that the snapshot does not contain. */
 struct trial_verdict_wish {
     const char *command, *path;
-    uint64_t nccl_bytes; /* NCCL takes them of each card */
-    uint64_t event_max;  /* of the history; as many are there if some were lost */
+    uint64_t nccl_bytes; /* taken by NCCL on each card */
+    uint64_t event_max;  /* a history of this length may lack its beginning */
 };
 
-/* Read the snapshot. Returns an exit_code; trial_verdict_finish() is due. */
+/* Read and evaluate the snapshot. Returns an exit_code. Call trial_verdict_finish() in
+   any case. */
 int trial_verdict_make(struct trial_verdict *verdict,
                        const struct trial_verdict_wish *wish);
-/* Replay the busiest device of `path` as it was recorded, and nothing else. An exit_code. */
+/* Replay the busiest device of `path`, with the recorded settings only. An exit_code. */
 int trial_verdict_check(const char *command, const char *path, bool *is_exact);
 void trial_verdict_finish(struct trial_verdict *verdict);
 

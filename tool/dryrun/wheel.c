@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in wheel.h. */
+/* See wheel.h. */
 #include "dryrun/wheel.h"
 
 #include <errno.h>
@@ -14,7 +14,8 @@
 #include "base/command.h"
 #include "base/report.h"
 
-/* Versions for a wheel that names none. PyTorch takes a library newer than its own. */
+/* Versions for a wheel that declares none. PyTorch accepts a library newer than the one
+   it was built with. */
 #define CUDNN_NEWEST 92600
 #define NCCL_NEWEST 23007
 
@@ -27,7 +28,7 @@ is_program(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Find `word` as a shell does. */
+/* Find a program by PATH, as a shell does. */
 static bool
 find_program(const char *word, char path[WHEEL_PATH_BYTES])
 {
@@ -52,7 +53,7 @@ base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Read "#!/usr/bin/python3" or "#!/usr/bin/env python3": the interpreter of a script. */
+/* Read a script's interpreter: "#!/usr/bin/python3" or "#!/usr/bin/env python3". */
 static bool
 read_interpreter(const char *script, char path[WHEEL_PATH_BYTES])
 {
@@ -89,7 +90,7 @@ find_python(struct wheel *wheel, const char *command, const char *word)
 
 /* --- which torch -------------------------------------------------------------------------- */
 
-/* Prints three lines: the folder of torch, and the versions of cuDNN and NCCL it requires. */
+/* Prints three lines: torch's folder, and its required versions of cuDNN and NCCL. */
 static const char find_torch_text[] =
     "import importlib.metadata as m, importlib.util as u, re\n"
     "s = u.find_spec('torch')\n"
@@ -103,7 +104,7 @@ static const char find_torch_text[] =
     "    found = re.search(f'nvidia-{name}-cu[0-9]+[^;]*==([0-9.]+)', needs)\n"
     "    print(found[1] if found else '')\n";
 
-/* Run Python with `text`; what it prints. False: it failed. */
+/* Run the Python code `text` and read its output. False: Python failed. */
 static bool
 ask_python(const struct wheel *wheel, const char *text, char *answer, size_t capacity)
 {
@@ -130,7 +131,7 @@ ask_python(const struct wheel *wheel, const char *text, char *answer, size_t cap
            WEXITSTATUS(status) == 0;
 }
 
-/* Cut the next line off `*rest`. */
+/* Return the next line of `*rest` and advance past its end. */
 static const char *
 next_line(char **rest)
 {
@@ -141,7 +142,7 @@ next_line(char **rest)
     return line;
 }
 
-/* Read "13.2" into {13, 2}: `count` numbers below 100, with dots between. */
+/* Read "13.2" into {13, 2}: `count` numbers below 100, separated by dots. */
 static bool
 read_numbers(const char *text, int *numbers, int count)
 {
@@ -156,7 +157,7 @@ read_numbers(const char *text, int *numbers, int count)
     return true;
 }
 
-/* Count "9.10.2.21" as 91002. */
+/* Encode a version as one number: "9.10.2.21" becomes 91002. */
 static int
 count_version(const char *text, int unknown)
 {
@@ -164,7 +165,7 @@ count_version(const char *text, int unknown)
     return read_numbers(text, n, 3) ? n[0] * 10000 + n[1] * 100 + n[2] : unknown;
 }
 
-/* The text in quotes behind "NAME" and an equals sign, of a line that begins with NAME. */
+/* Read the quoted value of an assignment, if the line begins with `name`. */
 static bool
 read_quoted(const char *line, const char *name, char *text, size_t capacity)
 {

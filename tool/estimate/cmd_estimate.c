@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone estimate`: what a model needs of a device's memory, from its configuration. */
+/* `drystone estimate`: the device memory that a model needs, from its configuration. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +51,8 @@ read_card(struct session *s)
 
 /* --- the model ---------------------------------------------------------------------------- */
 
-/*
- * Check the model with plain options: a contradiction within the file is the file's fault.
- */
+/* Check the model with default options. If that fails, the error is in the file, not in
+   the options. */
 static int
 check_file(struct session *s)
 {
@@ -99,7 +98,7 @@ find_model(struct session *s)
 
 /* --- the work ----------------------------------------------------------------------------- */
 
-/* The library names fields of its setup; who typed options is told of those. */
+/* Map a setup field in the library's message to the option that the user typed. */
 static const char *
 find_option(const char *text, size_t *length)
 {
@@ -141,7 +140,7 @@ report_setup(const struct session *s, const struct dry_error *err)
     if (is_refused && option)
         return report_usage("estimate", "--%s%s", option, err->text + length);
     if (err->offset != DRY_NO_OFFSET &&
-        s->values.setup.conf) /* the only text that is parsed */
+        s->values.setup.conf) /* --conf is the only text with offsets */
         return report_usage("estimate", "--conf '%s': %s", s->values.setup.conf,
                             err->text);
     return report_error("estimate", s->name, err);
@@ -213,7 +212,8 @@ show(struct session *s)
     return EXIT_FINE;
 }
 
-/* Without --seq a sequence has the library's default, or the model's positions. */
+/* Choose the sequence length without --seq: the library's default, but not more than the
+   model's positions. */
 static void
 choose_sequence(struct session *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model as a chain, for `drystone plan`: bytes as estimated, times by what is computed. */
+/* Write a model as a chain for `drystone plan`: bytes as estimated, times from FLOPs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/json_out.h"
 #include "estimate/estimate_report.h"
 
-/* Only the proportions of times matter to a plan. */
+/* Assumed speed. A plan depends only on the ratios of times. */
 #define FLOPS_A_US 1e8 /* 100 TFLOP/s */
 
 static uint64_t
@@ -81,7 +81,8 @@ make_stages(const struct dry_estimate_unit *units, size_t count)
     return list;
 }
 
-/* A card on which not even the driver has room leaves nothing to a plan. */
+/* Make the budget. The reserve is capped at the card's memory, so a card too small for
+   the driver leaves 0 bytes to the plan. */
 static json_t *
 make_budget(uint64_t capacity, uint64_t outside)
 {

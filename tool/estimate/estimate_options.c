@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in estimate_options.h. */
+/* See estimate_options.h. */
 #include "estimate/estimate_options.h"
 
 #include <stdlib.h>
@@ -166,7 +166,8 @@ checkpointing_at(unsigned i)
                                        : NULL;
 }
 
-/* The index of `word` among names; what is wrong is said, with a suggestion. */
+/* Find `word` among the names. Returns EXIT_FINE and *found, or an exit code after an
+   error message with a suggestion. */
 static int
 find_word(const char *option, const char *word, size_t length, name_function *name_at,
           unsigned *found)
@@ -214,7 +215,7 @@ read_words(struct estimate_values *v)
     return EXIT_FINE;
 }
 
-/* "full", "every:3", "sqrt". */
+/* Read --checkpointing: "full", "every:3", "sqrt". */
 static int
 read_checkpointing(struct estimate_values *v)
 {

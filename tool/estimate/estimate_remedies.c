@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in estimate_remedies.h. Cost: an estimate or two a change, some 30. */
+/* See estimate_remedies.h. Cost: one or two estimates per change, some 30 in all. */
 #include "estimate/estimate_remedies.h"
 
 #include <stdarg.h>
@@ -9,11 +9,11 @@
 
 struct search {
     struct remedies *found;
-    struct dry_model model;     /* as it is, and as it is tried */
-    struct dry_run_setup setup; /* likewise */
+    struct dry_model model;     /* the model, with the change being tried */
+    struct dry_run_setup setup; /* the setup, with the change being tried */
     uint64_t capacity_bytes, needed_bytes;
     struct dry_error *err;
-    enum dry_status status; /* MEMORY ends all */
+    enum dry_status status; /* DRY_ERR_MEMORY stops the search */
 };
 
 static uint64_t
@@ -22,7 +22,8 @@ devices_of(const struct dry_run_setup *s)
     return s->data * s->tensor * s->pipeline * s->context;
 }
 
-/* Estimate on a device of so many bytes; 0: it does not fit, or contradicts the model. */
+/* Estimate on a device of `capacity` bytes. Returns 0 if the run does not fit, or if the
+   model contradicts the change. */
 static uint64_t
 weigh_on(struct search *s, uint64_t capacity)
 {
@@ -45,8 +46,9 @@ weigh_on(struct search *s, uint64_t capacity)
 }
 
 /*
- * Estimate on the device, whose limit makes the allocator give back what it cached; if that
- * is too small, on one without a limit. Returns 0 if the model contradicts the change.
+ * Estimate on the given device, where the allocator frees its cache before failing. If
+ * the run does not fit, estimate without a limit. Returns 0 if the model refuses the
+ * change.
  */
 static uint64_t
 weigh(struct search *s)
@@ -55,7 +57,7 @@ weigh(struct search *s)
     return bytes ? bytes : weigh_on(s, 0);
 }
 
-/* Add what was tried, in words. */
+/* Add the change being tried, described by `format`, if it saves memory. */
 __attribute__((format(printf, 3, 4))) static void
 add(struct search *s, uint64_t bytes, const char *format, ...)
 {
@@ -77,7 +79,8 @@ ull(uint64_t x)
     return (unsigned long long)x;
 }
 
-/* The least degree that fits, or the largest that was tried; *bytes: what it needs then. */
+/* Find the smallest degree that fits, else the largest one tried. *bytes is what the run
+   then needs per device. */
 static uint64_t
 least_degree(struct search *s, uint64_t *degree, uint64_t most, bool by_halves,
              uint64_t *bytes)
@@ -151,7 +154,8 @@ try_stages(struct search *s, const struct dry_run_setup *plain)
     }
 }
 
-/* Share all among the fewest devices, as it is; if that is not enough, checkpointed. */
+/* Shard everything (ZeRO 3) over the fewest devices that suffice. If none do, try with
+   full checkpointing. */
 static void
 try_devices(struct search *s, const struct dry_run_setup *plain)
 {
@@ -171,7 +175,7 @@ try_devices(struct search *s, const struct dry_run_setup *plain)
     }
 }
 
-/* All that costs no device, in one. */
+/* Try all changes that need no further devices together, if no single one suffices. */
 static void
 try_together(struct search *s, const struct dry_run_setup *plain)
 {

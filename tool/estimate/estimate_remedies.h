@@ -3,9 +3,9 @@
 #define TOOL_ESTIMATE_REMEDIES_H
 
 /*
- * What would make a model fit a device that it does not fit: changes of the run, one at a
- * time, each estimated anew. The number of devices is the least that suffices, found by
- * halving. A change that is there already, or that saves nothing, is left out.
+ * Changes that would make a model fit a device: one option at a time, each estimated
+ * separately. Numbers of devices are the smallest sufficient ones, found by bisection.
+ * Changes already in the setup, or without any saving, are omitted.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 
 struct remedy {
     char text[80];
-    uint64_t device_bytes; /* of one device */
-    uint64_t devices;      /* that it takes, in all */
+    uint64_t device_bytes; /* needed per device */
+    uint64_t devices;      /* devices needed in all */
     bool fits;
 };
 
@@ -27,14 +27,13 @@ struct remedies {
     size_t count;
 };
 
-/* The device, and the largest batch and number of requests that fit on it, or 0. */
+/* The device's bytes, and the largest batch and number of requests that fit; 0: none. */
 struct remedies_room {
     uint64_t capacity_bytes, batch, requests;
 };
 
-/*
- * Find them for a device. Errors are those of dry_estimate_create(), of a setup that was estimated before: MEMORY.
- */
+/* Find the changes. Requires a setup that was estimated before, so that MEMORY is the
+   only error of dry_estimate_create() left. */
 enum dry_status remedies_find(struct remedies *remedies, const struct dry_model *model,
                               const struct dry_run_setup *setup,
                               const struct remedies_room *room, struct dry_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in estimate_report.h. */
+/* See estimate_report.h. */
 #include "estimate/estimate_report.h"
 
 #include <drystone/card.h>
@@ -15,9 +15,9 @@
 #include "base/table.h"
 #include "base/term.h"
 
-/* The column at which the texts behind words in the margin begin. */
+/* Where texts begin, after the word in the margin. */
 #define COLUMN 12
-/* Formulas longer than this are shown by their numbers alone. */
+/* Longer formulas are printed as numbers only. */
 #define FORMULA_COLUMNS 37u
 
 struct view {
@@ -95,7 +95,7 @@ print_model(const struct view *v)
                    s->trained_count == 1 ? "is" : "are");
 }
 
-/* Degrees beyond 1, apart by commas. */
+/* Write the parallel degrees greater than 1, separated by commas. */
 static void
 describe_degrees(const struct dry_run_setup *s, char *text, size_t capacity)
 {
@@ -197,7 +197,7 @@ print_phases(const struct view *v)
     return done;
 }
 
-/* Print what is there at the peak, the most first. */
+/* Print the groups alive at the peak, largest first. */
 static void
 print_parts(const struct view *v)
 {
@@ -315,7 +315,7 @@ print_fit(const struct view *v)
     print_value(v, "sequence", r->max_sequence, beside);
 }
 
-/* Print the table of what would make it fit. */
+/* Print the table of changes that would make the model fit. */
 static bool
 print_remedies(const struct view *v)
 {

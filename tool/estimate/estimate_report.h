@@ -2,7 +2,7 @@
 #ifndef TOOL_ESTIMATE_REPORT_H
 #define TOOL_ESTIMATE_REPORT_H
 
-/* An estimate as text and as JSON. */
+/* The report of an estimate, as text and as JSON. */
 
 #include <stdbool.h>
 
@@ -12,26 +12,28 @@
 #include "estimate/model_json.h"
 
 struct estimate_report {
-    const char *name; /* of the model: a file, or one that we know */
+    const char *name; /* the model's file, or its name in our list */
     const struct dry_model *model;
-    const char *unknown_family;      /* of it; "": we know it */
-    char (*notes)[MODEL_NOTE_BYTES]; /* of what the estimate leaves out */
+    const char *unknown_family;      /* the model's unknown type; "": the type is known */
+    char (*notes)[MODEL_NOTE_BYTES]; /* what the estimate does not cover */
     size_t note_count;
     const struct dry_run_setup *setup;
-    const struct dry_estimate *estimate;            /* without a limit */
-    const char *card;                               /* NULL: a size was given, or none */
-    uint64_t capacity_bytes;                        /* 0: none was given */
-    uint64_t max_batch, max_sequence, max_requests; /* that fit it; 0: none */
+    const struct dry_estimate *estimate; /* computed without a memory limit */
+    /* NULL: a size was given, or nothing */
+    const char *card;
+    uint64_t capacity_bytes; /* 0: not given */
+    /* largest that fit the capacity; 0: none */
+    uint64_t max_batch, max_sequence, max_requests;
     uint64_t sequence_step;
-    const struct remedies *remedies; /* if it does not fit, else NULL */
-    bool has_units;                  /* print what every unit saves, too */
+    const struct remedies *remedies; /* if the model does not fit; else NULL */
+    bool has_units;                  /* also print what each unit saves */
 };
 
-/* False: there was no memory. */
+/* Print the report as text. Returns false if memory ran out. */
 bool estimate_report_print(const struct estimate_report *report);
-/* An exit code, as json_out_print(). */
+/* Print the report as JSON. Returns an exit code. */
 int estimate_report_print_json(const struct estimate_report *report);
-/* Print a chain that `drystone plan` reads (estimate_chain.c). Returns an exit code. */
+/* Print a chain for `drystone plan` (estimate_chain.c). Returns an exit code. */
 int estimate_report_print_chain(const struct estimate_report *report);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in model_family.h. */
+/* See model_family.h. */
 #include "estimate/model_family.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@ read_all(struct model_reader *r, const struct model_number *numbers, size_t coun
 
 /* --- decoders ----------------------------------------------------------------------------- */
 
-/* One norm and one head of keys (7B), or two norms and some (40B), by the architecture. */
+/* Read Falcon: one norm and one key head (7B), or two norms and several (40B), depending
+   on the architecture. */
 static void
 read_falcon(struct model_reader *r, struct dry_model *m)
 {
@@ -37,7 +38,7 @@ read_falcon(struct model_reader *r, struct dry_model *m)
         model_read_number(r, "num_kv_heads", &m->kv_heads);
 }
 
-/* The table of positions has two rows more than there are positions. */
+/* Read OPT, whose position table has two extra rows. */
 static void
 read_opt(struct model_reader *r, struct dry_model *m)
 {
@@ -56,7 +57,8 @@ read_opt(struct model_reader *r, struct dry_model *m)
     m->positions += 2;
 }
 
-/* The logits are capped in Gemma 2, and where a number says so; not where it is null. */
+/* Read Gemma. Logits are capped in Gemma 2 by default, and in others if the configuration
+   has a number; an explicit null turns capping off. */
 static void
 read_gemma(struct model_reader *r, struct dry_model *m)
 {
@@ -85,7 +87,7 @@ read_bigcode(struct model_reader *r, struct dry_model *m)
     m->kv_heads = is_one ? 1 : m->heads;
 }
 
-/* Layers without experts in the middle of a model are not modelled. */
+/* Refuse layers without experts in the middle of a model: they are not modelled. */
 static void
 read_sparse(struct model_reader *r, struct dry_model *m)
 {
@@ -157,7 +159,7 @@ size_vit(struct model_reader *r, struct dry_model *m)
         m->positions = (m->height / m->patch) * (m->width / m->patch) + 1;
 }
 
-/* Labels are a map, or their number, or Transformers' two. */
+/* Read ViT. The number of labels is the size of a map; Transformers' default is 2. */
 static void
 read_vit(struct model_reader *r, struct dry_model *m)
 {

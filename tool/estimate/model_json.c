@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in model_json.h. The first wrong value stays as the failure.
- */
+/* See model_json.h. Only the first wrong value is reported. */
 #include "estimate/model_json.h"
 
 #include <stdbool.h>

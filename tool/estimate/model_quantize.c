@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "quantization_config": matrices in fewer bits. A method that is not known is refused, and so
- * is a format of a known one whose bytes are not; modules that are left out in another way
- * than the format's usual one are noted.
+ * Read "quantization_config": matrices of fewer bits. Unknown methods are refused, and so
+ * are known methods' formats whose sizes are unknown. Modules exempted in another way
+ * than the format's default get a note.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/term.h"
 #include "estimate/model_reader.h"
 
-/* Modules that are no linear layers, or that the estimate keeps in 16 bits anyhow. */
+/* Tell whether a module is not a linear layer, or counts as 16 bits in any case. */
 static bool
 is_never_quantized(const char *name)
 {
@@ -34,7 +34,7 @@ is_never_quantized(const char *name)
     return false;
 }
 
-/* Note modules of the list that the estimate counts in fewer bits though they are not. */
+/* Add a note about exempt modules that the estimate nevertheless counts as quantized. */
 static void
 read_left_out(struct model_reader *r, const char *key, struct dry_model *m)
 {
@@ -150,7 +150,7 @@ read_mxfp4(struct model_reader *r, struct dry_model *m)
     read_left_out(r, "modules_to_not_convert", m);
 }
 
-/* The weights of a group of compressed-tensors: bits, and what has a scale. */
+/* Read the weights of a compressed-tensors group: the bits, and what shares a scale. */
 static void
 read_weights(struct model_reader *r, struct dry_model *m, bool is_packed)
 {
@@ -174,7 +174,8 @@ read_weights(struct model_reader *r, struct dry_model *m, bool is_packed)
         model_refuse(r, "symmetric", "true", model_get(r, "symmetric"));
 }
 
-/* All linear layers in one way: one group of them. */
+/* Read compressed-tensors. Only a single group is supported: all linear layers are
+   quantized alike. */
 static void
 read_compressed(struct model_reader *r, struct dry_model *m)
 {
@@ -194,7 +195,7 @@ read_compressed(struct model_reader *r, struct dry_model *m)
         model_refuse(r, "config_groups", "one group, with its weights", groups);
         return;
     }
-    m->is_head_quantized = true; /* unless it is ignored */
+    m->is_head_quantized = true; /* read_left_out() clears this for an ignored head */
     r->object = weights;
     read_weights(r, m, is_packed);
     r->object = outer;

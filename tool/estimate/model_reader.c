@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in model_reader.h. */
+/* See model_reader.h. */
 #include "estimate/model_reader.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #define NUMBER_MAX (INT64_C(1) << 40)
 
-/* Describe what was found, for a message; texts are cut. */
+/* Describe a value for an error message; long texts are cut. */
 static void
 describe(const json_t *value, char text[48])
 {
@@ -41,7 +41,7 @@ model_refuse(struct model_reader *r, const char *key, const char *expected,
                             "%s%s: expected %s, found %s", r->path, key, expected, text);
 }
 
-/* NULL where a key is missing or says null. */
+/* Return a key's value; NULL if the key is missing or null. */
 json_t *
 model_get(const struct model_reader *r, const char *key)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The config.json of Transformers; the idea stands in model_json.h. */
+/* Read the config.json of Transformers; see model_json.h. */
 #include <string.h>
 
 #include "base/term.h"
@@ -45,10 +45,8 @@ read_sizes(struct model_reader *r, struct dry_model *m)
         m->ffn = 4 * m->hidden;
 }
 
-/*
- * Count the layers that look back at all tokens: those of a list, each so-manieth of Gemma's,
- * each second of the other families with windows, and Qwen's first.
- */
+/* Count the layers that attend to all tokens: as listed in "layer_types"; else every n-th
+   in Gemma, every second in other families with windows, and Qwen's first layers. */
 static void
 read_global(struct model_reader *r, const struct model_family *f, struct dry_model *m)
 {
@@ -76,7 +74,7 @@ read_global(struct model_reader *r, const struct model_family *f, struct dry_mod
     }
 }
 
-/* Learned positions; how far a layer looks back; experts that see all tokens. */
+/* Read the number of learned positions, the attention window, and the shared experts. */
 static void
 read_derived(struct model_reader *r, const struct model_family *f, struct dry_model *m)
 {
@@ -96,7 +94,7 @@ read_derived(struct model_reader *r, const struct model_family *f, struct dry_mo
     read_global(r, f, m);
     if (model_read_number(r, "n_shared_experts", &shared) &&
         __builtin_mul_overflow(shared, m->expert_ffn, &m->shared_ffn))
-        m->shared_ffn = UINT64_MAX; /* which an estimate refuses */
+        m->shared_ffn = UINT64_MAX; /* dry_estimate_create() refuses this */
     if (m->experts == 0)
         m->expert_ffn = m->shared_ffn = m->dense_layers = m->experts_per_token = 0;
 }
@@ -137,7 +135,7 @@ read_activation(struct model_reader *r, struct dry_model *m)
             model_get(r, key));
 }
 
-/* A model has dropout if any probability is more than 0; without any: as its family. */
+/* Read dropout: present if a probability is positive; without keys, as in the family. */
 static void
 read_dropout(struct model_reader *r, struct dry_model *m)
 {
@@ -175,7 +173,7 @@ read_switches(struct model_reader *r, struct dry_model *m)
         m->has_qkv_bias = m->has_out_bias = has_bias;
 }
 
-/* A head that none of these is counted as is noted. */
+/* Add a note if the model's head is not one that the estimate models. */
 static void
 note_head(struct model_reader *r, const char *name)
 {
@@ -194,7 +192,8 @@ note_head(struct model_reader *r, const char *name)
     model_note(r, "the own head of %s", text);
 }
 
-/* "BertForMaskedLM", "LlamaModel": what stands behind the last layer. */
+/* Read the class, such as "BertForMaskedLM" or "LlamaModel", which tells what follows the
+   last layer. */
 static void
 read_architecture(struct model_reader *r, struct dry_model *m)
 {
@@ -217,7 +216,7 @@ read_architecture(struct model_reader *r, struct dry_model *m)
         note_head(r, name);
 }
 
-/* Towers beside the language model are no part of the estimate. */
+/* Add a note for vision and audio models, which the estimate does not cover. */
 static void
 note_towers(struct model_reader *r)
 {
@@ -275,7 +274,7 @@ read_ours(struct model_reader *r, struct dry_model *m)
     m->has_no_head = !has_head;
 }
 
-/* Diffusers' transformers have other keys, and layers that are not modelled. */
+/* Refuse configurations of Diffusers: their keys and some layers are not supported. */
 static void
 refuse_diffusers(struct model_reader *r)
 {

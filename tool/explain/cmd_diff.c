@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone diff`: runs, ranks or devices compared, owner by owner. */
+/* `drystone diff`: compare runs, ranks or devices, owner by owner. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ struct subject {
 struct session {
     struct values values;
     enum dry_owner_key key;
-    struct study *studies; /* of each file */
+    struct study *studies; /* one per file */
     size_t study_count;
     bool is_devices;
     struct diff_report_subject subjects[DRY_DIFF_SUBJECTS_MAX];

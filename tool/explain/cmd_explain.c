@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone explain`: the verdict, from a snapshot or from a message. */
+/* `drystone explain`: the cause of a failure, from a snapshot or an error message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +99,8 @@ report(const struct session *s, const struct dry_explanation *explanation)
     return figures_judge_explain(&r, &s->values.gate, code);
 }
 
-/* All devices are opened even for one: its siblings tell how far it had come. */
+/* Choose the device to explain. All devices are opened even if one is asked for: the
+   other ranks show how far this one had come. */
 static int
 choose_device(struct session *s)
 {
@@ -116,7 +117,8 @@ choose_device(struct session *s)
                                  s->values.device);
 }
 
-/* A failure is explained by what was there when it happened, one moment before. */
+/* Return the moment to explain. For an OOM that is one moment before, when the blocks in
+   the request's way were still there. */
 static uint32_t
 at_failure(const struct dry_timeline_view *v, uint32_t moment)
 {

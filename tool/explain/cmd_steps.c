@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone steps`: the iterations of a program, and what grows from one to the next. */
+/* `drystone steps`: the iterations of a program, and what grows between them. */
 #include "base/command.h"
 #include "base/options.h"
 #include "base/report.h"

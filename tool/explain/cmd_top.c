@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone top`: who holds the memory; with --free, what is free and what holds that. */
+/* `drystone top`: the owners of the memory; with --free, free memory and what pins it. */
 #include <string.h>
 
 #include <drystone/categories.h>
@@ -69,7 +69,7 @@ struct session {
     struct dry_steps *steps;
     struct dry_categories *categories;
     struct dry_owners *owners;
-    struct dry_state *state; /* of --free */
+    struct dry_state *state; /* for --free; else NULL */
 };
 
 static int
@@ -95,7 +95,7 @@ check_usage(struct session *s, const struct option_list *operands)
     return code == EXIT_FINE ? find_key(s) : code;
 }
 
-/* Only what the key needs. */
+/* Compute steps and categories only if the key needs them, because both cost time. */
 static enum dry_status
 classify(struct session *s, const struct dry_timeline *timeline, struct dry_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in diff_report.h: figures, words, text, JSON, in this order. */
+/* See diff_report.h. Sections: figures, words, text, JSON. */
 #include "explain/diff_report.h"
 
 #include <inttypes.h>
@@ -39,12 +39,13 @@ diff_report_spread(const struct diff_report *r)
 {
     size_t count;
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
-    uint64_t of_rows = count > 0 ? row_spread(&rows[0]) : 0; /* the widest is first */
+    /* rows are sorted by spread, widest first */
+    uint64_t of_rows = count > 0 ? row_spread(&rows[0]) : 0;
     uint64_t of_totals = total_spread(r);
     return of_rows > of_totals ? of_rows : of_totals;
 }
 
-/* Rows come in order of their spread. */
+/* Count the rows to print. Rows are sorted by spread, so a small one ends the list. */
 static size_t
 count_shown(const struct diff_report *r)
 {
@@ -56,7 +57,7 @@ count_shown(const struct diff_report *r)
     return shown;
 }
 
-/* Return the bytes of a subject's total that the first `shown` rows leave. */
+/* Return the bytes of a subject's total outside the first `shown` rows. */
 static uint64_t
 rest_of(const struct diff_report *r, size_t shown, uint32_t subject)
 {
@@ -90,7 +91,8 @@ device_of(const struct diff_report_subject *s)
     return dry_timeline_get_view(s->study->devices[s->device].timeline)->device;
 }
 
-/* "A" and "B", "#3", "device 3". */
+/* Write a subject's label as a column heading: "A" and "B" for two files, "#3" for more,
+   "device_3" for devices. */
 static const char *
 write_label(const struct diff_report *r, size_t subject, char text[LABEL_BYTES])
 {
@@ -114,7 +116,7 @@ write_label_with_blank(const struct diff_report *r, size_t subject,
     return text;
 }
 
-/* "+9.50 GiB", "-3.10 MiB", "" where equal. */
+/* Write a difference: "+9.50 GiB", "-3.10 MiB", or "" if there is none. */
 static const char *
 write_change(uint64_t from, uint64_t to, char text[TERM_NUMBER_BYTES + 1])
 {
@@ -169,7 +171,7 @@ add_word_pair(struct table *t, const char *word, uint64_t a, uint64_t b)
     table_add(t, "");
 }
 
-/* Add the name of an owner. The words behind it get the column of the operation. */
+/* Add an owner's name. The suffix "(freed there)" goes to the column for operations. */
 static void
 add_owner(struct table *t, const struct dry_diff_row *row)
 {
@@ -217,7 +219,7 @@ print_two(const struct diff_report *r, const struct term *term)
 
 /* --- many --------------------------------------------------------------------------------- */
 
-/* "#7 only", "#7 most", "#0 least". */
+/* Add the subject that differs most: "#7 only", "#7 most" or "#0 least". */
 static void
 add_outlier(struct table *t, const struct diff_report *r, const struct dry_diff_row *row)
 {
@@ -348,7 +350,7 @@ print_fact(const struct diff_report *r, const struct dry_diff_fact *fact)
     }
 }
 
-/* A list behind a word, broken into lines; nothing if it is empty. */
+/* Print `word` and a wrapped list of names; print nothing if the list is empty. */
 static void
 print_names(const struct diff_report *r, const char *word, bool is_known)
 {
@@ -382,7 +384,7 @@ print_facts(const struct diff_report *r)
     print_names(r, "not known of all:", false);
 }
 
-/* Print what each subject has and no other. */
+/* Print the owners that exist in one subject only, summed per subject. */
 static void
 print_only(const struct diff_report *r)
 {

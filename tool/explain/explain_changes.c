@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report of an explanation, its last part but one: what to change. */
+/* The section of the explanation that suggests changes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ print_caveats(const struct explain_printer *p, uint32_t caveats)
     }
 }
 
-/* "; 2 retries instead of 39" */
+/* Append the change in retries: "; 2 retries instead of 39". */
 static void
 add_retries(const struct dry_change *c, char *text, size_t capacity)
 {
@@ -28,7 +28,7 @@ add_retries(const struct dry_change *c, char *text, size_t capacity)
              term_format_count(c->recorded_retries, before));
 }
 
-/* Say what the replay found at a failure. */
+/* Write what the replay with a changed setting showed about a failure. */
 static void
 say_rescue(const struct dry_change *c, char *text, size_t capacity)
 {
@@ -52,7 +52,7 @@ say_rescue(const struct dry_change *c, char *text, size_t capacity)
             term_format_bytes(c->recorded_peak_bytes, before));
 }
 
-/* Say what the replay saves, and against what. */
+/* Write how much memory a setting saves, compared with the recorded settings. */
 static void
 say_saving(const struct dry_change *c, char *text, size_t capacity)
 {
@@ -162,7 +162,7 @@ print_no_evidence(const struct explain_printer *p, const char *mark)
         s->evidence_gap);
 }
 
-/* Print a change of the program, with the setting that was replayed for it. */
+/* Print a change to the program, and the setting whose replay simulates the change. */
 static void
 print_program_change(const struct explain_printer *p, const char *mark,
                      const struct dry_change *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone explain --json`, schema drystone.explain/1, see drystone-explain(1). */
+/* `drystone explain --json`: schema drystone.explain/1, see drystone-explain(1). */
 #include <string.h>
 
 #include "base/fields.h"
@@ -103,7 +103,7 @@ caveats_of(uint32_t caveats)
     return list;
 }
 
-/* Figures of a replayed setting beside those of the recorded ones; null: not known. */
+/* Add figures of a replayed setting and those of the recorded settings; null: unknown. */
 static void
 add_figures(json_t *to, const struct dry_change *c)
 {
@@ -229,7 +229,8 @@ releases_of(const struct explain_report *r)
                      of->not_before[0] ? text_of(of->not_before) : json_null());
 }
 
-/* The room that an OOM or retries prove. */
+/* Make the bounds of the device's capacity that OOMs and retries imply; null if there
+   were none. */
 static json_t *
 capacity_of(const struct explain_report *r)
 {

@@ -16,12 +16,12 @@ struct explain_printer {
     bool failed;
 };
 
-/* Print a sentence, wrapped, after a mark that hangs to the left of it. */
+/* Print a wrapped sentence with `mark` hanging to its left. */
 __attribute__((format(printf, 3, 4))) void explain_print_item(
     const struct explain_printer *p, const char *mark, const char *format, ...);
 void explain_print_heading(const struct explain_printer *p, const char *text);
 
-/* Print what to change, if anything. */
+/* Print the suggested changes, if there are any. */
 void explain_print_changes(const struct explain_printer *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in explain_report.h; this is the text, explain_json.c the JSON. */
+/* See explain_report.h. The text is here, the JSON in explain_json.c. */
 #include "explain/explain_print.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "base/term.h"
 #include "record/provenance.h"
 
-#define NAME_COLUMNS 18 /* of the figures at the top */
+#define NAME_COLUMNS 18 /* width of the figures' names at the top */
 
 void
 explain_print_item(const struct explain_printer *p, const char *mark, const char *format,
@@ -59,7 +59,7 @@ cause_words(enum dry_cause cause)
     return words[cause];
 }
 
-/* Does a setting save memory, though nothing failed? */
+/* Return the bytes that the best setting saves in a run that did not fail; 0: none. */
 static uint64_t
 saved_bytes(const struct dry_explanation_view *v)
 {
@@ -71,7 +71,7 @@ saved_bytes(const struct dry_explanation_view *v)
     return 0;
 }
 
-/* The verdict in a sentence, with the figures that are its point. */
+/* Write the verdict as a sentence with the figures that justify the verdict. */
 static void
 say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
 {
@@ -346,7 +346,8 @@ print_categories(const struct explain_printer *p)
     if (known == 0)
         return;
     for (unsigned c = 0; c < DRY_CATEGORY_COUNT && used < sizeof text; c++) {
-        unsigned i = (c + 1) % DRY_CATEGORY_COUNT; /* unknown comes last */
+        /* start at 1, so the category "unknown" (0) comes last */
+        unsigned i = (c + 1) % DRY_CATEGORY_COUNT;
         if (v->category_bytes[i] == 0)
             continue;
         used +=
@@ -448,7 +449,7 @@ print_trust(const struct explain_printer *p)
     explain_print_item(p, "", "%s", safe);
 }
 
-/* Print where the other failures are, if there are several. */
+/* Print the number and the events of the other failures, if there are several. */
 static void
 print_failures(const struct explain_printer *p)
 {

@@ -2,7 +2,7 @@
 #ifndef TOOL_EXPLAIN_REPORT_H
 #define TOOL_EXPLAIN_REPORT_H
 
-/* An explanation, shown to people and to machines; for `explain`. */
+/* The report of `drystone explain`, as text and as JSON. */
 
 #include <stdbool.h>
 
@@ -14,16 +14,17 @@ struct explain_report {
     const struct dry_explanation_view *view;
     const struct dry_timeline *timeline;
     const struct dry_replay *replay;
-    size_t device_count; /* of the file */
-    size_t row_max;      /* owners shown */
-    bool is_total_known; /* how large the device is was stated */
-    bool is_simulated; /* the file holds requests; addresses are those of a simulation */
+    size_t device_count; /* devices in the file */
+    size_t row_max;      /* maximum owners to print */
+    bool is_total_known; /* the device's total memory was given */
+    bool is_simulated;   /* the trace holds requests only; addresses are simulated */
 };
 
-/* False: there was no memory. */
+/* Print the report as text. Returns false if memory ran out. */
 bool explain_report_print(const struct explain_report *report);
 
-/* Prints drystone.explain/1, drystone-explain(1); returns an exit code. */
+/* Print the report as drystone.explain/1, see drystone-explain(1). Returns an exit
+   code. */
 int explain_report_print_json(const char *command, const struct explain_report *report);
 
 #endif

@@ -88,7 +88,7 @@ judge(struct gate *gate, const void *own, const struct dry_state *state, int cod
 
 #define SOURCE_BYTES 512
 
-/* Point at the line of source that holds most, as far as its frame is known. */
+/* Point the gate's message at the source line that holds most, if its frame is known. */
 static void
 find_source(const struct explain_report *r, struct gate *gate, char text[SOURCE_BYTES])
 {
@@ -128,7 +128,7 @@ larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Count the owners that grow regularly; of them the command's exit code speaks, too. */
+/* Count the owners that grow regularly, by the threshold of the command's exit code. */
 static uint64_t
 count_suspects(const struct steps_report *r)
 {

@@ -2,21 +2,19 @@
 #ifndef TOOL_FIGURES_H
 #define TOOL_FIGURES_H
 
-/*
- * The figures that --fail-if and --baseline know of `explain`, `steps` and `diff`; their
- * pages of the manual list them.
- */
+/* The figures that `explain`, `steps` and `diff` offer to --fail-if and --baseline; the
+   manual pages list them. */
 
 #include "explain/diff_report.h"
 #include "explain/explain_report.h"
 #include "explain/steps_report.h"
 #include "gate/gate.h"
 
-/* Check what was given to a command, before any work. An exit_code. */
+/* Check a command's gate options before any work. Returns an exit_code. */
 int figures_check(const char *command, const struct gate_values *values,
                   bool prints_json);
 
-/* Judge a report; `code` is how the command would end. An exit_code. */
+/* Judge a report's figures and return an exit_code. `code` is the one without a gate. */
 int figures_judge_explain(const struct explain_report *report,
                           const struct gate_values *values, int code);
 int figures_judge_steps(const struct steps_report *report,

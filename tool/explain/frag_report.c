@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in frag_report.h. */
+/* See frag_report.h. */
 #include "explain/frag_report.h"
 
 #include <inttypes.h>
@@ -56,7 +56,7 @@ print_sums(const struct frag_report *r)
         print_sum("unexplained", s->unplaced_bytes, "alive outside of every segment");
 }
 
-/* "stream 0 large", "pool (0, 3) stream 7 small". */
+/* Name a pool: "stream 0 large", "pool (0, 3) stream 7 small". */
 static void
 name_pool(const struct frag_report *r, const struct dry_state_pool *pool, char *text,
           size_t capacity)
@@ -76,14 +76,14 @@ pool_active(const struct dry_state_pool *p)
     return p->allocated + p->pending;
 }
 
-/* Return the active bytes that nobody asked for. */
+/* Return the bytes lost to rounding requests up. */
 static uint64_t
 pool_rounding(const struct dry_state_pool *p)
 {
     return p->requested < pool_active(p) ? pool_active(p) - p->requested : 0;
 }
 
-/* The parts of each pool; they add up. */
+/* Print each pool's reserved bytes by use. The columns add up to the reserved bytes. */
 static bool
 print_pool_sums(const struct frag_report *r, size_t shown, const struct term *term)
 {
@@ -105,7 +105,8 @@ print_pool_sums(const struct frag_report *r, size_t shown, const struct term *te
     return is_done;
 }
 
-/* Print what is inside the active bytes, and what the free ones look like. */
+/* Print details of each pool: what its active bytes contain, and how fragmented its free
+   bytes are. */
 static bool
 print_pool_details(const struct frag_report *r, size_t shown, const struct term *term)
 {
@@ -144,7 +145,8 @@ print_pools(const struct frag_report *r, const struct term *term)
     return is_done;
 }
 
-/* A segment as wide as the line: '#' in use, '=' waiting, '.' free, by the larger part. */
+/* Draw a segment scaled to `columns`: '#' mostly in use, ':' in use by less than half,
+   '=' pending free, '.' free. */
 #define MAP_COLUMNS_MAX 200
 static void
 draw_segment(const struct dry_state *s, const struct dry_state_segment *segment,
@@ -165,7 +167,7 @@ draw_segment(const struct dry_state *s, const struct dry_state_segment *segment,
             double begin = from > (double)c ? from : (double)c;
             double end = to < (double)c + 1 ? to : (double)c + 1;
             used[c] += end - begin;
-            /* A block of any size is shown: small ones are what pins. */
+            /* Draw every block, however small: small blocks are what pins segments. */
             if (map[c] == '.')
                 map[c] = ':';
             if (b->state == DRY_BLOCK_PENDING_FREE)
@@ -189,7 +191,7 @@ print_segment(const struct dry_state *s, size_t index, const struct term *term,
     printf("  [%s]\n", map);
 }
 
-/* The line of the largest block in the way, if it is known. */
+/* Print the source line that allocated the segment's largest block in use, if known. */
 static void
 print_holder(const struct frag_report *r, const struct dry_state_segment *segment,
              const struct term *term)

@@ -2,7 +2,8 @@
 #ifndef TOOL_FRAG_REPORT_H
 #define TOOL_FRAG_REPORT_H
 
-/* The layout at a moment: pools, what pins them, and a map in text; for `top --free`. */
+/* The layout at a moment, for `top --free`: pools, the blocks that pin segments, and a
+   map in text. */
 
 #include <stdbool.h>
 
@@ -14,19 +15,19 @@
 struct frag_report {
     const char *file;
     const struct dry_trace *trace;
-    bool is_simulated; /* the file holds requests; addresses are those of a simulation */
+    bool is_simulated; /* the trace holds requests only; addresses are simulated */
     const struct dry_timeline *timeline;
     const struct dry_state *state;
-    struct moment moment;            /* of the state, and why that one */
-    const struct dry_owners *owners; /* alive then: they name the lines */
-    size_t row_max;                  /* pinners, and segments of the map, shown */
-    bool has_map;                    /* all segments are drawn, not the pinners alone */
+    struct moment moment;            /* moment of `state`, and why it was chosen */
+    const struct dry_owners *owners; /* alive at that moment; name source lines */
+    size_t row_max;                  /* maximum pinning blocks, and segments of the map */
+    bool has_map;                    /* draw all segments, not only pinned ones */
 };
 
-/* False: there was no memory. */
+/* Print the report as text. Returns false if memory ran out. */
 bool frag_report_print(const struct frag_report *report);
 
-/* Prints drystone.frag/1, drystone-top(1); returns an exit code. */
+/* Print the report as drystone.frag/1, see drystone-top(1). Returns an exit code. */
 int frag_report_print_json(const char *command, const struct frag_report *report);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in message_report.h. The text is fed to the finder piece by piece; equal
- * messages are counted as one, with the labels of the ranks that had it.
- */
+/* See message_report.h. The text is fed to the finder in buffers of READ_BYTES. Equal
+   messages become one entry, with the labels of the ranks that printed them. */
 #include "explain/message_report.h"
 
 #include <errno.h>
@@ -23,7 +21,8 @@
 #define LABELS_MAX 16
 #define READ_BYTES ((size_t)256 << 10)
 
-/* One message, as often as it stands there: ranks that fail alike are told once. */
+/* The mark of a rank, and the offset in the text of that rank's message. Ranks that fail
+   alike share one entry. */
 struct label {
     uint64_t offset;
     char text[DRY_MESSAGE_LABEL_BYTES];
@@ -32,7 +31,7 @@ struct label {
 struct entry {
     struct dry_message message;
     size_t count;
-    struct label labels[LABELS_MAX]; /* by place in the end */
+    struct label labels[LABELS_MAX]; /* sorted by offset in the end */
     size_t label_count;
 };
 
@@ -101,7 +100,7 @@ compare_labels(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A finder hands messages out by their ends. */
+/* Sort messages by their beginnings; the finder reports them by their ends. */
 static void
 sort_by_place(struct report *r)
 {
@@ -163,7 +162,7 @@ collect_all(struct report *r, const char *text)
     if (text) {
         r->bytes_read = strlen(text);
         if (dry_message_finder_feed(finder, text, (size_t)r->bytes_read) != DRY_OK)
-            code = EXIT_MACHINE; /* collect() never cancels */
+            code = EXIT_MACHINE; /* only memory can run out: collect() never cancels */
     } else {
         code = feed_path(r, finder);
     }
@@ -176,7 +175,7 @@ collect_all(struct report *r, const char *text)
 
 /* --- text --------------------------------------------------------------------------------- */
 
-/* "1.95 GiB", or with its sign: "-1.95 GiB". */
+/* Format a size with its sign: "1.95 GiB", "-1.95 GiB". */
 static const char *
 format_sum(int64_t bytes, char text[TERM_NUMBER_BYTES + 1])
 {
@@ -263,7 +262,7 @@ print_head(const struct term *term, const struct report *r, const struct entry *
         printf("  cut short\n");
 }
 
-/* "capacity", or "fragmentation, or stranded or pending". */
+/* Print the cause and its alternatives: "fragmentation, or stranded or pending". */
 static void
 print_verdict(const struct term *term, const struct dry_message_judgement *j)
 {
@@ -296,7 +295,7 @@ print_terms(const struct dry_message_term *terms, size_t count)
     }
 }
 
-/* "= 1.00 MiB", with the interval where rounding matters at all. */
+/* Print a sum: "= 1.00 MiB", and the interval that rounding in the message leaves. */
 static void
 print_sum(const struct dry_message_sum *sum)
 {
@@ -346,7 +345,7 @@ print_checks(const struct term *term, const struct dry_message_judgement *j)
     }
 }
 
-/* At the margin and alone in its lines, so that it can be pasted as it is. */
+/* Print code at the left margin on lines of its own, so that users can copy the code. */
 static void
 print_code(const struct term *term, const char *code)
 {
@@ -370,7 +369,7 @@ print_steps(const struct term *term, const struct dry_message_judgement *j)
     }
 }
 
-/* The same steps are not said again for each of several messages. */
+/* Tell whether two judgements have the same steps, which are then printed once. */
 static bool
 has_same_steps(const struct dry_message_judgement *a,
                const struct dry_message_judgement *b)
@@ -527,7 +526,8 @@ make_checks(const struct dry_message_judgement *j)
     return list;
 }
 
-/* Lines of code are our own, and keep their line feeds: people and programs paste them. */
+/* Make the list of steps. Code keeps its line feeds, because users paste the code; all of
+   the code is ours, so no escaping is needed. */
 static json_t *
 make_steps(const struct dry_message_judgement *j)
 {

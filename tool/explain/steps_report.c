@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in steps_report.h. */
+/* See steps_report.h. */
 #include "explain/steps_report.h"
 
 #include <inttypes.h>
@@ -16,16 +16,14 @@
 
 /* --- figures ------------------------------------------------------------------------------ */
 
-/* Medians of the whole steps behind the first. */
+/* Medians over the whole steps after the first, which the report shows separately. */
 struct steady {
     uint32_t count;
     uint64_t peak, churn, kept, time_us;
-    double temporary; /* share of the allocations */
+    double temporary; /* share of allocations freed within their step */
 };
 
-/*
- * Return the time from this step's beginning to the next one's; 0 if the clock went back.
- */
+/* Return the time from this step's beginning to the next one's; 0 if the clock jumped. */
 static uint64_t
 duration_of(const struct dry_step *steps, uint32_t count, uint32_t i)
 {
@@ -34,7 +32,7 @@ duration_of(const struct dry_step *steps, uint32_t count, uint32_t i)
     return end > begin ? (uint64_t)end - (uint64_t)begin : 0;
 }
 
-/* The last one's end is a moment behind that of the last event. */
+/* Count a step's events. The last step's end is one moment after the last event. */
 static uint32_t
 count_events(const struct steps_report *r, const struct dry_step *s)
 {
@@ -75,7 +73,7 @@ find_median(const struct dry_step *steps, uint32_t count, uint32_t first,
     return n > 0 ? scratch[(n - 1) / 2] : 0;
 }
 
-/* The first whole step; `count` if there is none. */
+/* Return the first step that is not partial; `count` if all are. */
 static uint32_t
 find_first(const struct dry_step *steps, uint32_t count)
 {
@@ -112,7 +110,8 @@ measure_steady(const struct dry_step *steps, uint32_t count, struct steady *stea
     return true;
 }
 
-/* Steps until a usual step's peak no longer fits; false: not known, or never. */
+/* Compute after how many steps a typical step's peak no longer fits the device. False:
+   unknown, or memory does not grow. */
 static bool
 count_steps_left(const struct steps_report *r, uint64_t *left)
 {
@@ -129,7 +128,8 @@ count_steps_left(const struct steps_report *r, uint64_t *left)
     return true;
 }
 
-/* Printable; where no stack was recorded, the size has to stand for the code. */
+/* Name an allocation by its innermost frame, or by its size if no stack was recorded. The
+   name is printable. */
 static const char *
 name_of(const struct steps_report *r, uint32_t allocation, char text[NAME_BYTES])
 {
@@ -225,7 +225,8 @@ add_step(struct table *t, const struct steps_report *r, uint32_t i)
     table_add(t, text);
 }
 
-/* Long runs lose their middle: the beginning and the end tell most. */
+/* Print the table of steps. If there are too many rows, the middle is cut: the first and
+   the last steps show most. */
 static bool
 print_steps(const struct steps_report *r, const struct term *term)
 {

@@ -2,7 +2,7 @@
 #ifndef TOOL_STEPS_REPORT_H
 #define TOOL_STEPS_REPORT_H
 
-/* Steps and what grows from one to the next, shown to people and to machines. */
+/* Steps and what grows between them, as text and as JSON. */
 
 #include <stdbool.h>
 
@@ -13,19 +13,20 @@ struct steps_report {
     const char *file;
     const struct dry_timeline *timeline;
     const struct dry_steps *steps;
-    const struct dry_owners *owners; /* of any moment: who a stack is called by */
-    uint64_t capacity;               /* of the device, for PyTorch; 0: not known */
-    bool is_simulated; /* the file holds requests; addresses are those of a simulation */
-    size_t row_max;    /* steps, and suspects, shown */
+    const struct dry_owners *owners; /* owners at any moment: they name frames */
+    uint64_t capacity;               /* device memory that PyTorch may use; 0: unknown */
+    bool is_simulated; /* the trace holds requests only; addresses are simulated */
+    size_t row_max;    /* maximum steps, and suspects, to print */
 };
 
-/* False: there was no memory. */
+/* Print the report as text. Returns false if memory ran out. */
 bool steps_report_print(const struct steps_report *report);
 
-/* Prints drystone.steps/1, drystone-steps(1); returns an exit code. */
+/* Print the report as drystone.steps/1, see drystone-steps(1). Returns an exit code. */
 int steps_report_print_json(const char *command, const struct steps_report *report);
 
-/* EXIT_FOUND: memory grows from step to step, and a line of code that is regular in it. */
+/* Return EXIT_FOUND if memory grows from step to step and a source line grows regularly;
+   else EXIT_FINE. */
 int steps_report_exit_code(const struct steps_report *report);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in top_report.h. */
+/* See top_report.h. */
 #include "explain/top_report.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "base/term.h"
 
-/* The sums of the rows that are shown and of the rest: together the total. */
+/* Sums over all rows, and over the rows that are not shown (rest_*). */
 struct totals {
     size_t row_count, shown;
     uint64_t bytes, requested, rest_bytes, rest_requested;
@@ -31,7 +31,7 @@ sum_up(const struct top_report *r)
     const struct dry_owner *rows = dry_owners_get(r->owners, &t.row_count);
     t.shown = r->row_limit < t.row_count ? r->row_limit : t.row_count;
     if (t.row_count - t.shown == 1)
-        t.shown++; /* one other has a name */
+        t.shown++; /* a single hidden row would take a line anyway, so show its name */
     for (size_t i = 0; i < t.row_count; i++) {
         t.count += rows[i].count;
         t.requested = add_up(t.requested, rows[i].requested);
@@ -100,12 +100,13 @@ add_owner(struct table *t, const struct top_report *r, const struct dry_owner *o
                       .what_length = o->what_length};
     static const char suffix[] = " (freed there)";
     char number[TERM_NUMBER_BYTES];
-    if (o->is_of_free && o->name_length > sizeof suffix - 1) { /* it gets a column */
+    /* suffix has its own column */
+    if (o->is_of_free && o->name_length > sizeof suffix - 1) {
         row.name_length -= sizeof suffix - 1;
         row.what = suffix + 1;
         row.what_length = sizeof suffix - 2;
     }
-    if (r->key == DRY_OWNER_SIZE) { /* all are equal */
+    if (r->key == DRY_OWNER_SIZE) { /* all blocks of this owner have one size */
         row.name = term_format_bytes(o->requested / o->count, number);
         row.name_length = strlen(number);
     }
@@ -179,7 +180,7 @@ print_head(const struct top_report *r, const struct totals *totals,
 #define PATH_BYTES_SHOWN 40u
 #define FRAME_NAME_BYTES 41u
 
-/* The end of a frame's path, which tells more than its beginning. */
+/* Write a frame's path, shortened at its beginning: the end identifies the file. */
 static size_t
 write_path(const struct dry_trace *trace, uint32_t string, char *text, size_t capacity)
 {
@@ -195,7 +196,8 @@ write_path(const struct dry_trace *trace, uint32_t string, char *text, size_t ca
            term_make_printable(text + used, capacity - used, bytes + from, length - from);
 }
 
-/* "...core/train.py:12 step", the name below the path where the line is too short for both. */
+/* Print a frame: "...core/train.py:12 step". The function's name goes to the next line if
+   both are too wide. */
 static void
 print_frame(const struct top_report *r, uint32_t frame, const struct term *term)
 {
@@ -215,7 +217,8 @@ print_frame(const struct top_report *r, uint32_t frame, const struct term *term)
     term_print_name(stdout, text, 8, term->width);
 }
 
-/* Frames of the user's code, if there are any, come first; C++ only where nothing else is. */
+/* Tell whether frames of `kind` are printed in a pass: user code first, then the rest of
+   Python, then C++. */
 static bool
 is_in_pass(enum dry_frame_kind kind, int pass)
 {
@@ -284,7 +287,7 @@ top_report_print(const struct top_report *r)
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-/* Texts of a file may be repeated in every row: what is longer is cut. */
+/* Limit on texts from the file: a hostile file could repeat a long text in every row. */
 #define TEXT_BYTES_MAX 4096u
 
 static json_t *
@@ -324,7 +327,8 @@ make_stack(const struct top_report *r, uint32_t stack)
     return list;
 }
 
-/* The event that made the specimen; null for one older than the window. */
+/* Return the event that allocated the owner's largest block; null if the block is older
+   than the trace. */
 static json_t *
 make_event(const struct dry_timeline_view *view, const struct dry_owner *o)
 {

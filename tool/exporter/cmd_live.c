@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone live`: the memory of programs that run, for people and for Prometheus. */
+/* `drystone live`: the memory of running programs, for people and for Prometheus. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static const char about_text[] =
 
 #define NS_PER_S 1000000000.0
 
-/* Read "0.5" as nanoseconds, within bounds in seconds. An exit code. */
+/* Read seconds such as "0.5" into nanoseconds. `least` and `most` are in seconds. Returns
+   an exit code. */
 static int
 read_seconds(const char *option, const char *text, double least, double most,
              uint64_t *ns)
@@ -110,7 +111,7 @@ read_seconds(const char *option, const char *text, double least, double most,
     return EXIT_FINE;
 }
 
-/* "95%" and "95" are percents. */
+/* Read a percentage from 1 to 100: "95%" or "95". Returns an exit code. */
 static int
 read_percent(const char *text, double *percent)
 {
@@ -124,10 +125,8 @@ read_percent(const char *text, double *percent)
     return EXIT_FINE;
 }
 
-/*
- * The rules; *folder is the absolute name of --snapshot, to be freed, or of this folder, for
- * snapshots that a key asks for.
- */
+/* Read the rules. *folder is the absolute path of --snapshot, or of the current folder
+   for snapshots requested by a key; the caller frees it. */
 static int
 read_rules(const struct values *v, bool is_full, struct brink_options *options,
            char **folder)
@@ -170,7 +169,7 @@ print_json(const struct live_look *look)
     return report_failure("live", NULL, EXIT_MACHINE, "cannot write the report");
 }
 
-/* Look, and again until `duration_ns` have passed. */
+/* Look repeatedly until `duration_ns` have passed. */
 static int
 look_for(struct live_look *look, uint64_t duration_ns)
 {
@@ -183,7 +182,7 @@ look_for(struct live_look *look, uint64_t duration_ns)
     return code;
 }
 
-/* A document a look, until nobody is left of those who are wanted. */
+/* Print one document per look, until all wanted processes have ended. */
 static int
 stream_json(struct live_look *look)
 {
@@ -212,7 +211,7 @@ tell(void *self, const struct brink_event *event)
         told->has_failed = true;
 }
 
-/* A line an event, until nobody is left of those who are wanted. */
+/* Print one line per event, until all wanted processes have ended. */
 static int
 watch_brink(struct live_look *look, struct brink *brink)
 {
@@ -236,13 +235,14 @@ watch_brink(struct live_look *look, struct brink *brink)
 struct session {
     const struct values *values;
     struct live_look look;
-    uint64_t duration_ns; /* of --for */
+    uint64_t duration_ns; /* of --for, or 0 */
     char *folder;         /* of --snapshot */
     struct brink *brink;
-    bool has_rules, is_full; /* full: the whole screen is shown */
+    bool has_rules, is_full; /* is_full: the full screen is used */
 };
 
-/* The full screen wants a terminal whose cursor moves, and nothing else asked for. */
+/* Tell whether to use the full screen: the terminal can move its cursor, and no other
+   output is requested. */
 static bool
 wants_full_screen(const struct values *v)
 {
@@ -288,7 +288,7 @@ show(struct session *s)
     return v->every && !v->once && !v->duration ? stream_json(look) : print_json(look);
 }
 
-/* An exit code; what was opened is close_session()'s in any case. */
+/* Open what the session needs. Returns an exit code. Call close_session() in any case. */
 static int
 open_session(struct session *s)
 {

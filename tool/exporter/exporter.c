@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in exporter.h. */
+/* See exporter.h. */
 #include "exporter/exporter.h"
 
 #include <time.h>
@@ -27,7 +27,8 @@ exporter_finish(struct exporter *exporter)
     exporter->watch = NULL;
 }
 
-/* A program that ran out of memory and died between two scrapes leaves its count here. */
+/* Add the counts of programs that ended: they may have ended since the last scrape, and
+   their own series are gone. */
 static void
 count_ended(struct exporter *e)
 {
@@ -49,7 +50,7 @@ exporter_look(struct exporter *exporter, double age_s)
     double begun = now_s();
     if (exporter->counts.looks > 0 && begun - exporter->looked_s < age_s)
         return false;
-    (void)watch_look(exporter->watch); /* short of memory, what could be seen is there */
+    (void)watch_look(exporter->watch); /* if memory ran out, the watch is incomplete */
     count_ended(exporter);
     exporter->looked_s = now_s();
     exporter->counts.look_seconds = exporter->looked_s - begun;

@@ -3,8 +3,9 @@
 #define TOOL_EXPORTER_H
 
 /*
- * A watch that looks when somebody asks, at most each EXPORTER_FRESH_S, however many ask. It
- * looks each EXPORTER_IDLE_S if nobody does: trends need that, and programs that end.
+ * A watch that looks on request, but at most every EXPORTER_FRESH_S seconds for all
+ * clients together. Without requests, it looks every EXPORTER_IDLE_S seconds: trends need
+ * samples, and programs that end must be counted.
  */
 
 #include "exporter/exporter_text.h"
@@ -16,7 +17,7 @@ struct exporter {
     struct watch *watch;
     struct exporter_bounds bounds;
     struct exporter_counts counts;
-    double looked_s; /* when, by a clock that only goes forward */
+    double looked_s; /* time of the last look, CLOCK_MONOTONIC */
 };
 
 struct exporter_options {
@@ -24,11 +25,11 @@ struct exporter_options {
     struct exporter_bounds bounds;
 };
 
-/* False: there is no memory. exporter_finish() is due in either case. */
+/* Create the watch. False: memory ran out. Call exporter_finish() in any case. */
 bool exporter_init(struct exporter *exporter, const struct exporter_options *options);
 void exporter_finish(struct exporter *exporter);
 
-/* Look if the last look is older than `age_s`. True: there was a look. */
+/* Look if the last look is older than `age_s` seconds. Returns true if it did. */
 bool exporter_look(struct exporter *exporter, double age_s);
 
 #endif

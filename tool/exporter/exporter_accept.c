@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in exporter_accept.h. A quoted string is not a thing of these types. */
+/* See exporter_accept.h. The media types have no quoted parameters to parse. */
 #include "exporter/exporter_accept.h"
 
 #include <stdbool.h>
@@ -13,7 +13,8 @@ struct word {
     size_t length;
 };
 
-/* Take the text up to one of `ends`, without blanks around it; *at goes behind that end. */
+/* Take the text up to `separator` or `end`, without surrounding blanks, and advance *at
+   past the separator. */
 static struct word
 take(const char **at, const char *end, char separator)
 {
@@ -34,7 +35,7 @@ is(struct word word, const char *text)
     return word.length == strlen(text) && strncasecmp(word.text, text, word.length) == 0;
 }
 
-/* "0.25" as 250; what is no weight is 0. */
+/* Read a weight in thousandths: "0.25" is 250. Malformed weights are 0. */
 static unsigned
 read_weight(struct word word)
 {

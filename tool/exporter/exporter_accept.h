@@ -3,13 +3,14 @@
 #define TOOL_EXPORTER_ACCEPT_H
 
 /*
- * The wishes in a request's Accept, by RFC 9110: media ranges with weights. OpenMetrics is given
- * to a client that names it, with version 1.0.0 or none, and does not like plain text better.
+ * Choose a format by a request's Accept header (RFC 9110: media ranges with weights).
+ * OpenMetrics is chosen if the client names it, with version 1.0.0 or none, and does not
+ * weight plain text higher.
  */
 
 #include "exporter/exporter_text.h"
 
-/* NULL, without the header: Prometheus' own. */
+/* Return the format for `accept`; NULL (no header): Prometheus' own. */
 enum exporter_format exporter_accept(const char *accept);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in exporter_label.h. */
+/* See exporter_label.h. */
 #include "exporter/exporter_label.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ exporter_label(FILE *out, const char *key, const char *text)
     exporter_label_part(out, key, text, strlen(text));
 }
 
-/* Find the value of `key` among "key=value" apart by commas; NULL: there is none. */
+/* Find the value of `key` in a comma-separated list of "key=value"; NULL: absent. */
 static const char *
 find_value(const char *labels, const char *key, size_t *length)
 {

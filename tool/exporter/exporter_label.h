@@ -3,11 +3,11 @@
 #define TOOL_EXPORTER_LABEL_H
 
 /*
- * Labels of Prometheus out of texts that nobody vouches for.
+ * Prometheus labels from untrusted texts.
  *
- * A value has at most EXPORTER_LABEL_BYTES of what was given, cut between characters; control
- * characters and broken UTF-8 become '?'. A page's own labels are taken only if the key is on a
- * list, for each new key or value is a new series in the database.
+ * A value is cut to EXPORTER_LABEL_BYTES, between characters; control characters and
+ * broken UTF-8 become '?'. Labels of pages are taken only if their key is on a list,
+ * because every new key or value creates a series in the database.
  */
 
 #include <stddef.h>
@@ -15,16 +15,16 @@
 
 #define EXPORTER_LABEL_BYTES 128
 
-/* Write `,key="text"`. An empty text is no label, and writes nothing. */
+/* Write `,key="text"`, or nothing for an empty text. */
 void exporter_label(FILE *out, const char *key, const char *text);
 
-/* The same for at most `length` bytes of a text. */
+/* Write a label from at most `length` bytes. */
 void exporter_label_part(FILE *out, const char *key, const char *text, size_t length);
 
 /*
- * Write the labels of a page, "pod=train-0,namespace=ml", as `,exported_pod="train-0"` and so
- * on: those on the list, each once, in the list's order. The name is the one that Prometheus
- * gives to labels that its own would hide, so it is the same however the target is found.
+ * Write a page's labels, "pod=train-0,namespace=ml", as `,exported_pod="train-0"` and so
+ * on: those on the list, once each, in the list's order. Prometheus renames clashing
+ * labels to exported_* too, so the name does not depend on how the target is discovered.
  */
 void exporter_page_labels(FILE *out, const char *labels);
 

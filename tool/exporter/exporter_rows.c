@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Labels of all rows are written one after the other into one text, each with a comma before and
- * a zero behind; rows point into it when it is whole.
- */
+/* All labels go into one text, each with a leading comma and a terminating zero. Rows
+   point into the text once it is complete, because it moves while it grows. */
 #include "exporter/exporter_rows.h"
 
 #include <stdlib.h>
@@ -18,7 +16,7 @@ struct choice {
     const struct watch *watch;
     const struct exporter_bounds *bounds;
     FILE *text;
-    bool is_short; /* of memory */
+    bool is_short; /* memory ran out */
 };
 
 static struct exporter_row *
@@ -68,7 +66,8 @@ label_device(const struct choice *c, size_t device)
     exporter_label(c->text, "uuid", c->watch->devices[device].uuid);
 }
 
-/* The driver's number of a device is right wherever it is known; a program may count anew. */
+/* Write a source's labels. The driver's device number is preferred, because programs may
+   renumber devices. */
 static void
 label_source(const struct choice *c, const struct watch_process *p, size_t number)
 {
@@ -104,7 +103,8 @@ is_same_lane(const struct dry_live_lane *a, const struct dry_live_lane *b)
     return a->stream == b->stream && a->pool.a == b->pool.a && a->pool.b == b->pool.b;
 }
 
-/* A page may list a lane twice; the first counts. */
+/* Tell whether a lane is the first of its kind: a hostile page may list a lane twice, and
+   duplicates are ignored. */
 static bool
 is_first(const struct dry_live_detail *d, uint32_t i)
 {
@@ -125,7 +125,7 @@ label_lane(const struct choice *c, const struct dry_live_lane *lane)
     fprintf(c->text, ",lane=\"%#llx\"", (unsigned long long)lane->stream);
 }
 
-/* Begin a row with the labels of lane `lane`; NULL: of the other lanes. */
+/* Add a row labelled as `lane`; NULL: as the sum of the other lanes. */
 static struct exporter_row *
 add_lane(struct choice *c, const struct watch_process *p, size_t number,
          const struct dry_live_lane *lane)
@@ -144,7 +144,8 @@ add_lane(struct choice *c, const struct watch_process *p, size_t number,
     return row;
 }
 
-/* The sums of a detail less the lanes shown. Hostile sums may be too small for them. */
+/* Subtract a lane that has its own row. The result saturates at 0, because a hostile
+   page's sums may be too small. */
 static void
 take_from_rest(struct dry_live_lane *rest, const struct dry_live_lane *shown)
 {
@@ -155,7 +156,8 @@ take_from_rest(struct dry_live_lane *rest, const struct dry_live_lane *shown)
     rest->stranded = subtract(rest->stranded, shown->stranded);
 }
 
-/* The lanes shown and the rest make the source's sums, so that a sum over lanes is true. */
+/* Add rows for a source's lanes. The row for the remaining lanes makes the sum over all
+   rows equal to the source's sum. */
 static void
 add_lanes(struct choice *c, const struct watch_process *p, size_t number)
 {
@@ -205,7 +207,8 @@ add_source(struct choice *c, const struct watch_process *p, size_t number)
         add_lanes(c, p, number);
 }
 
-/* The driver lists a process once for each part of a device; the parts are one row. */
+/* Tell whether an earlier entry has the same device: the driver lists a process once per
+   partition of a device, and the partitions are summed. */
 static bool
 is_use_before(const struct watch_process *p, size_t i)
 {
@@ -241,7 +244,7 @@ add_process(struct choice *c, const struct watch_process *p)
             add_use(c, p, i);
 }
 
-/* The watch has the largest first. */
+/* Add processes, up to the bound; the watch sorts the largest first. */
 static void
 add_processes(struct choice *c)
 {
@@ -284,7 +287,8 @@ compare(const void *a, const void *b)
                   ((const struct exporter_row *)b)->labels);
 }
 
-/* Devices keep their order, in which their figures are found. Returns the rows dropped. */
+/* Set the rows' labels, sort rows and drop duplicates. Rows of devices keep their order,
+   which matches the watch's. Returns the number dropped. */
 static size_t
 settle(struct exporter_table *table, const char *text, bool has_order)
 {

@@ -3,12 +3,12 @@
 #define TOOL_EXPORTER_ROWS_H
 
 /*
- * The part of a watch that is exported, chosen once for all families: rows, each with labels that
- * no other row of its kind has. A database keeps a series for each row, so there is a bound.
+ * The exported part of a watch: rows with unique labels, chosen once for all metric
+ * families. A database keeps a series per row, so the number of rows is bounded.
  *
- * A process is exported if it is among the largest; its pages' sources, and the lanes asked for,
- * are then its rows. Host memory has no lanes. A row with the labels of another one is
- * left out, for the database would refuse both.
+ * The largest processes are exported; each has rows for its pages' sources and, on
+ * request, their lanes. Host memory has no lanes. A row whose labels repeat another row's
+ * is dropped, because the database would reject both.
  */
 
 #include <stdbool.h>
@@ -17,17 +17,17 @@
 #include "live/watch.h"
 
 struct exporter_bounds {
-    size_t processes; /* at most so many */
-    size_t lanes;     /* of a source; the rest are one row; 0: no rows of lanes */
+    size_t processes; /* maximum processes */
+    size_t lanes;     /* maximum lanes per source, others are summed; 0: no lanes */
 };
 
 struct exporter_row {
-    const char *labels; /* `process="1",name="..."`, without the braces; at first: NULL */
-    size_t labels_at;   /* where they begin in the rows' text */
-    const struct watch_source *source; /* of a source */
-    bool is_of_host;                   /* of a source: its memory is the host's */
-    struct dry_live_lane lane;         /* of a lane */
-    uint64_t bytes;                    /* of a use */
+    const char *labels;                /* `process="1",name="..."`, without braces */
+    size_t labels_at;                  /* offset of the labels in `text` */
+    const struct watch_source *source; /* for rows of sources */
+    bool is_of_host;                   /* for rows of sources: host memory */
+    struct dry_live_lane lane;         /* for rows of lanes */
+    uint64_t bytes;                    /* for rows of uses */
 };
 
 struct exporter_table {
@@ -36,13 +36,15 @@ struct exporter_table {
 };
 
 struct exporter_rows {
-    struct exporter_table sources, lanes, uses, devices; /* of devices: one a device's */
-    size_t pages, refused;                               /* read, and not usable */
+    /* one row of `devices` per device */
+    struct exporter_table sources, lanes, uses, devices;
+    /* pages read; pages that cannot be used */
+    size_t pages, refused;
     size_t processes_left_out, sources_left_out;
-    char *text; /* all labels */
+    char *text; /* the labels of all rows */
 };
 
-/* Choose. False: there is no memory. exporter_rows_finish() is due in either case. */
+/* Choose the rows. False: memory ran out. Call exporter_rows_finish() in any case. */
 bool exporter_rows_choose(struct exporter_rows *rows, const struct watch *watch,
                           const struct exporter_bounds *bounds);
 void exporter_rows_finish(struct exporter_rows *rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in exporter_run.h. */
+/* See exporter_run.h. */
 #include "exporter/exporter_run.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ print_once(struct exporter *exporter)
         return report_failure("live", NULL, EXIT_MACHINE, "no memory");
     bool is_done = fwrite(text, 1, length, stdout) == length;
     free(text);
-    return is_done ? EXIT_FINE : EXIT_MACHINE; /* main says why */
+    return is_done ? EXIT_FINE : EXIT_MACHINE; /* main() prints the reason */
 }
 
 #ifdef HAVE_SERVER

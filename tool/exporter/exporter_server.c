@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The text of a look is a reply that all who ask share, so many slow readers hold few texts. The
- * idea stands in exporter_server.h.
- */
+/* See exporter_server.h. All clients share the reply of one look, so many slow readers
+   cost little memory. */
 #include "exporter/exporter_server.h"
 
 #include <microhttpd.h>
@@ -24,7 +22,7 @@ struct exporter_server {
     struct exporter *exporter;
     struct exporter_socket socket;
     struct MHD_Daemon *daemon;
-    struct MHD_Response *replies[FORMATS]; /* of the last look; NULL: not made yet */
+    struct MHD_Response *replies[FORMATS]; /* of the last look; NULL: not made so far */
     struct peers peers;
 };
 
@@ -45,7 +43,7 @@ add_headers(struct MHD_Response *response, const char *type)
     MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
 }
 
-/* The text is a constant. */
+/* Send a constant text. */
 static enum MHD_Result
 send_text(struct MHD_Connection *connection, unsigned status, const char *type,
           const char *text)
@@ -62,7 +60,7 @@ send_text(struct MHD_Connection *connection, unsigned status, const char *type,
     return result;
 }
 
-/* The library keeps a reply for as long as a connection takes it. */
+/* Drop the replies; libmicrohttpd keeps one alive while a connection sends it. */
 static void
 drop_replies(struct exporter_server *s)
 {
@@ -133,7 +131,7 @@ answer(struct exporter_server *s, struct MHD_Connection *connection, const char 
     return send_text(connection, MHD_HTTP_NOT_FOUND, plain_type, "not found\n");
 }
 
-/* NOLINTBEGIN(readability-function-size,readability-non-const-parameter): the library's form */
+/* NOLINTBEGIN(readability-function-size,readability-non-const-parameter): MHD's form */
 static enum MHD_Result
 answer_request(void *self, struct MHD_Connection *connection, const char *url,
                const char *method, const char *version, const char *upload,
@@ -145,7 +143,7 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain_type,
                          "nothing can be written\n");
-    if (!*request_at) { /* a body may follow; the library wants to be asked again */
+    if (!*request_at) { /* libmicrohttpd calls again after the head */
         *request_at = s;
         return MHD_YES;
     }
@@ -159,7 +157,7 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
 {
     (void)self;
     (void)code;
-    peers_allow(connection, HEAD_MS); /* the next head, if one comes */
+    peers_allow(connection, HEAD_MS); /* deadline for the next request */
     *request_at = NULL;
 }
 
@@ -185,7 +183,7 @@ exporter_server_start(struct exporter *exporter, struct exporter_socket *socket)
         free(s);
         return NULL;
     }
-    socket->file = -1; /* the library closes it */
+    socket->file = -1; /* libmicrohttpd closes it */
     return s;
 }
 

@@ -3,11 +3,11 @@
 #define TOOL_EXPORTER_SERVER_H
 
 /*
- * The exporter over HTTP: /metrics, and a page that says so. Nothing can be written.
+ * The exporter over HTTP: /metrics, and a page that links to it. Requests can only read.
  *
- * One thread serves all. A head of a request has 16 KiB and five seconds, however slowly its
- * bytes come; a reply has to be taken within ten. On a loopback address a request must name this
- * machine by number or as localhost, so that no web page can ask through a name of its own.
+ * One thread serves all clients. A request's head is limited to 16 KiB and five seconds,
+ * and a reply must be read within ten. On a loopback address, Host must be an IP address
+ * or localhost, which defeats DNS rebinding.
  */
 
 #include "exporter/exporter.h"
@@ -15,10 +15,10 @@
 
 struct exporter_server;
 
-/* Serve on a socket, which is the server's from here on. NULL: it cannot be. */
+/* Serve on a socket, which the server then owns. NULL: the server failed to start. */
 struct exporter_server *exporter_server_start(struct exporter *exporter,
                                               struct exporter_socket *socket);
-/* Serve until *is_over; a signal's handler may set it. */
+/* Serve until *is_over is set, for example by a signal handler. */
 void exporter_server_run(struct exporter_server *server, const volatile int *is_over);
 void exporter_server_stop(struct exporter_server *server);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in exporter_socket.h. */
+/* See exporter_socket.h. */
 #include "exporter/exporter_socket.h"
 
 #include <arpa/inet.h>
@@ -56,7 +56,7 @@ read_six(const char *host, uint16_t port, struct exporter_address *address)
     return true;
 }
 
-/* Split "HOST:PORT" or "[HOST]:PORT" at its last colon. False: it is neither. */
+/* Split "HOST:PORT" or "[HOST]:PORT" at the last colon. False: neither form. */
 static bool
 split(const char *text, char *host, size_t room, bool *has_brackets, const char **port)
 {
@@ -120,7 +120,7 @@ refuse(const char *text, int file)
                           strerror(error));
 }
 
-/* Say where, with the port that the system chose if 0 was asked for. */
+/* Write the socket's address, with the actual port if port 0 was requested. */
 static bool
 write_text(struct exporter_socket *made)
 {
@@ -164,7 +164,7 @@ exporter_listen(const char *text, struct exporter_socket *made)
 
 /* --- a socket in a folder ----------------------------------------------------------------- */
 
-/* A connection is refused where nobody listens any more. */
+/* Tell whether a socket file is stale: connecting is refused if no process listens. */
 static bool
 is_left_behind(const struct sockaddr_un *at)
 {
@@ -180,7 +180,7 @@ is_left_behind(const struct sockaddr_un *at)
     return is_refused;
 }
 
-/* The mode is there from the beginning: there is no moment for others. */
+/* Bind to a path. umask sets the mode at creation: others never have access. */
 static bool
 bind_path(int file, const struct sockaddr_un *at)
 {

@@ -3,10 +3,10 @@
 #define TOOL_EXPORTER_SOCKET_H
 
 /*
- * The exporter's place: an address that was named, or a socket in a folder.
+ * Where the exporter listens: a TCP address, or a Unix socket in the file system.
  *
- * A socket that an exporter left behind, which nobody listens on, is taken over; one that
- * answers, and anything else of that name, is not.
+ * A stale socket file, on which no process listens, is replaced. A live socket or any
+ * other file is not.
  */
 
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define EXPORTER_ADDRESS_BYTES 128 /* a socket's path has 107 at most */
+#define EXPORTER_ADDRESS_BYTES 128 /* Unix socket paths have at most 107 bytes */
 
 union exporter_sockaddr {
     struct sockaddr any;
@@ -25,31 +25,30 @@ union exporter_sockaddr {
 struct exporter_address {
     union exporter_sockaddr to;
     socklen_t length;
-    bool is_loopback; /* only this machine's programs can come */
+    bool is_loopback; /* reachable from this machine only */
 };
 
-/* Read "127.0.0.1:9432", "[::1]:9432" or "localhost:9432". False: it is none. */
+/* Read "127.0.0.1:9432", "[::1]:9432" or "localhost:9432". False: not an address. */
 bool exporter_read_address(const char *text, struct exporter_address *address);
 
 struct exporter_socket {
-    int file; /* -1: none */
+    int file; /* descriptor; -1: none */
     bool is_loopback, is_unix;
     char text
-        [EXPORTER_ADDRESS_BYTES]; /* "127.0.0.1:9432" with the true port, or the path */
-    struct stat made;             /* of a path: what was made there */
+        [EXPORTER_ADDRESS_BYTES]; /* "127.0.0.1:9432" with the actual port, or the path */
+    struct stat made;             /* for a path: identifies the created file */
 };
 
-/* Listen. Both return an exit_code; what failed is on standard error. */
+/* Listen on an address. Returns an exit_code; failures are printed. */
 int exporter_listen(const char *text, struct exporter_socket *made);
-/* The socket gets mode 0660. */
+/* Listen on a path, with mode 0660. Returns as exporter_listen(). */
 int exporter_listen_unix(const char *path, struct exporter_socket *made);
-/* Close it, unless `file` is -1 and so another's, and remove a path that is still this one's. */
+/* Close the socket, unless `file` is -1 because libmicrohttpd owns it, and remove its
+   path if the file is still ours. */
 void exporter_unlisten(struct exporter_socket *made);
 
-/*
- * Tell whether a request's Host is a number, or "localhost". A name that a web page has had
- * pointed at a loopback address is neither. NULL, of HTTP/1.0, is fine.
- */
+/* Tell whether a request's Host is an IP address or "localhost", or missing (NULL,
+   HTTP/1.0). Another name may be an attacker's that resolves to a loopback address. */
 bool exporter_is_near_host(const char *host);
 
 #endif

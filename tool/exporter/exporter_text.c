@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A family is a row of a table: its name, its unit, and where the figure stands in what it is of.
- * The format wants all samples of a family together, so families are the outer loop.
+ * A metric family is a table row: its name, its unit, and the offset of the figure in the
+ * row's struct. The format requires all samples of a family together, so the outer loop
+ * is over families.
  */
 #include "exporter/exporter_text.h"
 
@@ -20,21 +21,21 @@ enum form {
     WHOLE,
     NANOSECONDS,
     SECONDS
-}; /* a uint64_t; likewise, told in seconds; a double */
+}; /* of a figure: uint64_t, uint64_t printed in seconds, double */
 
 struct family {
-    const char *name; /* behind the group's; without "_total" */
-    const char *unit; /* the name's end; "" for none */
+    const char *name; /* after the group's prefix, without "_total" */
+    const char *unit; /* suffix of the name; "": none */
     const char *help;
     enum type type;
     enum form form;
-    size_t where;      /* of the figure, in what the group is of */
-    bool is_of_detail; /* there is none before the page's first walk */
+    size_t where;      /* offset of the figure in the group's struct */
+    bool is_of_detail; /* has no value before the page's first walk over its blocks */
 };
 
-/* A table's rows with the families of them. */
+/* A table with its families. */
 struct group {
-    const char *name; /* "process_" */
+    const char *name; /* prefix of the names: "process_" */
     const struct family *families;
     size_t count;
 };
@@ -59,7 +60,7 @@ write_head(const struct page *page, const char *group, const struct family *f)
         fprintf(page->out, "# UNIT " PREFIX "%s%s %s\n", group, f->name, f->unit);
 }
 
-/* A figure that is not known, or that no clock can mean, is not written. */
+/* Write a sample, unless the figure is unknown or not a finite, positive duration. */
 static void
 write_sample(const struct page *page, const char *group, const struct family *f,
              const char *labels, const void *figures)
@@ -91,7 +92,7 @@ write_sample(const struct page *page, const char *group, const struct family *f,
 #define DETAIL(field) offsetof(struct watch_source, page.detail.field)
 #define SOURCE(field) offsetof(struct watch_source, field)
 
-/* The first are of pinned memory, too. */
+/* The first rows exist for pinned memory too. */
 #define PINNED_FAMILIES 11
 
 static const struct family of_sources[] = {
@@ -150,7 +151,8 @@ static const struct group process_group = {"process_", of_sources,
                                            sizeof of_sources / sizeof *of_sources};
 static const struct group pinned_group = {"pinned_", of_sources, PINNED_FAMILIES};
 
-/* Sources of devices, or those of the host: a sum over a family is of one kind of memory. */
+/* Write the families of sources, for devices or for the host separately: a sum over a
+   family then covers one kind of memory. */
 static void
 write_sources(const struct page *page, const struct group *g,
               const struct exporter_table *sources, bool is_of_host)

@@ -5,9 +5,9 @@
 /*
  * A watch as text for Prometheus.
  *
- * The families are those of doc/design/live.md. A figure that nobody knows has no sample: an
- * absent series is not 0. The text is Prometheus' own, 0.0.4, or that of OpenMetrics 1.0, which
- * differs in the heads of counters, in units and in its end.
+ * doc/design/live.md lists the metric families. An unknown figure has no sample, because
+ * an absent series differs from 0. The format is Prometheus text 0.0.4 or OpenMetrics
+ * 1.0. They differ in the heads of counters, in units and in the end of the text.
  */
 
 #include <stddef.h>
@@ -20,17 +20,15 @@ enum exporter_format {
     EXPORTER_OPENMETRICS,
 };
 
-/* The exporter's own counts. Programs that ended between two scrapes are in here only. */
+/* The exporter's own counts, with programs that ended between two scrapes. */
 struct exporter_counts {
     uint64_t looks;
     uint64_t ended_programs, ended_retries, ended_ooms;
-    double look_seconds; /* that the last look took */
+    double look_seconds; /* duration of the last look */
 };
 
-/*
- * Write all of a watch; *length is that of the text, which is the caller's to free. NULL: there
- * is no memory.
- */
+/* Write the metrics of a watch; *length is the text's length. The caller frees the text.
+   NULL: memory ran out. */
 char *exporter_write(const struct watch *watch, const struct exporter_bounds *bounds,
                      const struct exporter_counts *counts, enum exporter_format format,
                      size_t *length);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A mark stands for a page, which names a run of a program better than a number that comes
- * again. Marks of pages that have gone are dropped.
+ * A mark keeps a process's state between looks. Marks are found by the page's file name,
+ * which identifies a run; process IDs are reused. Marks of pages that are gone are
+ * dropped.
  */
 #include "live/brink.h"
 
@@ -13,22 +14,23 @@
 
 #include "live/live_words.h"
 
-#define FALL 0.9 /* of a threshold, below which a rule may fire again */
+/* hysteresis: share of the threshold below which a rule may fire again */
+#define FALL 0.9
 
 struct mark {
     char page[sizeof((struct watch_process *)0)->page];
     uint64_t guest;
     bool is_over[BRINK_RULES], is_seen, waits;
-    unsigned asked; /* so far */
+    unsigned asked; /* snapshots asked for so far */
     uint64_t wish;
-    char *path; /* of the last wish */
+    char *path; /* of the last snapshot asked for */
 };
 
 struct brink {
     struct brink_options options;
     struct mark *marks;
     size_t count, room;
-    uint64_t asked; /* by rules */
+    uint64_t asked; /* snapshots asked for by rules */
 };
 
 struct brink *
@@ -110,7 +112,7 @@ clean_name(const char *from, char to[NAME_BYTES_MAX + 1])
     to[used] = '\0';
 }
 
-/* Name a file that is not there. NULL: there is no memory. */
+/* Choose a file name that does not exist. NULL: memory ran out. */
 static char *
 make_path(const char *folder, const struct watch_process *p, struct mark *mark)
 {
@@ -129,7 +131,8 @@ make_path(const char *folder, const struct watch_process *p, struct mark *mark)
     return path;
 }
 
-/* Ask, and put the path or the reason into `event`. False: there is no memory. */
+/* Ask for a snapshot, and put its path or the reason for a refusal into `event`. False:
+   memory ran out. */
 static bool
 ask(const char *folder, struct watch_process *p, struct mark *mark,
     struct brink_event *event, struct dry_error *err)

@@ -3,10 +3,10 @@
 #define TOOL_BRINK_H
 
 /*
- * Programs on the brink: who crosses a threshold, and the snapshots that are asked for then.
+ * Thresholds on processes, and the snapshots that are asked for when one is crossed.
  *
- * A rule fires for a process once, and again only after its value has fallen below nine tenths of
- * the threshold. A value is the largest of the process's sources of devices.
+ * A rule fires once per process, and again only after its value fell below 90 % of the
+ * threshold. A process's value is the maximum over its sources on devices.
  *
  *     struct brink *brink = brink_create(&options);
  *     while (...) {
@@ -15,9 +15,9 @@
  *     }
  *     brink_destroy(brink);
  *
- * The program writes the snapshot itself, with its own rights, to DIR/NAME-rank3-PID-1.pickle. Signs
- * of a name that are no letter, digit, '.', '_' or '-' become '_'. A file that is there is not asked
- * for again: the number goes up.
+ * The program writes the snapshot itself, with its own rights, to
+ * DIR/NAME-rank3-PID-1.pickle. Characters of the name except letters, digits, '.', '_'
+ * and '-' become '_'. If the file exists, the last number is raised.
  *
  * Threads    One at a time.
  */
@@ -29,41 +29,42 @@
 
 enum brink_rule {
     BRINK_SHARE,   /* percent of the limit that cannot be reserved any more */
-    BRINK_RETRIES, /* a minute */
-    BRINK_GROWTH,  /* bytes a minute */
+    BRINK_RETRIES, /* retries per minute */
+    BRINK_GROWTH,  /* growth in bytes per minute */
     BRINK_RULES,
-    BRINK_HAND = BRINK_RULES, /* somebody asked: no rule */
+    BRINK_HAND = BRINK_RULES, /* a user asked, not a rule */
 };
 
 struct brink_options {
-    double at[BRINK_RULES]; /* 0: the rule is not asked for */
-    const char *folder;     /* absolute, for rules; NULL: no snapshots */
-    const char *hand;       /* the same for brink_ask(), which requires it */
-    uint64_t at_most;       /* snapshots by rules, of the whole run */
+    double at[BRINK_RULES]; /* thresholds; 0: the rule is off */
+    const char *folder;     /* absolute folder for rules' snapshots; NULL: no snapshots */
+    const char *hand;       /* absolute folder for brink_ask(), which requires one */
+    uint64_t at_most;       /* limit on snapshots by rules, for the whole run */
 };
 
-/* Something that happened to `process`. Valid while it is told. */
+/* An event of `process`, valid during the callback only. */
 struct brink_event {
     const struct watch_process *process;
     bool is_answer;
     enum brink_rule rule;
     double value, at;
-    const char *path; /* of the snapshot; NULL: none was asked for */
-    const char *why;  /* why none was; NULL: no folder is given */
-    int64_t result;   /* of an answer: 0 for done */
+    const char *path; /* path of the snapshot; NULL: none was asked for */
+    const char *why;  /* why none was asked for; NULL: no folder is set */
+    int64_t result;   /* for an answer: 0 means written */
     const char *text;
 };
 typedef void brink_tell(void *self, const struct brink_event *event);
 
 struct brink;
 
-/* NULL: there is no memory. `options` are copied, the folders' names are not. */
+/* Copy the options; the folder names must outlive the object. NULL: memory ran out. */
 struct brink *brink_create(const struct brink_options *options);
 void brink_destroy(struct brink *brink);
-/* Judge what the watch saw last, and tell. False: there was no memory for all of them. */
+/* Apply the rules to the watch's last look and report events. False: memory ran out, and
+   some processes were not judged. */
 bool brink_look(struct brink *brink, struct watch *watch, const char *wanted,
                 brink_tell *tell, void *self);
-/* Ask a process for a snapshot now, whatever the rules say. False: there was no memory. */
+/* Ask a process for a snapshot now, regardless of the rules. False: memory ran out. */
 bool brink_ask(struct brink *brink, struct watch_process *process, brink_tell *tell,
                void *self);
 

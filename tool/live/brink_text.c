@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in brink_text.h. */
+/* See brink_text.h. */
 #include "live/brink_text.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ rule_name(enum brink_rule rule)
     return names[rule];
 }
 
-/* "2026-11-27T10:00:00Z" */
+/* Write the current time in UTC: "2026-11-27T10:00:00Z". */
 static void
 write_time(char text[32])
 {

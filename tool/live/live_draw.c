@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The picture. Tables and reports are those of live_text.h, printed into memory and laid onto
- * the grid line by line.
- */
+/* Draw the full screen. Tables and reports come from live_text.h: they are printed into
+   memory and copied to the grid line by line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +45,8 @@ split(struct page *page)
     return true;
 }
 
-/* Keep columns where the terminal has no UTF-8: a character is one sign. */
+/* Replace non-ASCII characters by one ASCII character each, so that columns stay aligned
+   on terminals without UTF-8. */
 static void
 make_ascii(char *text)
 {
@@ -93,7 +92,8 @@ print_part(const struct live_screen *s, enum part part, const struct watch_proce
     }
 }
 
-/* False: there was no memory. drop_page() is due in any case. */
+/* Print a section into memory and split it into lines. False: memory ran out. Call
+   drop_page() in any case. */
 static bool
 take_page(const struct live_screen *s, enum part part, const struct watch_process *p,
           struct page *page)
@@ -125,7 +125,7 @@ is_urgent(const struct watch_process *p)
     return false;
 }
 
-/* Devices have a third of the screen. Returns the row behind them. */
+/* Draw the devices, in at most a third of the screen. Returns the row after them. */
 static int
 draw_devices(const struct live_screen *s, struct grid *grid, const struct page *page)
 {
@@ -141,7 +141,7 @@ draw_devices(const struct live_screen *s, struct grid *grid, const struct page *
     return y + 1;
 }
 
-/* Keep the chosen row on the screen. */
+/* Scroll so that the chosen row is visible. */
 static void
 scroll_to(struct live_screen *s, size_t row, size_t count, size_t room)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Written as it goes, without a tree: with many processes ten documents a second are made, and
- * the making of trees would cost more than all the looking.
- */
+/* JSON is written directly, without building a tree. With many processes, ten documents a
+   second are written, and building trees would cost more than reading the pages. */
 #include "live/live_json.h"
 
 #include <string.h>
@@ -13,7 +11,7 @@
 
 /* --- pieces ------------------------------------------------------------------------------- */
 
-/* Requires that a key of the same object came before. */
+/* Write a key after a comma. Requires that the object already has a member. */
 static void
 put_key(struct writer *w, const char *key)
 {
@@ -22,7 +20,8 @@ put_key(struct writer *w, const char *key)
     writer_put(w, "\":");
 }
 
-/* Integers up to 2^63 - 1 are exact; larger ones, which only hostile pages hold, reals. */
+/* Write a number. Values up to 2^63 - 1 stay exact integers. Larger ones occur only in
+   hostile pages and become reals. */
 static void
 put_value(struct writer *w, uint64_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in live_look.h. */
+/* See live_look.h. */
 #include "live/live_look.h"
 
 #include <time.h>

@@ -2,7 +2,7 @@
 #ifndef TOOL_LIVE_LOOK_H
 #define TOOL_LIVE_LOOK_H
 
-/* Looks at the machine, one after the other; all ways of showing share them. */
+/* Periodic looks at the machine, shared by all forms of output. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,16 +11,16 @@
 
 struct live_look {
     struct watch *watch;
-    const char *wanted; /* a process's number or a part of its name; NULL: all */
-    uint64_t every_ns;  /* between two looks */
+    const char *wanted; /* a process ID or a part of a name; NULL: all */
+    uint64_t every_ns;  /* interval between two looks */
     bool is_json;
 };
 
-/* Look again. An exit code; without memory, the reason is said. */
+/* Look again. Returns an exit code; if memory ran out, the reason is printed. */
 int live_look_again(struct live_look *look);
-/* Tell whether one process that is wanted has not ended. */
+/* Tell whether at least one wanted process is still running. */
 bool live_look_has_any(const struct live_look *look);
-/* Wait for the next look, which is due `every_ns` after the last one was. */
+/* Sleep until `every_ns` after the last look. */
 void live_look_wait(const struct live_look *look);
 
 #endif

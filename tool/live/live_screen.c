@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in live_screen.h. live_draw.c draws. */
+/* See live_screen.h. live_draw.c draws the screen. */
 #include "live/live_screen.h"
 
 #include <string.h>
@@ -66,12 +66,14 @@ choose(struct live_screen *screen, const struct watch_process *p, size_t row)
     screen->row = row;
 }
 
-/* The order changes with each look, so a choice is a process and not a row. */
+/* Find the chosen process. Each look sorts the list again, so the choice is stored as a
+   process, not as a row. */
 struct watch_process *
 live_screen_chosen(struct live_screen *screen, size_t *row)
 {
     const struct watch *watch = screen->look->watch;
-    struct watch_process *in_place = NULL; /* in the chosen one's row, or in the last */
+    struct watch_process *in_place = NULL; /* the process in the chosen row, or in the
+                                              last row */
     size_t count = 0;
     *row = 0;
     for (size_t i = 0; i < watch->process_count; i++) {
@@ -127,7 +129,7 @@ move_lines(struct live_screen *screen, int key)
         at += page;
     else
         at = key == TUI_KEY_HOME ? 0 : screen->line_count;
-    screen->scroll = at; /* drawing keeps it within the lines */
+    screen->scroll = at; /* drawing clamps it to the lines */
 }
 
 static void

@@ -3,8 +3,8 @@
 #define TOOL_LIVE_SCREEN_H
 
 /*
- * The full screen: devices and processes, or one process whole. No terminal is needed here;
- * live_terminal.c has it.
+ * The full screen: devices and processes, or one process in detail. This part works
+ * without a terminal; live_terminal.c connects the two.
  *
  *     drystone live   2 devices, 3 processes                             [?] keys
  *       device  name                        used     total  share
@@ -34,26 +34,28 @@ struct live_screen {
     struct live_look *look;
     struct brink *brink;
     int width, height;
-    bool has_utf8; /* else everything is ASCII */
+    bool has_utf8; /* false: draw ASCII only */
     enum live_panel panel;
-    char page[64];           /* the chosen process's; "" for one without */
-    uint64_t process, guest; /* the same one's numbers */
-    size_t row;              /* where it was in the list */
-    size_t top, scroll;      /* the first row of the list, the first line of a panel */
-    size_t line_count;       /* of the panel, as drawn last */
-    char message[BRINK_TEXT_BYTES]; /* what happened last */
-    bool is_over, has_failed;       /* failed: no memory */
+    char page[64];                  /* the chosen process's page; "": it has none */
+    uint64_t process, guest;        /* the chosen process's IDs */
+    size_t row;                     /* row of the chosen process in the last list */
+    size_t top, scroll;             /* first visible row of the list, line of a panel */
+    size_t line_count;              /* lines of the panel, as last drawn */
+    char message[BRINK_TEXT_BYTES]; /* the last event */
+    bool is_over, has_failed;       /* the user quit; memory ran out */
 };
 
 void live_screen_resize(struct live_screen *screen, int width, int height);
-/* Do what a key asks for. */
+/* Handle a key. */
 void live_screen_press(struct live_screen *screen, int key);
-/* Show an event below the list. `self` is the screen. */
+/* Show an event below the list; `self` is the screen. */
 brink_tell live_screen_tell;
-/* Draw everything; the grid has the size of live_screen_resize(). False: no memory. */
+/* Draw the screen. Requires a grid of the size given to live_screen_resize(). False:
+   memory ran out. */
 bool live_screen_draw(struct live_screen *screen, struct grid *grid);
 
-/* The wanted process that is chosen, else the one in its place; NULL: there is none. */
+/* Return the chosen process. If it is gone, return the process in its row; NULL: the list
+   is empty. */
 struct watch_process *live_screen_chosen(struct live_screen *screen, size_t *row);
 
 #endif

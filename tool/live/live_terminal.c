@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in live_screen.h: here are the clock and the keys. */
+/* See live_screen.h. This file has the clock and the keyboard. */
 #include "live/live_terminal.h"
 
 #include <langinfo.h>
@@ -12,7 +12,8 @@
 #include "live/live_screen.h"
 #include "tui/terminal.h"
 
-/* How long to wait for the next look, rounded up, so that the wait does not end before it. */
+/* Return the milliseconds until the next look, rounded up: rounding down would wake too
+   early and wait again. */
 static int
 wait_ms(const struct live_look *look)
 {
@@ -46,7 +47,8 @@ look_again(struct live_screen *screen)
            brink_look(screen->brink, look->watch, look->wanted, live_screen_tell, screen);
 }
 
-/* Keys do not put the next look off. False: no memory. */
+/* Look and handle keys until the user quits. A key press does not delay the next look.
+   False: memory ran out. */
 static bool
 loop(struct live_screen *screen, struct terminal *terminal)
 {

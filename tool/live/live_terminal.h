@@ -5,10 +5,8 @@
 #include "live/brink.h"
 #include "live/live_look.h"
 
-/*
- * Show the full screen until a key ends it, and look again every so often. An exit code; the
- * terminal is as it was before.
- */
+/* Show the full screen and look periodically until a key quits. Restores the terminal.
+   Returns an exit code. */
 int live_terminal_run(struct live_look *look, struct brink *brink);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Devices and processes, a line each. live_text_source.c has what a process has in full. */
+/* Devices and processes as tables, one line each. live_text_source.c prints a process's
+   sources in detail. */
 #include "live/live_text.h"
 
 #include <stdio.h>
@@ -57,7 +58,7 @@ live_text_devices(const struct watch *watch, const struct term *term)
 
 /* --- processes ---------------------------------------------------------------------------- */
 
-/* A process's cells, and how wide those are that no table may cut. */
+/* The cells of a process that must not be cut; their widths limit the name. */
 struct row {
     char number[TERM_NUMBER_BYTES], rank[TERM_NUMBER_BYTES], devices[LIVE_WORDS_BYTES];
 };
@@ -82,10 +83,11 @@ most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-#define OTHER_COLUMNS 56u /* what is left of the name's column, with all gaps */
+#define OTHER_COLUMNS 56u /* columns of all cells except these and the name, with gaps */
 #define NAME_COLUMNS_MIN 8u
 
-/* The name gives way: a table alone would leave it at twelve columns, and be too wide. */
+/* Return the columns left for the name, so that the table fits the width. The table code
+   alone would not shrink a column below 12. */
 static size_t
 name_columns(const struct watch *watch, const char *wanted, const struct term *term)
 {
@@ -161,7 +163,7 @@ print_head(const struct watch_process *p, const struct term *term)
                 : "");
 }
 
-/* "pod=train-0,namespace=ml", broken at commas. */
+/* Print labels such as "pod=train-0,namespace=ml", wrapped at commas. */
 static void
 print_labels(const char *labels, const struct term *term)
 {
@@ -186,7 +188,7 @@ print_why(const char *why, const struct term *term)
     term_print_name(term->out, text, 4, term->width);
 }
 
-/* Print what the driver says of a process, a line a device. */
+/* Print the driver's figures for a process, one line per device. */
 static void
 print_uses(const struct watch_process *p, const struct term *term)
 {
@@ -240,7 +242,7 @@ live_text_print(const struct watch *watch, const char *wanted, const struct term
 {
     struct term wide = *term;
     const struct watch_process *only = live_find_only(watch, wanted);
-    wide.has_width = true; /* in a pipe, too */
+    wide.has_width = true; /* keep to the width in a pipe too */
     fprintf(term->out, "%sdevices%s\n", term_style(term, TERM_BOLD),
             term_style(term, TERM_PLAIN));
     bool is_fine = live_text_devices(watch, &wide);

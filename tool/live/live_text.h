@@ -3,10 +3,11 @@
 #define TOOL_LIVE_TEXT_H
 
 /*
- * A watch as text: tables that keep to the terminal's width, 80 columns where there is none.
- * The full screen shows the same text. False: there was no memory.
+ * A watch as text: tables that keep to the terminal's width, or to 80 columns without a
+ * terminal. The full screen shows the same text. Functions return false if memory ran
+ * out.
  *
- * `wanted` is a process's number or a part of its name, NULL for all.
+ * `wanted` is a process ID or a part of a name; NULL: all.
  */
 
 #include <stdbool.h>
@@ -14,15 +15,16 @@
 #include "base/term.h"
 #include "live/watch.h"
 
-/* A line says why there are none. */
+/* Print the devices, or one line with the reason why there are none. */
 bool live_text_devices(const struct watch *watch, const struct term *term);
-/* One line for the heads of columns, then one a process, in the watch's order. */
+/* Print a heading and one line per process, in the watch's order. */
 bool live_text_processes(const struct watch *watch, const char *wanted,
                          const struct term *term);
-/* All that is known of one: its sources, their lanes, and the lines that hold it. */
+/* Print a process in detail: sources, their lanes, and the source lines holding
+   memory. */
 bool live_text_process(const struct watch *watch, const struct watch_process *process,
                        const struct term *term);
-/* Everything: the wanted ones in full, or the only one with a page. */
+/* Print everything. Wanted processes, or the only one with a page, appear in detail. */
 bool live_text_print(const struct watch *watch, const char *wanted,
                      const struct term *term);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A source in full. Figures are of the last update and sums of lanes of the last detail, which
- * may be older: its age is said where it shows.
- */
+/* A source in detail. Figures are from the last update; sums per lane are from the last
+   detail, which may be older, so its age is printed. */
 #include "live/live_text_source.h"
 
 #include <stdio.h>
@@ -141,9 +139,9 @@ name_pool(const struct dry_live_lane *lane, char text[LIVE_WORDS_BYTES])
     live_cut(text, all, POOL_COLUMNS);
 }
 
-#define LANE_COLUMNS 65u /* of all columns but the stream and the pool, with all gaps */
+#define LANE_COLUMNS 65u /* width of all columns except stream and pool, with gaps */
 
-/* A stream is often an address, and gives way as a process's name does. */
+/* Add a lane. The stream, often an address, is cut first, like a process's name. */
 static void
 add_lane(struct table *table, const struct dry_live_lane *lane, size_t width)
 {

@@ -7,7 +7,7 @@
 #include "base/term.h"
 #include "live/watch.h"
 
-/* Print a source: figures with what they mean, lanes, lines. False: there was no memory. */
+/* Print a source: figures explained, lanes, source lines. False: memory ran out. */
 bool live_text_source(const struct watch *watch, const struct watch_source *source,
                       const struct term *term);
 

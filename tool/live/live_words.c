@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in live_words.h. */
+/* See live_words.h. */
 #include "live/live_words.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ live_find_only(const struct watch *watch, const char *wanted)
 
 /* --- sums --------------------------------------------------------------------------------- */
 
-/* Add; an addend that is not known counts nothing. */
+/* Add, saturating below WATCH_UNKNOWN. An unknown addend counts as 0. */
 static uint64_t
 add(uint64_t sum, uint64_t more)
 {
@@ -108,7 +108,8 @@ live_share(const struct watch_source *source)
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-/* Devices are the watch's, and of a page without one the program's own. */
+/* Tell whether a process uses a device. A source that matches none of the watch's devices
+   counts by the program's own device number. */
 static bool
 has_device(const struct watch_process *p, size_t device)
 {
@@ -159,7 +160,7 @@ live_format_bytes(uint64_t bytes, char text[TERM_NUMBER_BYTES])
         (void)snprintf(text, TERM_NUMBER_BYTES, "-");
         return text;
     }
-    /* 999.5 would be shown as 1000 */
+    /* three digits would show 999.5 as 1000 */
     for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++)
         value /= 1024;
     int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -191,7 +192,7 @@ live_detail_age(const struct dry_live_detail *detail, uint64_t now_ns)
     return now_ns > detail->at_ns ? (double)(now_ns - detail->at_ns) / 1e9 : 0;
 }
 
-/* A rate that a double can hold and bytes cannot is shown as the most bytes. */
+/* Convert a rate to an integer; rates beyond 9e18 bytes are clamped. */
 static uint64_t
 whole(double value)
 {

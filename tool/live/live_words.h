@@ -3,10 +3,10 @@
 #define TOOL_LIVE_WORDS_H
 
 /*
- * A watch in words and sums: text, JSON, screens and thresholds say the same.
+ * A watch in words and sums, shared by text, JSON, the screen and the thresholds.
  *
- * Sums of a process are over its sources of devices; pinned caches are the host's. A page is
- * hostile, so a sum that would not fit stays at the largest number.
+ * A process's sums cover its sources on devices; pinned caches belong to the host. Pages
+ * are hostile input, so sums saturate.
  */
 
 #include <stdbool.h>
@@ -17,38 +17,39 @@
 
 #define LIVE_WORDS_BYTES 160
 
-/* "live", "seen", "bad", "ended". */
+/* Return a state's name: "live", "seen", "bad", "ended". */
 const char *live_state_name(enum watch_state state);
-/* "pool", "pinned", "other". */
+/* Return a source kind's name: "pool", "pinned", "other". */
 const char *live_kind_name(uint32_t kind);
 
-/* The process's number here, else the one that its page tells; 0: none. */
+/* Return the process ID in our namespace, else the one in its page; 0: unknown. */
 uint64_t live_process_number(const struct watch_process *process);
-/* Tell whether `wanted` is the process's number, or a part of its name. NULL: all are. */
+/* Tell whether `wanted` is the process ID or a part of the name. NULL matches all. */
 bool live_is_wanted(const struct watch_process *process, const char *wanted);
-/* The one wanted process, or the only one with a page; NULL: there are none, or several. */
+/* Return the only wanted process, or the only one with a page; NULL: none or several. */
 struct watch_process *live_find_only(const struct watch *watch, const char *wanted);
 
-/* WATCH_UNKNOWN: no source tells. */
+/* Sum over the process's sources; WATCH_UNKNOWN if no source reports a value. */
 uint64_t live_allocated(const struct watch_process *process);
 uint64_t live_stranded(const struct watch_process *process);
-/* The least that one of its sources may still reserve. */
+/* Return the least bytes that one of the process's sources can still reserve. */
 uint64_t live_room(const struct watch_process *process);
-/* The part of a source's limit that cannot be reserved any more; negative: not known. */
+/* Return the share of a source's limit that is used up; negative: unknown. */
 double live_share(const struct watch_source *source);
 
-/* "0", "0,2", "0-7"; "host"; "" if no device is known. */
+/* List the device numbers: "0", "0,2", "0-7", "host", or "" if unknown. */
 void live_name_devices(const struct watch_process *process, char text[LIVE_WORDS_BYTES]);
 
-/* "71.2 GiB", three digits, at most 8 columns; "-" for WATCH_UNKNOWN. */
+/* Format bytes with three digits, at most 8 columns: "71.2 GiB"; "-" if unknown. */
 const char *live_format_bytes(uint64_t bytes, char text[TERM_NUMBER_BYTES]);
-/* "+12.00 MiB/s: full in 52 s at this rate", "steady", "not known". */
+/* Describe the growth: "+12.00 MiB/s: full in 52 s at this rate", or "steady". */
 void live_format_trend(const struct watch_source *source, char text[LIVE_WORDS_BYTES]);
-/* Seconds since the blocks of a detail were walked, which has a time. */
+/* Return the seconds since the blocks of a detail were walked. Requires that the detail
+   has a time. */
 double live_detail_age(const struct dry_live_detail *detail, uint64_t now_ns);
-/* "3 min": one unit, for what is no promise. */
+/* Format a duration in one unit, "3 min": estimates do not deserve more precision. */
 const char *live_format_seconds(double seconds, char text[TERM_NUMBER_BYTES]);
-/* Printable text of at most so many columns, at least 4; what is longer loses its middle. */
+/* Cut printable text to `columns`, at least 4, by replacing its middle. */
 void live_cut(char text[LIVE_WORDS_BYTES], const char *from, size_t columns);
 
 #endif

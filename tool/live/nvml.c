@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The structures are those of nvml.h of CUDA 12; functions that a driver lacks are done without. */
+/* Structures are those of CUDA 12's nvml.h. Functions missing in a driver are skipped. */
 #include "live/nvml.h"
 
 #include <stdlib.h>
@@ -59,7 +59,8 @@ look_up_all(struct nvml *n)
         look_up(n, "nvmlDeviceGetComputeRunningProcesses_v2", &n->list);
 }
 
-/* A text that the driver does not give is empty; one without an end is cut. */
+/* Get a text from the driver; "" if the driver has none. The last byte is set to 0, in
+   case the driver does not terminate the text. */
 static void
 get_text(int (*get)(void *device, char *text, unsigned room), void *device, char *text,
          size_t room)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Halves are by time, and lie as far apart as their last samples: so even growth of few samples
- * has its rate. A counter that fell back began anew, and counts from 0.
+ * The window is split into halves by time, and growth is divided by the time between the
+ * last samples of the halves. Steady growth thus gets its exact rate even from few
+ * samples. A counter that decreased was reset, so it counts from 0.
  */
 #include "live/trend.h"
 
@@ -27,7 +28,8 @@ drop_first(struct trend *t)
     t->count--;
 }
 
-/* The last sample stands for all that followed the one before it closely: the most reserved. */
+/* Merge a sample that follows too closely into the last one, keeping the maximum of the
+   reserved bytes. */
 static bool
 merge(struct trend *t, const struct trend_sample *sample)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Processes with a page are kept from look to look, for their readers and trends; all others are
- * found anew each time.
- */
+/* Processes with a page are kept between looks, because their readers and trends have
+   state. All others are listed again each time. */
 #include "live/watch.h"
 
 #include <limits.h>
@@ -79,7 +77,7 @@ find_process(const struct watch *w, uint64_t process)
     return NULL;
 }
 
-/* The system's name of a process; "" if it has gone. */
+/* Read a process's name from /proc/PID/comm; "" if the process is gone. */
 static void
 name_process(uint64_t process, char *text, size_t room)
 {
@@ -121,9 +119,9 @@ take_error(struct watch_process *p, const struct dry_error *err)
 
 struct listing {
     struct watch *watch;
-    const char *folder; /* lives as long as the watch, or as the process that gets it */
-    uint64_t guest;     /* whose /dev/shm this is; 0: ours */
-    bool is_short;      /* of memory */
+    const char *folder; /* owned by the watch, or by the process that gets a page in it */
+    uint64_t guest;     /* process through which this /dev/shm is seen; 0: our own */
+    bool is_short;      /* memory ran out */
 };
 
 static struct watch_process *
@@ -137,7 +135,7 @@ find_page(const struct watch *w, const char *name, uint64_t guest)
     return NULL;
 }
 
-/* Tell whether a file is a page that is known already, through another process of a container. */
+/* Tell whether a file is known through another process of the same container. */
 static bool
 is_known_file(const struct watch *w, uint64_t disk, uint64_t inode)
 {
@@ -149,7 +147,7 @@ is_known_file(const struct watch *w, uint64_t disk, uint64_t inode)
     return false;
 }
 
-/* Zeroes: there is no such file any more. */
+/* Stat a page file. All zeros if the file is gone. */
 static struct stat
 ask_file(const char *folder, const char *name)
 {
@@ -203,7 +201,8 @@ has_room(struct watch_process *p, size_t count)
     return true;
 }
 
-/* The driver's name decides, for programs may count devices anew (CUDA_VISIBLE_DEVICES). */
+/* Match a page's device by UUID, because programs may renumber devices
+   (CUDA_VISIBLE_DEVICES). Without a UUID, use the number. */
 static size_t
 find_device(const struct watch *w, const struct dry_live_source *page)
 {
@@ -227,7 +226,8 @@ least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* A limit that is not known is the largest number, and so is the room below it. */
+/* Compute a source's limit and room. An unknown limit or room is WATCH_UNKNOWN, the
+   largest number. */
 static void
 judge(const struct watch *w, struct watch_source *s)
 {
@@ -251,7 +251,8 @@ judge(const struct watch *w, struct watch_source *s)
         s->room == WATCH_UNKNOWN ? -1 : trend_seconds_left(&s->rates, s->room);
 }
 
-/* A source that is being written at each try keeps what was read before. */
+/* Read all sources of a page. A source that is being written on every try keeps its
+   previous values. */
 static bool
 read_sources(struct watch *w, struct watch_process *p)
 {
@@ -264,7 +265,7 @@ read_sources(struct watch *w, struct watch_process *p)
         enum dry_status status = dry_live_read(p->reader, i, &p->sources[i].page, &err);
         if (status != DRY_OK && status != DRY_ERR_CANCELLED) {
             take_error(p, &err);
-            p->source_count = i; /* the others were never judged */
+            p->source_count = i; /* the remaining sources were not judged */
             return true;
         }
         judge(w, &p->sources[i]);
@@ -283,7 +284,8 @@ read_page(struct watch *w, struct watch_process *p)
     if (!is_alive && p->state == WATCH_LIVE)
         p->state = WATCH_ENDED;
     if (!is_alive)
-        (void)!dry_live_remove(p->reader, NULL); /* another watch may have been faster */
+        /* fails if another watch removed the file first */
+        (void)!dry_live_remove(p->reader, NULL);
     return is_done;
 }
 
@@ -301,7 +303,8 @@ static bool
 list_pages(struct watch *w, const char *folder, uint64_t guest)
 {
     struct listing l = {.watch = w, .folder = folder, .guest = guest};
-    (void)!dry_live_list(folder, see_page, &l, NULL); /* without the folder, no pages */
+    /* fails if the folder is missing: there are no pages then */
+    (void)!dry_live_list(folder, see_page, &l, NULL);
     return !l.is_short;
 }
 
@@ -329,7 +332,7 @@ is_same_folder(const char *a, const char *b)
            of_a.st_ino == of_b.st_ino;
 }
 
-/* A process in a container has its own /dev/shm, which root sees through the process. */
+/* List the pages of a process in a container through /proc/PID/root; needs root. */
 static bool
 look_into_guest(struct watch *w, uint64_t process)
 {
@@ -354,7 +357,8 @@ see_use(struct watch *w, size_t device, const struct nvml_process *use)
     return add_use(p, device, use->bytes);
 }
 
-/* Guests' pages come before their processes are counted, and are read at once. */
+/* Find pages in containers before the driver's uses are assigned to processes: a page
+   found here belongs to one of the driver's processes. */
 static bool
 find_guests(struct watch *w)
 {

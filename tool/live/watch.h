@@ -3,8 +3,8 @@
 #define TOOL_WATCH_H
 
 /*
- * All that is known of the machine's memory now: devices and processes by the driver, allocators
- * by the pages of programs, and how each goes.
+ * The machine's memory now: devices and processes as the driver reports them, allocators
+ * from the pages that programs publish, and their trends.
  *
  *     struct watch *watch = watch_create(&options);
  *     while (...) {
@@ -14,12 +14,13 @@
  *     }
  *     watch_destroy(watch);
  *
- * Pages are looked for in a folder, and in the /dev/shm of each process that the driver lists and
- * that has no page there: a container's. A page whose program has ended is shown once, as ended,
- * and then its file is removed. Texts of pages are hostile: print them as such.
+ * Pages are searched in a folder. For each process that the driver lists and that has no
+ * page there, /dev/shm of that process is searched too: it may be in a container. A page
+ * of a program that ended is shown once, then its file is removed. Texts in pages are
+ * hostile and must be made printable.
  *
  * Threads    One at a time.
- * Units      Bytes, WATCH_UNKNOWN where nobody tells; seconds.
+ * Units      Bytes, WATCH_UNKNOWN if not reported; seconds.
  */
 
 #include <stdbool.h>
@@ -38,86 +39,84 @@
 struct watch_device {
     char name[96], uuid[48];
     uint64_t total, used;
-    size_t process_count; /* that the driver lists */
+    size_t process_count; /* listed by the driver */
 };
 
 struct watch_source {
-    struct dry_live_source page; /* what the page has */
-    size_t device;               /* index in the watch's; WATCH_NO_DEVICE */
+    struct dry_live_source page; /* the source as read from the page */
+    size_t device;               /* index in the watch's devices, or WATCH_NO_DEVICE */
     double age_s;                /* since the last update */
-    uint64_t limit;              /* the source's own, else the device's */
-    uint64_t room; /* what more may be reserved: of the limit, and of the device */
+    uint64_t limit;              /* of the source, else the device's memory */
+    uint64_t room; /* bytes still reservable: below the limit and on the device */
     struct trend_rates rates;
-    double seconds_left; /* negative: not in sight */
+    double seconds_left; /* negative: growth does not reach the limit */
     struct trend trend;
 };
 
 struct watch_use {
     size_t device;
-    uint64_t bytes; /* by the driver */
+    uint64_t bytes; /* reported by the driver */
 };
 
 enum watch_state {
-    WATCH_SEEN,  /* by the driver alone: it has no page */
-    WATCH_LIVE,  /* its page is read */
-    WATCH_WRONG, /* it has a page that cannot be used: `why` */
-    WATCH_ENDED, /* shown this once */
+    WATCH_SEEN,  /* reported by the driver; has no page */
+    WATCH_LIVE,  /* has a readable page */
+    WATCH_WRONG, /* has a page that cannot be read; see `why` */
+    WATCH_ENDED, /* program has ended; shown once */
 };
 
 struct watch_process {
     enum watch_state state;
-    uint64_t process; /* 0: not of this PID namespace */
+    uint64_t process; /* 0: outside our PID namespace */
     char name[DRY_LIVE_TEXT_BYTES];
-    struct dry_live_program program; /* LIVE, ENDED */
-    char page[64];                   /* the page's file name; "" if none */
+    struct dry_live_program program; /* valid if LIVE or ENDED */
+    char page[64];                   /* the page's file name; "": none */
     char why[232];
     struct watch_source *sources;
     size_t source_count;
     struct watch_use *uses;
     size_t use_count;
 
-    struct dry_live_reader *reader; /* watch.c's own from here on */
-    uint64_t guest; /* whose /dev/shm the page is in; 0: the watch's folder */
+    struct dry_live_reader *reader; /* private to watch.c from here on */
+    uint64_t guest; /* the page is in this process's /dev/shm; 0: the watch's folder */
     uint64_t page_disk,
-        page_inode; /* its file: processes of a container share a folder */
+        page_inode; /* device and inode of the page file: containers share folders */
     size_t source_room, use_room;
 };
 
 struct watch_options {
-    const char *folder; /* "/dev/shm" */
-    bool has_driver;    /* ask NVML */
+    const char *folder; /* where pages are: "/dev/shm" */
+    bool has_driver;    /* query NVML */
 };
 
 struct watch {
     struct watch_options options;
-    const char *no_driver; /* why there are no devices; NULL: there is a driver */
+    const char *no_driver; /* why there are no devices; NULL: NVML is loaded */
     uint64_t now_ns;       /* CLOCK_BOOTTIME */
     struct watch_device *devices;
     size_t device_count;
-    struct watch_process **processes; /* by use of memory, the most first */
+    struct watch_process **processes; /* by memory in use, largest first */
     size_t process_count;
     size_t left_out; /* processes beyond WATCH_PROCESSES_MAX */
 
-    struct nvml *nvml; /* watch.c's own */
+    struct nvml *nvml; /* private to watch.c */
     size_t process_room;
 };
 
-/* NULL: there is no memory. */
+/* Create a watch. NULL: memory ran out. */
 struct watch *watch_create(const struct watch_options *options);
 void watch_destroy(struct watch *watch);
-/* Look again. False: there is no memory, and what could be seen is there. */
+/* Look again. False: memory ran out, and the lists are incomplete but valid. */
 bool watch_look(struct watch *watch);
 
-/* The bytes that a process reserves: by its sources, else by the driver. */
+/* Return the bytes that a process reserves, from its sources, else from the driver. */
 uint64_t watch_reserved(const struct watch_process *process);
 
-/*
- * Ask a process whose page is LIVE for a snapshot in `path`; *number is that of the wish, for
- * watch_answered(). Errors: those of dry_live_wish().
- */
+/* Ask a process for a snapshot at `path`. *number identifies the request for
+   watch_answered(). Requires a LIVE page. Errors: those of dry_live_wish(). */
 enum dry_status watch_wish(struct watch_process *process, const char *path,
                            uint64_t *number, struct dry_error *err);
-/* True: wish `number` has its answer. */
+/* Tell whether request `number` is answered, and fill `answer` if so. */
 bool watch_answered(struct watch_process *process, uint64_t number,
                     struct dry_live_answer *answer);
 

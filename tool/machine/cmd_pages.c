@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `drystone pages`: what pages this machine has, what of it stands in their way, and what
- * mends it.
- */
+/* `drystone pages`: which page sizes this machine has, what prevents their use, and how
+   to fix that. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +25,9 @@ struct values {
     struct option_list needs, env;
     const char *purpose, *root, *journal;
     uint64_t page_bytes;
-    int64_t node, pid; /* of no process: 0 */
+    int64_t node, pid; /* 0: no process */
     bool all, apply, undo, yes, bench;
-    struct pages_measure measure; /* has --json of both */
+    struct pages_measure measure; /* shared with --bench; has --json for both */
 };
 
 #define OF_BENCH .needs = {"bench", "of --bench"}
@@ -106,10 +104,10 @@ struct session {
     struct values values;
     struct dry_doctor_options options;
     const char *root;
-    char *journal; /* its name */
+    char *journal; /* path of the journal; owned */
     uint64_t *needs;
     struct dry_doctor_variable *variables;
-    char **texts; /* of the variables */
+    char **texts; /* copies of the variables; owned */
     size_t text_count;
     struct dry_doctor *doctor;
     struct dry_topology *topology;
@@ -140,7 +138,7 @@ read_purpose(struct session *s)
                    : EXIT_FINE;
 }
 
-/* One of several, apart by semicolons. */
+/* Read one --need; several in one option are separated by semicolons. */
 static int
 read_need(struct session *s, const char *text, size_t length)
 {
@@ -191,7 +189,7 @@ count_variables(void)
     return count;
 }
 
-/* "NAME=VALUE"; what has no '=' is left out. */
+/* Add a variable "NAME=VALUE"; a text without '=' is ignored. */
 static bool
 add_variable(struct session *s, const char *text)
 {
@@ -208,7 +206,8 @@ add_variable(struct session *s, const char *text)
     return true;
 }
 
-/* Another machine's programs, and those that run, do not have our environment. */
+/* Collect the environment to examine. Ours counts only for programs that this shell would
+   start: not on another machine, not in a running process. */
 static int
 read_variables(struct session *s)
 {
@@ -277,7 +276,7 @@ read_values(struct session *s)
 
 /* --- what is shown ------------------------------------------------------------------------ */
 
-/* Each operand must be a finding's id. */
+/* Check that each operand is the ID of a finding. */
 static int
 check_ids(const struct session *s)
 {
@@ -331,7 +330,7 @@ show(const struct session *s)
 
 /* --- what is changed ---------------------------------------------------------------------- */
 
-/* EXIT_FINE: yes. */
+/* Ask the user to confirm. Returns EXIT_FINE if the answer is yes. */
 static int
 ask(const struct session *s, const char *question)
 {
@@ -349,7 +348,7 @@ ask(const struct session *s, const char *question)
     return EXIT_FINE;
 }
 
-/* The changes of the findings asked for, as entries of a journal. */
+/* Collect the changes of the chosen findings, as journal entries. */
 static int
 collect(const struct session *s, struct journal *changes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in doctor_apply.h. */
+/* See doctor_apply.h. */
 #include "machine/doctor_apply.h"
 
 #include <stdbool.h>
@@ -19,7 +19,8 @@ say(FILE *out, const struct journal_entry *e, const char *what, int error)
     fprintf(out, "\n  %s%s%s\n", what, error ? ": " : "", error ? strerror(-error) : "");
 }
 
-/* Pools may be given fewer pages than were asked for: a number on the way. */
+/* Tell whether a pool's size lies between the old and the requested one. The kernel may
+   grant fewer huge pages than requested. */
 static bool
 is_between(const struct journal_entry *e, const char *value)
 {
@@ -31,7 +32,7 @@ is_between(const struct journal_entry *e, const char *value)
     return a < b ? now >= a && now <= b : now >= b && now <= a;
 }
 
-/* Something else than was wanted: the journal learns what it became. */
+/* Record the actual value in the journal if the kernel changed the value on writing. */
 static void
 take_other(const struct apply_files *files, struct journal *journal, const char *value,
            FILE *out)
@@ -43,16 +44,17 @@ take_other(const struct apply_files *files, struct journal *journal, const char 
     say(out, e, text, 0);
     if (dry_doctor_may_write(e->path, value)) {
         memcpy(e->new_value, value, APPLY_VALUE_MAX);
-        files->save(files->self, journal); /* without it, undo still knows a pool's way */
+        files->save(files->self, journal); /* if saving fails, undo still recognizes the
+                                              value by is_between() */
     }
 }
 
-/* Forget the last entry: a change that was not written need not be undone. */
+/* Remove the last entry: its change was not written, so there is nothing to undo. */
 static void
 forget_last(const struct apply_files *files, struct journal *journal)
 {
     journal_remove(journal, journal->count - 1);
-    files->save(files->self, journal); /* an entry too many is seen as never made */
+    files->save(files->self, journal); /* if saving fails, undo finds the old value */
 }
 
 static void
@@ -91,7 +93,7 @@ code_of(const struct apply_count *counts)
     return counts->left ? EXIT_FOUND : EXIT_FINE;
 }
 
-/* EXIT_FINE: go on with the next. */
+/* Apply a change. Returns EXIT_FINE to continue with the next change. */
 static int
 apply_one(const struct apply_files *files, struct journal *journal,
           const struct journal_entry *change, FILE *out, struct apply_count *counts)
@@ -134,7 +136,7 @@ apply_changes(const struct apply_files *files, struct journal *journal,
     return code == EXIT_FINE ? code_of(counts) : code;
 }
 
-/* Undo an entry. Returns whether it is dealt with. */
+/* Undo an entry. Returns true if the entry needs no further attempt. */
 static bool
 undo_one(const struct apply_files *files, const struct journal_entry *e, FILE *out,
          struct apply_count *counts)

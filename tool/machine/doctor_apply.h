@@ -3,10 +3,11 @@
 #define TOOL_DOCTOR_APPLY_H
 
 /*
- * Changes made and undone. Before each change the journal is on the disk with it; what was
- * written is read back, because the kernel may take less (pools) or another word.
+ * Apply changes to the machine and undo them. The journal is saved before each change.
+ * Written values are read back, because the kernel may grant less (pools) or substitute
+ * another word.
  *
- * The files are behind a table, so that tests refuse each call in turn.
+ * File access goes through a table, so that tests can make each call fail in turn.
  */
 
 #include <stddef.h>
@@ -16,33 +17,29 @@
 
 #define APPLY_VALUE_MAX 24
 
-/* 0, or a negative errno. */
+/* Each function returns 0 or a negative errno. */
 struct apply_files {
-    /* The chosen word of "always [madvise] never", else the file's only word. */
+    /* Read the selected word of "always [madvise] never", else the file's only word. */
     int (*read)(void *self, const char *path, char value[APPLY_VALUE_MAX]);
     int (*write)(void *self, const char *path, const char *value);
-    /* The whole journal, durable when it returns; without entries the file goes. */
+    /* Save the whole journal durably; remove the file if there are no entries. */
     int (*save)(void *self, const struct journal *journal);
     void *self;
 };
 
 struct apply_count {
-    size_t done;    /* as wanted */
-    size_t refused; /* by the machine, or less than wanted */
-    size_t left;    /* changed by somebody else: left alone */
+    size_t done;    /* value is as requested */
+    size_t refused; /* refused by the machine, or granted in part */
+    size_t left;    /* another program changed the value: not touched */
 };
 
-/*
- * Write the `count` changes, whose entries go behind those of the journal. A line on `out`
- * says what happens to each. Returns an exit_code.
- */
+/* Apply `count` changes and append their entries to the journal. Prints one line per
+   change to `out`. Returns an exit_code. */
 int apply_changes(const struct apply_files *files, struct journal *journal,
                   const struct journal_entry *changes, size_t count, FILE *out,
                   struct apply_count *counts);
-/*
- * Go back in reverse order. A change that cannot be undone stays in the journal. Returns an
- * exit_code.
- */
+/* Undo all entries in reverse order. Entries that cannot be undone stay in the journal.
+   Returns an exit_code. */
 int apply_undo(const struct apply_files *files, struct journal *journal, FILE *out,
                struct apply_count *counts);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in doctor_files.h. Paths are opened folder by folder with O_NOFOLLOW; the
- * journal is written beside its place, synced and renamed.
- */
+/* See doctor_files.h. Paths are opened folder by folder with O_NOFOLLOW. The journal is
+   written to a temporary file, synced and renamed. */
 #include "machine/doctor_files.h"
 
 #include <errno.h>
@@ -20,8 +18,9 @@
 /* --- files of the machine ----------------------------------------------------------------- */
 
 /*
- * Opens a path below the root, folder by folder: a tree that somebody else made must not lead
- * out of itself. The root's own name may be a link. A negative errno.
+ * Open a path below the root, folder by folder, so that links in another machine's files
+ * cannot lead outside. Only the root itself may be a link. Returns a descriptor or a
+ * negative errno.
  */
 static int
 open_below(const char *root, const char *path, int flags)
@@ -59,7 +58,7 @@ require_plain(int fd)
     return S_ISREG(s.st_mode) ? 0 : -EINVAL;
 }
 
-/* The chosen word, or the only one. */
+/* Take the selected word of a file, or its only word. */
 static int
 take_value(char *text, char value[APPLY_VALUE_MAX])
 {
@@ -119,7 +118,7 @@ write_value(void *self, const char *path, const char *value)
 
 /* --- the journal -------------------------------------------------------------------------- */
 
-/* The folders above the journal; those that are there are fine. */
+/* Create the journal's parent folders. Existing folders are not an error. */
 static int
 make_folders(char *path)
 {
@@ -148,7 +147,7 @@ write_whole(int fd, const char *text, size_t length)
     return fsync(fd) == 0 ? 0 : -errno;
 }
 
-/* So that the new name is on the disk too. */
+/* Sync the folder, so that the rename survives a crash. */
 static int
 sync_folder(char *path)
 {
@@ -166,7 +165,7 @@ sync_folder(char *path)
     return error;
 }
 
-/* Beside its place first: the journal is the old one or the new one, never half of one. */
+/* Write a temporary file and rename it: the journal is never incomplete. */
 static int
 place(char *path, const char *part, const char *text, size_t length)
 {

@@ -2,19 +2,19 @@
 #ifndef TOOL_DOCTOR_FILES_H
 #define TOOL_DOCTOR_FILES_H
 
-/* The files of /sys and /proc below a root, without a step through a link, and the journal. */
+/* Files of /sys and /proc below a root, opened without following links; the journal. */
 
 #include "machine/doctor_apply.h"
 
 struct doctor_files {
-    struct apply_files table; /* what apply_changes() takes */
+    struct apply_files table; /* to pass to apply_changes() */
     const char *root;         /* "": this machine */
-    const char *journal;      /* the journal's name */
+    const char *journal;      /* path of the journal */
 };
 
 void doctor_files_init(struct doctor_files *files, const char *root, const char *journal);
 
-/* An empty one where there is no file. SYSTEM, FORMAT, LIMIT or MEMORY. */
+/* Read the journal; a missing file is empty. Errors: SYSTEM, FORMAT, LIMIT, MEMORY. */
 DRY_CHECK_RESULT enum dry_status doctor_files_read_journal(
     const struct doctor_files *files, struct journal *journal, struct dry_error *err);
 

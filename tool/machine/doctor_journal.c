@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in doctor_journal.h. */
+/* See doctor_journal.h. */
 #include "machine/doctor_journal.h"
 
 #include <stdbool.h>
@@ -63,7 +63,7 @@ append(struct journal *journal, const struct journal_entry *entry, struct dry_er
     return DRY_OK;
 }
 
-/* Four words apart by one blank each. */
+/* Split a line into four words separated by single blanks. */
 static bool
 split(char *line, const char *words[4])
 {
@@ -110,7 +110,7 @@ journal_read(const char *text, size_t length, struct journal *journal,
     for (size_t at = begin; at < length && status == DRY_OK;) {
         const char *end = memchr(text + at, '\n', length - at);
         if (!end)
-            break; /* cut off while it was written: its change was not made */
+            break; /* torn by a crash: the change of this entry was not made */
         size_t n = (size_t)(end - (text + at));
         status = read_line(text + at, n, &j, at, err);
         at += n + 1;

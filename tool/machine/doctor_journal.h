@@ -3,15 +3,15 @@
 #define TOOL_DOCTOR_JOURNAL_H
 
 /*
- * The values that were written, in order, with those that were there before: a text of
+ * The values that were written, in order, with the values they replaced. The text has
  * lines
  *
  *     drystone.doctor.journal/1
  *     thp-enabled /sys/kernel/mm/transparent_hugepage/enabled never madvise
  *
- * An entry stands in the file before its change is made; so the last may be of one that never
- * was, and after a crash its line may be cut. Whoever can write the file could name any other:
- * nothing is taken that dry_doctor_may_write() does not know.
+ * An entry is saved before its change is made. So the last entry's change may be missing,
+ * and after a crash the last line may be torn. An attacker who can write the file could
+ * name any path, so entries are refused unless dry_doctor_may_write() allows them.
  */
 
 #include <stddef.h>
@@ -30,20 +30,21 @@ struct journal {
     size_t count, capacity;
 };
 
-/* A text that ends within a line is fine, that line is left out. FORMAT, LIMIT, MEMORY. */
+/* Read a journal. A torn last line is ignored. Errors: FORMAT, LIMIT, MEMORY. */
 DRY_CHECK_RESULT enum dry_status journal_read(const char *text, size_t length,
                                               struct journal *journal,
                                               struct dry_error *err);
 void journal_finish(struct journal *journal);
 
-/* MEMORY or LIMIT; words that do not fit or may not be written are ARGUMENT. */
+/* Add an entry. Errors: MEMORY, LIMIT; ARGUMENT: a word is too long or the path may not
+   be written. */
 DRY_CHECK_RESULT enum dry_status journal_add(struct journal *journal, const char *id,
                                              const char *path, const char *old_value,
                                              const char *new_value,
                                              struct dry_error *err);
 void journal_remove(struct journal *journal, size_t i);
 
-/* The text, to be freed; NULL: no memory. */
+/* Return the journal as text, which the caller frees. NULL: memory ran out. */
 char *journal_write(const struct journal *journal, size_t *length);
 
 #endif

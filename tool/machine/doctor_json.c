@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The findings and the pages for programs: schema drystone.pages/2, see drystone-pages(1). */
+/* Findings and pages as JSON: schema drystone.pages/2, see drystone-pages(1). */
 #include <string.h>
 
 #include "base/json_out.h"
@@ -12,7 +12,7 @@ text_of(const char *text)
     return json_out_text(*text ? text : NULL, strlen(text));
 }
 
-/* "" is an empty list; else a line each. */
+/* Make a list with one text per line; "" gives an empty list. */
 static json_t *
 lines_of(const char *text)
 {

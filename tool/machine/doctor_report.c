@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in doctor_report.h; this is the text, doctor_json.c the JSON. */
+/* See doctor_report.h. The text is here, the JSON in doctor_json.c. */
 #include "machine/doctor_report.h"
 
 #include <stdio.h>
@@ -58,7 +58,8 @@ doctor_report_fix(const struct dry_doctor_finding *f)
 
 /* --- one finding -------------------------------------------------------------------------- */
 
-/* Texts may hold bytes of files and variables. False: no memory. */
+/* Print a labelled text, made printable: it may quote files and variables. False: memory
+   ran out. */
 static bool
 print_text(const struct page *p, const char *label, const char *text)
 {
@@ -75,10 +76,8 @@ print_text(const struct page *p, const char *label, const char *text)
     return true;
 }
 
-/*
- * Return the length of a line of at most `room`: it ends before a blank, else behind a
- * comma or colon.
- */
+/* Return how many bytes of a command fit into `room`: up to a blank, else up to a comma
+   or colon. */
 static size_t
 find_cut(const char *line, size_t room)
 {
@@ -91,7 +90,8 @@ find_cut(const char *line, size_t room)
     return 0;
 }
 
-/* Print a command. If it is too long it goes on in the next line, as a shell reads it. */
+/* Print a command. Long commands continue on the next line after a backslash, so they can
+   be pasted. */
 static void
 print_command(FILE *out, const char *line, size_t length)
 {
@@ -113,7 +113,7 @@ print_command(FILE *out, const char *line, size_t length)
     fputc('\n', out);
 }
 
-/* Print a line of a file as it is, nearer to the edge if it is long. */
+/* Print a line of a file unbroken, with less indentation if the line is long. */
 static void
 print_file_line(FILE *out, const char *line, size_t length)
 {
@@ -123,7 +123,7 @@ print_file_line(FILE *out, const char *line, size_t length)
     fputc('\n', out);
 }
 
-/* Print a text that is no command, broken between words. */
+/* Print advice that is not a command, wrapped between words. */
 static void
 print_advice(FILE *out, const char *line, size_t length)
 {
@@ -184,7 +184,7 @@ is_shown(const struct page *p, const struct dry_doctor_finding *f)
            (p->r->shows_good || p->r->id_count || f->verdict != DRY_DOCTOR_GOOD);
 }
 
-/* The worst verdict of a topic; -1: nothing of it is shown. */
+/* Return a topic's worst verdict; -1: none of its findings is shown. */
 static int
 worst_of(const struct page *p, enum dry_doctor_topic topic)
 {
@@ -228,7 +228,7 @@ print_topics(const struct page *p)
 
 /* --- head and needs ----------------------------------------------------------------------- */
 
-/* Print whose machine it is, for what, and what is known of it. */
+/* Print the machine or root, the purpose, and the hardware as far as known. */
 static void
 print_machine(const struct page *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in need.h. */
+/* See need.h. */
 #include "machine/need.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define NEED_BYTES_MAX (UINT64_C(1) << 62)
 
-/* 0: there is no such type. */
+/* Return the bits of a data type; 0: unknown type. */
 static unsigned
 bits_of(const char *name)
 {
@@ -43,7 +43,8 @@ take_dimension(const char **at, uint64_t *product)
                                                         : NULL;
 }
 
-/* Numbers between commas or crosses; *at goes behind them. */
+/* Read dimensions separated by commas or 'x'. Advances *at past them. Returns what is
+   wrong, or NULL. */
 static const char *
 take_shape(const char **at, uint64_t *elements)
 {
@@ -58,7 +59,7 @@ take_shape(const char **at, uint64_t *elements)
             break;
         *at = skip_blanks(next + 1);
         if (has_bracket && (**at == ')' || **at == ']'))
-            break; /* "(1024,)" */
+            break; /* Python's one-element tuple, "(1024,)" */
     }
     *at = skip_blanks(*at);
     if (has_bracket && **at != ')' && **at != ']')

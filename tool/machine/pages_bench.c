@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in pages_bench.h. A round measures a kind of pages once, rounds go over
- * all kinds in turn, and each figure is the median of its rounds.
- */
+/* See pages_bench.h. A round measures one kind of pages once, and rounds alternate
+   between the kinds. Each figure is the median over its rounds. */
 #include "machine/pages_bench.h"
 
 #include <pthread.h>
@@ -18,7 +16,8 @@
 #define LOADS 2000000
 #define THREADS_MAX 256
 #define LOCK_BYTES_MAX                                                                   \
-    (UINT64_C(1) << 30) /* more tells no more, and takes others' memory */
+    (UINT64_C(1) << 30) /* more locked memory does not improve the figure, and takes it
+                           from other programs */
 
 static double
 read_clock(clockid_t clock)
@@ -64,10 +63,8 @@ set_part(void *argument)
     return NULL;
 }
 
-/*
- * Set the memory by threads, and here the parts that no thread is to be had for. Returns
- * nanoseconds.
- */
+/* Fill the memory with several threads. If a thread cannot be started, this thread fills
+   its range. Returns nanoseconds. */
 static double
 set_all(void *address, uint64_t bytes, uint32_t thread_count)
 {
@@ -89,14 +86,15 @@ set_all(void *address, uint64_t bytes, uint32_t thread_count)
     return bench_now_ns() - begin;
 }
 
-/* Return the index of the next load; `count` is below 2^32. */
+/* Map random bits to an index below `count`. Requires count < 2^32. */
 static uint64_t
 scale(uint64_t x, uint64_t count)
 {
     return (x >> 32) * count >> 32;
 }
 
-/* Measure by the time of this thread: loads wait for nobody, and others may run. */
+/* Measure independent random loads, in CPU time of this thread: other threads do not
+   disturb that clock. */
 static double
 load_at_random(const uint64_t *words, uint64_t count)
 {
@@ -112,7 +110,7 @@ load_at_random(const uint64_t *words, uint64_t count)
     return sum == 1 ? 0 : ns / LOADS;
 }
 
-/* Each address is made of what the load before it brought. */
+/* Measure dependent loads: each address is computed from the previously loaded value. */
 static double
 load_in_chain(const uint64_t *words, uint64_t count)
 {
@@ -125,9 +123,8 @@ load_in_chain(const uint64_t *words, uint64_t count)
     return x == 1 ? 0 : ns / LOADS;
 }
 
-/*
- * Measure locking, which registering with a device begins with; 0 if it is not allowed.
- */
+/* Measure mlock(), the first step of registering memory with a device. The results are 0
+   if mlock() is not allowed. */
 static void
 lock_all(const struct dry_pages_info *info, double *lock_ns, double *unlock_ns)
 {
@@ -157,8 +154,8 @@ fill(const struct bench *b, const struct dry_pages_size *size, struct dry_pages 
 }
 
 /*
- * Measure once. The hypervisor may take within seconds what its guest gives back, and then
- * the next who fills it pays for that. So the memory is filled once before it is measured.
+ * Run one round. A hypervisor may reclaim memory within seconds after its guest frees it,
+ * and the next fill pays for that. So the memory is filled once before the measurement.
  */
 static int
 run_round(const struct bench *b, const struct dry_pages_size *size,
@@ -200,7 +197,7 @@ map_plain(uint64_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* New memory set by all threads; the second time counts. */
+/* Measure filling new memory with all threads, the second time, as in run_round(). */
 static double
 set_new(const struct bench *b)
 {
@@ -262,7 +259,7 @@ sum_up(struct bench_pages *to, const struct bench_pages *rounds, size_t count)
             to->huge_bytes = rounds[i].huge_bytes;
 }
 
-/* List the kinds that can be had for so many bytes, of those there are. */
+/* List the page kinds of this machine that can provide `bytes`. */
 static size_t
 list_kinds(const struct bench *b, struct dry_pages_size kinds[BENCH_KINDS_MAX])
 {

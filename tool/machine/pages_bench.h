@@ -3,10 +3,9 @@
 #define TOOL_PAGES_BENCH_H
 
 /*
- * The yield of pages and malloc on this machine. These are measured of each kind of pages,
- * in turn and several times: filling by dry_pages_create(), memset() of the same memory by
- * as many threads as there are CPUs, random loads, locking, giving back. Pinning is
- * measured, too, if there is a driver for it.
+ * Benchmarks of page kinds and mallocs on this machine. For each kind of pages: filling
+ * by dry_pages_create(), memset() with one thread per CPU, random loads, locking, and
+ * unmapping. Pinning is measured if there is a CUDA driver.
  */
 
 #include <stdbool.h>
@@ -21,25 +20,25 @@
 #define BENCH_ROUNDS_MAX 99
 #define BENCH_KINDS_MAX DRY_PAGES_SIZES_MAX
 
-/* Medians, in nanoseconds; 0: not measured. */
+/* Medians in nanoseconds; 0: not measured. */
 struct bench_pages {
     enum dry_pages_kind kind;
     uint64_t page_bytes, huge_bytes;
     double populate_ns, memset_ns, unmap_ns, lock_ns, unlock_ns;
     double load_ns,
-        chained_ns;          /* each: independent of the one before, or waiting for it */
-    double pin_ns, unpin_ns; /* filled and registered; unregistered and unmapped */
+        chained_ns; /* per load: independent, and dependent on the previous load */
+    double pin_ns, unpin_ns; /* fill and register; unregister and unmap */
 };
 
 #define BENCH_SIZES 4
-/* Return the bytes that are allocated, filled and freed. */
+/* Return block size `index`, which is allocated, filled and freed. */
 uint64_t bench_malloc_bytes(size_t index);
 
 struct bench_malloc {
     const char *name;
-    bool is_run;            /* by `drystone run`, with these: */
-    const char *options[2]; /* NULL: none */
-    bool is_measured;       /* else the library is not there */
+    bool is_run;            /* run under `drystone run` with `options` */
+    const char *options[2]; /* NULL: unused */
+    bool is_measured;       /* false: the library is not installed */
     double ns[BENCH_SIZES];
 };
 
@@ -49,27 +48,29 @@ struct bench {
     uint32_t rounds, thread_count;
     size_t kind_count;
     struct bench_pages kinds[BENCH_KINDS_MAX];
-    double new_memset_ns; /* of memory that is only mapped, by all threads */
-    double touch_ns;      /* the same, touched page by page by one */
+    double new_memset_ns; /* memory mapped without advice, filled by all threads */
+    double touch_ns;      /* the same, touched page by page by one thread */
     struct bench_malloc mallocs[BENCH_MALLOCS];
     size_t malloc_count;
     struct progress progress;
     uint64_t step;
-    /* Holds the driver's context open between rounds; NULL: there is no driver. */
+    /* Keeps the driver's context open between rounds; NULL: no driver. */
     struct dry_pinned *driver;
 };
 
-/* `bytes`, `rounds` and `thread_count` are set. An exit code; what fails is said. */
+/* Measure all page kinds. Requires `bytes`, `rounds` and `thread_count`. Failures are
+   printed. Returns an exit code. */
 int bench_measure_pages(struct bench *bench);
-/* pages_bench_cuda.c: finds a driver; what `size` costs with it, left at 0 where it refuses. */
+/* Load the driver, and measure pinning pages of `size` (pages_bench_cuda.c). If the
+   driver refuses, the figures stay 0. */
 void bench_open_driver(struct bench *bench);
 void bench_measure_pinning(const struct bench *bench, const struct dry_pages_size *size,
                            struct bench_pages *round);
-/* Here, in this process: medians. */
+/* Measure malloc in this process; `ns` receives medians. Returns an exit code. */
 int bench_measure_malloc(double ns[BENCH_SIZES]);
-/* In children of ours, under settings of `drystone run`. */
+/* Measure mallocs in children, under settings of `drystone run`. An exit code. */
 int bench_measure_mallocs(struct bench *bench);
-/* How many times the progress will move. */
+/* Return the number of progress steps. */
 uint64_t bench_count_steps(const struct bench *bench, bool has_pages, bool has_mallocs);
 
 double bench_median(double *values, size_t count);

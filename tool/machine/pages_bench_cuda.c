@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Pinning, measured: the part of pages_bench.h that needs a driver. A cache of pinned
- * memory is warmed, then cleared; the times are scaled to the bytes of the bench.
- */
+/* Measure pinning: the part of pages_bench.h that needs a driver. A pinned cache is
+   filled, then cleared; times are scaled to the benchmark's bytes. */
 #include "machine/pages_bench.h"
 
-/* More tells no more; and while a driver pins, others wait for it. */
+/* More memory does not improve the figure, and pinning blocks the driver's other
+   users. */
 #define PIN_BYTES_MAX (UINT64_C(1) << 30)
-/* An arena is a multiple of this on all machines; less is rounded by the cache itself. */
+/* Arenas are multiples of this size on all machines; smaller ones are rounded up. */
 #define UNIT_BYTES (UINT64_C(2) << 20)
 
 static bool

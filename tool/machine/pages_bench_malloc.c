@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Tensors are allocated aligned, filled and freed. The cost of that under other mallocs is
- * measured by a child of ours, started by `drystone run` as any program would be.
- */
+/* Measure allocating, filling and freeing aligned tensors. Other mallocs are measured in
+   a child process, started by `drystone run` as any program would be. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +16,7 @@
 #include "base/report.h"
 #include "machine/pages_bench.h"
 
-#define ALIGNMENT 64 /* PyTorch's on the CPU */
+#define ALIGNMENT 64 /* that of PyTorch's CPU allocator, in bytes */
 #define TIMES_MAX 64
 #define ANSWER_MAX 65536
 #define CHILD_ROUNDS_MAX 3
@@ -37,13 +35,15 @@ bench_measure_malloc(double ns[BENCH_SIZES])
     for (size_t k = 0; k < BENCH_SIZES; k++) {
         double values[TIMES_MAX];
         uint64_t bytes = bench_malloc_bytes(k);
-        for (size_t i = 0; i < times[k] + 2; i++) { /* the first two are warming up */
+        /* two warm-up iterations, overwritten later */
+        for (size_t i = 0; i < times[k] + 2; i++) {
             void *at;
             double begin = bench_now_ns();
             if (posix_memalign(&at, ALIGNMENT, bytes) != 0)
                 return report_failure("pages", NULL, EXIT_MACHINE, "no memory");
             memset(at, (int)i, bytes);
-            __asm__ volatile("" : : "r"(at) : "memory"); /* it is read, for all we know */
+            /* keeps the compiler from removing the memset() */
+            __asm__ volatile("" : : "r"(at) : "memory");
             free(at);
             values[i % times[k]] = bench_now_ns() - begin;
         }
@@ -65,7 +65,8 @@ static void
 add_word(struct words *w, const char *word)
 {
     if (w->count < WORDS_MAX)
-        w->list[w->count++] = (char *)(uintptr_t)word; /* exec() does not change them */
+        /* the cast is safe: exec does not modify the words */
+        w->list[w->count++] = (char *)(uintptr_t)word;
     w->list[w->count] = NULL;
 }
 
@@ -91,7 +92,7 @@ make_words(struct words *w, const struct bench_malloc *m)
         add_word(w, measure[i]);
 }
 
-/* Clear what would set up a malloc, so that each child begins as on a fresh machine. */
+/* Clear variables that configure a malloc, so that each child has the defaults. */
 static void
 clear_variables(void)
 {
@@ -121,7 +122,7 @@ become(struct words *words, int to_parent)
     _exit(EXIT_MACHINE);
 }
 
-/* Read what a child prints, up to ANSWER_MAX. True: it ended well. */
+/* Run a child and read its output, up to ANSWER_MAX bytes. True: the child succeeded. */
 static bool
 ask_child(const struct bench_malloc *m, char answer[ANSWER_MAX])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in pages_measure.h. */
+/* See pages_measure.h. */
 #include "machine/pages_measure.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in pages_report.h. */
+/* See pages_report.h. */
 #include "machine/pages_report.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ add_size(struct table *t, const char *where, const struct dry_pages_size *size)
     table_add(t, is_pool ? term_format_count(size->growth_count, text) : "");
 }
 
-/* Add the sizes of the machine or of a node, whose pools alone differ. */
+/* Add the page sizes of the machine or of a node. Only pools are per node. */
 static void
 add_sizes(struct table *t, const char *root, int32_t node)
 {
@@ -128,7 +128,7 @@ read_name(char *name, size_t capacity)
 
 struct bar {
     const char *name;
-    double wanted; /* 0: nothing is, it is shown for comparison */
+    double wanted; /* expected ratio; 0: none, shown for comparison */
     double ratio;  /* 0: not measured */
 };
 #define BARS 6
@@ -148,11 +148,8 @@ divide(double a, double b)
     return b > 0 ? a / b : 0;
 }
 
-/*
- * Transparent pages, or those of a pool where there are none, beside base pages. Memory that is
- * there already is set about as fast as the machine can, which no filling of new memory beats by
- * much.
- */
+/* Compare transparent huge pages, or else pool pages, with base pages. Filling existing
+   memory is near the machine's limit, so new memory can hardly be filled faster. */
 static void
 make_bars(const struct bench *b, struct bar bars[BARS])
 {
@@ -260,10 +257,8 @@ print_kinds(const struct bench *b, const struct term *term)
     return is_done;
 }
 
-/*
- * Print the pinning of memory, from which a GPU copies at full speed; only if there is its
- * driver.
- */
+/* Print the times of pinning memory, which GPUs need for copies at full speed. Prints
+   nothing without a driver. */
 static bool
 print_pinning(const struct bench *b, const struct term *term)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone mcp`: the reading commands for assistants, by the Model Context Protocol. */
+/* `drystone mcp`: serve the commands that only read to AI assistants, by the Model
+   Context Protocol. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "mcp/mcp_message.h"
 #include "mcp/mcp_serve.h"
 
-/* A command that prints more is ended. */
+/* A command that prints more is terminated. */
 #define OUTPUT_BYTES_MAX (UINT64_C(16) << 20)
 
 struct values {
@@ -31,7 +32,7 @@ static const char about_text[] =
     "below the folders given, and nowhere else; nothing is written, and no network is "
     "used. An answer has at most 10,000 bytes and names the page behind it.";
 
-/* Write a response as a line of its own. Takes `response`. */
+/* Write a response as one line and release `response`. NULL: memory ran out. */
 static bool
 write_response(json_t *response)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in mcp_arguments.h. */
+/* See mcp_arguments.h. */
 #include "mcp/mcp_arguments.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ refuse(struct mcp_arguments *a, const char *format, ...)
     return false;
 }
 
-/* Take a word that was allocated. */
+/* Append an allocated word, taking ownership; NULL means that memory ran out. */
 static bool
 take(struct mcp_arguments *a, char *word)
 {
@@ -38,7 +38,7 @@ take(struct mcp_arguments *a, char *word)
     return true;
 }
 
-/* Add "--name=value", or "--name" if the value is NULL. */
+/* Append "--name=value", or "--name" if the value is NULL. */
 static bool
 add_option(struct mcp_arguments *a, const char *name, const char *value)
 {
@@ -102,7 +102,7 @@ add_value(struct mcp_arguments *a, const struct option_spec *spec, const json_t 
     return add_option(a, spec->name, json_string_value(value));
 }
 
-/* The option that an argument is of; NULL: the tool does not show one of this name. */
+/* Find the option for an argument's key; NULL: the tool does not expose that option. */
 static const struct option_spec *
 find_option(const struct mcp_tool *tool, const char *key)
 {
@@ -148,7 +148,7 @@ read_cursor(struct mcp_arguments *a, const json_t *value)
     return a->cursor || refuse(a, "cursor: expected a string");
 }
 
-/* Files come last, and are read when all else is. */
+/* Tell whether a key names the input, which is read last: files follow the options. */
 static bool
 is_of_input(const struct mcp_tool *tool, const char *key)
 {
@@ -217,7 +217,8 @@ read_files(struct reader *r, const json_t *list)
     return true;
 }
 
-/* A text is an argument, a log the standard input. */
+/* Read the input of explain_message: a text becomes an option, a log file becomes
+   standard input. */
 static bool
 read_log(struct reader *r, const json_t *given)
 {

@@ -2,10 +2,8 @@
 #ifndef TOOL_MCP_ARGUMENTS_H
 #define TOOL_MCP_ARGUMENTS_H
 
-/*
- * The arguments of a tool's call, turned into a command line. Every value becomes
- * "--name=VALUE" and every file an absolute path, so that neither can be an option.
- */
+/* Turn the arguments of a tool call into a command line. Values become "--name=VALUE" and
+   files absolute paths, so neither can inject an option. */
 
 #include <stddef.h>
 
@@ -21,18 +19,18 @@
 #define MCP_REASON_BYTES 240
 
 struct mcp_arguments {
-    char *argv[MCP_ARGUMENTS_MAX + 1]; /* ends with NULL */
+    char *argv[MCP_ARGUMENTS_MAX + 1]; /* NULL-terminated */
     int argc;
-    char *input;        /* the file for standard input; NULL: none */
-    const char *cursor; /* of the call's own JSON; NULL: the first page */
+    char *input;        /* path for standard input; NULL: none */
+    const char *cursor; /* points into the call's JSON; NULL: the first page */
     size_t answer_bytes;
     bool is_json;
-    char reason[MCP_REASON_BYTES]; /* of a refusal */
+    char reason[MCP_REASON_BYTES]; /* why the call was refused */
 };
 
 /*
- * Read the arguments of a call; `given` may be NULL. Returns false and a reason for what
- * the tool does not take. mcp_arguments_finish() is due in either case. The JSON must
+ * Read the arguments of a call; `given` may be NULL. Returns false, with a reason, if the
+ * tool does not accept them. Call mcp_arguments_finish() in any case. `given` must
  * outlive *a.
  */
 bool mcp_arguments_read(const struct mcp_tool *tool, json_t *given,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in mcp_folders.h. */
+/* See mcp_folders.h. */
 #include "mcp/mcp_folders.h"
 
 #include <errno.h>
@@ -56,14 +56,15 @@ is_below(const struct mcp_folders *folders, const char *path)
 {
     for (size_t i = 0; i < folders->count; i++) {
         size_t n = strlen(folders->paths[i]);
-        bool is_root = n == 1; /* "/" ends with its separator */
+        bool is_root = n == 1; /* "/" already ends with a separator */
         if (strncmp(path, folders->paths[i], n) == 0 && (is_root || path[n] == '/'))
             return true;
     }
     return false;
 }
 
-/* `folder` "": the name is a path by itself. */
+/* Find a file in a folder. With `folder` "", `name` is an absolute path. Returns the
+   resolved path, or NULL. */
 static char *
 find_in(const struct mcp_folders *folders, const char *folder, const char *name)
 {

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in mcp_message.h. */
+/* See mcp_message.h. */
 #include "mcp/mcp_message.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#define MEMBER_BYTES_MAX 1024 /* a longer member is passed over */
+#define MEMBER_BYTES_MAX 1024 /* longer members are ignored */
 
-/* --- the id of a line that is no JSON, or too long ---------------------------------------- */
+/* --- ids of lines that are not JSON or too long ------------------------------------------- */
 
-/*
- * Brackets and quotes alone tell where a member of the outermost object ends. Each member is
- * read as an object of its own, so jansson judges keys and values.
- */
+/* Scan a broken line for its id. Only brackets and quotes are tracked, to find the
+   members of the outermost object. jansson parses each member as an object of its own. */
 struct id_scan {
-    size_t depth; /* of objects and lists */
+    size_t depth; /* nesting depth of objects and lists */
     bool is_text, is_escaped;
-    char member[MEMBER_BYTES_MAX]; /* without what is in its value's brackets */
+    char member[MEMBER_BYTES_MAX]; /* the member's text, without bracketed contents */
     size_t used;
-    json_t *id; /* the last one */
+    json_t *id; /* the last one found */
     size_t count;
 };
 
@@ -105,7 +103,7 @@ scan(struct id_scan *s, const char *bytes, size_t length)
     }
 }
 
-/* Return the id, the caller's; NULL: there is none to answer by, or more than one. */
+/* Return the id, owned by the caller; NULL: none that can be used, or several. */
 static json_t *
 end_scan(struct id_scan *s)
 {
@@ -148,7 +146,8 @@ refuse(struct mcp_message *m, int code, const char *reason)
     return MCP_REFUSED;
 }
 
-/* Find the id all the same: whoever waits for the answer knows it by that. */
+/* Refuse a line that is not JSON, with its id if one is found: clients match errors to
+   requests by id. */
 static enum mcp_kind
 refuse_broken(struct mcp_message *m, const char *text, size_t length)
 {

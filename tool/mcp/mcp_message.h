@@ -3,25 +3,25 @@
 #define TOOL_MCP_MESSAGE_H
 
 /*
- * A line of the Model Context Protocol: one JSON-RPC message, read from hostile bytes.
+ * A line of the Model Context Protocol: one JSON-RPC message, from untrusted bytes.
  *
  *     request       an object with an id and a method: it is answered
  *     notification  a request without an id: it never is
  *     response      of a request that this server never made: passed over
  *
- * A line that is none of these is refused by JSON-RPC's codes. The protocol has no batches.
+ * Other lines are refused with JSON-RPC's error codes. The protocol has no batches.
  */
 
 #include <stdio.h>
 
 #include <jansson.h>
 
-/* A longer line is passed over and refused; a log to explain fits. */
+/* Longer lines are skipped and refused; a log to explain fits into a line. */
 #define MCP_LINE_BYTES_MAX ((size_t)1 << 20)
-/* An id is sent back, so that its length counts in an answer. */
+/* Ids are echoed, so their length counts against the answer's. */
 #define MCP_ID_BYTES_MAX 128
 
-/* Codes of errors: JSON-RPC's, and the protocol's own. */
+/* Error codes: JSON-RPC's, and the protocol's own. */
 enum mcp_code {
     MCP_PARSE_ERROR = -32700,
     MCP_INVALID_REQUEST = -32600,
@@ -33,28 +33,26 @@ enum mcp_code {
 
 enum mcp_line {
     MCP_LINE_READ,
-    MCP_LINE_TOO_LONG, /* all of it was passed over */
-    MCP_LINE_END,      /* of the input; a line without a line feed is none */
+    MCP_LINE_TOO_LONG, /* the whole line was skipped */
+    MCP_LINE_END,      /* end of input; an unterminated line is ignored */
 };
 
-/*
- * Read the next line into `text`, without its line feed; `text` has MCP_LINE_BYTES_MAX
- * bytes. Sets *length. *id is the caller's: that of a line that is too long, else NULL.
- */
+/* Read the next line into `text`, of MCP_LINE_BYTES_MAX bytes, without its line feed.
+   Sets *length. *id is the id of a too long line, else NULL; the caller owns *id. */
 enum mcp_line mcp_line_read(FILE *in, char *text, size_t *length, json_t **id);
 
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE, MCP_REFUSED };
 
 struct mcp_message {
-    json_t *root; /* the caller's to json_decref(); of a broken line the id, or NULL */
-    json_t *id;   /* a string or an integer; NULL: none that can be answered */
-    const char *method; /* NULL in a response */
-    json_t *params;     /* an object; NULL: none */
-    int code;           /* of a refusal, with its reason */
+    json_t *root; /* the caller calls json_decref(); for a broken line the id, or NULL */
+    json_t *id;   /* string or integer; NULL: none to reply to */
+    const char *method; /* NULL for a response */
+    json_t *params;     /* object; NULL: none */
+    int code;           /* of a refusal; `reason` explains */
     const char *reason;
 };
 
-/* Read a message; *m is set in any case. O(length). */
+/* Parse a message. *m is set in any case. O(length). */
 enum mcp_kind mcp_message_read(const char *text, size_t length, struct mcp_message *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in mcp_page.h. */
+/* See mcp_page.h. */
 #include "mcp/mcp_page.h"
 
 #include <inttypes.h>
@@ -12,9 +12,10 @@
 
 #define NOTE_BYTES 192
 #define HASH_DIGITS 16u
-#define CHARACTER_BYTES 4u /* of UTF-8 at most */
+#define CHARACTER_BYTES 4u /* longest UTF-8 sequence */
 
-/* jansson writes '"', '\' and common control characters as two bytes, others as six. */
+/* Return the bytes that jansson writes for a byte: two for '"', '\' and common control
+   characters, six for other control characters. */
 static size_t
 measure_byte(char c)
 {
@@ -23,7 +24,7 @@ measure_byte(char c)
     return (unsigned char)c < 0x20 ? 6 : 1;
 }
 
-/* A byte within a character of UTF-8. */
+/* Tell whether a byte continues a UTF-8 character. */
 static bool
 is_inside(char c)
 {
@@ -53,7 +54,7 @@ mcp_page_measure(const char *text, size_t length, size_t budget)
     return used;
 }
 
-/* "8123-00ff00ff00ff00ff". */
+/* Read a cursor: an offset and a hash, "8123-00ff00ff00ff00ff". */
 static bool
 read_cursor(const char *cursor, size_t *begin, uint64_t *hash)
 {
@@ -88,7 +89,7 @@ mcp_page_find(const char *text, size_t length, const char *cursor, size_t budget
     return NULL;
 }
 
-/* Line by line, because a line feed would not stay. */
+/* Make text printable line by line, because line feeds would be replaced too. */
 static size_t
 make_printable(char *to, size_t capacity, const char *text, size_t length)
 {

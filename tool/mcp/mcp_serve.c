@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in mcp_serve.h. A method makes a result or sets an error; the envelope of
- * either is made in one place. A tool's failure is a result with isError, because
- * assistants do not see errors of the protocol.
+ * See mcp_serve.h. A method returns a result or sets an error; one function wraps either
+ * into a response. A failed tool returns a result with isError, because assistants do not
+ * see protocol errors.
  *
  * Source: the specification of 2026-07-28, basic/versioning and server/tools.
  */
@@ -27,7 +27,7 @@
 #define NEWEST "2026-07-28"
 #define NEWEST_OF_OLD "2025-11-25"
 #define OLD "2025-06-18"
-#define ENVELOPE_BYTES 640 /* of an answer, around the page; an id is counted in */
+#define ENVELOPE_BYTES 640 /* of an answer around the page, including the id */
 
 static const char instructions[] =
     "Drystone reads recordings of GPU memory (PyTorch memory snapshots, plain traces) "
@@ -39,8 +39,8 @@ static const char instructions[] =
 struct call {
     struct mcp_server *server;
     const struct mcp_message *m;
-    bool is_modern; /* of 2026-07-28 */
-    int code;       /* of an error; 0: none */
+    bool is_modern; /* revision 2026-07-28 */
+    int code;       /* error code; 0: no error */
     const char *reason;
     json_t *data; /* of the error; NULL: none */
 };
@@ -70,7 +70,7 @@ make_server_info(void)
     return json_pack("{s:s, s:s}", "name", "drystone", "version", DRY_VERSION);
 }
 
-/* Takes `result`; a modern one says its type and its maker. */
+/* Wrap a result, which is consumed. The modern revision adds a type and server name. */
 static json_t *
 make_response(const struct call *c, json_t *result)
 {
@@ -93,7 +93,8 @@ list_versions(void)
     return json_pack("[s, s, s]", NEWEST, NEWEST_OF_OLD, OLD);
 }
 
-/* The answers stay for an hour: they change with the program alone. */
+/* Answer server/discover. Clients may cache the answer for an hour: it changes with the
+   program's version only. */
 static json_t *
 discover(struct call *c)
 {
@@ -142,7 +143,7 @@ list_tools(struct call *c)
 
 /* --- calls of tools ----------------------------------------------------------------------- */
 
-/* Takes `text`. */
+/* Wrap a text, which is consumed, as a tool's content. */
 static json_t *
 make_content(json_t *text, bool is_error)
 {
@@ -156,7 +157,7 @@ make_refusal(const char *reason)
     return make_content(json_string(reason), true);
 }
 
-/* JSON without indentation is a third shorter. Text that is no JSON stays. */
+/* Remove the indentation of JSON, a third of its bytes. Other text is unchanged. */
 static void
 make_compact(struct child_output *o)
 {
@@ -231,7 +232,7 @@ call_tool(struct call *c)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-/* Sets is_modern. True: the revision is one that is served. */
+/* Determine a request's revision and set is_modern. True: the revision is supported. */
 static bool
 check_version(struct call *c)
 {

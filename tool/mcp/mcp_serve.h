@@ -3,9 +3,9 @@
 #define TOOL_MCP_SERVE_H
 
 /*
- * Answers of the server, one a request. In the protocol's revision 2026-07-28 every
- * request says in params._meta which revision it is of. Clients that know only 2025-11-25
- * or 2025-06-18 send an `initialize` first. Nothing else is kept from request to request.
+ * The server's responses, one per request. In the protocol's revision 2026-07-28, every
+ * request names its revision in params._meta. Clients of 2025-11-25 or 2025-06-18 send
+ * `initialize` first. No other state is kept between requests.
  */
 
 #include <jansson.h>
@@ -15,17 +15,15 @@
 
 struct mcp_server {
     struct mcp_folders folders;
-    struct child_limits limits; /* of one call */
-    bool is_initialized;        /* a client of an older revision has said so */
+    struct child_limits limits; /* per call */
+    bool is_initialized;        /* a client of an older revision sent `initialize` */
 };
 
-/*
- * Answer one line, without its line feed. Returns the response, the caller's; NULL: the
- * line asks for none.
- */
+/* Answer one line, given without its line feed. Returns the response, owned by the
+   caller; NULL: the line needs no response. */
 json_t *mcp_serve_line(struct mcp_server *server, const char *text, size_t length);
 
-/* Refuse a line that is too long to be read. Takes `id`, which may be NULL. */
+/* Refuse a line that is too long. Consumes `id`, which may be NULL. */
 json_t *mcp_serve_too_long(json_t *id);
 
 #endif

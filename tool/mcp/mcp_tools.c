@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in mcp_tools.h. */
+/* See mcp_tools.h. */
 #include "mcp/mcp_tools.h"
 
 #include <string.h>
@@ -80,7 +80,8 @@ mcp_tool_option(const struct mcp_tool *tool, const char *name)
 
 /* --- schemas ------------------------------------------------------------------------------ */
 
-/* Each of these gives its members away; a NULL in between makes the whole NULL. */
+/* Return the JSON Schema of an option's type. Callers pass the result on into
+   json_pack(), where a NULL makes the whole NULL. */
 static json_t *
 describe_type(const struct option_spec *spec)
 {
@@ -98,7 +99,7 @@ describe_type(const struct option_spec *spec)
     return json_pack("{s:s}", "type", "string");
 }
 
-/* "gpu-total" is "gpu_total" to an assistant. */
+/* Add an option to a schema; "gpu-total" becomes "gpu_total". */
 static bool
 add_option(json_t *properties, const struct mcp_tool *tool, const char *name)
 {

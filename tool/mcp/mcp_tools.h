@@ -3,9 +3,9 @@
 #define TOOL_MCP_TOOLS_H
 
 /*
- * The tools that assistants see: the reading commands, each with those of its options that
- * change what is read. Types, bounds and descriptions come from the command's own table
- * of options, so that the two cannot differ.
+ * The tools offered to assistants: the commands that read, each with the options that
+ * affect what is read. Types, bounds and descriptions come from the commands' option
+ * tables, so the two cannot diverge.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 #define MCP_OPTIONS_MAX 8
 
-/* The files that a tool takes. */
+/* The input of a tool, and its arguments. */
 enum mcp_input {
     MCP_NO_FILE,
     MCP_ONE_FILE, /* "file" */
@@ -27,19 +27,19 @@ enum mcp_input {
 
 struct mcp_tool {
     const char *name, *about;
-    const struct command *command; /* NULL: the server's own list of files */
+    const struct command *command; /* NULL: list_files, which the server implements */
     enum mcp_input input;
-    const char *options[MCP_OPTIONS_MAX]; /* of the command, without dashes */
+    const char *options[MCP_OPTIONS_MAX]; /* names without dashes */
     const char *json_rows;                /* --rows of an answer in JSON; NULL: none */
 };
 
-/* NULL: there is no such tool. */
+/* Return a tool by name; NULL: no such tool. */
 const struct mcp_tool *mcp_tool_find(const char *name);
 
-/* The option `name` of the tool's command; NULL: it has none. */
+/* Return an option of the tool's command; NULL: no such option. */
 const struct option_spec *mcp_tool_option(const struct mcp_tool *tool, const char *name);
 
-/* The list for tools/list, an array; NULL: there was no memory. */
+/* Return the array of tools for tools/list; NULL: memory ran out. */
 json_t *mcp_tools_describe(void);
 
 #endif

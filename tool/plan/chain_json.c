@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two things are translated. The tensors that autograd was seen to save have a module's
- * input among them and not always its output; a chain has it the other way round. So the
- * outputs of two neighbours go into a stage's bytes, and the first of equal stages may
- * differ from the others. Gradients that the backward allocates belong to stages; gradients
- * that no stage claims are charged from the beginning, which is never too little.
+ * Two conventions have to be translated. The tensors that autograd saves include a
+ * module's input and not always its output; a chain counts the output and not the input.
+ * A stage's bytes therefore depend on its neighbour's output, so the first of several
+ * equal stages may differ from the others. Gradients that the backward allocates belong
+ * to stages. Gradients that no stage claims are charged for the whole step, which never
+ * underestimates.
  */
 #include "plan/chain_json.h"
 
@@ -17,7 +18,7 @@
 #include "base/term.h"
 #include "plan/chain_keep.h"
 
-#define OPTION_COPIES_MAX UINT64_C(1000000) /* options times repetitions, of all stages */
+#define OPTION_COPIES_MAX UINT64_C(1000000) /* options * repetitions, over all stages */
 
 static const char *const chain_keys[] = {"format",     "name",  "budget",
                                          "persistent", "input", "convention",
@@ -59,23 +60,23 @@ struct reader {
     bool are_grads_lazy;
     bool has_grads_total;
     uint64_t grads_total, grads_claimed;
-    uint64_t previous_output; /* the input of the stage that is read */
+    uint64_t previous_output; /* the input of the stage being read */
     uint64_t stage_count, option_copies;
     struct chain_keep_used keep_used;
     size_t policy_capacity;
 };
 
-/* The facts of a stage that the conversion needs, beside the struct itself. */
+/* What the conversion needs to know of a stage, in addition to struct dry_stage. */
 struct stage_form {
     uint64_t repeat;
-    bool has_input, has_output; /* are they among what is saved? */
-    uint64_t saved_bytes;       /* as the file says it */
+    bool has_input, has_output; /* saved bytes include the input, the output */
+    uint64_t saved_bytes;       /* as given in the file */
     struct dry_stage_option options[DRY_STAGE_OPTIONS_MAX];
     uint64_t option_saved[DRY_STAGE_OPTIONS_MAX];
     bool option_has_input[DRY_STAGE_OPTIONS_MAX];
     bool option_has_output[DRY_STAGE_OPTIONS_MAX];
-    size_t written_count;   /* options of the file; behind them are those of `keep` */
-    struct chain_keep keep; /* from "operations" */
+    size_t written_count;   /* options from the file; those made from `keep` follow */
+    struct chain_keep keep; /* options made from "operations" */
 };
 
 static uint64_t
@@ -107,7 +108,7 @@ read_flag(struct reader *r, const struct json_at *object, const char *key, bool 
     return json_in_flag(&r->in, &at, absent);
 }
 
-/* One of two words; true for the second. */
+/* Read one of two words; true means the second. An absent key gives `absent`. */
 static bool
 read_choice(struct reader *r, const struct json_at *object, const char *key,
             const char *const words[2], bool absent)
@@ -162,7 +163,8 @@ read_grads(struct reader *r, const struct json_at *persistent)
     r->are_grads_lazy = read_choice(r, &at, "alloc", words, true);
 }
 
-/* Take from "grads" what stages claim is theirs: it is known only when all are read. */
+/* Subtract the gradients that stages claim from the total in "grads". All stages have to
+   be read for that. */
 static void
 claim_grads(struct reader *r, const struct json_at *root)
 {
@@ -216,10 +218,8 @@ read_frame(struct reader *r, const struct json_at *root, struct dry_chain_frame 
 
 /* --- stages ------------------------------------------------------------------------------- */
 
-/*
- * Distinct storages by their names: a sum. Measured as they are, they need no "saved". The
- * lists are short, those of a block have tens; a long one is refused before it is slow.
- */
+/* A list of named storages: "saved" is the sum of their bytes, and each name counts once.
+   A transformer block has tens of storages; the limit bounds the time for sorting. */
 #define STORAGES_MAX 4096
 
 static int
@@ -283,7 +283,7 @@ read_storages(struct reader *r, const struct json_at *list)
     return sum;
 }
 
-/* "saved", or the storages instead; both must agree. */
+/* Read "saved", or the sum of "storages". If both are given, they must agree. */
 static uint64_t
 read_saved(struct reader *r, const struct json_at *stage)
 {
@@ -350,7 +350,7 @@ read_options(struct reader *r, const struct json_at *stage, struct dry_stage *to
 static const char *const keep_names[CHAIN_KEEP_POINTS_MAX] = {
     "keep:1", "keep:2", "keep:3", "keep:4", "keep:5", "keep:6", "keep:7", "keep:8"};
 
-/* The policy becomes the file's. */
+/* Append a policy to the file, which then owns the policy. */
 static void
 add_policy(struct reader *r, const struct chain_policy *policy)
 {
@@ -384,8 +384,8 @@ add_keep_option(struct reader *r, struct dry_stage *to, struct stage_form *form,
                                         .forward_tmp_bytes = to->forward_tmp_bytes,
                                         .has_forward_tmp = true,
                                         .backward_tmp_bytes = to->backward_tmp_bytes};
-    /* All of it at once, which is never too little: what is not kept may be there as long as
-       the forward runs, what is made again as long as the backward does. */
+    /* Charge all bytes of the whole stage, which never underestimates. Tensors that are
+       not kept may live through the forward, recomputed ones through the backward. */
     option->forward_tmp_bytes += point->less_bytes;
     option->backward_tmp_bytes += point->recomputed_bytes;
     add_policy(r, &policy);
@@ -412,7 +412,7 @@ read_operations(struct reader *r, const struct json_at *stage, struct dry_stage 
     chain_keep_finish(&form->keep);
 }
 
-/* Operations are a part of what the stage saves. */
+/* Check the operations' bytes: at most what the stage saves in addition to its output. */
 static void
 convert_operations(struct reader *r, const struct json_at *at,
                    const struct dry_stage *stage, struct stage_form *form)
@@ -434,7 +434,7 @@ convert_operations(struct reader *r, const struct json_at *at,
 
 /* --- into the chain ----------------------------------------------------------------------- */
 
-/* Saved with the output and without the input, whatever the file's convention. */
+/* Return the bytes saved, counting the output and not the input, in either convention. */
 static uint64_t
 convert_saved(struct reader *r, const struct json_at *at, const struct dry_saved *seen)
 {
@@ -452,7 +452,7 @@ convert_saved(struct reader *r, const struct json_at *at, const struct dry_saved
     return bytes;
 }
 
-/* Stages whose input has so many bytes. */
+/* Add `repeat` stages whose input has r->previous_output bytes. */
 static void
 add_stage(struct reader *r, const struct json_at *at, struct dry_stage *stage,
           struct stage_form *form, uint64_t repeat)
@@ -476,13 +476,14 @@ add_stage(struct reader *r, const struct json_at *at, struct dry_stage *stage,
         return;
     enum dry_status status =
         dry_chain_add(r->file->chain, stage, (size_t)repeat, r->in.err);
-    if (status == DRY_ERR_ARGUMENT) /* what contradicts itself is the file's doing */
+    if (status == DRY_ERR_ARGUMENT) /* stages that contradict each other are an error of
+                                       the file, not of the caller */
         status = r->in.err->status = DRY_ERR_FORMAT;
     r->in.status = status;
     r->previous_output = stage->output_bytes;
 }
 
-/* Before anything is taken for them. */
+/* Check the number of stages and options before memory is allocated for them. */
 static void
 count_stages(struct reader *r, const struct json_at *at, const struct dry_stage *stage,
              uint64_t repeat)
@@ -519,7 +520,7 @@ read_stage(struct reader *r, const struct json_at *at, struct stage_form *form)
     stage.backward_tmp_bytes = read_bytes_or(r, at, "bwd_tmp", 0);
     stage.grads_bytes = r->are_grads_lazy ? read_bytes_or(r, at, "grads", 0) : 0;
     stage.is_fixed = !read_flag(r, at, "recomputable", true);
-    (void)read_flag(r, at, "rng", false); /* for those who carry the plan out */
+    (void)read_flag(r, at, "rng", false); /* only the plan's executor needs "rng" */
     form->repeat = read_bytes_or(r, at, "repeat", 1);
     form->has_input = read_flag(r, at, "saved_has_input", true);
     form->has_output = read_flag(r, at, "saved_has_output", false);
@@ -529,13 +530,14 @@ read_stage(struct reader *r, const struct json_at *at, struct stage_form *form)
     count_stages(r, at, &stage, form->repeat);
     if (r->in.status != DRY_OK)
         return;
-    /* The first has another stage's output as its input. */
+    /* The first repetition's input is the previous stage's output; the others' input is
+       this stage's own output. */
     add_stage(r, at, &stage, form, 1);
     if (form->repeat > 1 && r->in.status == DRY_OK)
         add_stage(r, at, &stage, form, form->repeat - 1);
 }
 
-/* A last stage without an output; its input is the last stage's affair. */
+/* Read the loss, a last stage without an output. Its input counts in the stage before. */
 static void
 read_loss(struct reader *r, const struct json_at *at, struct stage_form *form)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in chain_keep.h. The choice of operations is a knapsack that the library
- * solves (drystone/knapsack.h). The points of its curve of bytes and time become the
- * options of the stage.
+ * See chain_keep.h. Choosing operations to keep is a knapsack problem, which the library
+ * solves (drystone/knapsack.h). The points on its curve of bytes against time become the
+ * stage's options.
  */
 #include "plan/chain_keep.h"
 
@@ -13,7 +13,8 @@
 
 #include "base/fail.h"
 
-/* Looks at items for a stage: what is not proved by then is as good as it was found. */
+/* Item visits per stage, a few seconds in all. If the limit stops the search, the best
+   solution found so far is used without a proof of optimality. */
 #define EFFORT UINT64_C(5000000)
 
 static const char *const operation_keys[] = {
@@ -41,7 +42,7 @@ fail_for_memory(struct json_in *in)
 
 /* --- the operations ----------------------------------------------------------------------- */
 
-/* The number of an operation before number `user`. */
+/* Read the index of an operation that precedes operation `user`. */
 static uint32_t
 read_earlier(struct reader *r, const struct json_at *at, size_t user)
 {
@@ -133,7 +134,7 @@ read_operation(struct reader *r, const struct json_at *at, size_t i)
 
 /* --- the points --------------------------------------------------------------------------- */
 
-/* Which call of its operation each is, counted from 0. */
+/* Number the calls of each operation from 0, in the order of the list. */
 static bool
 count_calls(const struct reader *r, uint32_t *calls)
 {
@@ -174,10 +175,8 @@ make_policy(const struct reader *r, const uint32_t *calls, const bool *is_kept)
     return policy;
 }
 
-/*
- * Take the points of a curve. A point that keeps as many bytes as the stage saves, or more,
- * is no gain.
- */
+/* Take the points of a curve. Skip points that keep at least as many bytes as the stage
+   saves without them: they gain nothing. */
 static void
 take_points(const struct reader *r, const struct dry_keep_curve *curve,
             const uint32_t *calls)
@@ -209,7 +208,8 @@ solve(const struct reader *r, struct dry_keep_curve *curve, uint32_t *calls)
     options.memory = r->memory;
     options.effort = EFFORT;
     enum dry_status status = dry_keep_curve(&r->problem, &options, curve, &err);
-    if (status == DRY_ERR_ARGUMENT) { /* what contradicts itself is the file's doing */
+    if (status == DRY_ERR_ARGUMENT) { /* operations that contradict each other are an
+                                         error of the file */
         json_in_fail(r->in, r->list, "%s", err.text);
     } else if (status != DRY_OK) {
         *r->in->err = err;
@@ -291,8 +291,8 @@ chain_keep_finish(struct chain_keep *keep)
     keep->count = 0;
 }
 
-/* Lists of counts by operation, for those who carry the plan out; here they only have to be
-   what they claim to be. */
+/* Check that a policy is an object of lists of counts, one list per operation. Only the
+   program that runs the plan interprets a policy. */
 void
 chain_policy_check(struct json_in *in, const struct json_at *policy)
 {

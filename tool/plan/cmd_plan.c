@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone plan`: what of a forward pass to keep, so that it fits. */
+/* `drystone plan`: which activations of a forward pass to keep so that the step fits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "plan/plan_report.h"
 
 #define POINTS_MAX 256
-#define ADVICE_STAGES_MAX 1000 /* beyond, ranges in ranges take long and gain little */
+#define ADVICE_STAGES_MAX 1000 /* beyond that, nested plans take long and gain little */
 
 static const char about_text[] =
     "FILE is a chain of stages with their times and bytes, see drystone-chain(5). The "
@@ -41,7 +41,7 @@ struct session {
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-/* The tree of FILE, to be released. */
+/* Read FILE as a JSON tree, which the caller releases. */
 static int
 read_tree(const struct session *s, json_t **tree)
 {
@@ -105,7 +105,7 @@ judge(struct session *s)
         return code;
     enum dry_status status = dry_plan_evaluate(
         s->chain.chain, s->judged.items, s->judged.count, NULL, &r->summary.cost, &err);
-    if (status == DRY_ERR_ARGUMENT) /* the file's doing, not the command line's */
+    if (status == DRY_ERR_ARGUMENT) /* an error of the file, not of the command line */
         err.status = DRY_ERR_FORMAT;
     if (status != DRY_OK)
         return report_error("plan", s->values.judge, &err);
@@ -126,8 +126,8 @@ note_progress(void *self, uint64_t done, uint64_t total)
     return progress_update(progress, done);
 }
 
-/* The plan of a method, or where none fits the one without a limit; the latter's summary
-   says what the least budget is. */
+/* Make the plan of a method. If none fits the budget, make the plan without a limit,
+   whose summary holds the least possible budget. */
 static enum dry_status
 make_plan(const struct session *s, enum dry_plan_method method, struct dry_plan **plan,
           bool *fits, struct dry_error *err)
@@ -169,7 +169,7 @@ make(struct session *s)
     struct dry_error err;
     bool fits;
     enum dry_status status = make_plan(s, s->options.method, &s->plan, &fits, &err);
-    if (status == DRY_ERR_ARGUMENT) /* a method that is not for this chain */
+    if (status == DRY_ERR_ARGUMENT) /* the method does not apply to this chain */
         return report_failure("plan", s->path, EXIT_INPUT, "%s", err.text);
     if (status != DRY_OK)
         return report_error("plan", s->path, &err);
@@ -194,9 +194,7 @@ compare(struct session *s)
     s->report.row_count = DRY_METHOD_COUNT;
 }
 
-/*
- * Make the curve of the whole chain, whatever the budget: it shows what others would buy.
- */
+/* Plan for every budget, whatever budget is given: the curve shows what more buys. */
 static int
 draw_curve(struct session *s)
 {
@@ -237,7 +235,7 @@ make_report(struct session *s)
     if (code == EXIT_FINE && v->compare)
         compare(s);
     bool is_refused = code == EXIT_FINE && s->report.outcome == PLAN_NONE;
-    /* A budget that no plan fits is refused without the work of many plans. */
+    /* Skip the curve, which takes many plans, if the budget is refused. */
     bool draws_curve = v->explain || (v->curve && !is_refused);
     if (code == EXIT_FINE && !v->judge && has_curve && draws_curve)
         code = draw_curve(s);
@@ -256,7 +254,7 @@ write_svg(const struct session *s)
     struct writer w;
     struct dry_error err;
     if (s->report.outcome == PLAN_NONE)
-        return EXIT_FINE; /* there is nothing to draw, and that is told */
+        return EXIT_FINE; /* no plan to draw; the report says so */
     int code = output_open(&out, "plan", s->values.svg);
     if (code != EXIT_FINE)
         return code;
@@ -267,7 +265,7 @@ write_svg(const struct session *s)
     return output_close(&out, status, &err);
 }
 
-/* `path` "-" is standard output. */
+/* Write the plan as JSON; `path` "-" is standard output. */
 static int
 write_json(const struct session *s, const char *path)
 {
@@ -285,11 +283,12 @@ print(const struct session *s)
         return write_json(s, "-");
     bool is_drawn = plan_is_stdout(s->values.svg) && s->report.outcome != PLAN_NONE;
     if (is_drawn || plan_is_stdout(s->values.out))
-        return EXIT_FINE; /* something else stands there */
+        return EXIT_FINE; /* the plan or the picture goes to standard output instead */
     return plan_report_print(&s->report);
 }
 
-/* A budget that no plan fits is a finding, as a card is that a model does not fit. */
+/* Report that no plan fits the budget. The exit code is EXIT_FOUND, as when a model does
+   not fit a card. */
 static int
 refuse_budget(const struct session *s)
 {
@@ -328,7 +327,7 @@ plan_chain(struct session *s, json_t *tree)
     return code == EXIT_FINE ? report(s) : code;
 }
 
-/* Plan a graph. There are fewer ways to do that, and to look at the plan. */
+/* Plan a graph. Most options apply to chains only and are refused here. */
 static int
 plan_graph(struct session *s, json_t *tree)
 {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A view has no bytes, and keeps the bytes of what it is a view of. The tie becomes an
- * edge: a reader of the view also reads its base, so that the base is there as long as the
- * view is.
- */
+/* A view has no bytes of its own and keeps the bytes of its base alive. An edge expresses
+   that: a reader of the view also reads the base, so the base outlives the view. */
 #include "plan/graph_json.h"
 
 #include <stdlib.h>
@@ -23,7 +20,7 @@ struct reader {
     struct graph_file *file;
     size_t node_count;
     struct dry_graph_node *nodes;
-    uint32_t *bases; /* of views: whose bytes they are; else itself */
+    uint32_t *bases; /* per node: the base of a view, else the node itself */
 };
 
 static uint64_t
@@ -40,7 +37,7 @@ read_flag(struct reader *r, const struct json_at *object, const char *key)
     return json_in_flag(&r->in, &at, false);
 }
 
-/* The status of a call of the library; what contradicts itself is the file's doing. */
+/* Take the status of a library call: contradictory nodes are an error of the file. */
 static void
 take_status(struct reader *r, enum dry_status status)
 {
@@ -84,7 +81,8 @@ read_node(struct reader *r, const struct json_at *at, size_t i)
     node->tmp_bytes = read_bytes(r, at, "tmp");
     node->is_fixed = read_flag(r, at, "fixed");
     node->is_output = read_flag(r, at, "output");
-    (void)read_flag(r, at, "backward"); /* for people, and for those who run it */
+    (void)read_flag(r, at, "backward"); /* only people and the program that runs the plan
+                                           need these keys */
     (void)read_flag(r, at, "rng");
     read_alias(r, at, i);
 }
@@ -112,7 +110,7 @@ read_nodes(struct reader *r, const struct json_at *root)
         struct json_at node = json_in_element(&list, i);
         read_node(r, &node, i);
     }
-    /* An output that is a view has made its base one: only now is all of them known. */
+    /* Add nodes after all are read: an output that is a view makes its base an output. */
     for (size_t i = 0; i < r->node_count && r->in.status == DRY_OK; i++)
         take_status(r, dry_graph_add(r->file->graph, &r->nodes[i], r->in.err));
 }
@@ -166,7 +164,7 @@ read_edges(struct reader *r, const struct json_at *root)
     r->file->edge_count = count;
 }
 
-/* Sealed with the order of the file, or with none. */
+/* Seal the graph with the file's order, or without one. */
 static void
 read_order(struct reader *r, const struct json_at *root)
 {
@@ -177,7 +175,7 @@ read_order(struct reader *r, const struct json_at *root)
                      r->node_count);
     if (r->in.status != DRY_OK)
         return;
-    /* The bases are not needed any more: their array takes the order. */
+    /* The array of bases is no longer needed; it now holds the order. */
     for (size_t i = 0; i < count && r->in.status == DRY_OK; i++) {
         struct json_at at = json_in_element(&list, i);
         uint64_t node = json_in_unsigned(&r->in, &at);

@@ -2,7 +2,7 @@
 #ifndef TOOL_GRAPH_JSON_H
 #define TOOL_GRAPH_JSON_H
 
-/* A graph from its file, "ckpt-graph/1", see drystone-chain(5). */
+/* Read a graph of operations from its file, "ckpt-graph/1"; see drystone-chain(5). */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,16 +14,17 @@
 #include "plan/chain_json.h"
 
 struct graph_file {
-    struct dry_graph *graph; /* sealed */
-    size_t edge_count;       /* as the file has them */
-    uint64_t always_bytes;   /* there whatever the plan */
+    struct dry_graph *graph; /* sealed: no nodes or edges can be added */
+    size_t edge_count;       /* in the file, without those added for views */
+    uint64_t always_bytes;   /* bytes held under every plan */
     struct chain_budget budget;
 };
 
-/* Tell whether a tree says that it is a graph. */
+/* Tell whether a JSON tree declares itself a graph. */
 bool graph_json_is(const json_t *tree);
 
-/* FORMAT, with the key's way; LIMIT. graph_file_finish() is due after DRY_OK. */
+/* Read a graph. Errors: FORMAT with the key's JSON path; LIMIT. After DRY_OK, call
+   graph_file_finish(). */
 DRY_CHECK_RESULT enum dry_status graph_json_read(json_t *tree,
                                                  const struct dry_memory *memory,
                                                  struct graph_file *file,

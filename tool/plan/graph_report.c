@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in graph_report.h. */
+/* See graph_report.h. */
 #include "plan/graph_report.h"
 
 #include <inttypes.h>
@@ -24,15 +24,15 @@
 struct graph_plan {
     const struct graph_request *request;
     struct graph_file file;
-    struct dry_graph_plan *plan; /* NULL: none fits */
+    struct dry_graph_plan *plan; /* NULL: no plan fits */
     struct dry_graph_summary summary;
     const uint32_t *runs;
     size_t run_count;
-    uint64_t budget_bytes; /* with what is always there */
-    char why[232];         /* there is no plan */
+    uint64_t budget_bytes; /* including always_bytes */
+    char why[232];         /* why no plan was found */
 };
 
-/* "17 (conv1)" */
+/* Write a node's index and name: "17 (conv1)". */
 static const char *
 format_node(const struct graph_plan *g, uint32_t index, char text[PLAN_WHERE_BYTES])
 {
@@ -61,9 +61,7 @@ choose_budget(struct graph_plan *g)
     return EXIT_FINE;
 }
 
-/*
- * Return the bytes that the library plans with: the budget without what is always there.
- */
+/* Return the bytes that the library plans with: the budget less always_bytes. */
 static uint64_t
 room_of(const struct graph_plan *g)
 {
@@ -73,7 +71,7 @@ room_of(const struct graph_plan *g)
 
 struct teller {
     struct progress progress;
-    uint64_t first, steps; /* calls before the rounds, rounds at most */
+    uint64_t first, steps; /* calls before the first round; maximum number of rounds */
 };
 
 static bool
@@ -86,10 +84,8 @@ note_round(void *self, uint64_t step, uint64_t best_ns)
     return progress_update(&teller->progress, step ? step : ++teller->first);
 }
 
-/*
- * Find the limits if there is no plan: what none does without, and what the order needs as
- * it is.
- */
+/* Find the limits if there is no plan: the least memory that any plan needs, and the
+   memory of the file's order without recomputation. */
 static void
 look_at_limits(struct graph_plan *g)
 {
@@ -130,7 +126,7 @@ make_plan(struct graph_plan *g, struct dry_error *err)
 
 struct again {
     uint32_t node;
-    uint32_t count; /* of runs after the first */
+    uint32_t count; /* runs after the first */
     uint64_t time_ns;
 };
 
@@ -168,7 +164,7 @@ print_again(const struct graph_plan *g, const struct again *again, size_t count)
         printf("  (%zu more: --json has the sequence)\n", count - shown);
 }
 
-/* Print what is run again, the most time first. */
+/* Print the operations that are run again, the longest recomputation first. */
 static int
 print_table(const struct graph_plan *g)
 {
@@ -179,7 +175,7 @@ print_table(const struct graph_plan *g)
     for (uint32_t i = 0; i < node_count; i++)
         again[i] = (struct again){.node = i, .count = UINT32_MAX};
     for (size_t i = 0; i < g->run_count; i++)
-        again[g->runs[i]].count++; /* from -1: the first run is none */
+        again[g->runs[i]].count++; /* starts at -1, so the first run does not count */
     for (uint32_t i = 0; i < node_count; i++) {
         again[i].time_ns = again[i].count * dry_graph_get_node(g->file.graph, i)->time_ns;
         if (again[i].count > 0)
@@ -227,7 +223,8 @@ print_none(const struct graph_plan *g)
     printf("%sno plan was found%s\n", term_style(&term, TERM_RED),
            term_style(&term, TERM_PLAIN));
     print_least(g);
-    /* The library knows nothing of what is always there, so its numbers are others. */
+    /* g->why quotes the library's numbers, which exclude always_bytes. It is printed only
+       if the budget covers the floor. */
     if (g->budget_bytes >= g->summary.floor_bytes + g->file.always_bytes)
         plan_print_item("because", "%s", g->why);
     else
@@ -363,7 +360,7 @@ write_json(const struct graph_plan *g, const char *path)
 
 struct lp_file {
     struct dry_sink sink;
-    struct dry_error err; /* of the sink: the library says no more than that it stopped */
+    struct dry_error err; /* of the sink; the library reports only that writing stopped */
     enum dry_status status;
 };
 
@@ -375,7 +372,7 @@ write_piece(void *self, const char *text, size_t length)
     return f->status != DRY_OK;
 }
 
-/* Write the problem. The solver may use the budget without what is always there. */
+/* Write the integer program. Its memory limit is the budget less always_bytes. */
 static int
 write_lp(const struct graph_plan *g)
 {
@@ -395,7 +392,8 @@ write_lp(const struct graph_plan *g)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
-/* Refuse the budget: say what no plan does without, and what is enough for sure. */
+/* Refuse the budget: name the least memory that any plan needs, and a budget that
+   suffices without recomputation. */
 static int
 refuse_budget(const struct graph_plan *g)
 {

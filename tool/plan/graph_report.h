@@ -2,7 +2,7 @@
 #ifndef TOOL_GRAPH_REPORT_H
 #define TOOL_GRAPH_REPORT_H
 
-/* `drystone plan` of a graph: the plan made, and told as text or JSON. */
+/* `drystone plan` for graphs: make the plan and report it as text or JSON. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,13 +11,13 @@
 
 struct graph_request {
     const char *path;
-    const char *out;       /* NULL: no file */
-    const char *lp;        /* likewise; the problem as a program */
-    uint64_t budget_bytes; /* UINT64_MAX: the file's */
+    const char *out;       /* path of the plan's file; NULL: none */
+    const char *lp;        /* path of the integer program (LP format); NULL: none */
+    uint64_t budget_bytes; /* UINT64_MAX: take the file's budget */
     bool json;
 };
 
-/* An exit_code. */
+/* Make and report the plan of a graph. Returns an exit_code. */
 int graph_report_make(const struct graph_request *request, json_t *tree);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan in words: what the peak is made of and who makes it, and why no smaller budget
- * does. Then what the next budgets buy, and where checkpoints are of no more use.
+ * Explain a plan in words: what the peak consists of, which stage causes it, and why no
+ * smaller budget works. Then what larger budgets buy, and when checkpoints stop helping.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "plan/plan_report.h"
 #include "plan/plan_timeline.h"
 
-/* The peak's step, and what was held when it began. */
+/* The peak's step, and the bytes held when that step began. */
 struct finder {
     uint64_t peak_bytes;
     uint64_t held_bytes, at_peak_bytes;
@@ -40,7 +40,8 @@ measure_peak(const struct plan_report *r, struct finder *f, struct dry_error *er
                              err);
 }
 
-/* Say what the peak is made of: always there, held by others, its own. */
+/* Print what the peak consists of: constant bytes, bytes held for other stages, and the
+   stage's own. */
 static int
 explain_peak(const struct plan_report *r)
 {
@@ -73,14 +74,14 @@ explain_peak(const struct plan_report *r)
     return EXIT_FINE;
 }
 
-/* Tell whether a stage has no output, as a loss has none. */
+/* Tell whether a stage has no output, such as a loss. */
 static bool
 has_no_output(const struct plan_report *r, size_t stage)
 {
     return dry_chain_get_stage(r->input->chain, stage)->output_bytes == 0;
 }
 
-/* Say which stage binds the least budget, and what would lower it. */
+/* Print which stage determines the least budget, and what would lower it. */
 static void
 explain_floor(const struct plan_report *r)
 {
@@ -107,10 +108,8 @@ explain_floor(const struct plan_report *r)
         plan_print_item("", "The plan is there already.");
 }
 
-/*
- * Tell whether `p` needs more bytes than `than` and saves a tenth of the extra time or
- * more, from where a reader would want to know.
- */
+/* Tell whether `p` needs more bytes than `than` and saves at least a tenth of the extra
+   time. Smaller savings are not worth mentioning. */
 static bool
 saves_time(const struct dry_plan_cost *than, const struct dry_plan_cost *p)
 {
@@ -128,7 +127,7 @@ saves_bytes(const struct plan_report *r, const struct dry_plan_cost *p)
     return p->peak_bytes < c->peak_bytes && c->peak_bytes - p->peak_bytes >= tenth;
 }
 
-/* The plans beside this one on the curve. */
+/* Find the nearest plans on the curve with less memory and with less time. */
 static void
 find_neighbours(const struct plan_report *r, const struct dry_plan_cost **below,
                 const struct dry_plan_cost **above)
@@ -184,10 +183,8 @@ explain_rest(const struct plan_report *r)
                         term_format_bytes(s->budget_bytes - s->cost.peak_bytes, rest));
 }
 
-/*
- * Say, if nothing fits the budget, what the least would cost, and where nothing is run
- * again.
- */
+/* If nothing fits, print the cost of the least budget, and from which budget on nothing
+   is recomputed. */
 static void
 explain_price(const struct plan_report *r)
 {

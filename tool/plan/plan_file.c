@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The tree of items becomes a list in the same order, walked with a stack of our own. While
- * it is walked, every item must begin where the one before it ended, and within its range.
- * So no text makes more items than stages, ranges and runs of options it holds, and the
- * work is a look at every stage for each range that it lies in.
+ * The tree of items becomes a flat list in the same order, walked with an explicit stack.
+ * Every item must begin where the previous one ended, within its range. So a file cannot
+ * produce more items than it contains stages, ranges and option runs, and each range
+ * costs one visit per stage in it.
  */
 #include "plan/plan_file.h"
 
@@ -27,13 +27,13 @@ static const char *const file_keys[] = {
 static const char *const item_keys[] = {"save", "ckpt",   "inner", "opt",
                                         "id",   "policy", NULL};
 
-/* A list of items that is being walked. */
+/* A list of items being walked. */
 struct level {
     struct json_at list;
-    struct json_at holder; /* the item whose "inner" it is */
+    struct json_at holder; /* the item that contains the list as "inner" */
     size_t index;          /* of the next item */
-    size_t parent;         /* the range, among the items; SIZE_MAX: the whole chain */
-    uint32_t next, last;   /* stages: the next one to be covered, and the end */
+    size_t parent;         /* index of the containing range; SIZE_MAX: the whole chain */
+    uint32_t next, last;   /* stages: the next one to cover, and the last of the range */
 };
 
 struct reader {
@@ -66,7 +66,8 @@ append(struct reader *r, uint32_t kind, uint32_t first, uint32_t last)
     return item;
 }
 
-/* [first, last], from where the item before it ended, in the range. */
+/* Read [first, last] and check that the range continues the previous item and stays in
+   its parent. */
 static bool
 read_range(struct reader *r, const struct json_at *at, struct level *level,
            uint32_t range[2])
@@ -95,7 +96,7 @@ read_range(struct reader *r, const struct json_at *at, struct level *level,
     return true;
 }
 
-/* Return the option's number, from 1; 0: there is none of this name. */
+/* Return the option's number, counted from 1; 0: the stage has no such option. */
 static uint32_t
 find_option(const struct dry_stage *stage, const char *id)
 {
@@ -106,7 +107,8 @@ find_option(const struct dry_stage *stage, const char *id)
     return 0;
 }
 
-/* A plan that keeps other operations than the chain's option is not what is judged. */
+/* Refuse a plan whose option keeps other operations than the chain's: its cost would be
+   computed for a different plan. */
 static void
 check_policy(struct reader *r, const struct json_at *policy, const json_t *kept)
 {
@@ -114,7 +116,8 @@ check_policy(struct reader *r, const struct json_at *policy, const json_t *kept)
         json_in_fail(&r->in, policy, "not the operations that this option keeps");
 }
 
-/* One item for neighbours whose option of this name has the same number. */
+/* Read an option. Neighbouring stages whose option has this name at the same index become
+   one item. */
 static void
 read_option(struct reader *r, const struct json_at *item, const uint32_t range[2])
 {
@@ -242,7 +245,7 @@ read_items(struct reader *r, const struct json_at *root)
 
 /* --- the file ----------------------------------------------------------------------------- */
 
-/* 16 hex digits. */
+/* Read a hash of 16 hex digits. */
 static bool
 read_hash(struct reader *r, const struct json_at *root, const char *key, uint64_t *hash)
 {

@@ -3,9 +3,9 @@
 #define TOOL_PLAN_FILE_H
 
 /*
- * A plan from its file, "ckpt-plan/1", see drystone-plan(1). Only the items are believed,
- * and only for their form: what they cost is judged anew. The rest of the file must have
- * keys that are known.
+ * Read a plan from its file, "ckpt-plan/1"; see drystone-plan(1). Only the items are
+ * used, after a check of their form; their cost is computed again. Other keys are ignored
+ * if known and refused if not.
  */
 
 #include <stdbool.h>
@@ -16,24 +16,20 @@
 
 #include "plan/chain_json.h"
 
-/*
- * Ranges in ranges at most. A tree of JSON has two levels for each, and what reads and
- * writes JSON stops at 2048.
- */
+/* Maximum nesting of ranges. Each takes two levels of JSON, and jansson stops at 2048. */
 #define PLAN_DEPTH_MAX 1000
 
 struct plan_file {
     struct dry_plan_item *items;
     size_t count, capacity;
     bool has_input_hash, has_plan_hash;
-    uint64_t input_hash, plan_hash; /* as the file says */
+    uint64_t input_hash, plan_hash; /* as given in the file */
 };
 
 /*
- * Read a plan of the chain `input`. FORMAT, with the key's way: no plan, or one that covers
- * the chain's stages twice, not at all or out of order. FORMAT, too: an option that a stage
- * has not, or one made of operations with others than it keeps. After DRY_OK,
- * plan_file_finish() is due.
+ * Read a plan for the chain `input`. Errors: FORMAT, with the key's JSON path: not a
+ * plan; stages covered twice, not at all or out of order; an option that a stage does not
+ * have, or that keeps other operations. After DRY_OK, call plan_file_finish().
  */
 DRY_CHECK_RESULT enum dry_status plan_file_read(const char *text, size_t length,
                                                 const struct chain_file *input,

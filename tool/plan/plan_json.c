@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan for programs: schema drystone.plan/1, which is a "ckpt-plan/1" as well. */
+/* A plan as JSON: schema drystone.plan/1, which is valid "ckpt-plan/1" too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ make_ratio(double part, double whole)
     return whole > 0 ? json_real(part / whole) : json_null();
 }
 
-/* The step of the optimizer is of no stage. */
+/* Return a stage's index, or null for the optimizer's step, which belongs to no stage. */
 static json_t *
 make_stage(const struct dry_chain *chain, uint64_t stage)
 {
@@ -35,7 +35,7 @@ make_stage(const struct dry_chain *chain, uint64_t stage)
 
 /* --- items -------------------------------------------------------------------------------- */
 
-/* A list under way, and where among the items it ends. */
+/* A list being filled, and the index of the item at which it ends. */
 struct level {
     json_t *list;
     size_t end;
@@ -48,8 +48,8 @@ struct tree {
     size_t depth;
 };
 
-/* One object for neighbours whose option has one name and keeps the same operations; false:
-   no memory, or no name. */
+/* Write an option. Neighbouring stages whose option has the same name and operations
+   become one object. Returns false if memory ran out or the option has no name. */
 static bool
 put_option(const struct tree *t, json_t *list, const struct dry_plan_item *item)
 {
@@ -252,9 +252,8 @@ make_points(const struct plan_report *r)
     return list;
 }
 
-/*
- * Put what only a plan that was made here has; its numbers would be invented for another.
- */
+/* Add the members that only a plan made in this run has; for a plan read from a file they
+   are unknown. */
 static bool
 put_planned(const struct plan_report *r, json_t *root)
 {
@@ -272,7 +271,7 @@ put_planned(const struct plan_report *r, json_t *root)
     return failed == 0;
 }
 
-/* Put the least budget, which is all there is if nothing fits. */
+/* Add the least budget, the only figure known if no plan fits. */
 static bool
 put_infeasible(const struct plan_report *r, json_t *root)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in plan_options.h. */
+/* See plan_options.h. */
 #include "plan/plan_options.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ read_method(const char *name, struct dry_plan_options *options)
                         suggestion_write(&suggestion, method_at, expected));
 }
 
-/* Check that no two outputs are one file, and none is an input. */
+/* Check that all output files differ and that none is an input file. */
 static int
 check_writes(const struct plan_values *v, const char *input)
 {
@@ -120,22 +120,23 @@ check_writes(const struct plan_values *v, const char *input)
     return EXIT_FINE;
 }
 
-/* Check that one stream is read once, and written once. */
+/* Check that standard input and standard output are each used once at most. */
 static int
 check_streams(const struct plan_values *v, const char *input)
 {
-    if (plan_is_stdout(v->judge) && plan_is_stdout(input)) /* "-" is either's */
+    /* "-" is standard input here and standard output elsewhere */
+    if (plan_is_stdout(v->judge) && plan_is_stdout(input))
         return report_usage("plan", "the chain and --judge are both standard input");
     return check_writes(v, input);
 }
 
-/* Refuse options that the method would not look at. */
+/* Refuse options that the chosen method ignores. */
 static int
 check_method(const struct plan_values *v, enum dry_plan_method m)
 {
     static const char tables[] = "of the methods one-level and nested";
     bool has_tables = m == DRY_METHOD_ONE_LEVEL || m == DRY_METHOD_NESTED;
-    bool is_any = v->compare; /* all methods are asked */
+    bool is_any = v->compare; /* --compare runs all methods */
     const struct option_misuse all[] = {
         {"curve", v->curve && !has_tables, tables},
         {"interval", v->every && m != DRY_METHOD_EVERY && !is_any, "of --method every"},
@@ -146,7 +147,7 @@ check_method(const struct plan_values *v, enum dry_plan_method m)
     return options_refuse_misuse(&command_plan, all, sizeof all / sizeof *all);
 }
 
-/* Refuse parts of the report if something else is printed in its place. */
+/* Refuse sections of the text report if another output replaces the report. */
 static int
 check_report(const struct plan_values *v)
 {

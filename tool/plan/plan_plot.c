@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small pictures in text: memory over a step, and what budgets buy. */
+/* Plots in text: memory over a step, and time against budget. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #define PLOT_ROWS 12
 #define LABEL_COLUMNS 12
 #define CURVE_ROWS_MAX 24
-#define GAP_COLUMNS 2 /* before the optimizer's step */
+#define GAP_COLUMNS 2 /* between the last stage and the optimizer's step */
 
 struct canvas {
-    char cells[PLOT_ROWS][PLOT_COLUMNS + 1]; /* the top row first; lines end with zeros */
+    char cells[PLOT_ROWS][PLOT_COLUMNS + 1]; /* top row first; zero-terminated rows */
 };
 
 static void
@@ -28,7 +28,7 @@ canvas_clear(struct canvas *c)
         memset(c->cells[row], ' ', PLOT_COLUMNS);
 }
 
-/* Blanks at the ends of lines are left out. */
+/* Print a row of the plot without its trailing blanks. */
 static void
 print_line(const char *label, char edge, const char *cells)
 {
@@ -51,7 +51,7 @@ print_axis(const char *left, const char *right)
 
 /* --- memory over a step ------------------------------------------------------------------- */
 
-/* The first row, counted from the bottom, that is above a height. */
+/* Return the number of rows that a bar of `bytes` covers, rounded up. */
 static size_t
 row_of(uint64_t bytes, uint64_t top)
 {
@@ -80,7 +80,7 @@ draw_budget(struct canvas *c, uint64_t budget, uint64_t top)
     }
 }
 
-/* The phase that most of a column is. */
+/* Return the letter of the phase that takes most of a column: F, R or B. */
 static char
 letter_of(const struct plan_column *column)
 {

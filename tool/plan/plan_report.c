@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan as text: what it costs, what it keeps, range by range, and the methods compared. */
+/* A plan as text: its cost, what each range keeps, and the methods compared. */
 #include "plan/plan_report.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #define ITEM_COLUMN 12
 #define ITEM_WIDTH 80
 #define ROWS_MAX 40
-#define GROUP_MIN 3   /* repetitions that make one row of the table */
-#define PATTERN_MAX 4 /* items that repeat */
+#define GROUP_MIN 3   /* repetitions of a pattern needed to print it as one row */
+#define PATTERN_MAX 4 /* items in a repeated pattern, at most */
 #define INDENT_MAX 8
 
 /* --- words -------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ print_budget(const struct plan_report *r)
                     term_format_bytes(f->device_bytes - f->bytes, aside));
 }
 
-/* Say what the class tells of the plan. */
+/* Say what the plan's class guarantees. */
 static const char *
 describe_class(enum dry_plan_class plan_class)
 {
@@ -183,10 +183,8 @@ print_cost(const struct plan_report *r)
                         plan_format_share(c->extra_ns, c->base_ns, more), again);
 }
 
-/*
- * Print the hashes, and what a file says of itself; a plan that was changed by hand has
- * another hash.
- */
+/* Print the hashes, and a note if the file's own hashes differ: the plan is for another
+   chain, or was edited. */
 static void
 print_hashes(const struct plan_report *r)
 {
@@ -226,10 +224,8 @@ add_stage_sums(const struct dry_chain *chain, const struct dry_plan_item *item,
     }
 }
 
-/*
- * Items that make one row: a pattern of at most PATTERN_MAX items, `count` times over. Saved
- * neighbours are one row whatever their lengths.
- */
+/* Items printed as one row: a pattern of at most PATTERN_MAX items, repeated `count`
+   times. Neighbouring saved items share a row whatever their lengths. */
 struct group {
     size_t begin, end;
     size_t pattern, count;
@@ -275,7 +271,8 @@ find_group(const struct plan_report *r, size_t begin, size_t end)
     return best;
 }
 
-/* "save", "checkpoint", "option sac:attn", and of a pattern with the number of stages. */
+/* Write what an item keeps: "save", "checkpoint" or "option sac:attn"; in a repeated
+   pattern with its number of stages. */
 static size_t
 write_kept(const struct plan_report *r, const struct dry_plan_item *item, char *text,
            size_t capacity)
@@ -347,12 +344,12 @@ add_row(struct table *t, const struct plan_report *r, const struct group *g, siz
     add_names(t, r, first, last);
 }
 
-/* The ends of the ranges that an item lies in are all that need be known of them. */
+/* The ends of the ranges that contain the current item, outermost first. */
 #define ENDS_MAX 64
 
 struct walk {
     size_t ends[ENDS_MAX];
-    size_t depth; /* may go beyond ENDS_MAX: no row is indented that far */
+    size_t depth; /* may exceed ENDS_MAX: rows are not indented that deep */
 };
 
 static void
@@ -362,7 +359,8 @@ leave_ranges(struct walk *w, size_t i)
         w->depth--;
 }
 
-/* Rows that do not fit the table are not told; how many stages they begin at is. */
+/* Print the table of ranges, at most ROWS_MAX rows. If rows are cut, print the stage
+   where the cut begins. */
 static int
 print_table(const struct plan_report *r)
 {
@@ -438,7 +436,7 @@ print_methods(const struct plan_report *r)
 
 /* --- the report --------------------------------------------------------------------------- */
 
-/* Ranges in ranges go lower, where the chain is short. */
+/* Suggest nested ranges, which have a lower peak, if the chain is short enough. */
 static void
 print_instead(const struct plan_report *r)
 {
@@ -456,7 +454,7 @@ print_instead(const struct plan_report *r)
                         term_format_bytes(s->floor_bytes, least));
 }
 
-/* No plan fits: the least, and who binds it. */
+/* Report that no plan fits: the least budget, and the stage that determines it. */
 static void
 print_infeasible(const struct plan_report *r)
 {

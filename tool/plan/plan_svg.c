@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A step under a plan as a picture. Above is the memory over time: what is always there,
- * what is held and what a stage needs while it runs. Below is which stage runs when. The
- * size of the file follows the pixels, not the steps.
+ * A picture of a step under a plan. The upper plot shows memory over time: constant
+ * bytes, held bytes, and the bytes a stage needs while it runs. The lower plot shows
+ * which stage runs when. The file's size depends on the pixels, not on the steps.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ struct picture {
     struct writer *w;
     const struct plan_report *report;
     const struct plan_timeline *timeline;
-    uint64_t top;    /* bytes at the upper edge */
-    uint64_t always; /* bytes */
+    uint64_t top;    /* bytes at the plot's upper edge */
+    uint64_t always; /* bytes held under every plan */
     size_t stage_count;
 };
 
@@ -57,7 +57,7 @@ y_of(const struct picture *p, double bytes)
     return PLOT_BOTTOM - bytes / (double)p->top * PLOT_HEIGHT;
 }
 
-/* Stage 0 above, where the chain begins. */
+/* Return a stage's y position, with stage 0 at the top. */
 static double
 y_of_stage(const struct picture *p, double stage)
 {
@@ -163,10 +163,8 @@ height_of(const struct picture *p, size_t column, enum height height)
     return bytes > p->always ? bytes : p->always;
 }
 
-/*
- * Write the area between a height and the one that lies below it; neighbouring columns of
- * the same heights are one box.
- */
+/* Fill the area between a curve and the next lower one. Neighbouring columns of equal
+   heights become one box. */
 static void
 write_area(const struct picture *p, enum height height, const char *fill)
 {
@@ -293,7 +291,7 @@ choose_top(struct picture *p)
     p->top = peak;
     if (budget > peak && budget - peak < peak / 2)
         p->top = budget;
-    p->top += p->top / 16 + 1; /* room for the marks */
+    p->top += p->top / 16 + 1; /* space for labels above the peak */
 }
 
 static void

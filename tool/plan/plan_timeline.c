@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judged twice: once to know how long it takes, once to fill the columns. */
+/* The plan is evaluated twice: once for its duration, once to fill the columns. */
 #include "plan/plan_timeline.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@ plan_held_at_first(const struct dry_chain *chain)
 
 struct filler {
     struct plan_timeline *timeline;
-    uint64_t step_count; /* so far */
-    uint64_t held_bytes; /* when the next step begins */
+    uint64_t step_count; /* steps counted so far */
+    uint64_t held_bytes; /* held when the next step begins */
 };
 
 static void
@@ -35,7 +35,7 @@ column_of(const struct plan_timeline *t, uint64_t at)
     return column < t->column_count ? column : t->column_count - 1;
 }
 
-/* Return the share of a column that lies between two points of the span. */
+/* Return the fraction of a column that [begin, end) covers. */
 static double
 overlap(const struct plan_timeline *t, size_t column, uint64_t begin, uint64_t end)
 {
@@ -82,8 +82,8 @@ fill_step(void *self, const struct dry_plan_step *step)
     f->step_count++;
 }
 
-/* A column in which no step begins or goes on, for it is narrower than a nanosecond, is as
-   the one before it. */
+/* Fill columns in which no step begins or continues, because they are narrower than 1 ns,
+   from the preceding column. */
 static void
 close_gaps(struct plan_timeline *t)
 {

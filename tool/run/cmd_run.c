@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone run`: starts a program where and how its memory is fastest. */
+/* `drystone run`: start a program with the settings under which its memory is fastest. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,8 @@ static const char about_text[] =
 
 /* --- the command line --------------------------------------------------------------------- */
 
-/* The index of a word in a list that ends with NULL, or -1, which is said. */
+/* Return the index of a word in a NULL-terminated list. Returns -1 after an error message
+   if the word is not in the list. */
 static int
 find_word(const char *option, const char *word, const char *const *words)
 {
@@ -186,7 +187,8 @@ start(const struct values *v, struct run_plan *plan, const struct option_list *w
     if (!argv)
         return report_failure("run", NULL, EXIT_MACHINE, "no memory");
     for (size_t i = 0; i < words->count; i++)
-        argv[i] = (char *)(uintptr_t)words->values[i]; /* exec() does not change them */
+        /* the cast is safe: exec does not modify the words */
+        argv[i] = (char *)(uintptr_t)words->values[i];
     bool is_strict = plan->memory_mode == RUN_MEMORY_BIND;
     run_apply(plan);
     if (is_strict && plan->memory_mode != RUN_MEMORY_BIND) {

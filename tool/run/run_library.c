@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in run_library.h. A name tells whose library a file is, its ELF head
- * whether it can be loaded (elf(5)). The version of jemalloc is searched for in its bytes.
+ * See run_library.h. The file name tells which malloc a library is; the ELF header tells
+ * whether this process can load it (elf(5)). jemalloc's version is found by a search of
+ * the file's bytes.
  */
 #include "run/run_library.h"
 
@@ -14,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder that never ends, or a link of folders, is not walked for ever. */
+/* Bounds the search of huge folders and of folders linked to each other. */
 #define ENTRIES_MAX 1000000
 #define SCAN_BYTES_MAX (UINT64_C(64) << 20)
 
 static const struct {
     enum run_malloc kind;
-    const char *name; /* of the program's option */
+    const char *name; /* as given to --malloc */
     const char *stems[3];
 } kinds[] = {
     {RUN_MALLOC_JEMALLOC, "jemalloc", {"libjemalloc"}},
@@ -38,10 +39,8 @@ run_malloc_name(enum run_malloc kind)
     return kind == RUN_MALLOC_GLIBC ? "glibc" : NULL;
 }
 
-/*
- * "libjemalloc.so", "libjemalloc.so.2", and "libjemalloc-1f2e3d.so.2" as the tools that
- * repair wheels write it. Digits of the version are what `*version` is made of.
- */
+/* Match "libjemalloc.so", "libjemalloc.so.2", and "libjemalloc-1f2e3d.so.2", the form
+   that auditwheel writes. *version is formed from the digits after ".so". */
 static bool
 is_library_of(const char *name, size_t length, const char *stem, unsigned *version)
 {
@@ -81,7 +80,7 @@ run_malloc_of_path(const char *path, size_t length)
 
 /* --- what a file is ----------------------------------------------------------------------- */
 
-/* The first bytes, which say for which machine an ELF file is: e_ident, e_type, e_machine. */
+/* Read the bytes that tell an ELF file's type and machine: e_ident, e_type, e_machine. */
 static bool
 read_head(const char *path, unsigned char head[20])
 {
@@ -109,7 +108,7 @@ is_loadable(const char *path)
            memcmp(head + machine, own + machine, 2) == 0;
 }
 
-/* "5.3.0-0-g54eaed1", as jemalloc carries its version: "5.3.0". */
+/* Read jemalloc's version: "5.3.0" out of "5.3.0-0-g54eaed1". */
 static bool
 take_version(const char *at, const char *end, char version[24])
 {
@@ -157,7 +156,7 @@ read_version(const char *path, char version[24])
             break;
         sum += got;
         size_t have = kept + got;
-        kept = have < 64 ? have : 64; /* a version may lie across two pieces */
+        kept = have < 64 ? have : 64; /* the version may straddle two reads */
         memmove(bytes, bytes + have - kept, kept);
     }
     if (file)
@@ -169,7 +168,7 @@ read_version(const char *path, char version[24])
 struct search {
     struct run_machine *machine;
     const char *root;
-    size_t seen; /* entries of folders, of all */
+    size_t seen; /* folder entries read so far, over all folders */
 };
 
 struct candidate {
@@ -182,11 +181,11 @@ static bool
 is_tellable(const char *path)
 {
     return strpbrk(path, " :\t\n$") ==
-           NULL; /* ld.so(8): both are separators, $ expands */
+           NULL; /* ld.so(8): blanks and colons separate paths, $ expands */
 }
 
-/* The first stem, the highest version, and the name that the loader knows it by: "so.4", not
-   "so.4.5.10". */
+/* Compare two libraries: the earlier stem wins, then the higher version, then the shorter
+   name, which is the SONAME: "so.4" before "so.4.5.10". */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
 {
@@ -199,7 +198,7 @@ is_better(const struct candidate *a, const struct candidate *b)
 }
 
 struct candidates {
-    struct candidate best[KIND_COUNT]; /* no name: none */
+    struct candidate best[KIND_COUNT]; /* name "": none found */
 };
 
 static void
@@ -233,7 +232,7 @@ take(struct search *s, const char *folder, size_t kind, const char *name)
         read_version(whole, to->version);
 }
 
-/* Takes the best in a folder of each that was not found before. */
+/* Take the best library in a folder for each malloc that has none so far. */
 static void
 look_in(struct search *s, const char *folder)
 {
@@ -251,7 +250,7 @@ look_in(struct search *s, const char *folder)
             take(s, folder, i, all.best[i].name);
 }
 
-/* Calls look_in() with `folder`/ENTRY`below` for entries that begin with `prefix`. */
+/* Search `folder`/ENTRY`below` for each entry that begins with `prefix`. */
 static void
 look_below(struct search *s, const char *folder, const char *prefix, const char *below)
 {
@@ -271,7 +270,7 @@ look_below(struct search *s, const char *folder, const char *prefix, const char 
         closedir(entries);
 }
 
-/* site-packages/NAME/lib, NAME itself and NAME.libs of each Python below `prefix`/lib. */
+/* Search site-packages/NAME/lib, NAME and NAME.libs of each Python in `prefix`/lib. */
 static void
 look_in_packages(struct search *s, const char *prefix)
 {
@@ -292,7 +291,7 @@ look_in_packages(struct search *s, const char *prefix)
         closedir(entries);
 }
 
-/* `prefix`/lib of an environment of Python's. */
+/* Search `prefix`/lib of a Python environment. */
 static void
 look_in_prefix(struct search *s, const char *prefix, const char *below)
 {
@@ -338,7 +337,7 @@ run_libraries_find(struct run_machine *machine, const char *root)
     look_in_prefix(&s, machine->variable(self, "HOME"), "/.local");
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         look_in(&s, folders[i]);
-    /* /usr/lib/x86_64-linux-gnu and the like */
+    /* multiarch folders such as /usr/lib/x86_64-linux-gnu */
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
         look_below(&s, parents[i], "x86_64-", "");
         look_below(&s, parents[i], "aarch64-", "");

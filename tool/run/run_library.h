@@ -3,17 +3,17 @@
 #define TOOL_RUN_LIBRARY_H
 
 /*
- * The places of libraries that replace malloc: a virtual environment, conda's, what
- * LD_LIBRARY_PATH names, the home, and the folders of distributions, Debian's of an
- * architecture included. In each of them lib/ and the folders that pip makes are looked at.
+ * Search for libraries that replace malloc: in a virtual environment, in conda's, in
+ * LD_LIBRARY_PATH, under the home folder, and in the distribution's folders, multiarch
+ * included. Each place is searched in lib/ and in the folders that pip creates.
  */
 
 #include "run/run_machine.h"
 
 /*
- * Fill machine->libraries; its `variable` is set. The first place that has a library wins,
- * and in it the highest version. Only a shared ELF object of this program's own
- * architecture is taken, whose path the loader can be told (LD_PRELOAD knows no quoting).
+ * Fill machine->libraries. Requires machine->variable. The first place with a library
+ * wins; within a place, the highest version. A library must be a shared ELF object for
+ * this architecture, with a path that LD_PRELOAD can hold: LD_PRELOAD has no quoting.
  */
 void run_libraries_find(struct run_machine *machine, const char *root);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in run_machine.h. */
+/* See run_machine.h. */
 #include "run/run_machine.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ static unsigned
 read_glibc(void)
 {
 #ifdef __GLIBC__
-    const char *text = gnu_get_libc_version(); /* "2.36" */
+    const char *text = gnu_get_libc_version(); /* "2.36": take the 36 */
     return strncmp(text, "2.", 2) == 0 ? (unsigned)strtoul(text + 2, NULL, 10) : 0;
 #else
     return 0;

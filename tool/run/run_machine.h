@@ -2,11 +2,8 @@
 #ifndef TOOL_RUN_MACHINE_H
 #define TOOL_RUN_MACHINE_H
 
-/*
- * The things that `drystone run` looks at before it decides: the machine, what is set
- * already, and the libraries that could stand in for malloc. Nothing of it is started or
- * changed.
- */
+/* The inputs of `drystone run`'s decisions: the machine, the settings already made, and
+   the malloc libraries found. Reading them starts and changes nothing. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,26 +11,26 @@
 #include <drystone/topology.h>
 
 enum run_malloc {
-    RUN_MALLOC_NONE, /* not one we know */
+    RUN_MALLOC_NONE, /* unknown malloc */
     RUN_MALLOC_GLIBC,
     RUN_MALLOC_JEMALLOC,
     RUN_MALLOC_TCMALLOC,
     RUN_MALLOC_MIMALLOC,
     RUN_MALLOC_COUNT,
 };
-/* "jemalloc" ...; NULL for NONE. */
+/* Return a malloc's name, such as "jemalloc"; NULL for NONE. */
 const char *run_malloc_name(enum run_malloc kind);
-/* Tell whose library a path names, by its file name: "/x/libjemalloc.so.2". */
+/* Tell which malloc a path is, by its file name: "/x/libjemalloc.so.2". */
 enum run_malloc run_malloc_of_path(const char *path, size_t length);
 
 #define RUN_PATH_MAX 1024
 
 struct run_library {
-    char path[RUN_PATH_MAX]; /* as the program will see it; "": none was found */
-    char version[24];        /* of jemalloc, "5.3.0"; "" where it is not known */
+    char path[RUN_PATH_MAX]; /* as the program sees it, without `root`; "": not found */
+    char version[24];        /* of jemalloc, "5.3.0"; "": unknown */
 };
 
-enum run_thp_mode { /* what the administrator chose for the machine */
+enum run_thp_mode { /* the machine's setting for transparent huge pages */
                     RUN_THP_NOT_KNOWN,
                     RUN_THP_MODE_ALWAYS,
                     RUN_THP_MODE_ADVISED,
@@ -42,23 +39,24 @@ enum run_thp_mode { /* what the administrator chose for the machine */
 
 struct run_machine {
     const struct dry_topology *topology;
-    /* The environment: NULL for what is not set. */
+    /* Looks up an environment variable; NULL: not set. */
     const char *(*variable)(void *self, const char *name);
     void *variable_self;
     struct run_library libraries[RUN_MALLOC_COUNT];
     enum run_thp_mode thp_mode;
-    bool is_thp_disabled; /* for this process: prctl(2) */
-    /* Memory policy of this process: 0 is the default, negative: the calls are forbidden. */
+    bool is_thp_disabled; /* for this process, see PR_SET_THP_DISABLE in prctl(2) */
+    /* Memory policy of this process, set_mempolicy(2). 0: the default; negative: the
+       system calls are forbidden. */
     int policy;
-    char command[RUN_PATH_MAX]; /* this one */
-    char hook[RUN_PATH_MAX];    /* of the Python package; "": it is not there */
-    unsigned glibc_minor;       /* of 2.N; 0: another C library */
+    char command[RUN_PATH_MAX]; /* path of the running drystone command */
+    char hook[RUN_PATH_MAX];    /* the Python package's hook folder; "": not installed */
+    unsigned glibc_minor;       /* the N of glibc 2.N; 0: another C library */
 };
 
 /*
- * Read this machine, or the folders below `root` ("" is this one): `root` stands before
- * paths of files that are read, never in what the program is told. The topology is the
- * caller's and must outlive `machine`.
+ * Read this machine, or files below `root` ("": this machine). `root` is prefixed to
+ * paths that are read, but never appears in what the program is told. `topology` must
+ * outlive `machine`.
  */
 void run_machine_read(struct run_machine *machine, const struct dry_topology *topology,
                       const char *root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in run_package.h. */
+/* See run_package.h. */
 #include "run/run_package.h"
 
 #include <stdio.h>
@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The hook's places, seen from the command's folder. */
+/* Where the hook is, relative to the command's folder. */
 static const char *const places[] = {
-    "python/drystone/torch/hook", /* a build */
-    "../torch/hook",              /* a wheel: the package has bin/ */
+    "python/drystone/torch/hook", /* build folder */
+    "../torch/hook",              /* wheel: the command is in the package's bin/ */
     DRYSTONE_LIBDIR "/drystone/python/drystone/torch/hook", /* meson install */
-    "../lib/python3/dist-packages/drystone/torch/hook",     /* Debian */
+    "../lib/python3/dist-packages/drystone/torch/hook",     /* Debian package */
 };
 
-/* PYTHONPATH is split at colons. */
+/* Take the hook if its path fits and has no colon, at which PYTHONPATH would be split. */
 static bool
 take_hook(struct run_machine *machine, const char *path)
 {

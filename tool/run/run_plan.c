@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in run_plan.h: the node, huge pages and threads. Which malloc is chosen
- * stands in run_plan_malloc.c, and what PyTorch gets in run_plan_allocator.c.
- */
+/* See run_plan.h. This file plans the node, huge pages and threads; run_plan_malloc.c
+   chooses the malloc, run_plan_allocator.c sets up PyTorch. */
 #include "run/run_plan.h"
 
 #include <errno.h>
@@ -33,7 +31,7 @@ void
 run_refuse(struct run_refusal *refusal, int exit_code, const char *text, ...)
 {
     if (refusal->exit_code != EXIT_FINE)
-        return; /* the first one counts */
+        return; /* keep the first refusal */
     refusal->exit_code = exit_code;
     va_list args;
     va_start(args, text);
@@ -85,7 +83,7 @@ struct plan_of {
     const struct run_machine *machine;
     const struct dry_topology_view *view;
     struct run_refusal *refusal;
-    char why[RUN_REASON_MAX]; /* this node, or none */
+    char why[RUN_REASON_MAX]; /* the reason for the node, or for choosing none */
 };
 
 static const char *
@@ -95,7 +93,7 @@ variable(const struct run_machine *m, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Decimal digits to the end or to a comma. */
+/* Read decimal digits up to a comma or the end, and advance past them. */
 static bool
 take_number(const char **text, uint64_t *number)
 {
@@ -124,7 +122,8 @@ run_find_gpu(const struct dry_topology_view *view, uint64_t number)
     return NULL;
 }
 
-/* The GPUs that the program will see, by number. 0: nothing says; SIZE_MAX: in other words */
+/* Read the numbers of the GPUs that the program will see. Returns their count; 0: no
+   variable restricts them; SIZE_MAX: none visible, or not given by number. */
 #define NUMBERS_MAX 64
 static size_t
 read_visible(const struct run_machine *m, uint64_t numbers[NUMBERS_MAX])
@@ -134,7 +133,7 @@ read_visible(const struct run_machine *m, uint64_t numbers[NUMBERS_MAX])
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *text = m->variable(m->variable_self, names[i]);
         size_t count = 0;
-        if (!text) /* empty it means: none */
+        if (!text) /* an empty value is not skipped: it means no GPU */
             continue;
         while (*text && count < NUMBERS_MAX && take_number(&text, &numbers[count]))
             count++;
@@ -163,7 +162,8 @@ choose_gpu(struct plan_of *p, uint64_t number, const char *because)
              (unsigned long long)number, gpu->address, because);
 }
 
-/* All of some GPUs on one node, else why not. `numbers` NULL: all there are. */
+/* Find the node that all given GPUs share. Returns NULL, or why there is none. `numbers`
+   NULL: GPUs 0 to count - 1. */
 static const char *
 share_node(const struct plan_of *p, const uint64_t *numbers, size_t count, int32_t *node)
 {
@@ -182,7 +182,8 @@ share_node(const struct plan_of *p, const uint64_t *numbers, size_t count, int32
     return count ? NULL : "no GPU says which node: --node N chooses";
 }
 
-/* A worker of torchrun's has a rank, which is its GPU; others may name their GPUs. */
+/* Choose the node by the GPUs: a torchrun worker uses the GPU of its local rank, other
+   programs their visible GPUs. */
 static void
 choose_by_gpus(struct plan_of *p)
 {
@@ -261,7 +262,8 @@ choose_by_name(struct plan_of *p)
 
 /* --- CPUs --------------------------------------------------------------------------------- */
 
-/* The node whose CPUs serve another's memory: itself, or the nearest that has some. */
+/* Return the node whose CPUs serve the chosen node's memory: the node itself, or the
+   nearest node with CPUs. */
 static const struct dry_topology_node *
 node_with_cpus(const struct plan_of *p)
 {
@@ -457,7 +459,7 @@ plan_thp(struct plan_of *p)
 
 /* --- OpenMP ------------------------------------------------------------------------------- */
 
-/* Cores, of which at least one CPU is the program's, and no more than it gets time for. */
+/* Count the cores with at least one allowed CPU, limited by the cgroup's CPU time. */
 static uint32_t
 count_cores(const struct plan_of *p, bool *is_limited)
 {
@@ -475,10 +477,8 @@ count_cores(const struct plan_of *p, bool *is_limited)
     return *is_limited ? (uint32_t)limit : count;
 }
 
-/*
- * Not by default: libgomp binds the thread that starts first as well, and what that forks
- * (workers that load data) inherits its one core.
- */
+/* Bind OpenMP threads, on request only: libgomp binds the initial thread too, and
+   processes forked from it (data loader workers) inherit that one core. */
 static void
 bind_omp(struct plan_of *p)
 {

@@ -3,10 +3,9 @@
 #define TOOL_RUN_PLAN_H
 
 /*
- * The plan of what `drystone run` will set, and why. It is decided from options, the
- * machine and what is set already, and from nothing else, so that the same input always
- * gives the same plan. The plan is carried out by run_start.h, and run_prove.h holds what
- * came of it against the plan.
+ * The settings that `drystone run` will make, with reasons. A plan depends only on the
+ * options, the machine and the existing settings, so equal inputs give equal plans.
+ * run_start.h applies the plan; run_prove.h checks its effect.
  */
 
 #include <stdbool.h>
@@ -16,15 +15,15 @@
 #include "run/run_machine.h"
 
 enum run_profile {
-    RUN_BALANCED,     /* memory comes back after a while */
-    RUN_THROUGHPUT,   /* memory never comes back */
-    RUN_MANY_WORKERS, /* many processes, each as small as it can be */
+    RUN_BALANCED,     /* freed memory returns to the system after a delay */
+    RUN_THROUGHPUT,   /* freed memory is never returned */
+    RUN_MANY_WORKERS, /* many processes, each with minimal memory */
 };
 
 enum run_thp {
-    RUN_THP_AUTO,    /* as the profile */
-    RUN_THP_ALWAYS,  /* malloc asks for huge pages */
-    RUN_THP_ADVISED, /* PyTorch asks, for its large tensors */
+    RUN_THP_AUTO,    /* decided by the profile */
+    RUN_THP_ALWAYS,  /* malloc requests huge pages */
+    RUN_THP_ADVISED, /* PyTorch requests huge pages, for large tensors */
     RUN_THP_NEVER,
     RUN_THP_KEEP,
 };
@@ -32,31 +31,31 @@ enum run_thp {
 enum run_choice { RUN_CHOOSE_AUTO, RUN_CHOOSE_KEEP, RUN_CHOOSE_ONE };
 
 struct run_options {
-    const char *node; /* "auto", "none", "gpu:0" or a number */
+    const char *node; /* "auto", "none", "gpu:0" or a node's number */
     bool interleaves, is_strict;
     enum run_choice malloc_choice;
-    enum run_malloc malloc; /* of CHOOSE_ONE */
+    enum run_malloc malloc; /* valid for RUN_CHOOSE_ONE */
     enum run_profile profile;
     enum run_thp thp;
     enum run_choice omp_choice;
-    uint32_t omp_threads; /* of CHOOSE_ONE */
+    uint32_t omp_threads; /* valid for RUN_CHOOSE_ONE */
     bool binds_omp;
-    /* NULL: not asked for. `allocator_conf` comes with `allocator` alone. */
+    /* NULL: not given. `allocator_conf` is ignored without `allocator`. */
     const char *allocator, *allocator_conf, *on_oom;
-    bool watches; /* PyTorch's memory is published */
+    bool watches; /* publish PyTorch's memory for `drystone live` */
 };
 
 enum run_what {
     RUN_WHAT_CPUS,
     RUN_WHAT_MEMORY,
     RUN_WHAT_THP,
-    RUN_WHAT_VARIABLE, /* of the environment */
-    RUN_WHAT_NOTE,     /* nothing to set */
+    RUN_WHAT_VARIABLE, /* environment variable */
+    RUN_WHAT_NOTE,     /* information only */
 };
 enum run_state {
     RUN_SET,
-    RUN_KEPT, /* it was set already */
-    RUN_LEFT, /* nothing is set, for the reason given */
+    RUN_KEPT, /* was set before; unchanged */
+    RUN_LEFT, /* not set; `reason` says why */
 };
 
 #define RUN_VALUE_MAX 4096
@@ -71,7 +70,7 @@ struct run_setting {
     char reason[RUN_REASON_MAX];
 };
 
-enum run_memory_mode { /* set_mempolicy(2) */
+enum run_memory_mode { /* values of set_mempolicy(2) */
                        RUN_MEMORY_KEEP = 0,
                        RUN_MEMORY_PREFER = 1,
                        RUN_MEMORY_BIND = 2,
@@ -82,22 +81,22 @@ struct run_plan {
     struct run_setting settings[RUN_SETTINGS_MAX];
     size_t count;
     bool binds_cpus;
-    struct dry_topology_cpus cpus; /* the program's: those bound to, else those allowed */
+    struct dry_topology_cpus cpus; /* CPUs the program may use: bound to or allowed */
     enum run_memory_mode memory_mode;
     uint64_t memory_nodes[DRY_TOPOLOGY_NODES_MAX / 64];
-    int32_t node;             /* the chosen one, or DRY_TOPOLOGY_NO_NODE */
-    int32_t gpu;              /* by which it was chosen, or -1 */
-    int thp_disable;          /* prctl(PR_SET_THP_DISABLE): 0, 1, or -1: keep */
-    enum run_thp thp;         /* decided: not AUTO */
-    enum run_malloc malloc;   /* that the program will have; NONE: not known */
-    bool has_allocator;       /* PyTorch is to get ours */
-    bool is_malloc_preloaded; /* by LD_PRELOAD, ours or not */
+    int32_t node;             /* chosen node, or DRY_TOPOLOGY_NO_NODE */
+    int32_t gpu;              /* GPU that determined the node, or -1 */
+    int thp_disable;          /* argument of prctl(PR_SET_THP_DISABLE); -1: keep */
+    enum run_thp thp;         /* decided, never AUTO */
+    enum run_malloc malloc;   /* malloc of the program; NONE: unknown */
+    bool has_allocator;       /* PyTorch will use our allocator */
+    bool is_malloc_preloaded; /* through LD_PRELOAD, by us or by the user */
     char malloc_path[RUN_PATH_MAX];
 };
 
-/* Why what was asked for cannot be. */
+/* Why a requested setting is impossible. */
 struct run_refusal {
-    int exit_code; /* EXIT_FINE: nothing is refused */
+    int exit_code; /* EXIT_FINE: no refusal */
     char text[RUN_REASON_MAX];
 };
 
@@ -105,8 +104,9 @@ void run_plan_make(struct run_plan *plan, const struct run_options *options,
                    const struct run_machine *machine, struct run_refusal *refusal);
 
 /*
- * For the parts of a plan. A value that does not fit is cut if it is only shown; what would be set
- * is left out, as is a setting too many.
+ * Add a setting; for the parts of the plan. A value that is too long is truncated if it
+ * is shown only; a setting that would be applied is dropped. Settings beyond
+ * RUN_SETTINGS_MAX are dropped.
  */
 __attribute__((format(printf, 6, 7))) void run_plan_add(
     struct run_plan *plan, enum run_what what, enum run_state state, const char *name,
@@ -119,14 +119,12 @@ __attribute__((format(printf, 3, 4))) void run_refuse(struct run_refusal *refusa
                                                       int exit_code, const char *text,
                                                       ...);
 
-/* "0-3,8". Returns the length. */
+/* Format a bit set as a list: "0-3,8". Returns the length. */
 size_t run_format_list(const uint64_t *words, size_t word_count, char *text,
                        size_t capacity);
 
-/*
- * GPUs as programs count them: NVIDIA's, or AMD's where there are none of NVIDIA's. NULL: no
- * such GPU.
- */
+/* Find a GPU by the number programs use: among NVIDIA's, or among AMD's if there are none
+   of NVIDIA's. NULL: no such GPU. */
 const struct dry_topology_gpu *run_find_gpu(const struct dry_topology_view *view,
                                             uint64_t number);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A plan's part for memory of the GPU: the variables that the hook of the Python package reads
- * (python/drystone/torch/hook), and the hook itself on PYTHONPATH.
- */
+/* The plan's settings for GPU memory: the variables that the Python package's hook reads
+   (python/drystone/torch/hook), and the hook itself on PYTHONPATH. */
 #include "run/run_plan.h"
 
 #include <stdio.h>
@@ -49,7 +47,7 @@ try_conf(const struct run_options *options, struct dry_error *error)
     return status;
 }
 
-/* A text without a meaning is refused here, not when the program first uses a GPU. */
+/* Check --allocator-conf now, not when the program first uses a GPU. */
 static void
 check_conf(const struct allocator_plan *p)
 {
@@ -71,7 +69,8 @@ set(const struct allocator_plan *p, const char *name, const char *value)
     run_plan_add(p->plan, RUN_WHAT_VARIABLE, RUN_SET, name, value, "as asked");
 }
 
-/* The variable's own value may be the folder of the pages. */
+/* Set DRYSTONE_WATCH. A value that is set already is kept, because it may name another
+   folder for the pages. */
 static void
 set_watch(const struct allocator_plan *p)
 {
@@ -85,7 +84,7 @@ set_watch(const struct allocator_plan *p)
                  is_kept ? "set already" : "for a page in /dev/shm, as asked");
 }
 
-/* Put the hook before what is there; a sitecustomize behind the hook is run by the hook. */
+/* Put the hook first on PYTHONPATH. The hook runs a sitecustomize that it shadows. */
 static void
 set_path(const struct allocator_plan *p)
 {
@@ -109,7 +108,8 @@ set_path(const struct allocator_plan *p)
                      "Python asks there, and then PyTorch is told");
 }
 
-/* The package's own calls of a command, for the verdict, are of this one. */
+/* Set DRYSTONE to this command: the Python package runs `drystone` for verdicts and
+   should use the same build. */
 static void
 set_command(const struct allocator_plan *p)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which malloc, and how it is set up.
+ * Choose the malloc, and set it up.
  *
- * A tensor of 32 MiB that is allocated, filled and freed costs its page faults, not malloc:
- * what helps is to keep the pages and to have huge ones. Times of that as measured, in
- * parts of glibc's default: glibc with raised thresholds 1/10, tcmalloc 1/11, jemalloc that
- * never gives back 1/11, with a decay of 30 s and thp:always 1/6. There is no gain at all
- * from jemalloc with the line in common use, or with a decay of 30 s alone, and from
- * mimalloc 2.0.
+ * Allocating, filling and freeing a 32 MiB tensor costs page faults, not malloc time. So
+ * keeping pages and using huge pages help. Measured times relative to glibc's default:
+ * glibc with raised thresholds 1/10; tcmalloc 1/11; jemalloc that never returns memory
+ * 1/11; jemalloc with a decay of 30 s and thp:always 1/6. No gain: jemalloc with the
+ * commonly used options, jemalloc with a decay of 30 s alone, and mimalloc 2.0.
  *
- * jemalloc 5.3.0 is not chosen by itself: a large loss against 5.2.1 was reported with PyTorch
- * (jemalloc issue 2395), and the cause is not known.
+ * jemalloc 5.3.0 is not chosen automatically: PyTorch users reported a large slowdown
+ * against 5.2.1 (jemalloc issue 2395), whose cause is unknown.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,7 +45,7 @@ profile_name(enum run_profile profile)
     return names[profile];
 }
 
-/* A variable of the profile's, unless it is set. */
+/* Add a variable of the profile; a value that is set already is kept. */
 static void
 add_variable(const struct malloc_plan *p, const char *name, const char *value)
 {
@@ -80,7 +79,7 @@ append(struct text *text, const char *format, ...)
     text->used += (size_t)n;
 }
 
-/* Tell whether "name=..." is among those set, which colons separate. */
+/* Tell whether "name=..." occurs in a colon-separated list of tunables. */
 static bool
 has_tunable(const char *set, const char *name)
 {
@@ -95,7 +94,7 @@ has_tunable(const char *set, const char *name)
 }
 
 struct tunable {
-    const char *name, *alias; /* an older variable that says the same */
+    const char *name, *alias; /* older environment variable for the same setting */
     const char *value;
 };
 
@@ -111,8 +110,9 @@ append_tunable(const struct malloc_plan *p, struct text *to, const struct tunabl
 }
 
 /*
- * Above mmap_threshold a block is mapped and unmapped each time; of more than trim_threshold
- * free at the heap's end the system gets the rest back. Both count for the blocks below them.
+ * Plan glibc's thresholds. glibc maps and unmaps each block of at least mmap_threshold
+ * bytes, and returns the heap's free end when that exceeds trim_threshold bytes. Raising
+ * both keeps pages of smaller blocks.
  */
 static void
 plan_tunables(const struct malloc_plan *p)
@@ -210,7 +210,7 @@ set_up(const struct malloc_plan *p, enum run_malloc kind)
 
 /* --- which -------------------------------------------------------------------------------- */
 
-/* The first in LD_PRELOAD that is a malloc; blanks and colons separate. */
+/* Find the first malloc in LD_PRELOAD, which blanks and colons separate. */
 static enum run_malloc
 find_preloaded(const struct malloc_plan *p, char path[RUN_PATH_MAX])
 {
@@ -256,7 +256,7 @@ is_there(const struct malloc_plan *p, enum run_malloc kind)
     return p->machine->libraries[kind].path[0] != '\0';
 }
 
-/* With this version a large loss was reported; by itself it is not chosen. */
+/* Tell whether a library is jemalloc 5.3.0, see above. */
 static bool
 is_doubtful(const struct malloc_plan *p, enum run_malloc kind)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in run_prove.h. */
+/* See run_prove.h. */
 #include "run/run_prove.h"
 
 #include <stdarg.h>
@@ -8,11 +8,13 @@
 #include "base/term.h"
 #include "run/run_report.h"
 
-/* Nothing follows from less anonymous memory: stacks and small blocks are never huge. */
+/* With less anonymous memory there is no verdict: stacks and small blocks never become
+   huge pages. */
 #define TELLING_BYTES (UINT64_C(32) << 20)
 #define FEW_BYTES (UINT64_C(1) << 20)
-#define SHARE_MIN 90      /* of 100, on the nodes that were asked for */
-#define HUGE_SHARE_MIN 50 /* of 100: tables, code and small blocks stay small */
+#define SHARE_MIN 90 /* percent that must be on the requested nodes */
+/* percent; page tables, code and small blocks remain in base pages */
+#define HUGE_SHARE_MIN 50
 
 void
 run_proof_take(struct run_proof *proof, const struct run_sample *sample)
@@ -63,10 +65,7 @@ percent_of(uint64_t part, uint64_t whole)
     return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
 }
 
-/*
- * The memory on the plan's nodes: how much lies there, and on the node that has least of
- * it.
- */
+/* Bytes in total, on the plan's nodes, and on the plan's node with the fewest bytes. */
 struct shares {
     uint64_t whole, there, least;
     size_t count;

@@ -3,9 +3,9 @@
 #define TOOL_RUN_PROVE_H
 
 /*
- * The samples of a program, held against the plan. Samples of a program that has grown tell
- * more than those of one that begins. So the last one counts in which it held at least half
- * of the most it ever held; but a thread that has ever left its CPUs has left them.
+ * Compare samples of a program with the plan. Samples of a fully grown program tell more
+ * than those of one starting up. So the findings use the last sample with at least half
+ * of the maximum resident memory; but CPU violations of any sample count.
  */
 
 #include <stdio.h>
@@ -25,16 +25,16 @@ struct run_finding {
 struct run_proof {
     size_t sample_count;
     uint64_t most_bytes;
-    size_t stray_count; /* the most threads outside of the plan's CPUs */
+    size_t stray_count; /* maximum number of threads outside the plan's CPUs */
     struct dry_topology_cpus cpus;
     struct run_sample best;
     size_t finding_count;
     struct run_finding findings[RUN_FINDINGS_MAX];
 };
 
-/* `proof` begins zeroed. */
+/* Take a sample. Requires that `proof` was zeroed at first. */
 void run_proof_take(struct run_proof *proof, const struct run_sample *sample);
-/* Makes the findings; true: none is NOT_SO. */
+/* Derive the findings. Returns true if none is RUN_NOT_SO. */
 bool run_proof_judge(struct run_proof *proof, const struct run_plan *plan);
 void run_proof_print(const struct run_proof *proof, FILE *out);
 

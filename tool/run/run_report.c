@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in run_report.h. */
+/* See run_report.h. */
 #include "run/run_report.h"
 
 #include <string.h>
@@ -11,10 +11,8 @@
 #define VALUE_COLUMN 31
 #define WIDTH 80
 
-/*
- * Broken behind ',', or ':' where there are none, if a line would be too long; returns the
- * column reached.
- */
+/* Print a value, broken after ',' (or after ':' if there is no comma) where lines get too
+   long. Returns the column reached. */
 static int
 print_value(const char *value, FILE *out)
 {

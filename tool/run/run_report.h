@@ -2,21 +2,19 @@
 #ifndef TOOL_RUN_REPORT_H
 #define TOOL_RUN_REPORT_H
 
-/* The plan of `drystone run`, shown: a table for people, JSON for programs. */
+/* The plan of `drystone run`, as a table or as JSON. */
 
 #include <stdio.h>
 
 #include "run/run_plan.h"
 
-/* One aligned table; the program's output comes behind it. */
+/* Print the plan as one aligned table, before the program's own output. */
 void run_report_plan(const struct run_plan *plan, FILE *out);
-/* Schema drystone.run/1, on standard output. An exit_code. */
+/* Print the plan as drystone.run/1 on standard output. Returns an exit_code. */
 int run_report_json(const struct run_plan *plan, const char *const *words, size_t count);
 
-/*
- * A row: a word, a name, a value that may be broken behind ',' or ':', and the reason behind it
- * or below. Used by run_prove.c too.
- */
+/* A row of the table. `value` may be broken after ',' or ':'; `reason` follows, on the
+   next line if necessary. run_prove.c uses rows too. */
 struct run_row {
     const char *word, *name, *value, *reason;
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in run_sample.h. The files are those of proc(5): statm, maps,
- * smaps_rollup, numa_maps and environ of a process, status and children of a thread.
- */
+/* See run_sample.h. The files are described in proc(5): statm, maps, smaps_rollup,
+   numa_maps and environ of a process; status and children of a thread. */
 #include "run/run_sample.h"
 
 #include <dirent.h>
@@ -23,7 +21,7 @@ open_of(pid_t process, const char *name)
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* "KEY:   123 kB" */
+/* Read the number of a line "KEY:   123 kB", if the key matches. */
 static bool
 read_keyed(const char *line, const char *key, uint64_t *number)
 {
@@ -41,7 +39,8 @@ struct family {
     size_t count;
 };
 
-/* "12 13 ", in a file of each thread; kernels without it know the program alone. */
+/* Add a thread's children from a file such as "12 13 ". Kernels without that file yield
+   only the program itself. */
 static void
 add_children(struct family *f, pid_t process, const char *thread)
 {
@@ -112,7 +111,7 @@ find_largest(pid_t program, uint64_t *resident_bytes)
 
 /* --- what it has -------------------------------------------------------------------------- */
 
-/* "0-3,8" as the kernel writes it. */
+/* Read a list of CPUs as the kernel writes it: "0-3,8". */
 static void
 read_list(const char *text, struct dry_topology_cpus *cpus)
 {
@@ -168,7 +167,8 @@ read_threads(struct run_sample *s, const struct run_plan *plan)
         closedir(folder);
 }
 
-/* libdrystone_torch_2_15.so or libdrystone_plug.so, which the package loads to enable ours. */
+/* Tell whether a path is libdrystone_torch_2_15.so or libdrystone_plug.so, which the
+   Python package loads to install our allocator. */
 static bool
 is_seam(const char *path, size_t length)
 {
@@ -220,7 +220,8 @@ read_rollup(struct run_sample *s)
         fclose(file);
 }
 
-/* "7f00 default anon=5 N0=3 N1=2 kernelpagesize_kB=4"; what a file is in lies anywhere. */
+/* Add a line such as "7f00 default anon=5 N0=3 N1=2 kernelpagesize_kB=4". File mappings
+   are skipped: their pages may be on any node. */
 static void
 add_numa_line(struct run_sample *s, const char *line)
 {
@@ -251,7 +252,8 @@ read_nodes(struct run_sample *s)
         fclose(file);
 }
 
-/* glibc ends each of its tunables in place, with a zero where a colon was. */
+/* Compare a variable with its value. glibc overwrites colons between its tunables with
+   zeros, so a zero matches a colon. */
 static bool
 is_value(const char *bytes, size_t length, const char *value)
 {
@@ -287,8 +289,8 @@ read_variables(struct run_sample *s, const struct run_plan *plan)
     FILE *file = open_of(s->process, "environ");
     if (bytes && file) {
         size_t got = fread(bytes, 1, ENVIRON_BYTES_MAX, file);
-        bytes[got] = '\0';                  /* where it is longer than we read */
-        s->knows_variables = !ferror(file); /* there may be none at all */
+        bytes[got] = '\0';                  /* terminates a truncated environment */
+        s->knows_variables = !ferror(file); /* an empty environment is valid */
         find_variables(s, bytes, got + 1, plan);
     }
     free(bytes);

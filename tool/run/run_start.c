@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in run_start.h. */
+/* See run_start.h. */
 #include "run/run_start.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@ leave(struct run_setting *s, int error)
     snprintf(s->reason, sizeof s->reason, "the system refuses: %s", strerror(error));
 }
 
-/* The system calls themselves: libc's set has 1,024 CPUs, and it has no function for policies. */
+/* Bind to the plan's CPUs. Uses system calls directly: libc's cpu_set_t ends at 1,024
+   CPUs, and libc has no set_mempolicy(). */
 static int
 bind_cpus(const struct run_plan *plan)
 {
@@ -27,7 +28,7 @@ bind_cpus(const struct run_plan *plan)
                : 0;
 }
 
-/* The kernel takes the number of bits plus one. */
+/* Set the memory policy. The kernel expects the number of bits plus one. */
 static int
 place_memory(const struct run_plan *plan)
 {

@@ -2,26 +2,22 @@
 #ifndef TOOL_RUN_START_H
 #define TOOL_RUN_START_H
 
-/*
- * Does what a plan says, to this process, and becomes the program: what is bound at birth is
- * bound for every thread and every page.
- */
+/* Apply a plan to this process and exec the program. Settings made before exec hold for
+   every thread and every page of the program. */
 
 #include "run/run_plan.h"
 
-/*
- * The exit codes of env(1): the program was found and cannot be started, or was not found.
- */
+/* Exit codes as in env(1): the program was found but cannot start, or was not found. */
 enum { RUN_CANNOT_START = 126, RUN_NOT_FOUND = 127 };
 
 /*
- * Do what the plan says. A setting that the system refuses becomes RUN_LEFT in the plan,
- * with the reason, and the rest is done all the same. Variables are not set yet: they are
- * the program's alone.
+ * Apply the plan. A setting that the system refuses becomes RUN_LEFT with the reason, and
+ * the others are still applied. Variables are not set here: run_set_variables() sets them
+ * in the program's process only.
  */
 void run_apply(struct run_plan *plan);
 void run_set_variables(const struct run_plan *plan);
-/* Returns only if the program cannot be started: 126 or 127, and errno. */
+/* Exec the program. Returns only on failure: 126 or 127, with errno set. */
 int run_become(char *const *words);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in run_watch.h. The program is a child; look() says when the parent takes
- * a sample of it.
- */
+/* See run_watch.h. The program is a child process; look() takes a sample and computes the
+   time of the next. */
 #include "run/run_watch.h"
 
 #include <errno.h>
@@ -22,7 +20,8 @@
 
 #define FIRST_NS INT64_C(5000000)
 #define LAST_NS INT64_C(30000000000)
-#define COST_PART 50 /* of the time between looks; the kernel's walk is counted */
+/* sampling takes at most 1/50 of one CPU, the kernel's page walk included */
+#define COST_PART 50
 
 struct watch {
     const struct run_plan *plan;
@@ -53,7 +52,8 @@ block_signals(struct watch *w)
     sigprocmask(SIG_BLOCK, &w->signals, &w->before);
 }
 
-/* In the child. The pipe closes by itself if the program starts. */
+/* Exec the program in the child. On success, the pipe closes without data (O_CLOEXEC); on
+   failure it carries errno. */
 static void
 become_child(const struct watch *w, int to_parent)
 {
@@ -66,7 +66,7 @@ become_child(const struct watch *w, int to_parent)
     _exit(code);
 }
 
-/* Start the program. EXIT_FINE: it runs. A failure is said. */
+/* Start the program. Returns EXIT_FINE if it runs; a failure is printed. */
 static int
 start_child(struct watch *w)
 {
@@ -102,9 +102,9 @@ smaller(int64_t a, int64_t b)
 }
 
 /*
- * Look at the program. The next look is due when the time since the start has doubled, or
- * the fiftieth is kept, whichever comes first. So a short program is seen when it is large,
- * too.
+ * Take a sample. The next is due when the time since the start has doubled, at the latest
+ * after LAST_NS or COST_PART times the sample's cost, whichever is longer. So short
+ * programs are sampled when they are large, too.
  */
 static void
 look(struct watch *w)
@@ -121,7 +121,7 @@ look(struct watch *w)
         w->wait_ns = FIRST_NS;
 }
 
-/* Until the program has ended; its status. */
+/* Sample until the program has ended. Returns its wait status. */
 static int
 wait_for_program(struct watch *w)
 {
@@ -141,9 +141,8 @@ wait_for_program(struct watch *w)
         }
         struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
         int signal = sigtimedwait(&w->signals, &info, &t);
-        /*
-         * A signal from the kernel is the terminal's, which the program has had as well.
-         */
+        /* The kernel sends a terminal's signals to the program too, so pass on only those
+           sent by processes. */
         if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
             kill(w->program, signal);
     }

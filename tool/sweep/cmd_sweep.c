@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone sweep`: recorded programs under other settings, searched for or of a grid. */
+/* `drystone sweep`: replay recorded programs under other settings, chosen by a search or
+   from a grid. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +20,11 @@
 #include "work/part.h"
 #include "work/work.h"
 
-/* A task's key has room for the longest settings and a name of so many bytes. */
+/* The key of a task also has to hold the longest settings. */
 #define PATH_BYTES_MAX 1900
 
 struct values {
-    struct sweep_search search; /* has what a grid takes, too */
+    struct sweep_search search; /* also holds the options shared with --grid */
     const char *grid, *place, *store, *part;
     int64_t threads, rows;
     bool merge;
@@ -131,7 +132,8 @@ check_files(const struct values *v, const struct option_list *operands)
     return EXIT_FINE;
 }
 
-/* Rounds wait for each other, so a budget is for one process and its threads. */
+/* Refuse --budget together with ranks or parts: each round needs the results of the
+   previous one, so a budget works within one process only. */
 static int
 check_budget(const struct values *v)
 {
@@ -173,7 +175,8 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* Results go by the file's bytes and by this program, whose rules may change. */
+/* Return a stamp for the keys of stored results. It depends on the file's contents and on
+   this program's version, whose rules may differ. */
 static uint64_t
 stamp_of(const char *path, const struct input_description *about)
 {
@@ -201,7 +204,8 @@ find_events(struct sweep_file *file)
     }
 }
 
-/* The replay has no progress: the threads that share it would share that, too. */
+/* Open a file without progress for its replay, which several threads share and would
+   update concurrently. */
 static int
 open_file(const struct sweep *s, struct sweep_file *file, const char *path)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The idea stands in recommend_report.h: head, table, recommendation, JSON, in this order.
- */
+/* See recommend_report.h. Sections: head, table, recommendation, JSON. */
 #include "sweep/recommend_report.h"
 
 #include <inttypes.h>
@@ -16,7 +14,7 @@
 #include "record/provenance.h"
 
 #define ROWS_MAX 12u
-/* The column at which the text of the head and of the recommendation begins. */
+/* Where texts begin, after the word in the margin. */
 #define COLUMN 12
 
 struct view {
@@ -40,7 +38,7 @@ view_init(struct view *v, const struct recommend_report *r)
     v->recorded = dry_replay_get_recorded(r->replay);
 }
 
-/* A word in the margin, then sentences of ours, wrapped. */
+/* Print a word in the margin and a wrapped text. */
 __attribute__((format(printf, 3, 4))) static void
 print_item(const struct view *v, const char *word, const char *format, ...)
 {
@@ -143,7 +141,8 @@ print_recorded(const struct view *v)
                    "little");
 }
 
-/* Like with like: why the first row need not be what was recorded. */
+/* Print how all rows begin: on an empty device, with the blocks in use before the window.
+   The recorded settings may thus reserve less here than in the record. */
 static void
 print_beginning(const struct view *v)
 {
@@ -219,7 +218,7 @@ label_of(const struct dry_candidate *c)
     return c->label[0] ? c->label : "default";
 }
 
-/* Memory saved, as in JSON: a loss has a minus. */
+/* Format the memory saved; as in JSON, a loss is negative. */
 static const char *
 format_gain(const struct dry_candidate *c, char text[TERM_NUMBER_BYTES + 1])
 {
@@ -232,7 +231,7 @@ format_gain(const struct dry_candidate *c, char text[TERM_NUMBER_BYTES + 1])
     return c->gain_bytes < 0 ? text : text + 1;
 }
 
-/* The smallest device; "<": it is smaller still, but was not searched to the end. */
+/* Format the smallest sufficient device. "<" marks a bound: the search stopped early. */
 static const char *
 format_device(const struct view *v, const struct dry_candidate *c,
               char text[TERM_NUMBER_BYTES + 1])
@@ -292,7 +291,7 @@ calls_of(const struct dry_candidate *c)
     return c->run.stats.num_device_alloc + c->run.stats.num_device_free;
 }
 
-/* ", with 2 retries": on a device that small it may wait for the driver. */
+/* Write ", with 2 retries": on so small a device, the run waits for the driver. */
 static void
 add_retries(const struct view *v, const struct dry_candidate *c, char *text,
             size_t capacity)
@@ -305,7 +304,8 @@ add_retries(const struct view *v, const struct dry_candidate *c, char *text,
                  c->runs_on_retries == 1 ? "retry" : "retries");
 }
 
-/* The figure of the goal; where runs ended before a smallest device was known, the peak. */
+/* Return the figure that the goal optimizes. If the smallest device is unknown because
+   runs ended early, return the reserved peak. */
 static uint64_t
 figure_of(const struct view *v, const struct dry_candidate *c, bool *is_device)
 {
@@ -313,7 +313,7 @@ figure_of(const struct view *v, const struct dry_candidate *c, bool *is_device)
     return *is_device ? c->runs_on_bytes : c->run.reserved_peak_bytes;
 }
 
-/* Print what `best` gains, in the figure of the goal. */
+/* Print what `best` gains in the goal's figure. */
 static void
 print_because(const struct view *v, const struct dry_candidate *best)
 {
@@ -336,7 +336,7 @@ print_because(const struct view *v, const struct dry_candidate *best)
                    retries, best->is_default ? "no more" : "less");
 }
 
-/* Print what the driver would have to do, against the recorded settings. */
+/* Print the driver work that `best` needs, compared with the recorded settings. */
 static void
 print_cost(const struct view *v, const struct dry_candidate *best)
 {
@@ -347,7 +347,7 @@ print_cost(const struct view *v, const struct dry_candidate *best)
     int64_t waits = best->run.stats.num_alloc_retries;
     int64_t waited = recorded->run.stats.num_alloc_retries;
     if (recorded->run.oom)
-        return; /* it ended early */
+        return; /* not comparable: the recorded run ended early */
     term_format_count((uint64_t)(more < 0 ? -more : more), calls);
     if (waits != waited)
         snprintf(retries, sizeof retries, ", retries: %" PRId64 " instead of %" PRId64,
@@ -393,7 +393,8 @@ print_caveats(const struct view *v, const struct dry_candidate *c)
         print_item(v, word, "needs PyTorch %s", c->since);
 }
 
-/* The first of another kind that helps, for those who cannot have the best. */
+/* Print the best candidate with other caveats, in case those of `best` are
+   unacceptable. */
 static void
 print_next_best(const struct view *v, const struct dry_candidate *best)
 {
@@ -455,7 +456,7 @@ print_keep(const struct view *v)
     print_caveats(v, recorded);
 }
 
-/* Print that the record does not tell settings apart, and what would. */
+/* Print that the record cannot distinguish settings, and how to make one that can. */
 static void
 print_no_evidence(const struct view *v)
 {

@@ -2,7 +2,7 @@
 #ifndef TOOL_RECOMMEND_REPORT_H
 #define TOOL_RECOMMEND_REPORT_H
 
-/* A recommendation, shown to people and to machines. */
+/* A recommendation, as text and as JSON. */
 
 #include <stdbool.h>
 
@@ -14,13 +14,13 @@ struct recommend_report {
     const struct dry_recommendation *recommendation;
 };
 
-/* The trust, the table, the recommendation. False: there was no memory. */
+/* Print the reliability, table and recommendation. Returns false if memory ran out. */
 bool recommend_report_print(const struct recommend_report *report);
 
-/* Prints drystone.recommend/1; returns an exit code. */
+/* Print drystone.recommend/1. Returns an exit code. */
 int recommend_report_print_json(const struct recommend_report *report);
 
-/* EXIT_FOUND if the program fails under every setting. */
+/* Return EXIT_FOUND if the program fails under every setting, else EXIT_FINE. */
 int recommend_report_exit_code(const struct recommend_report *report);
 
 #endif

@@ -5,12 +5,11 @@
 /*
  * A sweep: recorded programs replayed under every combination of a grid of settings.
  *
- * A row is a combination, or the recorded settings, which are each file's own. Its figures
- * are those of its files; the largest of each stands for the row, and the worst file is the
- * one that needs the largest device. A part is the first 1/2^n of a file's events.
+ * A row is a combination, or the recorded settings, which differ between files. A row has
+ * figures per file, and the maximum of each over its files. Its worst file is the one
+ * that needs the largest device. A part is the first 1/2^n of a file's events.
  *
- * Traces and replays are read once and shared by all threads: dry_replay_run() changes
- * nothing in them.
+ * All threads share the traces and replays: dry_replay_run() does not modify them.
  */
 
 #include <stdbool.h>
@@ -21,15 +20,15 @@
 
 #include "sweep/sweep_grid.h"
 
-#define SWEEP_NO_DEVICE UINT64_MAX /* none is large enough */
+#define SWEEP_NO_DEVICE UINT64_MAX /* no device is large enough */
 #define SWEEP_ROUNDS_MAX 6
 
-/* The figures of one run, or of a row. */
+/* The figures of one run, or the maxima of a row. */
 struct sweep_figures {
-    uint64_t device_bytes; /* the smallest on which it runs, or SWEEP_NO_DEVICE */
+    uint64_t device_bytes; /* smallest device that suffices, or SWEEP_NO_DEVICE */
     uint64_t reserved_bytes;
     uint64_t driver_time_ns, driver_calls, retries;
-    bool fits; /* on the device of the run */
+    bool fits; /* on the run's device */
 };
 
 struct sweep_file {
@@ -37,24 +36,24 @@ struct sweep_file {
     struct dry_trace *trace;
     struct dry_replay *replay;
     size_t first_event, event_count; /* of the device */
-    uint64_t stamp; /* of its bytes: their number, and when they changed */
+    uint64_t stamp; /* hash of the contents, or size and time, and of our version */
 };
 
 struct sweep_row {
-    size_t combination; /* or SWEEP_RECORDED */
-    char *conf;         /* NULL: what was recorded */
+    size_t combination; /* index, or SWEEP_RECORDED */
+    char *conf;         /* NULL: the recorded settings */
     struct sweep_figures *files;
     struct sweep_figures all;
     size_t worst_file;
-    char *refused;   /* why the allocator refuses the settings; NULL: it takes them */
-    unsigned pruned; /* the round, counted from 1, that was its last; 0: it ran whole */
-    bool is_front;   /* no other row is as good in each figure of the rank */
+    char *refused;   /* why the allocator refuses the settings; NULL: accepted */
+    unsigned pruned; /* last round of the row, counted from 1; 0: it ran in full */
+    bool is_front;   /* on the Pareto front of the ranked figures */
 };
 #define SWEEP_RECORDED SIZE_MAX
 
-/* A round of a search with a budget. */
+/* A round of successive halving, for a search with a budget. */
 struct sweep_round {
-    unsigned halvings; /* the part: 1/2^halvings of the events */
+    unsigned halvings; /* the round's part: 1/2^halvings of the events */
     size_t tried, kept;
 };
 
@@ -62,19 +61,19 @@ struct sweep {
     struct sweep_grid grid;
     struct sweep_file *files;
     size_t file_count;
-    struct sweep_row *rows; /* combination_count of them, and the recorded settings */
+    struct sweep_row *rows; /* grid.combination_count rows, and the recorded settings */
     size_t row_count;
     struct sweep_round rounds[SWEEP_ROUNDS_MAX];
     size_t round_count;
     const char *place, *compat, *store;
-    uint64_t capacity_bytes; /* 0: what the record shows */
+    uint64_t capacity_bytes; /* 0: as recorded */
     int64_t device;
-    int64_t threads; /* 0: as many as there are cores */
-    size_t budget;   /* combinations that run whole at most; 0: all */
+    int64_t threads; /* 0: one per core */
+    size_t budget;   /* combinations to run in full at most; 0: all */
     const char *part;
-    bool does_merge;   /* both as in work/work.h */
-    bool is_elsewhere; /* another process reports */
-    bool is_job;       /* of MPI */
+    bool does_merge;   /* does_merge and part: see work/work.h */
+    bool is_elsewhere; /* another process reports the results */
+    bool is_job;       /* the process is part of an MPI job */
 };
 
 static inline bool

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in sweep_grid.h. The text is read once, from left to right. Numbers of a
- * range are counted in millionths, so that 0.1 is 0.1. Cost: O(values), and values are
- * bounded by the number of combinations.
+ * See sweep_grid.h. The text is parsed in one pass. Numbers in ranges are integers in
+ * millionths, so decimal steps are exact. Cost: O(values), bounded by the combinations.
  */
 #include "sweep/sweep_grid.h"
 
@@ -14,15 +13,15 @@
 
 #define UNIT INT64_C(1000000)
 #define UNIT_DIGITS 6u
-#define WHOLE_DIGITS_MAX 9 /* so that a product of two numbers still fits */
-#define SHOWN 40           /* characters of a word in a message */
+#define WHOLE_DIGITS_MAX 9 /* bounds the product of two numbers to 64 bits */
+#define SHOWN 40           /* maximum characters quoted in a message */
 
 struct reader {
     const char *text, *at;
     char *why;
 };
 
-/* Say what is wrong at `at`. Returns false. */
+/* Write what is wrong at `at`. Returns false. */
 __attribute__((format(printf, 3, 4))) static bool
 refuse(struct reader *r, const char *at, const char *format, ...)
 {
@@ -70,7 +69,7 @@ skip_blanks(struct reader *r)
     r->at += strspn(r->at, " ");
 }
 
-/* Cut a word of the text for a message. */
+/* Bound a quoted word's length for a message. */
 static int
 shown(size_t length)
 {
@@ -79,7 +78,7 @@ shown(size_t length)
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* Add a value to the last key, which then has it once. `length` 0: the key is left away. */
+/* Add a value to the last key; duplicates are refused. `length` 0 omits the key. */
 static bool
 add_value(struct reader *r, struct sweep_grid *g, const char *at, const char *text,
           size_t length)
@@ -94,7 +93,8 @@ add_value(struct reader *r, struct sweep_grid *g, const char *at, const char *te
     if (key->count == SWEEP_VALUES_MAX)
         return refuse(r, at, "with this, %.*s has more than %d values", SHOWN, key->name,
                       SWEEP_VALUES_MAX);
-    if ((key->count & (key->count - 1)) == 0) { /* full at each power of 2 */
+    /* the array is full at every power of 2 */
+    if ((key->count & (key->count - 1)) == 0) {
         size_t room = key->count ? key->count * 2 : 1;
         struct sweep_value *values = realloc(key->values, room * sizeof *values);
         if (!values)
@@ -109,7 +109,7 @@ add_value(struct reader *r, struct sweep_grid *g, const char *at, const char *te
     return true;
 }
 
-/* Take a list in brackets as it stands, blanks left away. */
+/* Read a bracketed list verbatim, without blanks. */
 static bool
 take_list(struct reader *r, struct sweep_grid *g)
 {
@@ -135,10 +135,10 @@ take_list(struct reader *r, struct sweep_grid *g)
 
 struct number {
     int64_t value;   /* in millionths */
-    unsigned digits; /* behind the point */
+    unsigned digits; /* decimals */
 };
 
-/* Take a number such as 20 or 0.25, not below 0. */
+/* Read a number such as 20 or 0.25; negative numbers are refused. */
 static bool
 take_number(struct reader *r, struct number *n)
 {
@@ -214,7 +214,7 @@ write_number(int64_t value, unsigned digits, char text[48])
     snprintf(text, 48, "%lld%s%s", (long long)(value / UNIT), digits ? "." : "", part);
 }
 
-/* Add the values of a range; neighbours that are written alike are one. */
+/* Add the values of a range. Neighbours that round to the same text are added once. */
 static bool
 add_range(struct reader *r, struct sweep_grid *g, const struct range *range)
 {
@@ -272,7 +272,7 @@ static bool
 take_values(struct reader *r, struct sweep_grid *g)
 {
     do {
-        r->at++; /* the '=' or the ',' */
+        r->at++; /* skip '=' or ',' */
         if (!take_value(r, g))
             return false;
         skip_blanks(r);
@@ -309,12 +309,12 @@ take_key(struct reader *r, struct sweep_grid *g)
     return take_values(r, g);
 }
 
-/* Count the combinations, with the last key that was read. */
+/* Multiply the combinations by the last key's values. False: there are too many. */
 static bool
 multiply(struct reader *r, struct sweep_grid *g)
 {
     const struct sweep_key *key = &g->keys[g->key_count - 1];
-    g->combination_count *= key->count; /* both are at most the bound */
+    g->combination_count *= key->count; /* cannot overflow: both factors are bounded */
     if (g->combination_count <= SWEEP_COMBINATIONS_MAX)
         return true;
     return refuse(r, r->text + key->at - 1,
@@ -338,10 +338,10 @@ sweep_grid_parse(const char *text, struct sweep_grid *grid,
             return false;
         if (!*r.at)
             return true;
-        r.at++; /* the ';' */
+        r.at++; /* skip ';' */
         skip_blanks(&r);
         if (!*r.at)
-            return true; /* one at the end does no harm */
+            return true; /* a trailing ';' is allowed */
     }
 }
 
@@ -368,7 +368,7 @@ sweep_grid_value(const struct sweep_grid *grid, size_t combination, size_t key)
     return &grid->keys[key].values[combination % grid->keys[key].count];
 }
 
-/* Append "name:value", with a comma in front if something stands there. */
+/* Append "name:value", after a comma unless the text is empty. */
 static size_t
 append(char *to, size_t room, size_t used, const char *name, const char *value)
 {

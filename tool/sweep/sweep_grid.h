@@ -3,33 +3,33 @@
 #define TOOL_SWEEP_GRID_H
 
 /*
- * A grid of settings, as --grid writes it, and its combinations:
+ * A grid of settings, the value of --grid, and its combinations:
  *
  *     max_split_size_mb=default,20:512:x2;expandable_segments=False,True
  *     roundup_power2_divisions=8,[256:1,512:2,>:4]
  *
- * Keys stand apart by `;`, and the values of one by `,`. A value is a word, a list of the
- * allocator's in brackets, in which `,` and `:` are the list's own, or a range. FROM:TO:STEP
- * adds, FROM:TO:xFACTOR multiplies; a range goes to TO at most, and is rounded down to the
- * digits that its numbers are written with. The word `default` leaves the key away.
+ * `;` separates keys, `,` separates the values of a key. A value is a word, an allocator
+ * list in brackets (whose `,` and `:` belong to the list), or a range. FROM:TO:STEP adds,
+ * FROM:TO:xFACTOR multiplies. A range ends at TO or before, and values are rounded down
+ * to the decimals of its numbers. The word `default` omits the key.
  *
- * A combination has one value of each key. Combinations are counted from 0; the last key
- * changes fastest. The text of a grid is hostile input: nothing but words and lists of
- * word characters get through, so no value can bring along another key.
+ * A combination has one value of each key. Combinations are numbered from 0; the last key
+ * varies fastest. The text is untrusted: only words and lists of word characters are
+ * accepted, so no value can smuggle in another key.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SWEEP_GRID_BYTES_MAX 2000 /* of the text */
+#define SWEEP_GRID_BYTES_MAX 2000 /* of the grid's text */
 #define SWEEP_KEYS_MAX 16
-#define SWEEP_VALUES_MAX 1000 /* of a key */
+#define SWEEP_VALUES_MAX 1000 /* per key */
 #define SWEEP_COMBINATIONS_MAX 10000
 #define SWEEP_GRID_WHY_BYTES 320
 
 struct sweep_value {
-    char *text; /* NULL: the key is left away */
-    size_t at;  /* its place in the grid's text, counted from 1 */
+    char *text; /* NULL: the key is omitted */
+    size_t at;  /* position in the grid's text, from 1 */
 };
 
 struct sweep_key {
@@ -45,21 +45,17 @@ struct sweep_grid {
     size_t combination_count;
 };
 
-/*
- * Read `text`. False: it is no grid, and `why` says at which character, what is wrong and
- * what was expected, or that there was no memory. sweep_grid_finish() is due in any case.
- */
+/* Parse `text`. Returns false after writing to `why`: the character, what is wrong and
+   what was expected, or that memory ran out. Call sweep_grid_finish() in any case. */
 bool sweep_grid_parse(const char *text, struct sweep_grid *grid,
                       char why[SWEEP_GRID_WHY_BYTES]);
 void sweep_grid_finish(struct sweep_grid *grid);
 
-/* Return the value that a combination has of a key. */
+/* Return a combination's value of a key. */
 const struct sweep_value *sweep_grid_value(const struct sweep_grid *grid,
                                            size_t combination, size_t key);
-/*
- * Return the combination as PYTORCH_CUDA_ALLOC_CONF has it, "" if it leaves all keys away.
- * The caller frees it; NULL: there was no memory.
- */
+/* Return the combination in the syntax of PYTORCH_CUDA_ALLOC_CONF, "" if all keys are
+   omitted. The caller frees the text. NULL: memory ran out. */
 char *sweep_grid_write(const struct sweep_grid *grid, size_t combination);
 
 #endif

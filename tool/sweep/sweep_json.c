@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_report.h; here is JSON, drystone-sweep(1). */
+/* See sweep_report.h. This file makes the JSON; see drystone-sweep(1). */
 #include <string.h>
 
 #include "base/json_out.h"
@@ -57,7 +57,7 @@ make_budget(const struct sweep *s)
 
 /* --- rows --------------------------------------------------------------------------------- */
 
-/* Return the values by their keys; null where one is left away, or for the record. */
+/* Return the values by key; null for an omitted key and for the recorded settings. */
 static json_t *
 make_settings(const struct sweep *s, const struct sweep_row *row)
 {
@@ -101,7 +101,7 @@ subtract(uint64_t a, uint64_t b)
     return (json_int_t)(a - b);
 }
 
-/* Return a row's figures less those of the recorded settings. */
+/* Return a row's figures minus those of the recorded settings. */
 static json_t *
 make_difference(const struct sweep *s, const struct sweep_row *row)
 {
@@ -109,7 +109,7 @@ make_difference(const struct sweep *s, const struct sweep_row *row)
     bool is_known =
         a->device_bytes != SWEEP_NO_DEVICE && b->device_bytes != SWEEP_NO_DEVICE;
     if (row->pruned)
-        return json_null(); /* they are of a part */
+        return json_null(); /* its figures cover a part of the events only */
     return json_pack(
         "{s:o, s:I, s:f, s:I, s:I}", "runs_on_bytes",
         is_known ? json_integer(subtract(a->device_bytes, b->device_bytes)) : json_null(),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_rank.h. */
+/* See sweep_rank.h. */
 #include "sweep/sweep_rank.h"
 
 #include <stdlib.h>
@@ -46,7 +46,8 @@ sweep_row_conclude(struct sweep_row *row, size_t file_count)
     row->all = all;
 }
 
-/* 0: it ran whole; the later a row was pruned, the better it was. */
+/* Return the class of a row: 0 if it ran in full, else larger the earlier it was pruned;
+   refused rows have the largest. */
 static unsigned
 class_of(const struct sweep_row *row)
 {
@@ -62,7 +63,7 @@ compare_rows(const void *left, const void *right)
     int order = compare_numbers(class_of(a), class_of(b));
     if (order == 0 && !a->refused)
         order = compare_figures(&a->all, &b->all);
-    /* The recorded settings have the largest number, which becomes the smallest. */
+    /* Wraps SWEEP_RECORDED to 0, so the recorded settings win ties. */
     return order != 0 ? order : compare_numbers(a->combination + 1, b->combination + 1);
 }
 
@@ -80,7 +81,8 @@ dominates(const struct sweep_figures *a, const struct sweep_figures *b)
            a->driver_time_ns <= b->driver_time_ns && compare_figures(a, b) != 0;
 }
 
-/* A row can be dominated by one in front of it alone, and then by one of the front. */
+/* Rows are ranked, so only an earlier row can dominate a row, and if one does, a row on
+   the front does as well. */
 void
 sweep_mark_front(struct sweep_row *rows, size_t count)
 {

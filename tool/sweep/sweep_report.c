@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_report.h; here is the text. */
+/* See sweep_report.h. This file prints the text. */
 #include "sweep/sweep_report.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ sweep_find_recorded(const struct sweep *s)
     return row;
 }
 
-/* A word in the margin, then sentences of ours, wrapped. */
+/* Print a word in the margin and a wrapped text. */
 __attribute__((format(printf, 3, 4))) static void
 print_item(const struct term *term, const char *word, const char *format, ...)
 {
@@ -41,7 +41,7 @@ print_item(const struct term *term, const char *word, const char *format, ...)
     term_print_wrapped(stdout, printable, COLUMN, term->width);
 }
 
-/* Write a row's values alone, in the order of keys. */
+/* Write a row's values without keys, in the keys' order. */
 static void
 write_values(const struct sweep *s, const struct sweep_row *row,
              char text[SETTINGS_BYTES])
@@ -75,7 +75,7 @@ print_file(const struct sweep *s, size_t i, const struct term *term)
                file->event_count == 1 ? "" : "s", verdict);
 }
 
-/* The limit under which files ran: given, or each file's own. */
+/* Print the memory limit of the runs: the given one, or each file's own. */
 static void
 print_capacity(const struct sweep *s, const struct term *term)
 {
@@ -154,7 +154,7 @@ print_head(const struct sweep *s, const struct term *term)
 
 /* --- table -------------------------------------------------------------------------------- */
 
-/* "-1.25 GiB": so much less than the recorded settings need. */
+/* Format the difference from the recorded settings: "-1.25 GiB" means less memory. */
 static const char *
 format_difference(uint64_t bytes, uint64_t recorded, char text[DIFFERENCE_BYTES])
 {
@@ -173,7 +173,7 @@ format_device(uint64_t bytes, char text[TERM_NUMBER_BYTES])
     return bytes == SWEEP_NO_DEVICE ? "none" : term_format_bytes(bytes, text);
 }
 
-/* Count the rows that ran whole: they stand in front. */
+/* Count the rows that ran in full; they are sorted first. */
 static size_t
 count_whole(const struct sweep *s)
 {
@@ -219,7 +219,7 @@ add_row(struct table *t, const struct sweep *s, const struct sweep_row *row)
     }
 }
 
-/* Print `limit` rows; the recorded settings are the last if they rank behind. */
+/* Print `limit` rows. The recorded settings are appended if they rank lower. */
 static bool
 print_table(const struct sweep *s, const struct term *term, size_t limit)
 {
@@ -268,7 +268,7 @@ print_legend(const struct sweep *s, const struct term *term)
 
 /* --- the best ----------------------------------------------------------------------------- */
 
-/* Print settings as whoever sets them writes them: a list in brackets needs quotes. */
+/* Print settings as the user has to set them; shells need quotes around brackets. */
 static void
 print_conf(const struct sweep *s, const char *conf, const struct term *term)
 {
@@ -281,7 +281,7 @@ print_conf(const struct sweep *s, const char *conf, const struct term *term)
         print_item(term, "best", "PYTORCH_CUDA_ALLOC_CONF=%s%s%s", quote, conf, quote);
 }
 
-/* Print the first row, and what it is worth. */
+/* Print the first row and what it saves. */
 static void
 print_best(const struct sweep *s, const struct term *term)
 {

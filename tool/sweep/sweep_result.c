@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_result.h. */
+/* See sweep_result.h. */
 #include "sweep/sweep_result.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_run.h. */
+/* See sweep_run.h. */
 #include "sweep/sweep_run.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ report_memory(void)
 
 /* --- one run ------------------------------------------------------------------------------ */
 
-/* Set the options of a run of `row` on `file`, as `drystone replay` has them. */
+/* Set the options of a run of `row` on `file`, as in `drystone replay`. */
 static void
 init_options(const struct sweep *s, const struct sweep_row *row,
              const struct sweep_file *file, struct dry_run_options *options)
@@ -29,7 +29,7 @@ init_options(const struct sweep *s, const struct sweep_row *row,
     const char *recorded = dry_replay_get_recorded(file->replay)->place;
     dry_run_options_init(options);
     options->capacity_bytes = s->capacity_bytes;
-    options->begin_anew = true; /* like the others, so that all are comparable */
+    options->begin_anew = true; /* the recorded settings too, for comparability */
     options->conf = row->conf;
     options->place = s->place;
     if (sweep_row_is_recorded(row))
@@ -46,7 +46,8 @@ end_of_part(const struct sweep_file *file, unsigned halvings)
 
 /* --- what the allocator refuses ----------------------------------------------------------- */
 
-/* Run no events of `file`: the settings are read, and blocks of before are placed. */
+/* Run no events of `file`: this only parses the settings and places the blocks that were
+   alive before. */
 static enum dry_status
 try_settings(const struct sweep *s, const struct sweep_row *row,
              const struct sweep_file *file, struct dry_error *err)
@@ -58,7 +59,8 @@ try_settings(const struct sweep *s, const struct sweep_row *row,
     return dry_replay_run(file->replay, &options, &run, err);
 }
 
-/* Tell whether an earlier file judges settings alike: by its rules, and by its capacity. */
+/* Tell whether an earlier file has the same rules and the same knowledge of capacity, so
+   that it accepts the same settings. */
 static bool
 has_known_judge(const struct sweep *s, size_t file)
 {
@@ -111,7 +113,7 @@ report_value(const struct sweep *s, size_t key, const struct sweep_value *value,
                         why);
 }
 
-/* Report a value that is refused alone, too. EXIT_FINE: it is not. */
+/* Report a value that is refused even without other keys. EXIT_FINE: it is accepted. */
 static int
 report_if_alone(const struct sweep *s, size_t key, const struct sweep_value *value)
 {
@@ -125,7 +127,7 @@ report_if_alone(const struct sweep *s, size_t key, const struct sweep_value *val
     return report_value(s, key, value, err.text);
 }
 
-/* Report a value by what is wrong with the first of its combinations. */
+/* Report a value with the error of its first combination. */
 static int
 report_together(const struct sweep *s, size_t key, const struct sweep_value *value)
 {
@@ -136,8 +138,8 @@ report_together(const struct sweep *s, size_t key, const struct sweep_value *val
 }
 
 /*
- * Report the value to blame, if one's every combination is refused: one that is refused
- * alone, for a wrong key spoils the values of all others.
+ * Find a value whose every combination is refused, and report it. Values refused alone
+ * come first, because a wrong key makes the combinations of all other values fail, too.
  */
 static int
 check_values(const struct sweep *s)
@@ -183,7 +185,7 @@ make_rows(struct sweep *s)
 
 /* --- work --------------------------------------------------------------------------------- */
 
-/* Rows that run on the same part: row after row, file after file. */
+/* Rows that run on the same part. Tasks are numbered by row, then by file. */
 struct batch {
     const struct sweep *sweep;
     struct sweep_row *rows;
@@ -227,7 +229,7 @@ run_task(void *self, size_t i)
                             : sweep_result_write_error(err.text);
 }
 
-/* Take the figures out of the texts of a batch. */
+/* Read the figures from the texts of a batch. */
 static int
 read_results(const struct batch *b, char **texts)
 {
@@ -271,10 +273,8 @@ run_batch(struct sweep *s, struct sweep_row *rows, size_t count, unsigned halvin
 
 /* --- rounds ------------------------------------------------------------------------------- */
 
-/*
- * Run the first `*count` rows on a part, and keep the better half in front. The last round
- * leaves no more than the budget.
- */
+/* Run the first `*count` rows on a part, and sort the better half to the front. The last
+   round keeps as many rows as the budget allows. */
 static int
 run_round(struct sweep *s, size_t round, size_t round_count, size_t *count)
 {

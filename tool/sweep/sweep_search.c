@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_search.h. */
+/* See sweep_search.h. */
 #include "sweep/sweep_search.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct session {
     struct dry_replay *replay;
     struct dry_recommendation *recommendation;
     struct progress progress;
-    char work[48]; /* what the progress line says */
+    char work[48]; /* text of the progress line */
 };
 
 /* --- what is wanted ----------------------------------------------------------------------- */
@@ -75,7 +75,8 @@ read_options(struct session *s)
     return code == EXIT_FINE ? read_without(s) : code;
 }
 
-/* The first device that ran out of memory; the busiest if none did, as for `explain`. */
+/* Return the device that ran out of memory and has the most events; the busiest device if
+   none did, as in `explain`. */
 static int64_t
 choose_device(const struct session *s)
 {
@@ -107,7 +108,7 @@ open_replay(struct session *s)
     return load_replay(&wanted, s->trace, &s->replay);
 }
 
-/* The line counts events within a run; its words say which run. */
+/* Update the progress line: it counts a run's events, and its text names the run. */
 static bool
 note_run(void *self, size_t run_count, size_t run_max)
 {

@@ -2,11 +2,11 @@
 #ifndef TOOL_SWEEP_SEARCH_H
 #define TOOL_SWEEP_SEARCH_H
 
-/* What `sweep` does without a grid: a search for the settings that would have helped. */
+/* `sweep` without a grid: search for the settings that would have helped. */
 
 #include "base/options.h"
 
-/* NULL or 0 where nothing was given: the library knows its defaults. */
+/* NULL or 0: not given, the library's default applies. */
 struct sweep_search {
     struct option_list without;
     const char *path, *goal, *compat;
@@ -15,7 +15,7 @@ struct sweep_search {
     bool json;
 };
 
-/* Search, and print what was found. Returns an exit code. */
+/* Search, and print the result. Returns an exit code. */
 int sweep_search_run(const struct sweep_search *wanted);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in sweep_table.h. Names of keys are words; SQL sees them quoted. */
+/* See sweep_table.h. Keys become column names, so they are quoted in SQL. */
 #include "sweep/sweep_table.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ execute(const struct writer *w, const char *sql)
     return sqlite3_exec(w->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* Append to SQL as sqlite3_mprintf() would. */
+/* Append to SQL with the formats of sqlite3_mprintf(). */
 static void
 append(char sql[SQL_BYTES], const char *format, const char *text)
 {
@@ -51,7 +51,7 @@ make_tables(const struct writer *w)
                       ", PRIMARY KEY(rank, file))");
 }
 
-/* Prepare an insertion with a parameter for each of `count` columns. */
+/* Prepare an INSERT with `count` parameters. */
 static bool
 prepare(const struct writer *w, const char *table, size_t count, sqlite3_stmt **statement)
 {
@@ -89,7 +89,7 @@ bind_figures(sqlite3_stmt *to, int *column, const struct sweep_figures *f)
     bind_number(to, column, f->retries);
 }
 
-/* Insert what is bound, and make room for the next. */
+/* Insert the bound values, then clear them for the next row. */
 static bool
 insert(sqlite3_stmt *statement)
 {

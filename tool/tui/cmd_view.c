@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `drystone view`: a recording in the browser, in a page that is written, or in a terminal. */
+/* `drystone view`: show a recording in the browser, in the terminal, or write a page. */
 #include "base/command.h"
 #include "base/output.h"
 #include "base/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in grid.h. */
+/* See grid.h. */
 #include "tui/grid.h"
 
 #include <stdarg.h>
@@ -27,7 +27,8 @@ grid_finish(struct grid *grid)
     *grid = (struct grid){0};
 }
 
-/* Take a character of one column off the text, '?' for what is none. */
+/* Take one character off the text. Invalid UTF-8 and characters that are not one column
+   wide become '?'. */
 static void
 take_character(const char **text, char to[5])
 {

@@ -2,7 +2,7 @@
 #ifndef TOOL_GRID_H
 #define TOOL_GRID_H
 
-/* A screen of characters, each one column wide, drawn before anything is shown. */
+/* A screen of characters one column wide, drawn in memory before it is shown. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,32 +13,33 @@ enum grid_style {
     GRID_BOLD,
     GRID_DIM,
     GRID_REVERSE,
-    GRID_ALARM, /* red, where there are colours; bold, where not */
+    GRID_ALARM, /* red, or bold without colours */
 };
 
 struct grid_cell {
-    char text[5]; /* one character of UTF-8, with its zero */
+    char text[5]; /* one UTF-8 character and a zero */
     unsigned char style;
 };
 
 struct grid {
     int width, height;
-    struct grid_cell *cells; /* by row */
+    struct grid_cell *cells; /* row by row */
 };
 
-/* Make a grid of spaces. False: no memory. grid_finish() is due in any case. */
+/* Make a grid of blanks. False: memory ran out. Call grid_finish() in any case. */
 bool grid_init(struct grid *grid, int width, int height);
 void grid_finish(struct grid *grid);
 
 /*
- * Put `text` at a column and a row; what lies outside is not drawn. A control character, one
- * that is not one column wide, and broken UTF-8 become '?'. Returns the column behind.
+ * Put `text` at a column and a row; parts outside of the grid are cut off. Control
+ * characters, characters that are not one column wide, and broken UTF-8 become '?'.
+ * Returns the column after the text.
  */
 int grid_put(struct grid *grid, int x, int y, enum grid_style style, const char *text);
-/* The same, into `width` columns: a longer text loses its middle to "..". */
+/* Put text into `width` columns; ".." replaces the middle of a longer text. */
 int grid_put_cut(struct grid *grid, int x, int y, int width, enum grid_style style,
                  const char *text);
-/* The same as printf() does, at most 255 bytes. */
+/* Put formatted text of at most 255 bytes. */
 __attribute__((format(printf, 5, 6))) int grid_format(struct grid *grid, int x, int y,
                                                       enum grid_style style,
                                                       const char *format, ...);

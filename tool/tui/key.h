@@ -2,7 +2,7 @@
 #ifndef TOOL_KEY_H
 #define TOOL_KEY_H
 
-/* Keys by their meaning; any other is its character. */
+/* Keys with a function; other keys are their characters. */
 enum tui_key {
     TUI_KEY_LEFT = 0x100,
     TUI_KEY_RIGHT,
@@ -15,10 +15,10 @@ enum tui_key {
     TUI_KEY_ENTER,
     TUI_KEY_ESCAPE,
     TUI_KEY_BACKSPACE,
-    TUI_KEY_CLICK,  /* of the mouse, at a place */
-    TUI_KEY_RESIZE, /* the terminal has another size */
-    TUI_KEY_NONE,   /* none came in time */
-    TUI_KEY_GONE,   /* there is no terminal any more */
+    TUI_KEY_CLICK,  /* mouse click at a cell */
+    TUI_KEY_RESIZE, /* the terminal was resized */
+    TUI_KEY_NONE,   /* timeout without a key */
+    TUI_KEY_GONE,   /* the terminal was closed */
 };
 
 #endif

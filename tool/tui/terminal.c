@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in terminal.h. */
+/* See terminal.h. */
 #include "tui/terminal.h"
 
 #include <curses.h>
@@ -103,7 +103,8 @@ terminal_show(struct terminal *terminal, const struct grid *grid)
             const struct grid_cell *c =
                 &grid->cells[(size_t)y * (size_t)grid->width + (size_t)x];
             attrset((int)attribute_of(c->style));
-            if (y < LINES - 1 || x < COLS - 1) /* the last cell would scroll the screen */
+            /* writing the last cell would scroll the screen */
+            if (y < LINES - 1 || x < COLS - 1)
                 mvaddstr(y, x, c->text);
         }
     }
@@ -149,12 +150,13 @@ meaning_of(int key)
     }
 }
 
-/* A sequence of a key has this long to come in whole. */
+/* Timeout for the remaining bytes of an escape sequence. */
 #define SEQUENCE_MS 100
-/* A change of size between a look and a wait shows after this long. */
+/* Poll interval when waiting without limit: a resize between check and poll() is noticed
+   after this. */
 #define PATIENCE_MS 500
 
-/* Wait for something to read; *key becomes ERR if nothing came. False: nothing ever will. */
+/* Wait for input. *key is ERR if nothing came in time. False: the input is closed. */
 static bool
 wait_and_get(int wait_ms, int *key)
 {
@@ -165,8 +167,7 @@ wait_and_get(int wait_ms, int *key)
         return true;
     if (ready > 0 && !(input.revents & POLLIN))
         return false;
-    timeout(ready > 0 ? SEQUENCE_MS
-                      : 0); /* without input, a signal: the size has changed */
+    timeout(ready > 0 ? SEQUENCE_MS : 0); /* no input: a signal, perhaps for a new size */
     *key = getch();
     return *key != ERR || ready < 0;
 }

@@ -3,7 +3,7 @@
 #define TOOL_TERMINAL_H
 
 /*
- * The terminal, by ncurses: grids are shown, keys come in by their meaning.
+ * The terminal, through ncurses: shows grids and reads keys.
  *
  *     struct terminal *terminal = terminal_open();
  *     terminal_get_size(terminal, &width, &height);
@@ -11,10 +11,10 @@
  *     key = terminal_get_key(terminal, 1000, &x, &y);
  *     terminal_close(terminal);
  *
- * The locale's characters are those of LC_CTYPE, which the caller sets. Colours are used where there
- * are some, unless NO_COLOR is set.
+ * The caller sets LC_CTYPE for the locale's characters. Colours are used if available,
+ * unless NO_COLOR is set.
  *
- * Threads    The process has one terminal, and one thread that uses it.
+ * Threads    One terminal per process, used by one thread.
  */
 
 #include <stdbool.h>
@@ -24,22 +24,21 @@
 
 #define TERMINAL_WAIT_EVER (-1)
 
-struct terminal; /* opaque */
+struct terminal;
 
-/* Tell whether input and output are a terminal that ncurses knows and whose cursor moves. */
+/* Tell whether standard input and output are a terminal that ncurses supports and whose
+   cursor can be moved. */
 bool terminal_is_able(void);
-/* NULL: the terminal is not known. */
+/* Open the terminal. NULL: ncurses does not know the terminal. */
 struct terminal *terminal_open(void);
-/* The screen is as it was before. NULL is fine. */
+/* Restore the screen. NULL is allowed. */
 void terminal_close(struct terminal *terminal);
 
 void terminal_get_size(const struct terminal *terminal, int *width, int *height);
-/* Show what fits of a grid. */
+/* Show a grid, cut to the screen. */
 void terminal_show(struct terminal *terminal, const struct grid *grid);
-/*
- * Wait for a key at most `wait_ms`, or TERMINAL_WAIT_EVER. Returns an enum tui_key or a
- * character; *x and *y become the place of a click.
- */
+/* Wait for a key at most `wait_ms`, or TERMINAL_WAIT_EVER. Returns an enum tui_key or a
+   character; *x and *y are set for a click. */
 int terminal_get_key(struct terminal *terminal, int wait_ms, int *x, int *y);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys change the moment, the stretch and the panel that are looked at; tui.h has the idea. */
+/* See tui.h. Keys change the moment, the range of moments and the panel. */
 #include "tui/tui.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "view/answers.h"
 
-#define ROWS_BESIDE_PLOT 5 /* the head, the axis, the cursor's line, the tabs, the foot */
+#define ROWS_BESIDE_PLOT 5 /* head, axis, cursor's line, tabs, foot */
 
 const struct view_device *
 tui_device(const struct tui *tui)
@@ -45,7 +45,7 @@ forget_moment(struct tui *tui)
     tui->state = NULL;
 }
 
-/* Show `count` moments with the cursor among them. */
+/* Show `count` moments from `from` on, shifted to lie within the timeline. */
 static void
 show(struct tui *tui, uint64_t from, uint64_t count)
 {
@@ -102,7 +102,7 @@ go_to_place(struct tui *tui, const char *name)
             go_to(tui, d->places[i].moment);
 }
 
-/* Begin where the failure is, else the peak. */
+/* Open a device with the cursor at the failure, or else at the peak. */
 static void
 open_device(struct tui *tui)
 {

@@ -3,8 +3,8 @@
 #define TOOL_TUI_H
 
 /*
- * The terminal's view: what is looked at, how keys change it, and its picture as a grid. No
- * terminal is needed here; cmd_tui.c has it.
+ * The terminal view: its state, its keys, and its picture as a grid. This part works
+ * without a terminal; tui_run.c connects the two.
  *
  *     fixture.pickle  device 0, 4 321 events                             [?] keys
  *     13.2 GiB |            ▄▆█▇▅              ▄▆█▇▅
@@ -35,47 +35,47 @@ enum tui_panel { TUI_OWNERS, TUI_MAP, TUI_VERDICT, TUI_KEYS };
 struct tui {
     struct view *view;
     size_t file, device;
-    uint32_t from, to; /* the moments in the plot */
-    uint32_t cursor;   /* a moment in from <= cursor < to */
+    uint32_t from, to; /* range of moments in the plot */
+    uint32_t cursor;   /* a moment: from <= cursor < to */
     enum tui_panel panel;
-    size_t scroll; /* rows of the panel above its first line */
+    size_t scroll; /* rows of the panel scrolled off its top */
     int width, height;
-    bool has_blocks; /* the terminal shows ▁▂▃▄▅▆▇█ */
+    bool has_blocks; /* the terminal can show ▁▂▃▄▅▆▇█ */
     bool is_over, is_searching;
-    char search[TUI_SEARCH_BYTES]; /* part of an owner's name; "": none */
-    char *verdict; /* what `explain` prints of the file; NULL until tui_set_verdict() */
-    struct dry_owners *owners; /* at the cursor */
+    char search[TUI_SEARCH_BYTES]; /* part of an owner's name; "": no search */
+    char *verdict; /* output of `explain` for the file; NULL until tui_set_verdict() */
+    struct dry_owners *owners; /* of the moment at the cursor */
     struct dry_state *state;
-    bool has_failed; /* no memory */
+    bool has_failed; /* memory ran out */
 };
 
-/* Look at the first file of `view`. */
+/* Start with the first file of `view`. */
 void tui_init(struct tui *tui, struct view *view);
 void tui_finish(struct tui *tui);
 
-/* Return the path of the file whose verdict the panel lacks; NULL: it lacks none. */
+/* Return the path of the file whose verdict the panel needs; NULL: none. */
 const char *tui_wants_verdict(const struct tui *tui);
-/* Give the text, which was malloc()ed; NULL: there is none to be had. */
+/* Set the verdict, a malloc()ed text, and take ownership; NULL: none is available. */
 void tui_set_verdict(struct tui *tui, char *text);
 
 const struct view_device *tui_device(const struct tui *tui);
 void tui_resize(struct tui *tui, int width, int height);
-/* Do what a key asks for. */
+/* Handle a key. */
 void tui_press(struct tui *tui, int key);
-/* A click at a column and a row: in the plot, the cursor goes there. */
+/* Handle a click at a column and a row: in the plot, it moves the cursor. */
 void tui_click(struct tui *tui, int x, int y);
 
-/* Draw everything. The grid has the size of tui_resize(). False: no memory. */
+/* Draw the screen on a grid of the size given to tui_resize(). False: memory ran out. */
 bool tui_draw(struct tui *tui, struct grid *grid);
 
-/* The plot's place on the screen. */
+/* Left column, width and height of the plot. */
 #define TUI_PLOT_LEFT 11
 int tui_plot_width(const struct tui *tui);
 int tui_plot_height(const struct tui *tui);
-/* The first row of the panel. */
+/* Return the first row of the panel. */
 int tui_panel_top(const struct tui *tui);
 
-/* The panels, tui_panels.c. */
+/* Draw the current panel (tui_panels.c). */
 void tui_draw_panel(struct tui *tui, struct grid *grid);
 
 #endif

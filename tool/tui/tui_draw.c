@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture: head, plot, cursor's line, tabs, foot. */
+/* Draw the screen: head, plot, cursor's line, tabs, foot. */
 #include "tui/tui.h"
 
 #include <stdlib.h>
@@ -15,13 +15,12 @@ struct plot {
     struct tui *tui;
     struct grid *grid;
     struct dry_curve_column *active, *reserved;
-    uint32_t
-        count; /* columns; fewer than there is room for, if there are fewer moments */
+    uint32_t count; /* plot columns; fewer than fit if there are fewer moments */
     int height;
     uint64_t top;
 };
 
-/* Eighths of a row that a value fills, counted from the plot's bottom. */
+/* Convert bytes to eighths of a row, from the plot's bottom. */
 static uint64_t
 eighths(const struct plot *p, uint64_t bytes)
 {

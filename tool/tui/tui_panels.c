@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The panels below the plot: owners, map, verdict, keys. */
+/* Draw the panels below the plot: owners, map, verdict, keys. */
 #include "tui/tui.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ row_count(const struct tui *tui)
     return tui->height - 1 - tui_panel_top(tui);
 }
 
-/* Keep the last row in sight. */
+/* Bound the scroll position, so that the last row stays at the bottom. */
 static void
 bound_scroll(struct tui *tui, size_t rows)
 {
@@ -95,7 +95,7 @@ by_size(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* The segment as cells: full, partly full, waiting for a stream, free. */
+/* Draw a segment as cells: full, partly full, waiting for a stream, free. */
 static void
 draw_blocks(const struct tui *tui, struct grid *grid, int x, int y, int width,
             const struct dry_state_segment *g)

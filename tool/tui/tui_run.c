@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in tui_run.h. */
+/* See tui_run.h. */
 #include "tui/tui_run.h"
 
 #include <string.h>

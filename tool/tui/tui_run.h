@@ -2,7 +2,7 @@
 #ifndef TOOL_TUI_RUN_H
 #define TOOL_TUI_RUN_H
 
-/* `drystone view --terminal`: the views in a terminal. */
+/* `drystone view --terminal`: the view in a terminal. */
 
 #include "view/view.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of allocations in a pack; answers.h has the idea. */
+/* The table of allocations in a pack; see answers.h. */
 #include "view/answers.h"
 
 enum {
@@ -79,7 +79,7 @@ alloc_rows_end(struct alloc_rows *rows)
     const struct pack_column *ids = &rows->pack->columns[rows->first + ID];
     const uint32_t *numbers = (const uint32_t *)(const void *)ids->bytes;
     size_t count = pack_length(rows->pack, rows->first + ID);
-    if (rows->pack->has_failed) { /* a row's number may be lost */
+    if (rows->pack->has_failed) { /* the column of IDs is incomplete: reset all rows */
         for (uint32_t i = 0; i < rows->device->v->allocation_count; i++)
             rows->device->row_of[i] = DRY_NONE;
         return;

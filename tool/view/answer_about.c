@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to ask about: files, devices, peaks, marks, the moments worth a look. */
+/* The answer `about`: files, devices, peaks, marks, and the moments of interest. */
 #include <jansson.h>
 
 #include "view/answers.h"
@@ -139,7 +139,8 @@ lanes_of(const struct dry_trace *trace)
     return list;
 }
 
-/* Tell what room PyTorch had, as a failure or retries prove it; null: nothing does. */
+/* Return the bounds of the memory that PyTorch could use, derived from failures or
+   retries; null: unknown. */
 static json_t *
 limit_of(const struct view_device *d)
 {

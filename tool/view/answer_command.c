@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of other commands, which run in children; and JSON that was made here. */
+/* Answers that other commands give, run in child processes, and answers made as JSON. */
 #include <jansson.h>
 
 #include "view/answers.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory map at a moment, and who holds it there. */
+/* The answer `map`: the memory layout at a moment, and the owners. */
 #include <jansson.h>
 
 #include "view/answers.h"
@@ -9,7 +9,7 @@
 
 #include "base/json_out.h"
 
-#define OWNERS_MAX 500 /* rows; the rest is one row */
+#define OWNERS_MAX 500 /* rows; further owners are summed in one row */
 
 enum { SEGMENT_LARGE = 1, SEGMENT_EXPANDABLE = 2, SEGMENT_PRIVATE = 4 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reserved bytes that the program would have had under other settings, over the moments of
- * the record. Events differ between the two, so both are counted by the program's requests: the
- * moment with the n-th allocation of the record is that with the n-th of the run.
+ * The reserved bytes under other settings, over the moments of the record. The two runs
+ * have different events, so moments are matched by requests: the n-th allocation of the
+ * record corresponds to the n-th of the run.
  */
 #include "view/answers.h"
 
@@ -14,11 +14,11 @@ struct run {
     struct dry_replay *replay;
     struct dry_timeline *timeline;
     const struct dry_timeline_view *v;
-    uint32_t births; /* allocations of the run that are not carried over */
-    uint32_t before; /* of them, made for what was alive before the window */
+    uint32_t births; /* allocations of the run, without those carried over */
+    uint32_t before; /* the first of these, made for blocks older than the window */
 };
 
-/* Return the room that `sweep` judges on. */
+/* Return the capacity that `sweep` uses, so that both give the same results. */
 static uint64_t
 proved_room(const struct dry_replay *recorded)
 {
@@ -60,7 +60,7 @@ end(struct run *r)
     dry_trace_destroy(r->trace);
 }
 
-/* Return how many allocations of the record are born at `moment` or before. */
+/* Count the record's allocations that begin at `moment` or earlier. */
 static uint32_t
 born_until(const struct dry_timeline_view *v, uint32_t moment)
 {
@@ -75,8 +75,7 @@ born_until(const struct dry_timeline_view *v, uint32_t moment)
     return low;
 }
 
-/* Return the moment of the run at which it has made `count` requests; its end, if it fails
-   before. */
+/* Return the run's moment after `count` requests, or its end if the run fails before. */
 static uint32_t
 moment_of(const struct run *r, uint32_t count)
 {

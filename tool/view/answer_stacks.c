@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stacks of a file with their frames and texts, and pages of its events. */
+/* Answers with the stacks of a file, their frames and texts, and pages of events. */
 #include "view/answers.h"
 
 #include <string.h>
@@ -8,12 +8,12 @@
 
 #include "view/texts.h"
 
-#define NAME_BYTES 1024 /* as many as a name has at most, <drystone/owners.h> */
+#define NAME_BYTES 1024 /* the limit of <drystone/owners.h> for a name */
 
 /*
- * Write the two parts of each frame's name, as the owners of `drystone top` have them: the
- * file, by as many folders as tell it apart, and the function. Joined names would be as many
- * as the frames, and a file can have a long one in each of a million.
+ * Write each frame's name in two texts, as in `drystone top`: the file, with as many
+ * folders as needed to identify it, and the function. Joined names would not be shared
+ * between frames, and a file can have a million frames with long names.
  */
 static void
 put_names(struct texts *t, const struct dry_owners *owners)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles: the curves and the stacked allocations of a stretch of moments, at 1,024 columns.
- * Each column is drawn where active bytes are highest, so the true peak is in a picture of
- * any width.
+ * Tiles: the curves and the stacked allocations over a range of moments, in 1,024
+ * columns. Each column is drawn at its moment of highest active bytes, so every zoom
+ * level shows the true peak.
  */
 #include "view/answers.h"
 
 #include <stdlib.h>
 
-#define RUNS_MAX 60000 /* of a tile; a busier one is drawn with larger allocations only */
+/* runs per tile; if there are more, small allocations are left out */
+#define RUNS_MAX 60000
 
 uint32_t
 tile_begin(const struct view_device *device, uint32_t level, uint32_t index)
@@ -39,7 +40,7 @@ put_columns(struct pack *p, const struct view_device *d,
 }
 
 struct curve_names {
-    const char *min, *max; /* NULL: not told */
+    const char *min, *max; /* NULL: not in the tile */
 };
 
 static const struct curve_names curve_names[DRY_CURVE_COUNT] = {
@@ -64,7 +65,7 @@ put_curve(struct pack *p, enum dry_curve curve, const struct dry_curve_column *c
         pack_f64(p, min, (double)columns[i].min);
 }
 
-/* Write the small ones by category: all that is active, less the runs over the column. */
+/* Write the active bytes by category that are not drawn as runs. */
 static bool
 put_small(struct pack *p, const struct view_device *d, const struct dry_drawing *drawing)
 {

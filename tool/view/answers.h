@@ -2,7 +2,7 @@
 #ifndef TOOL_ANSWERS_H
 #define TOOL_ANSWERS_H
 
-/* One function a question; view.c tells which is asked. False: no memory. */
+/* One function per question; view.c maps keys to them. False: memory ran out. */
 
 #include "base/child.h"
 #include "view/view.h"
@@ -13,45 +13,43 @@ bool answer_stacks(const struct view *view, const struct view_file *file,
 /* Requires level < levels, and index < 2^level. */
 bool answer_tile(struct view_device *device, uint32_t level, uint32_t index,
                  struct answer *answer);
-/* These two require a moment of the device. */
+/* answer_map() and answer_owners() require a moment of the device. */
 bool answer_map(struct view_device *device, uint32_t moment, struct answer *answer);
 bool answer_owners(const struct view_device *device, uint32_t moment,
                    struct answer *answer);
-/* A page beyond the last one is empty. */
+/* A page beyond the last one is an empty answer. */
 bool answer_events(const struct view_device *device, uint32_t page,
                    struct answer *answer);
-/* The curve under the settings `conf`, which may be anything. False: it cannot be replayed. */
+/* Answer with the curve under the settings `conf`, which is untrusted. False: it cannot
+   be replayed. */
 bool answer_reserved(const struct view_device *device, const char *conf,
                      struct answer *answer);
-/*
- * Run a command on a file in a child, with --json or for its text; what it prints is *answer.
- * False: it ended badly, too. Requires that what was printed before is flushed.
- */
+/* Run a command on a file in a child process, with --json or as text; *answer is the
+   output. False: the command failed. Requires that the parent's streams are flushed. */
 bool answer_command(const struct command *command, const char *path, bool is_json,
                     struct answer *answer);
-/* End a child that is over, and take what it printed for an answer. False: it ended badly. */
+/* Take the output of a child that is over, and close the child. Returns false if the
+   child failed. */
 bool answer_take(struct child *child, struct answer *answer);
 
-/* The first moment of a tile; that of the next one is its end. */
+/* Return the first moment of a tile, which is the end of the previous one. */
 uint32_t tile_begin(const struct view_device *device, uint32_t level, uint32_t index);
 
-/*
- * The table alloc_… of a pack, in which each allocation has a row when it is first spoken of.
- */
+/* The table alloc_... of a pack. An allocation gets a row when it is first referenced. */
 struct alloc_rows {
     struct pack *pack;
     struct view_device *device;
-    unsigned first; /* column */
+    unsigned first; /* index of the table's first column */
     uint32_t count;
 };
 void alloc_rows_begin(struct alloc_rows *rows, struct pack *pack,
                       struct view_device *device);
-/* Return the row of the timeline's allocation `number`. */
+/* Return the row of allocation `number`, adding one if necessary. */
 uint32_t alloc_rows_find(struct alloc_rows *rows, uint32_t number);
-/* Forget the rows, so that the next pack begins anew. */
+/* Reset device->row_of for the next pack. */
 void alloc_rows_end(struct alloc_rows *rows);
 
-/* Make an answer of a JSON text, and release `root`. False: no memory. */
+/* Make an answer from JSON, and release `root`. False: memory ran out. */
 struct json_t;
 bool answer_json(struct json_t *root, struct answer *answer);
 

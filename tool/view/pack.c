@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in pack.h. Numbers are written as the machine has them: little-endian. */
+/* See pack.h. Numbers are written in the machine's byte order, little-endian. */
 #include "view/pack.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_BYTES 32 /* of a column in the head */
+#define ROW_BYTES 32 /* bytes per column in the head */
 #define HEAD_BYTES 8
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a pack is little-endian");

@@ -3,8 +3,8 @@
 #define TOOL_PACK_H
 
 /*
- * Columns of numbers as one run of bytes, for the page of the views; doc/design/viewer.md
- * has the form.
+ * Columns of numbers as one block of bytes, for the page; doc/design/viewer.md has the
+ * format.
  *
  *     struct pack p = {0};
  *     unsigned begin = pack_column(&p, "col_begin", PACK_U32);
@@ -12,7 +12,7 @@
  *     bool is_done = pack_write(&p, &answer);
  *     pack_finish(&p);
  *
- * A failure for want of memory stays: pack_write() alone is asked.
+ * If memory runs out, the pack remembers that: only pack_write() has to be checked.
  */
 
 #include <stdbool.h>
@@ -25,10 +25,10 @@ enum pack_type { PACK_U8 = 1, PACK_U32, PACK_F64, PACK_U64 };
 #define PACK_COLUMNS_MAX 32
 
 struct pack_column {
-    const char *name; /* at most 16 bytes; outlives the pack */
+    const char *name; /* at most 16 bytes; must outlive the pack */
     enum pack_type type;
     unsigned char *bytes;
-    size_t used, capacity; /* bytes */
+    size_t used, capacity; /* in bytes */
 };
 
 struct pack {
@@ -37,29 +37,30 @@ struct pack {
     bool has_failed;
 };
 
-/* The bytes that answer a question. They are the caller's to free. */
+/* The bytes that answer a question, which the caller frees. */
 struct answer {
     unsigned char *bytes;
     size_t length;
     bool is_json;
 };
 
-/* Add a column, and return its number. Requires room: PACK_COLUMNS_MAX is not reached. */
+/* Add a column and return its index. Requires fewer than PACK_COLUMNS_MAX columns. */
 unsigned pack_column(struct pack *p, const char *name, enum pack_type type);
-/* Add one value to a column of that type. */
+/* Append a value. Requires that the column has that type. */
 void pack_u8(struct pack *p, unsigned column, uint8_t value);
 void pack_u32(struct pack *p, unsigned column, uint32_t value);
 void pack_u64(struct pack *p, unsigned column, uint64_t value);
-/* Add a number of bytes or microseconds, which is exact below 2^53. */
+/* Append bytes or microseconds, which are exact below 2^53. */
 void pack_f64(struct pack *p, unsigned column, double value);
-/* Add the bytes of a text to a column of u8. */
+/* Append a text's bytes to a column of u8. */
 void pack_text(struct pack *p, unsigned column, const char *bytes, size_t length);
-/* Return the number of a column's values. */
+/* Return the number of values in a column. */
 size_t pack_length(const struct pack *p, unsigned column);
 
-/* Write the pack into *answer. False: no memory, now or before, or over 4 GiB. */
+/* Write the pack into *answer. False: memory ran out, now or earlier, or the pack exceeds
+   4 GiB. */
 bool pack_write(const struct pack *p, struct answer *answer);
-/* End the pack. */
+/* Free the columns. */
 void pack_finish(struct pack *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in page.h. */
+/* See page.h. */
 #include "view/page.h"
 
 #include <stdio.h>
@@ -11,9 +11,10 @@
 #include "base/output.h"
 #include "base/writer.h"
 
-/* The place of the answers in a page: a JSON object goes behind it. */
+/* Where answers go in the page: a JSON object follows this tag. */
 #define ANSWERS "<script type=\"application/json\" id=\"answers\">"
-/* A page may ask its server; a written one has the second instead, so nothing leaves it. */
+/* The content security policy lets a served page ask its server. A written page gets the
+   second rule instead, so that it cannot send data anywhere. */
 #define MAY_CONNECT "connect-src 'self'"
 #define MAY_NOT_CONNECT "connect-src 'none'"
 
@@ -97,14 +98,14 @@ find_in_page(const struct page *page, const char *word)
     return memmem(page->bytes, page->length, word, strlen(word));
 }
 
-/* Write the page up to the answers. Returns what stands behind these. */
+/* Write the page up to the answers. Returns the page's bytes after the answers. */
 static const unsigned char *
 write_head(struct writer *w, const struct page *page)
 {
     const unsigned char *rule = find_in_page(page, MAY_CONNECT);
     const unsigned char *answers = find_in_page(page, ANSWERS);
     if (!rule || !answers || rule > answers)
-        abort(); /* viewer/build.mjs makes no such page */
+        abort(); /* viewer/build.mjs builds pages with both texts */
     answers += strlen(ANSWERS);
     writer_bytes(w, page->bytes, (size_t)(rule - page->bytes));
     writer_put(w, MAY_NOT_CONNECT);

@@ -3,8 +3,8 @@
 #define TOOL_PAGE_H
 
 /*
- * Pages that viewer/build.mjs bundled: HTML with its script and its style in it. One that is
- * written to a file has answers in it, by their keys, and fetches nothing.
+ * Pages bundled by viewer/build.mjs: HTML with script and style inside. A page written to
+ * a file also contains its answers, by key, and fetches nothing.
  *
  *     struct page_answers answers = {0};
  *     char *text = page_pack(bytes, count, &length);
@@ -17,19 +17,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* scripts/embed.py makes the source of a page from its file. */
+/* A page compiled in; scripts/embed.py generates the source from the HTML file. */
 struct page {
     const unsigned char *bytes;
     size_t length;
 };
 
-extern const struct page view_page;  /* viewer/page.html: a recording, also served */
+extern const struct page view_page;  /* viewer/page.html: a recording; can be served */
 extern const struct page fleet_page; /* viewer/fleet.html: all ranks of a job */
 
-/* An answer: base64 of its zlib stream. */
+/* An answer as text: base64 of a zlib stream. */
 struct page_entry {
     char *key, *text;
-    size_t length; /* of the text */
+    size_t length; /* bytes of the text */
 };
 
 struct page_answers {
@@ -37,26 +37,25 @@ struct page_answers {
     size_t count, capacity;
 };
 
-/* Pack bytes up as the text of an answer, which is the caller's. NULL: no memory. */
+/* Compress bytes into an answer's text, which the caller frees. NULL: memory ran out. */
 char *page_pack(const unsigned char *bytes, size_t count, size_t *length);
-/* Add an answer; its text is the answers' then. False: no memory, the text stays yours. */
+/* Add an answer and take ownership of its text. False: memory ran out, and the caller
+   still owns the text. */
 bool page_answers_add(struct page_answers *answers, const char *key, char *text,
                       size_t length);
-/* Tell whether there is an answer of that key. O(answers). */
+/* Tell whether there is an answer for a key. O(answers). */
 bool page_answers_have(const struct page_answers *answers, const char *key);
 void page_answers_finish(struct page_answers *answers);
 
 /*
- * Write the page with its answers to `path`, "-" for standard output, on behalf of
- * `command`. Sets *written to its bytes. Returns an exit_code; what failed is on standard
- * error.
+ * Write the page with its answers to `path`, "-" for standard output; `command` is for
+ * messages. Sets *written to the page's bytes. Returns an exit_code after printing
+ * failures.
  */
 int page_write(const struct page *page, const char *command, const char *path,
                const struct page_answers *answers, uint64_t *written);
-/*
- * Say on standard error how large the page at `path` is, and what was left out of it. Nothing
- * is said of a page on standard output.
- */
+/* Print the size of the page at `path`, and what was left out, to standard error. Prints
+   nothing if the page went to standard output. */
 void page_say_written(const char *path, uint64_t written, const char *const *left_out,
                       size_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in peers.h. */
+/* See peers.h. */
 #include "view/peers.h"
 
 #include <stddef.h>
@@ -65,6 +65,6 @@ peers_shut_late(struct peers *peers)
         if (!p->is_there || p->deadline_ms > now)
             continue;
         shutdown(p->socket, SHUT_RDWR);
-        p->deadline_ms = PEER_WAITS; /* once is enough */
+        p->deadline_ms = PEER_WAITS; /* do not shut the connection down again */
     }
 }

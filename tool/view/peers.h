@@ -3,9 +3,9 @@
 #define TOOL_PEERS_H
 
 /*
- * How long each connection of the server may still take. libmicrohttpd ends a connection that
- * is silent; one that sends, or takes, a byte now and then holds its place for ever, and there
- * are only so many places.
+ * Deadlines for the server's connections. libmicrohttpd closes silent connections, but a
+ * client that moves one byte now and then could keep a connection forever, and there are
+ * only PEERS_MAX.
  */
 
 #include <microhttpd.h>
@@ -17,25 +17,23 @@
 struct peer {
     bool is_there;
     int socket;
-    int64_t deadline_ms; /* PEER_WAITS: none, for the server has to do something first */
+    int64_t deadline_ms; /* PEER_WAITS: no deadline while the server computes */
 };
 
 struct peers {
-    int64_t head_ms; /* for a whole head, however its bytes come */
+    int64_t head_ms; /* limit for receiving a complete head */
     struct peer all[PEERS_MAX];
 };
 
 #define PEER_WAITS INT64_MAX
 
-/*
- * Give each connection a place when it begins, with `head_ms` for its first head, and take the
- * place back at its end. The library calls: MHD_OPTION_NOTIFY_CONNECTION, `self` is the peers.
- */
+/* Register a connection when it begins, with `head_ms` for its first head, and remove it
+   at its end. Callback for MHD_OPTION_NOTIFY_CONNECTION; `self` is the struct peers. */
 void peers_note(void *self, struct MHD_Connection *connection, void **context,
                 enum MHD_ConnectionNotificationCode code);
-/* Let a connection take `allowed_ms` from now, or PEER_WAITS. */
+/* Set a connection's deadline to `allowed_ms` from now; PEER_WAITS: no deadline. */
 void peers_allow(struct MHD_Connection *connection, int64_t allowed_ms);
-/* Shut the connections whose time is over down, so that the library finds their ends. */
+/* Shut down connections past their deadlines; libmicrohttpd then closes them. */
 void peers_shut_late(struct peers *peers);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in report_set.h. */
+/* See report_set.h. */
 #include "view/report_set.h"
 
 #include <stdio.h>
@@ -10,12 +10,12 @@
 
 #define KEY_BYTES 64
 #define CONF_BYTES 256
-#define MISSES_MAX 8  /* tiles in a row that do not fit: the level is given up */
-#define STACK_SHARE 3 /* a third of the bytes for stacks, at most */
+#define MISSES_MAX 8  /* tiles in a row that do not fit before a level is abandoned */
+#define STACK_SHARE 3 /* stacks take at most 1/3 of the budget */
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* Read which settings the table of `sweep` has first, and of which device it tells. */
+/* Keep the JSON of `sweep`, which names the device and the best settings. */
 static void
 note_settings(struct report_set *s, const struct answer *answer)
 {
@@ -23,7 +23,7 @@ note_settings(struct report_set *s, const struct answer *answer)
     s->recommended = json_loadb((const char *)answer->bytes, answer->length, 0, NULL);
 }
 
-/* Add the answer to `key`, if it takes `most` bytes at most. False: it does not fit. */
+/* Add the answer for `key` if it takes at most `most` bytes. False: it does not fit. */
 static bool
 keep(struct report_set *s, const char *key, size_t most)
 {
@@ -100,7 +100,7 @@ keep_places(struct report_set *s, size_t file, size_t device)
     }
 }
 
-/* Keep the curves under the settings that were recommended. */
+/* Keep the curves under the settings that `sweep` recommends. */
 static void
 keep_curves(struct report_set *s, size_t file)
 {
@@ -165,7 +165,7 @@ keep_tile(struct report_set *s, size_t file, size_t device, uint32_t level,
     return keep(s, key, left(s));
 }
 
-/* The tile of a level that holds the moment. */
+/* Return the tile of a level that contains a moment. */
 static uint32_t
 tile_of(const struct view_device *d, uint32_t level, uint32_t moment)
 {
@@ -214,7 +214,7 @@ keep_events(struct report_set *s, size_t file, size_t device)
     }
 }
 
-/* Count what could be there and what is. */
+/* Count the possible answers and those kept, for the sentences about omissions. */
 static void
 count_kept(struct report_set *s)
 {
@@ -260,7 +260,7 @@ keep_detail(struct report_set *s,
     }
 }
 
-/* Set the bytes of `about` aside: it comes last, when it is known what was left out. */
+/* Reserve bytes for the answer `about`, which comes last because it lists omissions. */
 static void
 set_aside_about(struct report_set *s)
 {

@@ -3,7 +3,7 @@
 #define TOOL_REPORT_SET_H
 
 /*
- * The answers that a report holds, chosen by their worth until its bytes are spent:
+ * The answers in a report, added by importance until the byte budget is spent:
  *
  *     1. the verdict, the facts and the steps of each file; the whole timeline, the map and
  *        the owners of each device at its failure, its peak and its end; curves under the
@@ -11,7 +11,7 @@
  *     2. every level of tiles around these moments, then the other tiles, level by level
  *     3. pages of events, those around these moments first
  *
- * The sentences of what did not fit go into the answer `about`.
+ * Sentences about omissions go into the answer `about`.
  */
 
 #include <stdbool.h>
@@ -23,25 +23,25 @@
 #include "view/page.h"
 #include "view/view.h"
 
-#define REPORT_CURVES_MAX 6 /* under other settings, of each file */
+#define REPORT_CURVES_MAX 6 /* per file, under other settings */
 #define REPORT_SENTENCES_MAX 4
 #define REPORT_SENTENCE_BYTES 128
 
 struct report_set {
     struct view *view;
     struct progress *progress;
-    size_t budget, used; /* bytes of the texts and their keys */
+    size_t budget, used; /* bytes of texts and keys */
     struct page_answers answers;
-    json_t *recommended; /* the JSON of `sweep`, of one file at a time; NULL */
-    bool is_what_if;     /* with the replays of `sweep` */
-    bool has_failed;     /* no memory */
+    json_t *recommended; /* JSON of `sweep` for the current file; NULL: none */
+    bool is_what_if;     /* include the replays of `sweep` */
+    bool has_failed;     /* memory ran out */
     size_t tiles_wanted, tiles_kept, pages_wanted, pages_kept, maps_wanted, maps_kept;
     char sentences[REPORT_SENTENCES_MAX][REPORT_SENTENCE_BYTES];
     const char *sentence_list[REPORT_SENTENCES_MAX];
     size_t sentence_count;
 };
 
-/* Choose the answers. False: no memory. report_set_finish() is due in any case. */
+/* Choose the answers. False: memory ran out. Call report_set_finish() in any case. */
 bool report_set_fill(struct report_set *set);
 void report_set_finish(struct report_set *set);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in server.h. */
+/* See server.h. */
 #include "view/server.h"
 
 #include <arpa/inet.h>
@@ -19,25 +19,25 @@
 
 #define TOKEN_BYTES 16
 #define ADDRESS_BYTES 80
-#define RUNS_MAX 4    /* slow answers at once; others ask again */
-#define KEY_BYTES 512 /* of a slow question */
+#define RUNS_MAX 4    /* concurrent child processes; further requests get "try again" */
+#define KEY_BYTES 512 /* for the key of a slow question */
 #define IDLE_SECONDS 5
-#define HEAD_MS (5 * 1000)        /* for a whole head, however its bytes come */
-#define REPLY_MS (5 * 60000)      /* for taking a whole reply */
+#define HEAD_MS (5 * 1000)   /* for receiving a complete head, against slow clients */
+#define REPLY_MS (5 * 60000) /* for sending a complete reply */
 #define HEAD_BYTES_MAX (16 << 10) /* of a request */
-#define TICK_MS 50                /* between looks at the commands that run */
+#define TICK_MS 50                /* poll interval while child processes run */
 #define SLEEP_MS 500
 
-/* A request whose command is over, between the end and the reply. */
+/* A request; the answer is set once its child process is over. */
 struct request {
     bool is_over, is_fine;
     struct answer answer;
 };
 
-/* A request that waits for an answer in the making. */
+/* A suspended request whose answer a child process computes. */
 struct waiting {
     struct MHD_Connection *connection;
-    struct request *request; /* lives at least as long as the connection is suspended */
+    struct request *request; /* outlives the suspension of the connection */
     struct child child;
     struct server *server;
     char key[KEY_BYTES];
@@ -47,7 +47,7 @@ struct server {
     struct view *view;
     struct MHD_Daemon *daemon;
     char token[2 * TOKEN_BYTES + 1];
-    char host[32], name[32]; /* "127.0.0.1:40321", "localhost:40321" */
+    char host[32], name[32]; /* accepted as Host: "127.0.0.1:40321", "localhost:40321" */
     char address[ADDRESS_BYTES];
     struct waiting waiting[RUNS_MAX];
     unsigned waiting_count;
@@ -97,7 +97,7 @@ send_page(struct MHD_Connection *connection)
                                                       MHD_RESPMEM_PERSISTENT));
 }
 
-/* The bytes of the answer go over to the reply. */
+/* Send an answer; the response takes ownership of its bytes. */
 static enum MHD_Result
 send_answer(struct MHD_Connection *connection, struct answer *answer)
 {
@@ -118,7 +118,7 @@ is_own_host(const struct server *s, const char *host)
     return host && (strcmp(host, s->host) == 0 || strcmp(host, s->name) == 0);
 }
 
-/* Tell whether the page of this server asks, or a person who typed the address. */
+/* Tell whether a request is from this server's page or a user who typed the address. */
 static bool
 is_welcome(const struct server *s, struct MHD_Connection *connection)
 {
@@ -136,8 +136,8 @@ is_welcome(const struct server *s, struct MHD_Connection *connection)
     return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
 }
 
-/* Return what follows "/TOKEN/"; NULL: another token. All of it is looked at, so that the
-   time of a refusal tells nothing. */
+/* Return the URL after "/TOKEN/"; NULL: wrong token. Compares all bytes, so that the time
+   of a refusal reveals nothing about the token. */
 static const char *
 skip_token(const struct server *s, const char *url)
 {
@@ -152,7 +152,7 @@ skip_token(const struct server *s, const char *url)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-/* In the child: the answer, to standard output. */
+/* Write the answer to standard output, in the child. */
 static int
 print_answer(void *self)
 {
@@ -219,7 +219,7 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
                       "nothing can be written\n");
-    if (!request) { /* a body may follow; the library wants to be asked again */
+    if (!request) { /* libmicrohttpd calls again after the head */
         *request_at = calloc(1, sizeof *request);
         return *request_at ? MHD_YES : MHD_NO;
     }
@@ -246,7 +246,7 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
     struct request *request = *request_at;
     (void)self;
     (void)code;
-    peers_allow(connection, HEAD_MS); /* the next head, if one comes */
+    peers_allow(connection, HEAD_MS); /* deadline for the next request */
     if (request)
         free(request->answer.bytes);
     free(request);

@@ -3,13 +3,12 @@
 #define TOOL_SERVER_H
 
 /*
- * The page and its answers over HTTP, to this machine alone.
+ * The page and its answers over HTTP, for users of this machine only.
  *
- * The server listens on 127.0.0.1. The path begins with a token that is made anew for each
- * run, so other users of the machine and other pages cannot ask. A request must name this
- * server as its Host, and as its Origin if it has one, so a foreign name that was pointed at
- * this address is refused. Nothing can be written. One thread serves all; a command that takes
- * replays runs beside it.
+ * The server listens on 127.0.0.1. Each run has a random token at the beginning of its
+ * paths, so other users and other web pages cannot ask. Host, and Origin if present, must
+ * name this server, which defeats DNS rebinding. Requests can only read. One thread
+ * serves all; commands that replay run in child processes.
  */
 
 #include <stdbool.h>
@@ -19,14 +18,12 @@
 
 struct server;
 
-/*
- * Listen on `port`, 0 for any that is free; the result is *server. An exit_code; what failed
- * is on standard error.
- */
+/* Listen on `port`; 0: any free port. *server is the result. Returns an exit_code;
+   failures are printed. */
 int server_start(struct view *view, uint16_t port, struct server **server);
-/* "http://127.0.0.1:40321/6e1f…/", which lives as long as the server. */
+/* Return "http://127.0.0.1:40321/6e1f.../", valid as long as the server. */
 const char *server_address(const struct server *server);
-/* Serve until *is_over; a signal's handler may set it. */
+/* Serve until *is_over is set, for example by a signal handler. */
 void server_run(struct server *server, const volatile int *is_over);
 void server_stop(struct server *server);
 

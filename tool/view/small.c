@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in small.h. */
+/* See small.h. */
 #include "view/small.h"
 
 #include <stdlib.h>
@@ -43,7 +43,8 @@ add(const struct small *s, uint32_t number, uint64_t bytes[SMALL_CATEGORIES])
     bytes[s->guesses[number].category] += s->v->allocations[number].size;
 }
 
-/* Sum up `count` allocations, order[i] or i, with a row before each STRIDEth. */
+/* Build prefix sums over `count` allocations in the order `order` (NULL: 0, 1, ...), with
+   a row before every STRIDE-th. */
 static uint64_t *
 sum_up(const struct small *s, const uint32_t *order, uint32_t count)
 {
@@ -84,7 +85,7 @@ small_finish(struct small *s)
     *s = (struct small){0};
 }
 
-/* Return how many of `count` begin, or end, at `moment` or before. */
+/* Count the allocations that begin (with `order`: end) at `moment` or earlier. */
 static uint32_t
 count_until(const struct small *s, const uint32_t *order, uint32_t count, uint32_t moment)
 {

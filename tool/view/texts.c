@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in texts.h. */
+/* See texts.h. */
 #include "view/texts.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/fnv.h"
 
-#define SLOTS_FIRST 1024 /* a power of 2 */
+#define SLOTS_FIRST 1024 /* must be a power of 2 */
 
 bool
 texts_init(struct texts *t, const struct dry_trace *trace, struct pack *pack)
@@ -68,7 +68,7 @@ bytes_of(const struct texts *t, uint32_t number, size_t *length)
     return (const char *)t->pack->columns[t->text].bytes + bounds[0];
 }
 
-/* Return the slot that has these bytes, or an empty one. */
+/* Return the slot of a text with these bytes, or the empty slot for it. */
 static uint32_t *
 find_slot(const struct texts *t, const char *bytes, size_t length)
 {

@@ -3,11 +3,11 @@
 #define TOOL_TEXTS_H
 
 /*
- * Texts in a pack, each once: the columns `text` and `text_from`. A text has the number of its
- * first occurrence.
+ * Texts in a pack without duplicates: columns `text` and `text_from`. Texts are numbered
+ * by first occurrence.
  *
- * A string of a trace is found by its number there; a text that was made is found by its bytes, in
- * a table that is twice as large as it is full.
+ * A trace's string is looked up by its index in the trace. Other texts are looked up by
+ * their bytes, in a hash table at most half full.
  */
 
 #include <stdbool.h>
@@ -21,20 +21,21 @@
 struct texts {
     const struct dry_trace *trace;
     struct pack *pack;
-    unsigned text, from; /* columns */
-    uint32_t *number_of; /* by string of the trace: the text, or DRY_NONE */
-    uint32_t *slots;     /* by hash: a text that was made, or DRY_NONE */
+    unsigned text, from; /* indices of the columns */
+    uint32_t *number_of; /* by string of the trace: its text, or DRY_NONE */
+    uint32_t *slots;     /* hash table: a text, or DRY_NONE */
     size_t slot_count, made_count;
     uint32_t count;
 };
 
-/* Add the two columns to `pack`. False: no memory. texts_finish() is due in any case. */
+/* Add the columns to `pack`. False: memory ran out. Call texts_finish() in any case. */
 bool texts_init(struct texts *t, const struct dry_trace *trace, struct pack *pack);
 void texts_finish(struct texts *t);
 
-/* Return the number of a string of the trace; DRY_NONE for DRY_NONE. */
+/* Return the text of a trace's string; DRY_NONE for DRY_NONE. */
 uint32_t texts_find_string(struct texts *t, uint32_t string);
-/* Return the number of these bytes. A want of memory is the pack's, pack.h. */
+/* Return the text with these bytes, adding one if necessary. If memory runs out, the pack
+   fails (pack.h). */
 uint32_t texts_find(struct texts *t, const char *bytes, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files behind the views, opened; and which question a key asks. */
+/* Open the files of the viewer, and map keys to questions. */
 #include "view/view.h"
 
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 const struct command *const view_commands[VIEW_COMMANDS] = {
     &command_explain, &command_info, &command_steps, &command_sweep};
 
-/* So many can be drawn one by one, down to a quarter of a pixel of a large picture. */
+/* With at most this many allocations, blocks are drawn down to 1/4096 of the height, a
+   quarter of a pixel in a large picture. */
 #define FEW_ALLOCATIONS 65536
 
 /* --- opening ------------------------------------------------------------------------------ */
@@ -24,7 +25,8 @@ add_place(struct view_device *d, const char *name, uint32_t moment)
     d->places[d->place_count++] = (struct view_place){name, moment};
 }
 
-/* A failure is looked at one moment before, when what was in its way was there. */
+/* Choose the moments of interest. A failure's is one before the OOM, when the blocks that
+   were in the way are alive. */
 static void
 find_places(struct view_device *d)
 {
@@ -145,8 +147,8 @@ view_close(struct view *view)
 
 /* --- questions ---------------------------------------------------------------------------- */
 
-/* Take a number and the slash or the end behind it; without leading zeros, so that one
-   question has one key. */
+/* Read a number and skip a slash after it. Leading zeros are refused, so that each
+   question has only one key. */
 static bool
 take_number(const char **key, uint64_t bound, uint32_t *number)
 {
@@ -166,7 +168,7 @@ take_number(const char **key, uint64_t bound, uint32_t *number)
     return true;
 }
 
-/* Take a number that ends the key. */
+/* Read a number at the end of the key. */
 static bool
 take_last_number(const char *key, uint64_t bound, uint32_t *number)
 {
@@ -225,7 +227,7 @@ answer_of_file(const struct view *view, struct view_file *file, const char *key,
     return answer_of_device(&file->devices[device], key, answer);
 }
 
-/* Return the command whose JSON `key` asks for, NULL: none; its file is *path. */
+/* Return the command whose JSON `key` asks for, and its file's *path; NULL: none. */
 static const struct command *
 find_command(const struct view *view, const char *key, const char **path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in view_report.h. */
+/* See view_report.h. */
 #include "view/view_report.h"
 
 #include "base/report.h"

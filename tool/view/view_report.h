@@ -2,14 +2,14 @@
 #ifndef TOOL_VIEW_REPORT_H
 #define TOOL_VIEW_REPORT_H
 
-/* `drystone view -o`: everything about the files in one page that opens anywhere. */
+/* `drystone view -o`: everything about the files in one self-contained page. */
 
 #include "view/view.h"
 
 struct view_report {
-    const char *output; /* "-": standard output */
+    const char *output; /* path of the page; "-": standard output */
     uint64_t max_bytes;
-    bool is_quick; /* without what other settings would do */
+    bool is_quick; /* skip the replays under other settings */
 };
 
 /* Write the page of an open view. Returns an exit code. */

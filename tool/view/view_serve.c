@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in view_serve.h. */
+/* See view_serve.h. */
 #include "view/view_serve.h"
 
 #include <spawn.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in card.h. A table, searched from its beginning.
+ * A table, searched linearly; see card.h.
  *
- * The comment above a row is the text its total is from. GiB are those of PyTorch's message
- * when memory runs out ("has a total capacity of 15.61 GiB"), rounded down to MiB here. MiB
- * are the same total as torch.cuda.get_device_properties(), llama.cpp, deviceQuery or a
- * tool of TensorRT's print it. Some rows have more digits than their GiB: they were here
- * before these comments, and the GiB are what PyTorch would say of them.
+ * The comment above a row is the driver's total as a program printed it. Totals in GiB
+ * are from PyTorch's out-of-memory message ("has a total capacity of 15.61 GiB"), rounded
+ * down to MiB here. Totals in MiB are from torch.cuda.get_device_properties(), llama.cpp,
+ * deviceQuery or a tool of TensorRT. Some rows are more precise than their GiB: they are
+ * older than these comments, and PyTorch would print the GiB for them.
  */
 #include <drystone/card.h>
 
@@ -15,10 +15,8 @@
 #define KIB(count) ((uint64_t)(count) << 10)
 #define MIB(count) ((uint64_t)(count) << 20)
 
-/*
- * Capabilities: major, minor, threads and shared memory of an SM, the most of a block, a
- * context (assumed), falling addresses.
- */
+/* Capabilities: major, minor, threads and shared memory per SM, shared memory per block,
+   context (assumed), falling addresses. */
 #define SM_70 7, 0, 2048, KIB(96), KIB(96), MIB(250), true
 #define SM_75 7, 5, 1024, KIB(64), KIB(64), MIB(250), true
 #define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), true
@@ -30,84 +28,84 @@
 #define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), true
 
 static const struct dry_card cards[] = {
-    /* 7817 MiB */
+    /* driver total: 7817 MiB */
     {"rtx3070-8", "NVIDIA GeForce RTX 3070", 8, MIB(7817), 46, MIB(4), SM_86},
-    /* 9.65 GiB */
+    /* driver total: 9.65 GiB */
     {"rtx3080-10", "NVIDIA GeForce RTX 3080", 10, MIB(9881), 68, MIB(5), SM_86},
-    /* 10.57 GiB */
+    /* driver total: 10.57 GiB */
     {"rtx2080ti-11", "NVIDIA GeForce RTX 2080 Ti", 11, MIB(10823), 68, KIB(5632), SM_75},
-    /* 11866 MiB */
+    /* driver total: 11866 MiB */
     {"rtx4070-12", "NVIDIA GeForce RTX 4070", 12, MIB(11866), 46, MIB(36), SM_89},
-    /* 11906 MiB */
+    /* driver total: 11906 MiB */
     {"rtx3060-12", "NVIDIA GeForce RTX 3060", 12, MIB(11906), 28, KIB(2304), SM_86},
-    /* 14.56 GiB */
+    /* driver total: 14.56 GiB */
     {"t4-16", "Tesla T4", 16, MIB(14912), 40, MIB(4), SM_75},
-    /* 15842 MiB */
+    /* driver total: 15842 MiB */
     {"rtx5070ti-16", "NVIDIA GeForce RTX 5070 Ti", 16, MIB(15842), 70, MIB(48), SM_120},
-    /* 15880 MiB */
+    /* driver total: 15880 MiB */
     {"rtx5080-16", "NVIDIA GeForce RTX 5080", 16, MIB(15880), 84, MIB(64), SM_120},
-    /* 15934 MiB */
+    /* driver total: 15934 MiB */
     {"rtx4070tis-16", "NVIDIA GeForce RTX 4070 Ti SUPER", 16, MIB(15934), 66, MIB(48),
      SM_89},
-    /* 15944 MiB */
+    /* driver total: 15944 MiB */
     {"rtx4060ti-16", "NVIDIA GeForce RTX 4060 Ti", 16, MIB(15944), 34, MIB(32), SM_89},
-    /* 15.61 GiB */
+    /* driver total: 15.61 GiB */
     {"a4000-16", "NVIDIA RTX A4000", 16, MIB(15984), 48, MIB(4), SM_86},
-    /* 16049 MiB */
+    /* driver total: 16049 MiB */
     {"rtx4080-16", "NVIDIA GeForce RTX 4080", 16, MIB(16049), 76, MIB(64), SM_89},
-    /* 15.77 GiB */
+    /* driver total: 15.77 GiB */
     {"v100-16", "Tesla V100-SXM2-16GB", 16, MIB(16144), 80, MIB(6), SM_70},
-    /* 21.95 GiB */
+    /* driver total: 21.95 GiB */
     {"l4-24", "NVIDIA L4", 24, MIB(22478), 58, MIB(48), SM_89},
-    /* 21.97 GiB */
+    /* driver total: 21.97 GiB */
     {"a10-24", "NVIDIA A10", 24, MIB(22502), 72, MIB(6), SM_86},
-    /* 22587 MiB */
+    /* driver total: 22587 MiB */
     {"a10g-24", "NVIDIA A10G", 24, MIB(22587), 80, MIB(6), SM_86},
-    /* 23.50 GiB */
+    /* driver total: 23.50 GiB */
     {"a30-24", "NVIDIA A30", 24, MIB(24064), 56, MIB(24), SM_80},
-    /* 23.52 GiB */
+    /* driver total: 23.52 GiB */
     {"rtx4090-24", "NVIDIA GeForce RTX 4090", 24, MIB(24080), 128, MIB(72), SM_89},
-    /* 24114 MiB */
+    /* driver total: 24114 MiB */
     {"rtx3090ti-24", "NVIDIA GeForce RTX 3090 Ti", 24, MIB(24114), 84, MIB(6), SM_86},
-    /* 24114 MiB */
+    /* driver total: 24114 MiB */
     {"a5000-24", "NVIDIA RTX A5000", 24, MIB(24114), 64, MIB(6), SM_86},
-    /* 23.55 GiB */
+    /* driver total: 23.55 GiB */
     {"rtx3090-24", "NVIDIA GeForce RTX 3090", 24, MIB(24117), 82, MIB(6), SM_86},
-    /* 31.35 GiB */
+    /* driver total: 31.35 GiB */
     {"rtx5090-32", "NVIDIA GeForce RTX 5090", 32, MIB(32102), 170, MIB(96), SM_120},
-    /* 31.73 GiB */
+    /* driver total: 31.73 GiB */
     {"v100-32", "Tesla V100-SXM2-32GB", 32, MIB(32494), 80, MIB(6), SM_70},
-    /* 39.38 GiB */
+    /* driver total: 39.38 GiB */
     {"a100-40", "NVIDIA A100-SXM4-40GB", 40, MIB(40326), 108, MIB(40), SM_80},
-    /* 45416 MiB */
+    /* driver total: 45416 MiB */
     {"a40-48", "NVIDIA A40", 48, MIB(45416), 84, MIB(6), SM_86},
-    /* 44.39 GiB */
+    /* driver total: 44.39 GiB */
     {"l40s-48", "NVIDIA L40S", 48, MIB(45457), 142, MIB(96), SM_89},
-    /* 44.40 GiB */
+    /* driver total: 44.40 GiB */
     {"l40-48", "NVIDIA L40", 48, MIB(45465), 142, MIB(96), SM_89},
-    /* 47.40 GiB */
+    /* driver total: 47.40 GiB */
     {"a6000-48", "NVIDIA RTX A6000", 48, MIB(48541), 84, MIB(6), SM_86},
-    /* 48622 MiB */
+    /* driver total: 48622 MiB */
     {"rtx6000ada-48", "NVIDIA RTX 6000 Ada Generation", 48, MIB(48622), 142, MIB(96),
      SM_89},
-    /* 79.09 GiB */
+    /* driver total: 79.09 GiB */
     {"h100-80", "NVIDIA H100 80GB HBM3", 80, MIB(80988), 132, MIB(50), SM_90},
-    /* 81008 MiB */
+    /* driver total: 81008 MiB */
     {"h100pcie-80", "NVIDIA H100 PCIe", 80, MIB(81008), 114, MIB(50), SM_90},
-    /* 79.14 GiB */
+    /* driver total: 79.14 GiB */
     {"a100-80", "NVIDIA A100-SXM4-80GB", 80, MIB(81038), 108, MIB(40), SM_80},
-    /* 93.09 GiB */
+    /* driver total: 93.09 GiB */
     {"h100nvl-94", "NVIDIA H100 NVL", 94, MIB(95324), 132, MIB(60), SM_90},
-    /* 94.50 GiB */
+    /* driver total: 94.50 GiB */
     {"gh200-96", "NVIDIA GH200 480GB", 96, MIB(96768), 132, MIB(60), SM_90},
-    /* 94.97 GiB */
+    /* driver total: 94.97 GiB */
     {"rtxpro6000-96", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 96, MIB(97249),
      188, MIB(128), SM_120},
-    /* 139.80 GiB */
+    /* driver total: 139.80 GiB */
     {"h200-141", "NVIDIA H200", 141, MIB(143156), 132, MIB(60), SM_90},
-    /* 178.35 GiB */
+    /* driver total: 178.35 GiB */
     {"b200-180", "NVIDIA B200", 180, MIB(182630), 148, KIB(129536), SM_100},
-    /* 274113 MiB */
+    /* driver total: 274113 MiB */
     {"b300-288", "NVIDIA B300 SXM6 AC", 288, MIB(274113), 148, KIB(129536), SM_103},
 };
 #define CARD_COUNT (sizeof cards / sizeof *cards)

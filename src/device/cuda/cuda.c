@@ -4,17 +4,16 @@
  *
  * Every call is made between enter() and leave(), see cuda_context.h.
  *
- * alloc is cuMemAlloc. map is cuMemCreate + cuMemMap + cuMemRelease a page and one
- * cuMemSetAccess: a handle that is released while it is mapped keeps its memory until it is
- * unmapped, so there is nothing to remember, and unmap is one cuMemUnmap over whole
- * mappings, as in NVIDIA's sample memMapIPCDrv. The reference can be read otherwise: a driver
- * that refuses several at once is asked for one after the other from then on.
+ * alloc is cuMemAlloc. map is cuMemCreate + cuMemMap + cuMemRelease per page and one
+ * cuMemSetAccess. A handle released while it is mapped keeps its memory until it is
+ * unmapped, so handles need not be stored. unmap is one cuMemUnmap over whole mappings,
+ * as in NVIDIA's sample memMapIPCDrv. The reference is ambiguous here: if a driver
+ * refuses several mappings at once, they are unmapped one by one from then on.
  *
- * Out of memory may mean that the driver itself keeps memory of cudaMallocAsync and of graphs
- * for later. If it gives any of it back, the call is repeated, once.
+ * When memory runs out, the driver itself may cache memory of cudaMallocAsync and of
+ * graphs. If it releases any, the call is repeated once.
  *
- * Nothing here is changed after open but counters and peers, which are atomic: any thread may
- * call.
+ * After open only counters and peers change, which are atomic, so any thread may call.
  */
 #include "device/cuda/cuda_state.h"
 
@@ -47,7 +46,8 @@ driver_keeps(const struct dry_cuda *cuda, void *pool)
     return dryi_add_saturating(in_pool, in_graphs);
 }
 
-/* Has the driver given memory back, so that a call that was out of memory may be repeated? */
+/* Make the driver release cached memory. True: it released some, so a call that ran out
+   of memory may be repeated. */
 static bool
 driver_gives_back(struct dry_cuda *cuda, int result)
 {
@@ -123,7 +123,7 @@ cuda_free(void *self, uint64_t address, uint64_t size)
     leave(cuda, &stay);
 }
 
-/* Whole grains, or 0 when that is more than 64 bits hold. */
+/* Round up to whole grains; 0: above 64 bits. */
 static uint64_t
 in_grains(const struct dry_cuda *cuda, uint64_t bytes)
 {
@@ -184,7 +184,7 @@ unmap_each(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t pag
     return DRYI_CUDA_SUCCESS;
 }
 
-/* Between enter() and leave(); `bytes` in mappings of `page` bytes. */
+/* Unmap `bytes` in mappings of `page` bytes. Requires a stay (cuda_context.h). */
 static int
 unmap_range(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t page)
 {
@@ -206,7 +206,7 @@ is_whole(const struct dry_cuda *cuda, uint64_t address, uint64_t size, uint64_t 
     return size && page && size % page == 0 && page % grain == 0 && address % grain == 0;
 }
 
-/* A new page under an address, which holds it alone. */
+/* Map a new page at an address; only the mapping keeps the page. */
 static int
 map_new(struct dry_cuda *cuda, uint64_t address, uint64_t page)
 {
@@ -377,10 +377,8 @@ cuda_event_record(void *self, uint64_t stream, uint64_t *event)
     return dryi_cuda_status(result);
 }
 
-/*
- * Has the event passed? A refusal proves nothing: it has not. Once everything is gone
- * nothing runs any more: it has.
- */
+/* Return whether the event has passed. A failed query counts as not passed. If the
+   context is destroyed no work runs, so it counts as passed. */
 static bool
 cuda_event_query(void *self, uint64_t event)
 {
@@ -396,7 +394,8 @@ cuda_event_query(void *self, uint64_t event)
     return result == DRYI_CUDA_SUCCESS || is_gone(cuda);
 }
 
-/* Wait with one of the driver's calls. Once everything is gone nothing runs any more: OK. */
+/* Wait by one of the driver's calls. If the context is destroyed no work runs, so the
+   result is OK. */
 static enum dry_status
 wait_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
 {
@@ -462,7 +461,8 @@ cuda_wait_all(void *self)
     return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
 }
 
-/* CUstream values with a meaning of their own: the default stream, twice, and a thread's. */
+/* Special CUstream values: the legacy default stream, also 0, and the calling thread's
+   default stream. */
 #define LEGACY_STREAM UINT64_C(1)
 #define THREAD_STREAM UINT64_C(2)
 
@@ -486,7 +486,7 @@ keep_stream_id(struct dry_cuda *cuda, uint64_t stream, uint64_t id)
     dryi_lock_give(&cuda->streams_lock);
 }
 
-/* The id that is kept for a handle, or else the handle. */
+/* Return the stored id of a handle, or else the handle. */
 static uint64_t
 recall_stream_id(struct dry_cuda *cuda, uint64_t stream)
 {
@@ -499,9 +499,9 @@ recall_stream_id(struct dry_cuda *cuda, uint64_t stream)
 }
 
 /*
- * Ask the driver. cuStreamGetId of a stream under capture ends the capture, whatever the thread's
- * mode (seen with driver 580), so such a stream has the id that it had before. A handle that was
- * never asked about, or not lately, stands for itself then.
+ * Query the driver. cuStreamGetId of a stream under capture ends the capture in any
+ * capture mode (seen with driver 580), so such a stream keeps the id it had before. A
+ * handle without a stored id then counts as its own id.
  */
 static int
 ask_driver(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
@@ -523,7 +523,8 @@ ask_driver(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
     return result;
 }
 
-/* A default stream is of the current context, which must be the device's. */
+/* A default stream belongs to the current context, so the device's context must be
+   current. */
 static int
 ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
 {
@@ -541,10 +542,11 @@ ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
 }
 
 /*
- * A pool asks at every request: the default stream, which there is one of for good, needs no
- * call and others one alone. Ids count from small numbers and handles are addresses, so that
- * neither meets the default stream's number here, nor a handle that stands in for an id. The one
- * handle that is another stream in each thread is none: an address of the thread's stands for it.
+ * A pool calls this for every request. The legacy default stream is unique and needs no
+ * driver call; others need one. Ids are small numbers and handles are addresses, so
+ * neither equals the default stream's number here, nor a handle used as an id. The
+ * per-thread default stream is a different stream in each thread: an address that belongs
+ * to the thread identifies it.
  */
 static uint64_t
 cuda_stream_id(void *self, uint64_t stream)
@@ -617,7 +619,8 @@ describe_device(struct dry_cuda *cuda, struct dry_error *err)
     return DRY_OK;
 }
 
-/* Ask for an attribute; if an old driver does not know it, the device does not have it. */
+/* Query an attribute; an old driver that does not know the attribute lacks the
+   feature. */
 static enum dry_status
 ask(const struct dry_cuda *cuda, int attribute, bool *has, struct dry_error *err)
 {

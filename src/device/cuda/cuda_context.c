@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in cuda_context.h: around every call, then the life. */
+/* Enter, leave and notes around every driver call, then find, retain and close. See
+   cuda_context.h. */
 #include "device/cuda/cuda_context.h"
 
 #include "base/fail.h"

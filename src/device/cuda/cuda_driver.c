@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One table says of each function its name, its place in the struct and whether a device can
- * do without it; opening fills the struct from the table. The names are those of NVIDIA's
- * CUDA Driver API reference.
+ * A table has each function's name, its offset in the struct, and whether a device needs
+ * the function. Opening fills the struct from the table. Names are those of NVIDIA's CUDA
+ * Driver API reference.
  */
 #include "device/cuda/cuda_driver.h"
 
@@ -17,7 +17,7 @@ enum need { NEEDED, FOR_PAGES, OPTIONAL };
 
 struct entry {
     const char *name;
-    size_t offset; /* in struct dryi_cuda_driver */
+    size_t offset; /* offset in struct dryi_cuda_driver */
     enum need need;
 };
 
@@ -129,7 +129,7 @@ dryi_cuda_status(int result)
     return result == DRYI_CUDA_OUT_OF_MEMORY ? DRY_ERR_NO_SPACE : DRY_ERR_SYSTEM;
 }
 
-/* No driver to speak of, or nothing that it drives. */
+/* Return whether the result means that there is no driver or no device. */
 static int
 is_absence(int result)
 {
@@ -146,7 +146,7 @@ dryi_cuda_driver_fail(const struct dryi_cuda_driver *driver, int result, const c
         driver->get_error_name(result, &name);
     if (driver->get_error_string)
         driver->get_error_string(result, &text);
-    errno = 0; /* it was the driver that was asked */
+    errno = 0; /* the failure is the driver's, not the operating system's */
     return dryi_fail(err,
                      is_absence(result) ? DRY_ERR_UNSUPPORTED : dryi_cuda_status(result),
                      "%s: CUDA error %d, %s (%s)", what, result, name ? name : "no name",

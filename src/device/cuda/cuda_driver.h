@@ -5,9 +5,10 @@
 /*
  * The functions of NVIDIA's driver that a device needs, found at run time.
  *
- * Types and numbers are those of NVIDIA's CUDA Driver API reference, declared here with names
- * of ours, so that nothing of the toolkit is needed to build. Names with _v2 are the binary
- * interface since CUDA 3.2 and 4.0; programs that call the plain names are compiled to them.
+ * Types and numbers are those of NVIDIA's CUDA Driver API reference, declared here under
+ * own names, so that building does not need the toolkit. Names with _v2 are the binary
+ * interface since CUDA 3.2 and 4.0; programs that call the plain names are compiled to
+ * them.
  */
 
 #include <stddef.h>
@@ -16,13 +17,13 @@
 #include <drystone/device.h>
 #include <drystone/status.h>
 
-/* CUresult, the values that are told apart. */
+/* CUresult: the values that the code distinguishes. */
 enum {
     DRYI_CUDA_SUCCESS = 0,
     DRYI_CUDA_INVALID_VALUE = 1,
     DRYI_CUDA_OUT_OF_MEMORY = 2,
     DRYI_CUDA_NOT_INITIALIZED = 3, /* also in a child of the process that called cuInit */
-    DRYI_CUDA_DEINITIALIZED = 4,   /* the process is ending, the driver has gone first */
+    DRYI_CUDA_DEINITIALIZED = 4, /* the process is ending and the driver has shut down */
     DRYI_CUDA_STUB_LIBRARY = 34,
     DRYI_CUDA_NO_DEVICE = 100,
     DRYI_CUDA_INVALID_DEVICE = 101,
@@ -36,10 +37,10 @@ enum {
     DRYI_CUDA_LAUNCH_FAILED = 719,
     DRYI_CUDA_NOT_SUPPORTED = 801,
     DRYI_CUDA_CAPTURE_UNSUPPORTED = 900,
-    DRYI_CUDA_CAPTURED_EVENT = 907, /* it became a part of a graph */
+    DRYI_CUDA_CAPTURED_EVENT = 907, /* the event was captured into a graph */
 };
 
-/* CUdevice_attribute */
+/* CUdevice_attribute: support of optional features. */
 enum {
     DRYI_CUDA_HAS_VIRTUAL_MEMORY = 102,
     DRYI_CUDA_HAS_POSIX_HANDLES = 103,
@@ -57,16 +58,16 @@ enum {
     DRYI_CUDA_POOL_RESERVED = 5,      /* CUmemPool_attribute */
     DRYI_CUDA_GRAPH_RESERVED = 2,     /* CUgraphMem_attribute */
     DRYI_CUDA_IPC_LAZY_PEER = 1,      /* CUipcMem_flags */
-    DRYI_CUDA_HOST_PORTABLE = 1,      /* CU_MEMHOSTREGISTER_: for all contexts */
-    DRYI_CUDA_HOST_MAPPED = 2,        /* and kernels can use it */
+    DRYI_CUDA_HOST_PORTABLE = 1,      /* CU_MEMHOSTREGISTER_PORTABLE: for all contexts */
+    DRYI_CUDA_HOST_MAPPED = 2, /* CU_MEMHOSTREGISTER_DEVICEMAP: also mapped for kernels */
 };
 
-/* CUmemLocation */
+/* CUmemLocation, with the driver's layout. */
 struct dryi_cuda_location {
     int type, id;
 };
 
-/* CUmemAllocationProp */
+/* CUmemAllocationProp, with the driver's layout. */
 struct dryi_cuda_memory {
     int type;
     int handle_types;
@@ -78,7 +79,7 @@ struct dryi_cuda_memory {
     unsigned char reserved[4];
 };
 
-/* CUmemAccessDesc */
+/* CUmemAccessDesc, with the driver's layout. */
 struct dryi_cuda_access {
     struct dryi_cuda_location location;
     int flags;
@@ -87,7 +88,7 @@ struct dryi_cuda_access {
 _Static_assert(sizeof(struct dryi_cuda_memory) == 24 + sizeof(void *), "the driver's");
 _Static_assert(sizeof(struct dryi_cuda_access) == 12, "the driver's");
 
-/* A CUdevice is an int; CUcontext, CUevent, CUstream and CUmemoryPool are pointers. */
+/* CUdevice is an int; CUcontext, CUevent, CUstream and CUmemoryPool are pointers. */
 typedef unsigned long long dryi_cuda_address; /* CUdeviceptr */
 typedef unsigned long long dryi_cuda_handle;  /* CUmemGenericAllocationHandle */
 
@@ -119,7 +120,7 @@ struct dryi_cuda_driver {
     int (*stream_synchronize)(void *stream);
     int (*stream_wait_event)(void *stream, void *event, unsigned flags);
 
-    /* Since 10.2. All of these or has_pages false. */
+    /* Since CUDA 10.2. If any is missing, has_pages is false. */
     int (*mem_address_reserve)(dryi_cuda_address *address, size_t bytes, size_t alignment,
                                dryi_cuda_address at, unsigned long long flags);
     int (*mem_address_free)(dryi_cuda_address address, size_t bytes);
@@ -134,46 +135,49 @@ struct dryi_cuda_driver {
     int (*mem_get_granularity)(size_t *bytes, const struct dryi_cuda_memory *memory,
                                int option);
 
-    /* May be NULL, each for itself. */
+    /* Optional: each may be NULL. The numbers are the CUDA releases that introduced them. */
     int (*get_error_name)(int error, const char **name);
     int (*get_error_string)(int error, const char **text);
-    int (*device_get_pci_bus_id)(char *id, int length, int device); /* 4.1 */
-    /* CUipcMemHandle has the size of a range's name, and is passed by value. */
-    int (*ipc_get)(struct dry_range_name *name, dryi_cuda_address address); /* 4.1 */
+    int (*device_get_pci_bus_id)(char *id, int length, int device); /* since 4.1 */
+    /* CUipcMemHandle has the size of struct dry_range_name, and is passed by value. */
+    int (*ipc_get)(struct dry_range_name *name,
+                   dryi_cuda_address address); /* since 4.1 */
     int (*ipc_open)(dryi_cuda_address *address, struct dry_range_name name,
-                    unsigned flags);                                   /* 4.1 */
-    int (*ipc_close)(dryi_cuda_address address);                       /* 4.1 */
-    int (*mem_retain_handle)(dryi_cuda_handle *handle, void *address); /* 11.0 */
+                    unsigned flags);                                   /* since 4.1 */
+    int (*ipc_close)(dryi_cuda_address address);                       /* since 4.1 */
+    int (*mem_retain_handle)(dryi_cuda_handle *handle, void *address); /* since 11.0 */
     int (*mem_export)(void *descriptor, dryi_cuda_handle handle, int type,
-                      unsigned long long flags);                             /* 10.2 */
-    int (*mem_import)(dryi_cuda_handle *handle, void *descriptor, int type); /* 10.2 */
-    int (*device_can_access_peer)(int *can, int device, int peer);           /* 4.0 */
+                      unsigned long long flags); /* since 10.2 */
+    int (*mem_import)(dryi_cuda_handle *handle, void *descriptor,
+                      int type);                                   /* since 10.2 */
+    int (*device_can_access_peer)(int *can, int device, int peer); /* since 4.0 */
     int (*mem_host_register)(void *address, size_t bytes, unsigned flags);
     int (*mem_host_unregister)(void *address);
-    int (*stream_get_context)(void *stream, void **context);            /* 9.2 */
-    int (*exchange_capture_mode)(int *mode);                            /* 10.1 */
-    int (*device_get_pool)(void **pool, int device);                    /* 11.2 */
-    int (*pool_get_attribute)(void *pool, int attribute, void *value);  /* 11.2 */
-    int (*pool_trim)(void *pool, size_t keep_bytes);                    /* 11.2 */
-    int (*graph_get_attribute)(int device, int attribute, void *value); /* 11.4 */
-    int (*graph_trim)(int device);                                      /* 11.4 */
-    int (*stream_get_id)(void *stream, unsigned long long *id);         /* 12.0 */
-    int (*stream_is_capturing)(void *stream, int *status);              /* 10.0 */
+    int (*stream_get_context)(void *stream, void **context);            /* since 9.2 */
+    int (*exchange_capture_mode)(int *mode);                            /* since 10.1 */
+    int (*device_get_pool)(void **pool, int device);                    /* since 11.2 */
+    int (*pool_get_attribute)(void *pool, int attribute, void *value);  /* since 11.2 */
+    int (*pool_trim)(void *pool, size_t keep_bytes);                    /* since 11.2 */
+    int (*graph_get_attribute)(int device, int attribute, void *value); /* since 11.4 */
+    int (*graph_trim)(int device);                                      /* since 11.4 */
+    int (*stream_get_id)(void *stream, unsigned long long *id);         /* since 12.0 */
+    int (*stream_is_capturing)(void *stream, int *status);              /* since 10.0 */
 };
 
-/* UNSUPPORTED: there is no such library, or it lacks a function; err says which. */
+/* Load the driver and find its functions. UNSUPPORTED: no such library, or a required
+   function is missing; err says which. */
 DRY_CHECK_RESULT enum dry_status dryi_cuda_driver_open(struct dryi_cuda_driver *driver,
                                                        const char *library,
                                                        struct dry_error *err);
 void dryi_cuda_driver_close(struct dryi_cuda_driver *driver);
 
-/* Are all functions for pages there? */
+/* Return whether all functions for pages were found. */
 int dryi_cuda_driver_has_pages(const struct dryi_cuda_driver *driver);
 
-/* "WHAT: CUDA_ERROR_NAME (its text)" with the status that fits. */
+/* Fill err with "WHAT: CUDA_ERROR_NAME (its text)" and return the matching status. */
 enum dry_status dryi_cuda_driver_fail(const struct dryi_cuda_driver *driver, int result,
                                       const char *what, struct dry_error *err);
-/* OK, NO_SPACE for out of memory, else SYSTEM. */
+/* Convert a CUresult: OK, NO_SPACE for out of memory, else SYSTEM. */
 enum dry_status dryi_cuda_status(int result);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Who may use what is mapped: the device itself and its peers, told to the driver in one call.
- * Source: cuMemSetAccess, cuDeviceCanAccessPeer in NVIDIA's CUDA Driver API reference.
- */
+/* Access to mapped memory: one driver call grants it to the device and all its peers.
+   Source: cuMemSetAccess, cuDeviceCanAccessPeer in NVIDIA's CUDA Driver API reference. */
 
 #include "device/cuda/cuda_peer.h"
 
@@ -28,7 +26,8 @@ dryi_cuda_set_access(struct dry_cuda *cuda, uint64_t address, uint64_t bytes)
     return note(cuda, cuda->context.driver.mem_set_access(address, bytes, access, count));
 }
 
-/* Can this device of the driver's use our memory? */
+/* Check that `peer` is another device of the driver, which can access this device's
+   memory. */
 static enum dry_status
 check_peer(const struct dry_cuda *cuda, int32_t peer)
 {

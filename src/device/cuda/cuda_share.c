@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Memory for another process. A range of cuMemAlloc has a name of 64 bytes; a page has a
- * descriptor of its own. The device keeps no handle of a page that it mapped, so the driver is
- * asked for the handle by the address.
- * Source: cuIpcGetMemHandle, cuMemRetainAllocationHandle and cuMemExportToShareableHandle in NVIDIA's
- * CUDA Driver API reference.
+ * Memory for another process. A range of cuMemAlloc has a name of 64 bytes; each page has
+ * a descriptor. The device does not store handles of mapped pages, so the driver returns
+ * the handle for an address. Source: cuIpcGetMemHandle, cuMemRetainAllocationHandle and
+ * cuMemExportToShareableHandle in NVIDIA's CUDA Driver API reference.
  */
 
 #include "device/cuda/cuda_share.h"
@@ -105,7 +104,7 @@ dryi_cuda_export_pages(void *self, uint64_t address, size_t count, uint64_t page
     return dryi_cuda_status(result);
 }
 
-/* Map the page of a descriptor; the mapping alone holds it then. */
+/* Map the page of a descriptor; afterwards only the mapping keeps the page. */
 static int
 import_page(struct dry_cuda *cuda, int descriptor, uint64_t address, uint64_t page)
 {
@@ -120,7 +119,7 @@ import_page(struct dry_cuda *cuda, int descriptor, uint64_t address, uint64_t pa
     return result;
 }
 
-/* All or none. Requires a stay, and a reservation for it. */
+/* Import all pages or none. Requires a stay, and a reservation of their size. */
 static int
 import_all(struct dry_cuda *cuda, const int *descriptors, size_t count, uint64_t page,
            uint64_t address)

@@ -2,7 +2,7 @@
 #ifndef DRYI_CUDA_SHARE_H
 #define DRYI_CUDA_SHARE_H
 
-/* Memory for another process: the calls of <drystone/device.h> of these names. */
+/* The calls of <drystone/device.h> that share memory with another process. */
 
 #include "device/cuda/cuda_state.h"
 

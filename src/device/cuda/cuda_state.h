@@ -3,9 +3,9 @@
 #define DRYI_CUDA_STATE_H
 
 /*
- * A GPU as a device, for its files: cuda (the device), cuda_peer (who may use what is mapped) and
- * cuda_share (memory for another process). Each call of the driver stands between enter() and
- * leave(), see cuda_context.h.
+ * The CUDA device's state, shared by its files: cuda.c (the device), cuda_peer.c (access
+ * by other devices) and cuda_share.c (other processes). Each driver call is made between
+ * enter() and leave(), see cuda_context.h.
  */
 
 #include <drystone/cuda.h>
@@ -16,10 +16,10 @@
 #include "device/cuda/cuda_context.h"
 #include "os/lock.h"
 
-/* Streams whose ids are kept, by handle; a power of two. */
+/* Size of the cache of stream ids, hashed by handle; a power of two. */
 #define DRYI_CUDA_STREAMS_KEPT 64
 
-/* The id that a stream had when somebody last asked about this handle. */
+/* A cached id: the stream's id when the driver was last queried for this handle. */
 struct dryi_cuda_stream {
     atomic_uint_least64_t handle, id;
 };
@@ -27,19 +27,19 @@ struct dryi_cuda_stream {
 struct dry_cuda {
     struct dry_memory memory;
     struct dryi_cuda_context context;
-    struct dry_device_ops ops; /* stream_id only where the driver has it */
+    struct dry_device_ops ops; /* stream_id is NULL if the driver lacks it */
     char name[96];
     int driver_version;
     struct dry_device_traits traits;
-    struct dryi_cuda_memory page; /* what cuMemCreate is asked for */
-    uint64_t
-        grain_bytes; /* of handles and addresses; a page is a multiple; 0: no pages */
+    struct dryi_cuda_memory page; /* properties of new pages, for cuMemCreate */
+    uint64_t grain_bytes; /* alignment of handles and addresses, which divides a page; 0:
+                             no pages */
 
     atomic_uint_least64_t retries;
     atomic_int unmaps_singly;
-    atomic_uint_least64_t peers; /* a bit for each device that uses what is mapped, too */
+    atomic_uint_least64_t peers; /* bit n: device n has access to mapped memory */
 
-    /* The lock is of writers, and of who wants a handle and its id of one moment. */
+    /* Guards writes, and reads that need a consistent pair of handle and id. */
     struct dryi_lock streams_lock;
     struct dryi_cuda_stream streams[DRYI_CUDA_STREAMS_KEPT];
 };

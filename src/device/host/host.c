@@ -2,16 +2,15 @@
 /*
  * The host's own memory as a device.
  *
- * Page n is the n-th piece of one memfd. Creating it sets memory aside, releasing punches it
- * out and puts n on a list; mapping lays the piece over reserved addresses, unmapping lays
- * nothing over them. Neighbouring numbers under neighbouring addresses are one mapping, so
- * that the kernel's limit of pieces (vm.max_map_count, 65530) is reached late. At the limit
- * it refuses even what would leave fewer; then a spare range of several pieces is given up
- * for a moment.
+ * Page n is the n-th range of one memfd. Creating a page allocates its memory; releasing
+ * punches a hole and adds n to the free list. Mapping replaces reserved addresses by the
+ * page's range; unmapping makes them inaccessible again. Consecutive pages at consecutive
+ * addresses share one mapping, so that the kernel's limit (vm.max_map_count, 65530) is
+ * reached late. At the limit the kernel refuses even calls that would reduce the number
+ * of mappings. Then a spare range of several mappings is unmapped for a moment.
  *
- * Ranges of alloc, and what map puts under a reservation, are anonymous memory. In a child
- * after fork that is copied, whereas pages are shared with the parent; a pool refuses to
- * work there.
+ * Memory of alloc and map is anonymous. A child after fork has copies of it, but shares
+ * pages with the parent; pools refuse to work in a child.
  */
 #include <drystone/host_device.h>
 
@@ -35,16 +34,16 @@
 struct dry_host_device {
     struct dry_host_device_options options;
     struct dry_memory memory;
-    uint64_t grain_bytes; /* what every size is rounded to: the machine's page */
+    uint64_t grain_bytes; /* rounding unit of all sizes: the base page */
     int file;
     atomic_uint_least64_t events;
 
-    struct dryi_lock lock; /* over what follows */
+    struct dryi_lock lock; /* guards the fields below */
     uint64_t used_bytes;
-    uint64_t *pages; /* a page's next free one, or IN_USE */
+    uint64_t *pages; /* for each page: the next free page, or IN_USE */
     size_t page_count, page_capacity;
     uint64_t first_free;
-    uint64_t spare; /* SPARE_GRAINS, every other one with memory; 0: there is none */
+    uint64_t spare; /* SPARE_GRAINS grains, every other one mapped with memory; 0: none */
 };
 
 static bool
@@ -105,7 +104,7 @@ make_spare(struct dry_host_device *host)
     }
 }
 
-/* Back to addresses without memory, also when the kernel will have no piece more. */
+/* Make a range inaccessible again, even if the kernel allows no further mapping. */
 static enum dry_status
 empty_range(struct dry_host_device *host, uint64_t address, uint64_t bytes)
 {
@@ -193,7 +192,7 @@ host_map(void *self, uint64_t address, uint64_t size, uint64_t page)
     return status;
 }
 
-/* Refused, the memory stays where it is, and with it the account. */
+/* If unmapping fails, the memory stays mapped and counted. */
 static void
 host_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
@@ -204,7 +203,7 @@ host_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
         give_bytes(host, size);
 }
 
-/* The list of free numbers has one; the lock is held. */
+/* Ensure that the free list has a page number; false: no memory. Requires the lock. */
 static bool
 has_number(struct dry_host_device *host)
 {
@@ -218,7 +217,7 @@ has_number(struct dry_host_device *host)
     return true;
 }
 
-/* A number not in use, and the bytes of its page. */
+/* Take a free page number, and account for the page's bytes. */
 static enum dry_status
 take_page(struct dry_host_device *host, uint64_t *page)
 {
@@ -277,7 +276,7 @@ host_release_page(void *self, uint64_t page)
     give_page(host, page);
 }
 
-/* How many of the pages from `begin` on follow each other. */
+/* Return the length of the run of consecutive pages from `begin` on. */
 static size_t
 run_length(const uint64_t *pages, size_t begin, size_t count)
 {
@@ -329,7 +328,7 @@ host_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
     *total_bytes = host->options.capacity_bytes;
 }
 
-/* Whatever was put on a stream is over when the call returns, so every event has passed. */
+/* The host has no asynchronous work, so every event has passed once it is recorded. */
 static enum dry_status
 host_event_record(void *self, uint64_t stream, uint64_t *event)
 {
@@ -347,7 +346,7 @@ host_event_query(void *self, uint64_t event)
     return true;
 }
 
-/* Of an event, or a stream. */
+/* Wait for an event or a stream: nothing to wait for. */
 static enum dry_status
 host_wait(void *self, uint64_t handle)
 {
@@ -409,7 +408,7 @@ static enum dry_status
 check_page_bytes(uint64_t page_bytes, struct dry_error *err)
 {
     uint64_t least = dryi_system_page_bytes();
-    /* Up to 1 TiB, so that no sum of a page and an address overflows. */
+    /* at most 1 TiB, so that the sum of a page and an address cannot overflow */
     if (dryi_is_power_of_two(page_bytes) && page_bytes >= least &&
         page_bytes <= UINT64_C(1) << 40)
         return DRY_OK;

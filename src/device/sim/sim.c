@@ -2,11 +2,11 @@
 /*
  * The simulated device: an account of bytes, addresses and driver time.
  *
- * Addresses come from one cursor that only moves upwards; without the checker nothing is
- * remembered about a range, so alloc, free, map and unmap are O(1) and take no memory.
+ * Addresses come from a cursor that only moves upwards. Without the checker ranges are
+ * not recorded, so alloc, free, map and unmap are O(1) and allocate no memory.
  *
- * Calls that are told to fail answer NO_SPACE where a driver would be out of memory or
- * addresses, and SYSTEM for an event. A refused call takes as long as a granted one.
+ * Calls made to fail return NO_SPACE if a driver would run out of memory or addresses,
+ * and SYSTEM for an event. A failed call has the same modelled time as a successful one.
  */
 #include "device/sim/sim_state.h"
 
@@ -16,31 +16,28 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
-/*
- * The first address: above what programs on x86-64 and arm64 map by default near zero,
- * and low enough that a million segments of 1 GiB end far below ADDRESS_END.
- */
+/* The first address: above what programs on x86-64 and arm64 map by default near zero,
+   and low enough that a million segments of 1 GiB end far below ADDRESS_END. */
 #define ADDRESS_BEGIN (UINT64_C(1) << 44)
 #define ADDRESS_END (UINT64_C(1) << 63)
 
-/* Modelled time of a call: once, and for every page it touches. */
+/* Modelled time: per call, plus per page. */
 struct cost {
     uint64_t call_ns, page_ns;
 };
 
 /*
  * alloc, free       cudaMalloc about 50 us and cudaFree about 10 us, as published for an
- *                   idle device; near a full one the driver is slower.
- * reserve … unmap   kvcached's benchmarks/bench_vmm on an A100, medians: reserving 8 GB
- *                   of addresses 19 us, cuMemCreate 193 us and cuMemMap 1.45 us a 2 MiB
- *                   page, cuMemSetAccess 36.0 us once a contiguous range, unmapping 25.6 us
- *                   a page. Unreserving was not measured and is taken to cost as much as
- *                   reserving.
- * pages             the same figures apart: 193 us to create one, 1.45 us to map it and 36 us
- *                   once a contiguous range, 25.6 us to unmap; releasing was not measured
- *                   and is taken to cost as much as unmapping.
+ *                   idle device; near a full one they are slower.
+ * reserve … unmap   kvcached's benchmarks/bench_vmm on an A100, medians: reserving 8 GB of
+ *                   addresses 19 us, cuMemCreate 193 us and cuMemMap 1.45 us per 2 MiB page,
+ *                   cuMemSetAccess 36.0 us per contiguous range, unmapping 25.6 us per page.
+ *                   Unreserving was not measured and is assumed equal to reserving.
+ * pages             the same figures separately: 193 us to create a page, 1.45 us to map it
+ *                   and 36 us per contiguous range, 25.6 us to unmap; releasing was not
+ *                   measured and is assumed equal to unmapping.
  * events, waits     not measured: a record is a short write to the stream's queue, a query
- *                   reads one word, a wait that need not wait costs a few microseconds.
+ *                   reads one word, a wait for a passed event takes a few microseconds.
  */
 static const struct cost costs[DRY_SIM_CALL_COUNT] = {
     [DRY_SIM_ALLOC] = {.call_ns = 50000},
@@ -67,7 +64,7 @@ subtract_saturating(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* `bytes` in whole steps, or false when that is more than 64 bits hold. */
+/* Round up to a multiple of `step`; false: above 64 bits. */
 static bool
 round_up_checked(uint64_t bytes, uint64_t step, uint64_t *rounded)
 {
@@ -120,14 +117,14 @@ take_bytes(struct dry_sim *sim, uint64_t bytes)
     return true;
 }
 
-/* Adopted memory may have been counted in other portions than it is given back in. */
+/* Saturate at 0: adopted memory may be freed in other portions than it was counted. */
 static void
 give_bytes(struct dry_sim *sim, uint64_t bytes)
 {
     sim->account.used_bytes = subtract_saturating(sim->account.used_bytes, bytes);
 }
 
-/* The caller's address, or the cursor's; `size` is a multiple of the granularity. */
+/* Take the caller's address, or the cursor's; `size` is a multiple of the granularity. */
 static bool
 take_address(struct dry_sim *sim, enum dry_sim_call call, uint64_t asked, uint64_t size,
              uint64_t *address)
@@ -140,7 +137,7 @@ take_address(struct dry_sim *sim, enum dry_sim_call call, uint64_t asked, uint64
     if (!fits && !chosen)
         return false;
     uint64_t end;
-    /* Addresses that we choose later lie above those chosen for us, if that is possible. */
+    /* Move the cursor above addresses that the caller chose, if possible. */
     if (fits && round_up_checked(begin + size, o->granularity_bytes, &end) &&
         end > sim->next_address)
         sim->next_address = end;
@@ -221,7 +218,7 @@ sim_unreserve(void *self, uint64_t address, uint64_t size)
             subtract_saturating(account->reserved_address_bytes, bytes);
 }
 
-/* One create and one map a page, one set-access for the whole range. */
+/* One create and one map per page, and one set-access for the whole range. */
 static enum dry_status
 sim_map(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
@@ -256,7 +253,8 @@ sim_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
         give_bytes(sim, bytes);
 }
 
-/* A page is only a number: what lies where is its owner's to know, and the checker's. */
+/* A page is only a number. The caller knows where each page is mapped, and so does the
+   checker. */
 static enum dry_status
 sim_create_page(void *self, uint64_t *page)
 {
@@ -287,7 +285,7 @@ sim_release_page(void *self, uint64_t page)
     give_bytes(sim, sim->options.page_bytes);
 }
 
-/* Would a driver look at such a range of pages at all? */
+/* Return whether a driver would accept the arguments of a page range. */
 static bool
 is_page_range(const struct dry_sim *sim, uint64_t address, size_t count)
 {
@@ -396,7 +394,7 @@ sim_stream_follow(void *self, uint64_t stream, uint64_t event)
     return status == DRY_OK ? DRY_OK : refuse(sim, status);
 }
 
-#define PEERS_MAX 64 /* the simulated device is number 0 of so many */
+#define PEERS_MAX 64 /* number of devices; the simulated one is number 0 */
 
 static enum dry_status
 sim_add_peer(void *self, int32_t peer)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checker: who owned which bytes last, and whether their work is over.
+ * The checker: the last owner of each byte, and whether its work is done.
  *
- * Every allocation is a life. Its range in `owned` stands there until other lives take the
- * bytes over. A new life remembers as `formers` from whom it has which bytes, unless their
- * uses are known to be over. Each first use on a stream is held against the formers.
+ * Every allocation is a life. Its range stays in `owned` until other lives take over the
+ * bytes. A new life records as `formers` the previous lives of its bytes, unless their
+ * uses are known to be done. The first use on each stream is checked against the formers.
  *
- * When a life that was used is disowned its formers are forgotten: whoever comes next must
- * come after its uses, which came after theirs (or were findings). A life that was never used
- * hands its formers on, byte for byte. So a former is always a life that was used and is
- * over, and has no formers itself, which is why dropping one ends there.
+ * When a used life is disowned its formers are dropped: the next life must come after its
+ * uses, which came after the formers' uses (or were findings). An unused life passes its
+ * formers on, byte for byte. So a former is always a used, disowned life without formers
+ * of its own, and dropping a former needs no recursion.
  */
 #include "device/sim/sim_state.h"
 
@@ -87,7 +87,7 @@ dryi_sim_check_destroy(struct dry_sim *sim)
     sim->check = NULL;
 }
 
-/* One line: what, where, by whom, and who was there before. */
+/* Write one line: the fault, the range, the owner, and the earlier owner. */
 static void
 write_text(struct dry_sim_finding *f)
 {
@@ -134,7 +134,7 @@ dry_sim_get_finding(const struct dry_sim *sim, uint64_t index,
     return dryi_sized_give(finding, &sim->check->findings[index], sizeof *finding);
 }
 
-/* A use that the program does not know to be over; NULL: there is none. */
+/* Return a use that the program does not know to be done; NULL: there is none. */
 static const struct dryi_sim_life_use *
 find_open_use(const struct dry_sim *sim, const struct dryi_sim_life *life)
 {
@@ -156,7 +156,7 @@ recycle(struct dryi_sim_check *check, uint32_t index)
     check->free_life = index;
 }
 
-/* A former: it has no formers itself. */
+/* Drop a reference to a former, which has no formers itself. */
 static void
 drop_former(struct dryi_sim_check *check, uint32_t index)
 {
@@ -205,7 +205,7 @@ take_life(struct dry_sim *sim, uint32_t *index)
     return true;
 }
 
-/* How many formers a life of [begin, end) may have at most. */
+/* Return an upper bound on the formers of a life of [begin, end). */
 static size_t
 count_formers(const struct dryi_sim_check *check, uint64_t begin, uint64_t end)
 {
@@ -255,7 +255,7 @@ earlier_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The new life has [begin, end) from this one. */
+/* Record that the new life takes [begin, end) over from life `from`. */
 static void
 inherit(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t from, uint64_t begin,
         uint64_t end)
@@ -282,7 +282,7 @@ inherit(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t from, uint64_t
     }
 }
 
-/* There is room for everything. */
+/* Start a life. Requires that all memory is reserved. */
 static void
 begin_life(struct dry_sim *sim, uint32_t index)
 {
@@ -351,7 +351,8 @@ dry_sim_disown(struct dry_sim *sim, uint64_t owner)
     add_references(check, index, -1);
 }
 
-/* A use that does not come before work put on this stream now; NULL: all do. */
+/* Return a use that is not ordered before work submitted to this stream now; NULL: all
+   are. */
 static const struct dryi_sim_life_use *
 find_unordered_use(const struct dry_sim *sim, const struct dryi_sim_life *life,
                    uint32_t stream)
@@ -364,7 +365,7 @@ find_unordered_use(const struct dry_sim *sim, const struct dryi_sim_life *life,
     return NULL;
 }
 
-/* Forget all pieces that came from this former life. */
+/* Drop all ranges taken over from this former life. */
 static void
 drop_pieces(struct dryi_sim_check *check, struct dryi_sim_life *life, uint32_t former)
 {
@@ -379,10 +380,8 @@ drop_pieces(struct dryi_sim_check *check, struct dryi_sim_life *life, uint32_t f
         drop_former(check, former);
 }
 
-/*
- * Check work by `life` on a stream it was not used on: whoever had the bytes must be before
- * it. A fault that was found is not found again.
- */
+/* Check the first use of `life` on a stream: all uses of its formers must be ordered
+   before it. Each fault is reported once. */
 static void
 check_formers(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t stream,
               struct dry_sim_finding finding)
@@ -390,7 +389,7 @@ check_formers(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t stream,
     struct dryi_sim_check *check = sim->check;
     for (size_t i = life->former_count; i > 0; i--) {
         if (i > life->former_count)
-            continue; /* pieces behind this one went together with another */
+            continue; /* another former's removal also removed entries after this one */
         uint32_t former = life->formers[i - 1].life;
         const struct dryi_sim_life *f = &check->lives[former];
         const struct dryi_sim_life_use *open = find_unordered_use(sim, f, stream);
@@ -406,7 +405,7 @@ check_formers(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t stream,
     }
 }
 
-/* Room for one use more, on the place of those that are known to be over if possible. */
+/* Make space for one more use, if possible by replacing uses known to be done. */
 static bool
 reserve_use(struct dry_sim *sim, struct dryi_sim_life *life)
 {
@@ -478,7 +477,7 @@ dry_sim_use(struct dry_sim *sim, uint64_t stream, uint64_t address, uint64_t siz
     return status;
 }
 
-/* A life whose work may go on in [begin, end), or else nothing. */
+/* Return a life whose work may still run in [begin, end), or NULL. */
 static const struct dryi_sim_life *
 find_open_life(const struct dry_sim *sim, const struct dryi_sim_life *life,
                uint64_t begin, uint64_t end)
@@ -531,7 +530,7 @@ dryi_sim_forget(struct dry_sim *sim, uint64_t begin, uint64_t end,
         life->has_holes = true;
         if (life->is_owned)
             continue;
-        /* If there is no memory for a piece on either side, the later one goes too. */
+        /* Without memory to split the range in two, also drop the later part. */
         bool fits = dryi_sim_ranges_reserve(owned, 1);
         add_references(check, index,
                        dryi_sim_ranges_cut(owned, node, from, fits ? up_to : UINT64_MAX));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in sim_clock.h. A search for a mark is binary; joining is one merge. */
+/* Marks are found by binary search; joining is one merge. See sim_clock.h. */
 #include "device/sim/sim_clock.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ dryi_sim_clock_finish(struct dryi_sim_clock *clock, const struct dry_memory *mem
     *clock = (struct dryi_sim_clock){0};
 }
 
-/* The first mark of this stream or of one behind it. */
+/* Return the position of the first mark of this stream or a later one. */
 static size_t
 position_of(const struct dryi_sim_clock *clock, uint32_t stream)
 {
@@ -39,7 +39,7 @@ dryi_sim_clock_reserve(struct dryi_sim_clock *clock, const struct dry_memory *me
                             sizeof *clock->marks);
 }
 
-/* How many streams either clock has a mark of. */
+/* Return the number of streams with a mark in either clock. */
 static size_t
 count_both(const struct dryi_sim_clock *a, const struct dryi_sim_clock *b)
 {
@@ -55,7 +55,7 @@ count_both(const struct dryi_sim_clock *a, const struct dryi_sim_clock *b)
     return count;
 }
 
-/* Merged from the end, so that nothing is overwritten that is still to be read. */
+/* Merges from the end, so that no mark is overwritten before it is read. */
 bool
 dryi_sim_clock_join(struct dryi_sim_clock *clock, const struct dry_memory *memory,
                     const struct dryi_sim_clock *other)

@@ -3,13 +3,12 @@
 #define DRYI_SIM_CLOCK_H
 
 /*
- * A clock says what happened before: for each stream, up to which of its ticks.
+ * A vector clock: for each stream, the tick up to which its work happened before.
  *
- * It is a vector clock, sparse: marks in the order of their streams, and no mark where the
- * answer is "nothing". Only the order between streams is here. Work that the program itself
- * knows to be over stands in struct dryi_sim_stream (`known`). Marks covered by that are
- * dropped before a clock is handed on, so that clocks stay short however many streams there
- * are.
+ * It is sparse: marks are sorted by stream, and a missing mark means tick 0. It has only
+ * the order between streams. Work that the program knows to be done is in struct
+ * dryi_sim_stream (`known`). Marks covered by `known` are dropped before a clock is
+ * passed on, so that clocks stay short with any number of streams.
  *
  * Errors  Functions that answer false had no memory and changed nothing.
  */
@@ -32,14 +31,14 @@ struct dryi_sim_clock {
 
 void dryi_sim_clock_finish(struct dryi_sim_clock *clock, const struct dry_memory *memory);
 
-/* The tick of a stream, 0 if there is no mark. */
+/* Return the tick of a stream, 0 if it has no mark. */
 uint64_t dryi_sim_clock_get(const struct dryi_sim_clock *clock, uint32_t stream);
 
-/* Room for so many marks, so that what follows cannot fail. */
+/* Reserve space for `count` marks, so that later calls cannot fail. */
 bool dryi_sim_clock_reserve(struct dryi_sim_clock *clock, const struct dry_memory *memory,
                             size_t count);
 
-/* The later of both, for every stream. */
+/* Take the maximum of both clocks for every stream. */
 bool dryi_sim_clock_join(struct dryi_sim_clock *clock, const struct dry_memory *memory,
                          const struct dryi_sim_clock *other);
 bool dryi_sim_clock_raise(struct dryi_sim_clock *clock, const struct dry_memory *memory,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checker's map of addresses: what is reserved, where memory lies, which page lies where.
+ * The checker's map of addresses: reservations, mapped memory, and the page at each
+ * address.
  *
- * A call that a driver would refuse is refused, beside the finding, so that the map is always
- * one that could be. Neighbouring pieces that came the same way are joined: a block of many
- * pages is looked up as one range. Room for taking them apart again is made when they are
- * mapped, because unmapping cannot fail.
+ * A call that a driver would refuse fails and makes a finding, so that the map is always
+ * consistent. Adjacent ranges of the same source are joined, so that a block of many
+ * pages is looked up as one range. Memory to split them is reserved when they are mapped,
+ * because unmapping cannot fail.
  */
 #include "device/sim/sim_state.h"
 
@@ -31,7 +32,8 @@ find_at(struct dry_sim *sim, enum dry_sim_fault fault, uint64_t address, uint64_
         sim, (struct dry_sim_finding){.fault = fault, .address = address, .size = size});
 }
 
-/* Take [begin, end) out of all ranges; more of the last one where there is no memory. */
+/* Remove [begin, end) from all ranges. Without memory to split the last one, also remove
+   its rest. */
 static void
 cut_all(struct dryi_sim_ranges *ranges, uint64_t begin, uint64_t end)
 {
@@ -43,7 +45,7 @@ cut_all(struct dryi_sim_ranges *ranges, uint64_t begin, uint64_t end)
     }
 }
 
-/* Pieces are no smaller than the granularity, so that there are no more than this. */
+/* Reserve ranges for the worst case: no mapping is smaller than the granularity. */
 static bool
 make_room(struct dry_sim *sim, uint64_t bytes)
 {
@@ -53,7 +55,7 @@ make_room(struct dry_sim *sim, uint64_t bytes)
                                    all / sim->options.granularity_bytes + 3);
 }
 
-/* [begin, end) is mapped from now on, joined to its neighbours. */
+/* Record that [begin, end) is mapped, and join it with adjacent ranges. */
 static void
 add_mapped(struct dryi_sim_check *check, uint64_t begin, uint64_t end,
            enum dryi_sim_source source)
@@ -75,7 +77,8 @@ add_mapped(struct dryi_sim_check *check, uint64_t begin, uint64_t end,
     dryi_sim_ranges_insert(mapped, begin, end, (uint32_t)source);
 }
 
-/* Does memory of this source lie under all of [begin, end)? Pieces are joined: one range. */
+/* Return whether memory of this source is mapped in all of [begin, end), which is then
+   one joined range. */
 static bool
 is_mapped_from(const struct dryi_sim_check *check, uint64_t begin, uint64_t end,
                enum dryi_sim_source source)
@@ -111,7 +114,7 @@ dryi_sim_memory_alloc(struct dry_sim *sim, uint64_t address, uint64_t size)
     return DRY_OK;
 }
 
-/* The range at exactly [begin, end), or 0. */
+/* Return the range that is exactly [begin, end), or 0. */
 static uint32_t
 find_exactly(const struct dryi_sim_ranges *ranges, uint64_t begin, uint64_t end)
 {
@@ -144,7 +147,8 @@ dryi_sim_memory_reserve(struct dry_sim *sim, uint64_t address, uint64_t size)
     uint64_t end = dryi_add_saturating(address, size);
     if (!dryi_sim_ranges_reserve(reserved, 3))
         return DRY_ERR_MEMORY;
-    cut_all(reserved, address, end); /* the caller chose it: it answers for that */
+    cut_all(reserved, address, end); /* overlaps are the fault of a caller that chooses
+                                        addresses */
     dryi_sim_ranges_insert(reserved, address, end, 0);
     return DRY_OK;
 }
@@ -166,7 +170,7 @@ dryi_sim_memory_unreserve(struct dry_sim *sim, uint64_t address, uint64_t size)
     return DRY_OK;
 }
 
-/* Within one reservation, and nothing there yet? */
+/* Return whether the range is in one reservation and unmapped. */
 static bool
 can_map(struct dry_sim *sim, uint64_t address, uint64_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea, the source and the costs stand in sim_ranges.h. */
+/* A skip list; see sim_ranges.h. */
 #include "device/sim/sim_ranges.h"
 
 #include "base/assert.h"
@@ -79,7 +79,7 @@ dryi_sim_ranges_cover(const struct dryi_sim_ranges *ranges, uint64_t begin, uint
     return true;
 }
 
-/* The last node of every level that begins before `begin`. */
+/* Find the last node of every level that begins before `begin`. */
 static void
 find_before(const struct dryi_sim_ranges *ranges, uint64_t begin,
             uint32_t before[DRYI_SIM_LEVELS])
@@ -94,7 +94,7 @@ find_before(const struct dryi_sim_ranges *ranges, uint64_t begin,
     }
 }
 
-/* One in four nodes is of the second level, one in sixteen of the third ... */
+/* Draw a height: one in four nodes reaches level 2, one in sixteen level 3 ... */
 static unsigned
 draw_height(struct dryi_sim_ranges *ranges)
 {
@@ -163,7 +163,7 @@ dryi_sim_ranges_cut(struct dryi_sim_ranges *ranges, uint32_t node, uint64_t begi
     if (is_left)
         range->end = begin;
     else if (is_right)
-        range->begin = end; /* nobody lies between: the order is as it was */
+        range->begin = end; /* no range is in between, so the order does not change */
     else
         remove_node(ranges, node);
     if (is_left && is_right)

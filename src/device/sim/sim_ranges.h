@@ -3,13 +3,13 @@
 #define DRYI_SIM_RANGES_H
 
 /*
- * Disjoint ranges of addresses in their order, each with a number of the user's.
+ * Disjoint ranges of addresses, sorted, each with a number that the user chooses.
  *
- * A skip list (Pugh, CACM 1990) whose heights come from a counter, so that a run is the same
- * every time. Nodes are indices; 0 is the list's head and means "none". A node keeps its index
- * while its range is not erased.
+ * A skip list (Pugh, CACM 1990). Heights come from a counter, so that runs are
+ * reproducible. Nodes are indices; 0 is the list's head and means "none". A node keeps
+ * its index until its range is removed.
  *
- * Cost: O(log n) a search, insertion or removal; 72 bytes a range.
+ * Cost: O(log n) per search, insertion or removal; 72 bytes per range.
  */
 
 #include <stdbool.h>
@@ -30,36 +30,34 @@ struct dryi_sim_ranges {
     struct dry_memory memory;
     struct dryi_sim_range *nodes;
     size_t capacity;
-    uint32_t made;       /* nodes ever in use, the head included */
-    uint32_t first_free; /* linked through next[0] */
-    uint32_t count;      /* ranges */
-    uint64_t draws;      /* of heights */
+    uint32_t made;       /* nodes used so far, including the head */
+    uint32_t first_free; /* first of the list of free nodes, linked through next[0] */
+    uint32_t count;      /* number of ranges */
+    uint64_t draws;      /* number of heights drawn */
 };
 
 void dryi_sim_ranges_init(struct dryi_sim_ranges *ranges,
                           const struct dry_memory *memory);
 void dryi_sim_ranges_finish(struct dryi_sim_ranges *ranges);
 
-/* Room for `more` ranges beside those there are; false: no memory. */
+/* Reserve space for `more` additional ranges; false: no memory. */
 bool dryi_sim_ranges_reserve(struct dryi_sim_ranges *ranges, uint64_t more);
 
-/* The range that holds `address`, else the first behind it, else 0. */
+/* Return the range that contains `address`, or else the next one, or else 0. */
 uint32_t dryi_sim_ranges_find(const struct dryi_sim_ranges *ranges, uint64_t address);
 uint32_t dryi_sim_ranges_next(const struct dryi_sim_ranges *ranges, uint32_t node);
-/* Does any range have a byte in [begin, end)? */
+/* Return whether any range overlaps [begin, end). */
 bool dryi_sim_ranges_touch(const struct dryi_sim_ranges *ranges, uint64_t begin,
                            uint64_t end);
-/* Do ranges cover all of [begin, end)? */
+/* Return whether ranges cover all of [begin, end). */
 bool dryi_sim_ranges_cover(const struct dryi_sim_ranges *ranges, uint64_t begin,
                            uint64_t end);
 
-/* A range that touches no other; there must be room. */
+/* Insert a range that overlaps no other. Requires reserved space. */
 uint32_t dryi_sim_ranges_insert(struct dryi_sim_ranges *ranges, uint64_t begin,
                                 uint64_t end, uint32_t value);
-/*
- * Take [begin, end) out of this node's range; the change of the number of ranges. It is -1, 0,
- * or 1 if a piece is left on both sides, for which there must be room.
- */
+/* Remove [begin, end) from this node's range. Returns the change in the number of ranges:
+   -1, 0, or 1 if a part remains on both sides, which requires reserved space. */
 int dryi_sim_ranges_cut(struct dryi_sim_ranges *ranges, uint32_t node, uint64_t begin,
                         uint64_t end);
 

@@ -2,15 +2,16 @@
 /*
  * Events and streams of the simulated device.
  *
- * Events are marks in a stream's order: a stream counts how many were recorded and how many
- * of them it has passed, an event is its number in that count. A stream that follows an event
- * of another keeps a note of it between two of its own events; who passes the note takes the
- * other stream along. A list of streams on their way does that, without recursion, and every
- * note is read once.
+ * Events are marks in a stream's order: a stream counts the recorded and the passed ones,
+ * and an event is its number in that count. A stream that follows another stream's event
+ * stores a note between two of its own events. A stream that passes the note also
+ * advances the other stream. A work list of streams replaces recursion, and every note is
+ * read once.
  *
- * With the checker on, an event keeps the clock of its stream, and who follows it, waits for
- * it or finds it done takes over what it says. Clocks lack what the program knows already,
- * see sim_state.h; dropping it is what keeps them short.
+ * With the checker on, an event stores its stream's clock. A stream that follows the
+ * event joins this clock, and so does the program's knowledge when it waits for the event
+ * or finds it passed. Clocks omit what the program knows already, which keeps them short;
+ * see sim_state.h.
  */
 #include "device/sim/sim_state.h"
 
@@ -64,10 +65,8 @@ know(struct dry_sim *sim, uint32_t stream, uint64_t tick)
         s->known = tick;
 }
 
-/*
- * The program knows everything before this tick of the stream, of which `clock` tells. If it
- * knows the tick, it has learned the clock with it.
- */
+/* Record that the program knows the stream's work up to this tick to be done, and with it
+   all work in `clock`. */
 static void
 learn(struct dry_sim *sim, uint32_t stream, uint64_t tick,
       const struct dryi_sim_clock *clock)
@@ -105,7 +104,8 @@ dryi_sim_is_before(const struct dry_sim *sim, uint32_t from, uint64_t tick, uint
            tick <= dryi_sim_clock_get(&sim->streams[to].clock, from);
 }
 
-/* The stream goes on to just before `limit`, an event or the end; see go(). */
+/* Add the stream to the work list, to advance to just before `limit`, an event or the
+   end; see go(). */
 static void
 send(struct dry_sim *sim, uint32_t *way, uint32_t stream, uint64_t limit)
 {
@@ -136,10 +136,8 @@ pass(struct dry_sim *sim, uint32_t *way, struct dryi_sim_stream *s, uint64_t lim
         s->passed = events;
 }
 
-/*
- * The stream passes the event `limit`, and everything that must be passed first is. One more
- * than what was recorded: its end, with what it follows after its last event.
- */
+/* Let the stream pass the event `limit`, and all events that must come first. The number
+   of recorded events plus one means its end, including notes after its last event. */
 static void
 go(struct dry_sim *sim, uint32_t stream, uint64_t limit)
 {
@@ -229,7 +227,7 @@ dryi_sim_query(struct dry_sim *sim, uint64_t event)
     return is_done;
 }
 
-/* The program waits as long as it takes, so the stream gets there. */
+/* Wait for the event: the simulated stream simply reaches it. */
 void
 dryi_sim_wait_event(struct dry_sim *sim, uint64_t event)
 {
@@ -261,7 +259,7 @@ dryi_sim_destroy_event(struct dry_sim *sim, uint64_t event)
     sim->account.events_live--;
 }
 
-/* Notes of what was passed meanwhile go, and those that were read. */
+/* Drop notes that were read, or whose event has passed meanwhile. */
 static void
 drop_passed(const struct dry_sim *sim, struct dryi_sim_stream *s)
 {
@@ -275,7 +273,8 @@ drop_passed(const struct dry_sim *sim, struct dryi_sim_stream *s)
     s->follow_count = count;
 }
 
-/* Room for one note more; half of it is free afterwards, so that this is seldom called. */
+/* Make space for one more note. Half of the space is free afterwards, so that this is
+   rarely called. */
 static bool
 reserve_follow(struct dry_sim *sim, struct dryi_sim_stream *s)
 {
@@ -305,10 +304,8 @@ add_follow(struct dry_sim *sim, uint32_t stream, struct dryi_sim_follow follow)
         s->follows[s->follow_count++] = follow;
 }
 
-/*
- * The stream follows event number `event` of another, at `tick` there and with this clock. The
- * stream's own tick in the clock does no harm.
- */
+/* Make the stream follow event number `event` of another, which has `tick` there and this
+   clock. The stream's own tick in the clock is harmless. */
 static enum dry_status
 follow(struct dry_sim *sim, uint32_t stream, struct dryi_sim_follow what, uint64_t tick,
        const struct dryi_sim_clock *clock)

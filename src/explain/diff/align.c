@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea and the cost stand in align.h. Both lists ascend, so a shift is tried by one
- * walk over the two.
- */
+/* Both lists ascend, so one pass over both evaluates a shift. align.h has
+   the rules and the cost. */
 #include "explain/diff/align.h"
 
 #include <stdbool.h>
 
-/* Shifts are those that bring one of the first or last lines of both together. */
+/* Only shifts that align one of the first or last ENDS lines of both lists are tried. */
 #define ENDS 4u
 
 struct lines {
@@ -16,7 +14,7 @@ struct lines {
     size_t base_count, line_count;
 };
 
-/* Pairs under a shift; noted in `partners` unless that is NULL. */
+/* Count the pairs under a shift. If `partners` is not NULL, store them there. */
 static size_t
 match(const struct lines *l, int64_t shift, size_t *partners)
 {
@@ -33,7 +31,7 @@ match(const struct lines *l, int64_t shift, size_t *partners)
     return count;
 }
 
-/* The n-th of the first and last few; SIZE_MAX behind them. */
+/* Return the index of the n-th of the first and last ENDS lines; SIZE_MAX if there are fewer. */
 static size_t
 pick_end(size_t count, size_t n)
 {
@@ -69,7 +67,8 @@ find_shift(const struct lines *l)
     return best;
 }
 
-/* True if `from` (ascending) holds the value; *at only moves up. */
+/* Return whether `from` (ascending) contains the value. *at only increases between
+   calls, so a pass is linear. */
 static bool
 holds(const int64_t *from, size_t count, int64_t value, size_t *at)
 {
@@ -78,7 +77,8 @@ holds(const int64_t *from, size_t count, int64_t value, size_t *at)
     return *at < count && from[*at] == value;
 }
 
-/* Only if both sides have as many: else nobody knows which belong together. */
+/* Pair the remaining lines in order, if both sides have equally many. Otherwise there is no
+   evidence for any pair. */
 static void
 pair_the_rest(const struct lines *l, int64_t shift, size_t *partners)
 {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The rows of a comparison: the owners of every subject at its moment, matched by name
- * (diff_match.c), one row an owner. Cost: that of the owners, and O(n log n) to sort the
- * rows.
- */
+/* Compute the rows of a comparison: the owners of each subject at its moment, matched by
+   diff_match.c, one row per owner. Cost: that of the owners, plus O(n log n) to sort the rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +21,7 @@ dry_diff_options_init_sized(struct dry_diff_options *options, size_t struct_size
 
 /* --- owners of the subjects --------------------------------------------------------------- */
 
-/* The sites of the subject's trace, made once for all subjects of it. */
+/* Return the sites of the subject's trace; compute them once per trace. */
 static enum dry_status
 find_trace(struct dry_diff *diff, size_t subject, struct dry_error *err)
 {
@@ -108,7 +105,7 @@ compare_by_row(const void *a, const void *b)
         return x->row < y->row ? -1 : 1;
     if (x->subject != y->subject)
         return x->subject < y->subject ? -1 : 1;
-    if (x->owner->bytes != y->owner->bytes) /* the name is that of the largest */
+    if (x->owner->bytes != y->owner->bytes) /* the largest entry names the row */
         return x->owner->bytes > y->owner->bytes ? -1 : 1;
     return (x->line > y->line) - (x->line < y->line);
 }
@@ -120,7 +117,7 @@ add_to_cell(struct dry_diff_cell *cell, const struct dryi_diff_entry *entry)
     cell->count += entry->owner->count;
 }
 
-/* The entries of a row, by subject, into its cells. Returns how many entries. */
+/* Sum up a row's entries into one cell per subject. Returns the number of entries. */
 static size_t
 fill_row(struct dry_diff_row *row, const struct dryi_diff_entry *entries, size_t count,
          struct dry_diff_cell *cells)
@@ -157,7 +154,7 @@ dry_diff_bytes(const struct dry_diff_row *row, uint32_t subject)
     return is_there ? row->cells[i].bytes : 0;
 }
 
-/* Subjects without a cell have nothing: they come first in order of bytes. */
+/* Compute a row's statistics. Subjects without a cell count as 0 bytes. */
 static void
 measure_row(struct dry_diff_row *row, size_t subject_count)
 {
@@ -225,7 +222,7 @@ make_rows(struct dry_diff *diff)
     return true;
 }
 
-/* --- making ------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------- */
 
 static enum dry_status
 check(const struct dry_diff_options *options, size_t count, struct dry_error *err)
@@ -306,7 +303,7 @@ dry_diff_destroy(struct dry_diff *diff)
     dryi_memory_free(&memory, diff, 1, sizeof *diff);
 }
 
-/* --- reading ------------------------------------------------------------------------------ */
+/* --- access ------------------------------------------------------------------------------- */
 
 const struct dry_diff_row *
 dry_diff_get_rows(const struct dry_diff *diff, size_t *count)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The facts beside the owners: settings and counts of each subject as text, to be
- * compared as text.
- */
+/* Facts in addition to the owners: settings and counts of each subject as
+   text, compared as text. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -59,10 +57,10 @@ write_setting(const struct dry_trace *trace, size_t fact, struct dryi_label *lab
 
 /* --- lanes -------------------------------------------------------------------------------- */
 
-/* Distinct streams and private pools of the device's allocations and segments. */
+/* The different streams and private pools of a device's allocations and segments. */
 struct lanes {
     const struct dry_trace_view *trace;
-    struct dryi_map known; /* lanes that were looked at */
+    struct dryi_map known; /* indices of lanes that were added */
     struct dryi_intern streams, pools;
 };
 
@@ -107,7 +105,7 @@ count_lanes(const struct dry_diff *diff, size_t subject, uint32_t counts[2])
 
 #define SETTING_COUNT 5u
 
-/* Texts may move until the last one is in: the numbers of one subject. */
+/* Add the facts of one subject, and store their ids: texts may move until the last one is added. */
 static bool
 put_facts(struct dry_diff *diff, size_t subject, uint32_t *ids)
 {
@@ -141,7 +139,7 @@ set_facts(struct dry_diff *diff, const uint32_t *ids)
                                     .values = values,
                                     .is_equal = true,
                                     .is_known = true};
-        uint32_t first = unknown; /* of those that are known */
+        uint32_t first = unknown; /* first known value */
         for (size_t i = 0; i < diff->subject_count; i++) {
             uint32_t id = ids[i * DRYI_DIFF_FACTS + fact];
             values[i] = dryi_intern_get(&diff->texts, id, NULL);

@@ -2,10 +2,8 @@
 #ifndef DRYI_DIFF_INSIDE_H
 #define DRYI_DIFF_INSIDE_H
 
-/*
- * The inside of a diff, shared by its files: diff.c (creation, rows), diff_match.c (which
- * owners of different subjects are the same), diff_facts.c (settings and counts).
- */
+/* The state of a diff, shared by diff.c (creation, rows), diff_match.c (matches owners of different
+   subjects) and diff_facts.c (settings and counts). */
 
 #include <drystone/diff.h>
 
@@ -15,16 +13,16 @@
 
 #define DRYI_DIFF_FACTS 7u
 
-/* An owner of a subject, and the row it belongs to. */
+/* An owner of a subject, and the row to which it belongs. */
 struct dryi_diff_entry {
     const struct dry_owner *owner;
     uint32_t subject;
-    uint32_t function; /* what it is but for its line, as a number */
+    uint32_t function; /* number of its file and function, without the line */
     uint32_t line;
     uint32_t row;
 };
 
-/* A trace of one or more subjects. */
+/* A trace shared by one or more subjects. */
 struct dryi_diff_trace {
     const struct dry_trace *trace;
     struct dryi_sites sites;
@@ -39,24 +37,24 @@ struct dry_diff {
     struct dry_owners *owners[DRY_DIFF_SUBJECTS_MAX];
     uint64_t totals[DRY_DIFF_SUBJECTS_MAX];
 
-    struct dryi_diff_trace *traces; /* subject_count of them at most */
+    struct dryi_diff_trace *traces; /* at most subject_count entries */
     size_t trace_count;
 
     struct dryi_diff_entry *entries;
     size_t entry_count;
     uint32_t row_count;
     struct dry_diff_row *rows;
-    struct dry_diff_cell *cells; /* entry_count of them at most */
+    struct dry_diff_cell *cells; /* at most entry_count entries */
 
     struct dry_diff_fact facts[DRYI_DIFF_FACTS];
-    const char **values; /* DRYI_DIFF_FACTS times subject_count */
+    const char **values; /* DRYI_DIFF_FACTS * subject_count entries */
     struct dryi_intern texts;
 };
 
-/* Give every entry its row, counted in row_count. False: no memory. */
+/* Set each entry's row, and row_count. Returns false if memory ran out. */
 bool dryi_diff_match(struct dry_diff *diff);
 
-/* Fill `facts`. False: no memory. */
+/* Fill in `facts`. Returns false if memory ran out. */
 bool dryi_diff_find_facts(struct dry_diff *diff);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which owners of different subjects are the same.
+ * Match owners of different subjects.
  *
- * First everything but the line: the file by its last components, the function, or the name
- * of an owner that is no place; equal texts get equal numbers. Then the lines, function by
- * function: each subject's lines are aligned with all that came before.
+ * First match all but the line: the last components of the file, the function, or the name of an
+ * owner that is no source line. Equal texts get equal numbers. Then match lines, function by
+ * function: each subject's lines are aligned with those of all earlier subjects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,8 @@
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/*
- * The number of components needed in any subject, by the last component of the user's
- * files.
- */
+/* By file name of the user's files: the largest number of components that any subject needs to
+   make its files unique. */
 struct depths {
     struct dryi_intern names;
     uint8_t *parts;
@@ -77,7 +75,8 @@ depth_of(struct depths *d, const struct dryi_path *path)
 
 /* --- functions ---------------------------------------------------------------------------- */
 
-/* Everything but the line, as bytes; a zero byte parts what may hold any other. */
+/* Write an owner's key without the line. A zero byte separates fields that may
+   contain any other byte. */
 static void
 write_key(struct dry_diff *diff, struct depths *d, const struct dryi_diff_entry *entry,
           struct dryi_label *label)
@@ -129,7 +128,7 @@ compare_entries(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-/* A line of the function, in the coordinates of the first subject that has it. */
+/* A line of the function, in the line numbers of the first subject that has it. */
 struct base_line {
     int64_t line;
     uint32_t row;
@@ -153,7 +152,8 @@ compare_base(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-/* The subject's lines, each once: files that differ by their hashes alone share them. */
+/* Collect a subject's lines without duplicates. Entries share a line if their files
+   differ only by hashes. */
 static size_t
 collect_lines(struct matcher *m, const struct dryi_diff_entry *entries, size_t count)
 {
@@ -179,7 +179,7 @@ make_room(struct matcher *m, size_t count)
                             m->base_count + count, sizeof *m->base_lines);
 }
 
-/* In one source a line is itself. */
+/* Align lines with the base. In one source equal line numbers match. */
 static int64_t
 align(struct matcher *m, size_t line_count)
 {
@@ -198,7 +198,7 @@ align(struct matcher *m, size_t line_count)
     return 0;
 }
 
-/* Rows for the lines of one subject; what has no partner joins the base. */
+/* Set the rows for one subject's lines. Lines without a partner are added to the base. */
 static bool
 match_subject(struct matcher *m, struct dryi_diff_entry *entries, size_t count)
 {
@@ -220,7 +220,7 @@ match_subject(struct matcher *m, struct dryi_diff_entry *entries, size_t count)
     return true;
 }
 
-/* The entries from `from` on that share function and subject. */
+/* Count the entries from `from` on with the same function and subject. */
 static size_t
 count_alike(const struct dry_diff *diff, size_t from)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The numbers of a squeezed text, read by a table of phrases. A phrase may stand anywhere
- * after the head, as long as no long stretch without one comes between. So a text can be
- * read that somebody shortened, or that another program wrote into.
+ * Read the numbers of a message without blanks by a table of phrases. A phrase may be anywhere
+ * after the head, unless DRYI_MESSAGE_GAP characters without one precede it. So texts can be read
+ * that were shortened, or mixed with another program's output.
  *
  * Wordings: c10/cuda/CUDACachingAllocator.cpp and CUDAMallocAsyncAllocator.cpp,
- * c10/xpu/XPUCachingAllocator.cpp, ATen/mps/MPSAllocator.mm, release by release. Those of
- * others: c10/core/impl/alloc_cpu.cpp, vllm/v1/core/kv_cache_utils.py, xla/tsl/framework,
- * the kernel's mm/oom_kill.c and mm/memcontrol.c.
+ * c10/xpu/XPUCachingAllocator.cpp, ATen/mps/MPSAllocator.mm, of each release. Other programs:
+ * c10/core/impl/alloc_cpu.cpp, vllm/v1/core/kv_cache_utils.py, xla/tsl/framework, the kernel's
+ * mm/oom_kill.c and mm/memcontrol.c.
  */
 #include "explain/message/message.h"
 
@@ -19,20 +19,19 @@
 
 /* --- sizes -------------------------------------------------------------------------------- */
 
-/*
- * A number from this one on is no amount of memory; sums of all numbers of a text fit
- * int64_t.
- */
+/* Larger numbers are no amount of memory. The limit keeps sums of all
+   numbers of a text in int64_t. */
 #define BEYOND_BYTES (UINT64_C(1) << 58)
 #define WHOLE_DIGITS_MAX 40
 #define FRACTION_DIGITS_READ 6
 
 struct decimal {
-    uint64_t whole;           /* UINT64_MAX: at least that */
-    uint64_t fraction, scale; /* fraction / scale; scale a power of ten */
+    uint64_t whole;           /* saturates at UINT64_MAX */
+    uint64_t fraction, scale; /* fraction / scale, with scale a power of ten */
 };
 
-/* The digits at `text`, as many as there are; 0 if none or too many for a number. */
+/* Read all digits at `text`. Returns their number; 0 if there are none, or more
+   than WHOLE_DIGITS_MAX. */
 static size_t
 read_digits(const char *text, size_t length, uint64_t *value)
 {
@@ -69,7 +68,8 @@ read_decimal(const char *text, size_t length, struct decimal *d)
     return used;
 }
 
-/* whole * unit < 2^58, fraction < 10^6 and unit <= 2^40, so nothing here overflows. */
+/* Make a size and the interval that rounds to it. No overflow: whole * unit < 2^58,
+   fraction < 10^6, unit <= 2^40. */
 static struct dry_message_size
 make_size(const struct decimal *d, uint64_t unit)
 {
@@ -84,13 +84,13 @@ make_size(const struct decimal *d, uint64_t unit)
         size.low = base + ((2 * f - 1) * unit + half - 1) / half;
     else
         size.low = base > unit / half ? base - unit / half : 0;
-    /* So many digits that no whole byte is printed so: the nearest one it is. */
+    /* With many digits no whole byte rounds to the printed text: the nearest byte must do. */
     size.low = size.low < size.bytes ? size.low : size.bytes;
     size.high = size.high > size.bytes ? size.high : size.bytes;
     return size;
 }
 
-/* "1.95GiB" at the beginning of `text`; returns its length, 0 for what is no size. */
+/* Read a size such as "1.95GiB". Returns its length, 0 if `text` does not begin with a size. */
 static size_t
 read_size(const char *text, size_t length, bool is_binary, struct dry_message_size *size)
 {
@@ -103,7 +103,7 @@ read_size(const char *text, size_t length, bool is_binary, struct dry_message_si
         {"MiB", DRYI_MIB, 0},
         {"GiB", DRYI_GIB, 0},
         {"TiB", DRYI_GIB << 10, 0},
-        {"kB", DRYI_KIB, 0}, /* the kernel's */
+        {"kB", DRYI_KIB, 0}, /* the kernel's spelling */
         {"KB", DRYI_KIB, UINT64_C(1000)},
         {"MB", DRYI_MIB, UINT64_C(1000000)},
         {"GB", DRYI_GIB, UINT64_C(1000000000)},
@@ -116,7 +116,7 @@ read_size(const char *text, size_t length, bool is_binary, struct dry_message_si
         if (length - used < n || memcmp(text + used, units[i].name, n) != 0)
             continue;
         if (units[i].unit == 1 && d.scale > 1)
-            return 0; /* there is no part of a byte */
+            return 0; /* bytes have no fraction */
         *size = make_size(&d, units[i].unit);
         if (units[i].decimal_unit && !is_binary && size->known == DRY_MESSAGE_KNOWN)
             size->low = make_size(&d, units[i].decimal_unit).low;
@@ -130,17 +130,17 @@ read_size(const char *text, size_t length, bool is_binary, struct dry_message_si
 #define NOWHERE SIZE_MAX
 #define AT(member) offsetof(struct dry_message, member)
 
-/* '%' is a size, '#' a number; what a phrase tells beside the size it puts `where`. */
+/* '%' matches a size, '#' a number. The size goes to the member at offset `where`. */
 struct phrase {
     const char *pattern;
     size_t where;
-    enum dry_message_form form; /* SHORT: none in particular */
+    enum dry_message_form form; /* SHORT: the phrase does not tell the form */
     enum dry_message_variable variable;
     uint32_t hints;
     enum { NO_NUMBER, DEVICE, PROCESS } number;
 };
 
-/* If one phrase begins another, the longer one stands first. */
+/* A phrase that begins with another one comes before it. */
 static const struct phrase phrases[] = {
     {"Triedtoallocatemorethan1EBmemory", NOWHERE, DRY_MESSAGE_HUGE, 0, 0, 0},
     {"Triedtoallocate%", AT(tried), 0, 0, 0, 0},
@@ -218,7 +218,7 @@ struct match {
     uint64_t number;
 };
 
-/* Digits that are the rest of a longer number, or the digits of a negative one. */
+/* Return whether the digits at `at` continue a longer or a negative number. */
 static bool
 is_inside_number(const char *text, size_t at)
 {
@@ -230,7 +230,7 @@ is_inside_number(const char *text, size_t at)
     return before == '.' && at >= 2 && dryi_is_digit(text[at - 2]);
 }
 
-/* `pattern` at text[at]; both kinds of gaps begin with a digit. */
+/* Match `pattern` at the start of `text`. '%' and '#' both match only at a digit. */
 static bool
 match_pattern(const char *pattern, const char *text, size_t length, bool is_binary,
               struct match *match)
@@ -264,7 +264,7 @@ add_process(struct dry_message *m, const struct match *match)
     m->other_count++;
 }
 
-/* The first of several equal phrases counts: what follows may be somebody's comment. */
+/* Record a phrase's facts. The first occurrence counts: later ones may be a user's comment. */
 static void
 take_phrase(struct dry_message *m, const struct phrase *p, const struct match *match)
 {
@@ -287,10 +287,8 @@ take_phrase(struct dry_message *m, const struct phrase *p, const struct match *m
         *size = match->size;
 }
 
-/*
- * Tell whether a phrase may be one of this message. Foreign texts and PyTorch's share none:
- * a head, at the text's beginning, says which of them it is.
- */
+/* Return whether a phrase can belong to this message. Foreign forms and PyTorch's share no phrases;
+   the head at the text's beginning tells which it is. */
 static bool
 is_of_form(const struct dry_message *m, const struct phrase *p, size_t at)
 {
@@ -377,7 +375,7 @@ name_classic(const struct dry_message *m, const char *text, size_t length,
              enum dryi_message_exception exception)
 {
     if (m->backend == DRY_MESSAGE_NPU)
-        return NULL; /* torch_npu keeps this shape */
+        return NULL; /* torch_npu still uses the classic form */
     if (has(text, length, "cached)"))
         return "1.0 to 1.4";
     if (exception == MESSAGE_EXCEPTION_CUDA_OOM)
@@ -392,7 +390,7 @@ static const char *
 name_modern(const struct dry_message *m, const char *text, size_t length,
             enum dryi_message_exception exception)
 {
-    if (has(text, length, "capactyof")) /* so spelled in one release */
+    if (has(text, length, "capactyof")) /* misspelled in this release only */
         return "2.1";
     if (m->backend == DRY_MESSAGE_XPU)
         return exception == MESSAGE_EXCEPTION_OOM ? "2.5 or later" : "2.3 or later";

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Finding messages in a stream of text, once through, in memory that does not grow.
+ * Find messages in a stream of text, in one pass and constant memory.
  *
- * Characters that mean something are no blanks, no colours and no marks at the beginning
- * of lines. They go into `tail`, where heads are looked for, and into the message that is
- * open for their rank. Each rank has a `lane`, so that the lines of ranks may alternate;
- * a line without a mark belongs to the rank of the line before it. A lane ends when its
- * text has gone on without a phrase for long enough, when its rank begins another
- * message, or when it is full.
+ * Blanks, colours and prefixes of lines are dropped. The other characters go into `tail`, where
+ * heads are searched, and into the open message of their rank. Each rank has a `lane`, so that
+ * lines of different ranks may alternate. A line without a rank belongs to the rank of the line
+ * before. A lane ends after DRYI_MESSAGE_GAP characters without a phrase, at its rank's next
+ * message, or when full.
  *
- * F1  A lane's text begins with a head and holds no blanks.
- * F2  Every character goes into one lane at most, and a lane is read when its length has
- *     doubled: the work is in proportion to the text.
+ * F1  A lane's text begins with a head and has no blanks.
+ * F2  Each character goes into at most one lane, and a lane is read each time its length doubles:
+ *     the time is linear in the text.
  */
 #include <string.h>
 
@@ -28,22 +27,22 @@
 #define LOOK_BYTES 512
 #define PIECE_BYTES 1024
 #define TAIL_CHARS 2048
-#define TAIL_KEPT 96 /* the longest exception, its colon and the longest head */
+#define TAIL_KEPT 96 /* longest exception, colon and longest head */
 #define ESCAPE_BYTES_MAX 256
 
 struct lane {
     bool is_open;
     bool is_own; /* the head begins a line or follows a colon */
     bool has_after;
-    char after; /* the character behind the head, '\n' being one */
+    char after; /* the character after the head, also '\n' */
     enum dry_message_backend backend;
     enum dryi_message_exception exception;
-    uint64_t rank;   /* a hash of its mark */
-    uint64_t number; /* in order of opening */
+    uint64_t rank;   /* hash of the rank's prefix */
+    uint64_t number; /* counts lanes in order of opening */
     uint64_t offset, line;
     char label[DRY_MESSAGE_LABEL_BYTES];
     size_t used, look_at;
-    char *text; /* LANE_BYTES of the finder's texts */
+    char *text; /* LANE_BYTES of the finder's `texts` */
 };
 
 enum escape { NO_ESCAPE, ESCAPE_BEGUN, ESCAPE_CSI, ESCAPE_OSC };
@@ -54,11 +53,11 @@ struct dry_message_finder {
     void *found_self;
     bool is_cancelled;
 
-    uint64_t offset; /* of piece[0] */
+    uint64_t offset; /* of piece[0] in the whole text */
     uint64_t line;
     size_t piece_used;
     bool at_line_begin;
-    size_t line_chars; /* in the tail, of this line */
+    size_t line_chars; /* characters of the current line in the tail */
 
     enum escape escape;
     size_t escape_bytes;
@@ -66,9 +65,10 @@ struct dry_message_finder {
     uint64_t backslash_offset;
 
     uint64_t rank;                       /* of the current line */
-    char label[DRY_MESSAGE_LABEL_BYTES]; /* "" if the line itself has no mark */
-    struct lane *current;                /* the open lane of `rank` */
-    struct lane *fresh;                  /* whose `after` is due */
+    char label[DRY_MESSAGE_LABEL_BYTES]; /* "" if the line has no rank of its own */
+    struct lane *current;                /* the open lane of `rank`; NULL if none */
+    struct lane *fresh;                  /* the lane that waits for
+                                            its `after`; NULL if none */
     uint64_t lanes_opened;
 
     size_t tail_used;
@@ -81,7 +81,8 @@ struct dry_message_finder {
 
 /* --- lanes -------------------------------------------------------------------------------- */
 
-/* A sentence about running out of memory is no message; an exception that ends so is. */
+/* Return whether a text is a message. A sentence that mentions running out of memory is not; an
+   exception that ends with such a head is. */
 static bool
 is_message(const struct lane *lane, const struct dry_message *m, size_t end)
 {
@@ -92,7 +93,7 @@ is_message(const struct lane *lane, const struct dry_message *m, size_t end)
     if (m->form >= DRY_MESSAGE_HOST)
         return dryi_message_is_foreign(m, lane->is_own);
     if (lane->backend == DRY_MESSAGE_BACKEND_UNKNOWN)
-        return has_request; /* that is what the head was known by */
+        return has_request; /* a request identifies such heads */
     if (!is_bare && m->form != DRY_MESSAGE_DRIVER)
         return true;
     bool is_closed = !lane->has_after || strchr("\n\r.(\"')]}<\\", lane->after);
@@ -119,7 +120,8 @@ close_lane(struct dry_message_finder *f, struct lane *lane)
         f->is_cancelled = true;
 }
 
-/* A free lane; if there is none, the message that was opened first is taken as it is. */
+/* Return a free lane. If all are used, close the lane that was opened first,
+   and report its message. */
 static struct lane *
 take_lane(struct dry_message_finder *f)
 {
@@ -164,7 +166,7 @@ append(struct dry_message_finder *f, struct lane *lane, char c)
 
 /* --- heads -------------------------------------------------------------------------------- */
 
-/* Does the tail, less its last `skipped` characters, end so? */
+/* Return whether the tail, without its last `skipped` characters, ends with `word`. */
 static bool
 ends_with(const struct dry_message_finder *f, size_t skipped, const char *word)
 {
@@ -185,13 +187,14 @@ find_exception(const struct dry_message_finder *f, size_t head)
     return MESSAGE_EXCEPTION_UNKNOWN;
 }
 
-/* The last `head` characters of the tail begin a message. */
+/* Open a lane: the last `head` characters of the tail begin a message. */
 static void
 open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend backend)
 {
     if (f->current) {
         size_t *used = &f->current->used;
-        *used -= head < *used ? head : *used; /* it got the head's characters */
+        *used -= head < *used ? head : *used; /* remove the head from
+                                                 the rank's current lane */
         close_lane(f, f->current);
     }
     struct lane *lane = take_lane(f);
@@ -239,7 +242,7 @@ look_for_known_backend(struct dry_message_finder *f)
     }
 }
 
-/* "Allocation on device 0 would exceed allowed memory". */
+/* Match "Allocation on device 0 would exceed allowed memory". */
 static void
 look_for_async(struct dry_message_finder *f)
 {
@@ -257,14 +260,14 @@ look_for_async(struct dry_message_finder *f)
         open_lane(f, head + digits + sizeof begin - 1, DRY_MESSAGE_CUDA);
 }
 
-/* The newest texts name no backend, others an unknown one: what follows tells. */
+/* Match heads without a known backend: the newest texts name none. The rest of the text tells. */
 static void
 look_for_unknown_backend(struct dry_message_finder *f, const char *end)
 {
     size_t n = strlen(end), head = 0;
     if (!ends_with(f, 0, end))
         return;
-    if (ends_with(f, n, "utofmemory.")) /* "Out", or "WORD out" */
+    if (ends_with(f, n, "utofmemory.")) /* of "Out" or "WORD out" */
         head = n + strlen("outofmemory.");
     else if (ends_with(f, n, "OutOfMemoryError:"))
         head = n;
@@ -273,10 +276,7 @@ look_for_unknown_backend(struct dry_message_finder *f, const char *end)
         open_lane(f, head, DRY_MESSAGE_BACKEND_UNKNOWN);
 }
 
-/*
- * Texts of others than a device's allocator. Each head is asked for behind its last
- * character only.
- */
+/* Match heads of foreign forms. Each head is compared only after its last character. */
 static void
 look_for_foreign(struct dry_message_finder *f, char last)
 {
@@ -360,7 +360,7 @@ push(struct dry_message_finder *f, char c, uint64_t offset)
     }
 }
 
-/* True: the byte is part of a terminal's escape sequence. */
+/* Return whether the byte is part of a terminal's escape sequence. */
 static bool
 is_of_escape(struct dry_message_finder *f, char c)
 {
@@ -382,10 +382,8 @@ is_of_escape(struct dry_message_finder *f, char c)
     return true;
 }
 
-/*
- * NUL is not there, so that UTF-16 is read too; "\n" of two characters, from a text that was
- * printed as a string, is a line's end.
- */
+/* Take a character. NUL is dropped, so that UTF-16 can be read. A literal "\n", from a printed
+   string representation, counts as the end of a line. */
 static void
 take_char(struct dry_message_finder *f, char c, uint64_t offset)
 {
@@ -413,14 +411,14 @@ take_char(struct dry_message_finder *f, char c, uint64_t offset)
         push(f, c, offset);
 }
 
-/* --- what stands before a line ------------------------------------------------------------ */
+/* --- prefixes of lines -------------------------------------------------------------------- */
 
 struct span {
     const char *text;
     size_t length;
 };
 
-/* "rank3", "default 0", "7", "1,0": letters, then numbers. */
+/* Match "rank3", "default 0", "7", "1,0": letters, then numbers. */
 static bool
 is_rank(struct span s)
 {
@@ -445,7 +443,7 @@ find_char(struct span s, size_t limit, char wanted)
     return i < s.length && i < limit ? i : 0;
 }
 
-/* "[rank3]:", "[1,0]<stderr>:", "[2025-01-31 12:00:00]", "(worker pid=17, ip=10.0.0.1)". */
+/* Measure "[rank3]:", "[1,0]<stderr>:", "[2025-01-31 12:00:00]", "(worker pid=17, ip=10.0.0.1)". */
 static size_t
 measure_bracket(struct span s, struct span *label)
 {
@@ -458,7 +456,7 @@ measure_bracket(struct span s, struct span *label)
         while (pid + 4 <= inside.length && memcmp(inside.text + pid, "pid=", 4) != 0)
             pid++;
         if (pid + 4 > inside.length)
-            return 0; /* "(GPU 0; ..." belongs to a message */
+            return 0; /* "(GPU 0; ..." is part of a message */
         *label = (struct span){inside.text + pid, 4};
         while (pid + label->length < inside.length && label->length < 14 &&
                dryi_is_digit(label->text[label->length]))
@@ -472,7 +470,7 @@ measure_bracket(struct span s, struct span *label)
     return used + (used < s.length && s.text[used] == ':');
 }
 
-/* "2025-01-31 12:00:00,123", "0: " of srun, "17:" of grep; not "44.00". */
+/* Measure "2025-01-31 12:00:00,123", "0: " of srun, "17:" of grep; not "44.00". */
 static size_t
 measure_numbers(struct span s, struct span *label)
 {
@@ -493,7 +491,7 @@ measure_numbers(struct span s, struct span *label)
     return used >= 5 ? used : 0;
 }
 
-/* "ERROR:", "WARNING " and "rank3:". */
+/* Measure "ERROR:", "WARNING " and "rank3:". */
 static size_t
 measure_word(struct span s, struct span *label)
 {
@@ -514,7 +512,7 @@ measure_word(struct span s, struct span *label)
     return 0;
 }
 
-/* Measure the escape of a colour; never beyond the line. */
+/* Measure a colour's escape sequence, at most to the end of the line. */
 static size_t
 measure_escape(struct span s)
 {
@@ -526,7 +524,7 @@ measure_escape(struct span s)
     return used < s.length && s.text[used] >= '@' ? used + 1 : used;
 }
 
-/* The bytes before a line's own text; the last mark of a rank among them is its label. */
+/* Measure all prefixes of a line. The last rank among them becomes its label. */
 static size_t
 measure_prefix(struct span line, struct span *label)
 {
@@ -560,7 +558,7 @@ begin_line(struct dry_message_finder *f, struct span label)
     f->line_chars = 0;
     memset(f->label, 0, sizeof f->label);
     if (label.length == 0)
-        return; /* of the rank of the line before */
+        return; /* the line belongs to the rank before */
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < label.length; i++)
         hash = (hash ^ (unsigned char)label.text[i]) * UINT64_C(0x100000001b3);
@@ -572,7 +570,7 @@ begin_line(struct dry_message_finder *f, struct span label)
     find_current(f);
 }
 
-/* There is at least a byte in it. */
+/* Process the collected bytes. Requires at least one byte. */
 static void
 take_piece(struct dry_message_finder *f)
 {
@@ -590,7 +588,7 @@ take_piece(struct dry_message_finder *f)
     f->piece_used = 0;
 }
 
-/* --- the interface ------------------------------------------------------------------------ */
+/* --- public calls ------------------------------------------------------------------------- */
 
 void
 dry_message_options_init_sized(struct dry_message_options *options, size_t struct_size)
@@ -599,7 +597,7 @@ dry_message_options_init_sized(struct dry_message_options *options, size_t struc
     dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* Back to the beginning of a text; memory and callback stay. */
+/* Reset to the beginning of a text; memory and callback stay. */
 static void
 begin_text(struct dry_message_finder *f)
 {
@@ -705,7 +703,7 @@ struct first {
     bool is_found;
 };
 
-/* The earliest by its place, which need not be the first to end. */
+/* Keep the message with the lowest offset: lanes may end in another order. */
 static bool
 keep_first(void *self, const struct dry_message *message)
 {

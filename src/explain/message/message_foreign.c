@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Texts of others than PyTorch's allocator of a device: the host's allocator, XLA, vLLM,
- * NCCL, CUDA's libraries, the kernel, Slurm. The text itself says what happened, and its
- * numbers prove little. So a table gives the verdict of each form, and another one what
- * to do. Cost: O(1).
+ * Texts from other sources than PyTorch's allocator of a device: the host's allocator, XLA, vLLM,
+ * NCCL, CUDA's libraries, the kernel, Slurm. The text itself states the cause, and its numbers
+ * prove little. So one table has each form's verdict, and another its advice. Cost: O(1).
  */
 #include "explain/message/message.h"
 
@@ -12,7 +11,7 @@
 
 #define IN(form) (1u << DRY_MESSAGE_##form)
 
-/* XLA's status is also that of services which exhaust other resources. */
+/* Other services use XLA's status for other exhausted resources: HOST and XLA need a size. */
 bool
 dryi_message_is_foreign(const struct dry_message *m, bool is_own)
 {
@@ -56,7 +55,7 @@ dryi_message_judge_foreign(const struct dry_message *m)
     return m->form == DRY_MESSAGE_KV_CACHE && has_sum ? &short_cache : &verdicts[m->form];
 }
 
-/* --- what to do --------------------------------------------------------------------------- */
+/* --- advice ------------------------------------------------------------------------------- */
 
 #define ON_HOST (IN(HOST) | IN(KILLED) | IN(KILLED_IN_GROUP) | IN(SLURM))
 

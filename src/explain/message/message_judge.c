@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The proof in the numbers of a message.
+ * Derive the cause of an OOM from the numbers of its message.
  *
- * PyTorch makes the text after it has given back all cached segments that were empty and
- * has asked the driver once more. So `free` is what is left when nothing more can be
- * given back, and `unallocated` lies in segments that something pins. PyTorch could
- * therefore reach unallocated + free for this request, under the limit if there is one:
+ * PyTorch writes the text after it has freed all empty cached segments and asked the driver again.
+ * So `free` is what remains when nothing more can be freed, and `unallocated` is in segments
+ * pinned by live blocks. PyTorch could use at most unallocated + free for this request, within the
+ * limit if there is one:
  *
  *     tried > free                  the driver had to refuse
  *     tried - free > unallocated    a shortage: no arrangement of the blocks would do
  *     tried - free <= unallocated   the bytes were there, in pieces
  *
- * A shortage is one of capacity if what is alive and the request exceed the device. It is
- * one of other memory if whoever else is on the device holds as much as is missing. Every
- * comparison is one of intervals; where they overlap, the printed digits decide, and the
- * verdict is not certain.
+ * A shortage is one of capacity if live memory and the request exceed the device. It is one of
+ * other memory if other users of the device hold at least the missing bytes. All comparisons use
+ * intervals. If intervals overlap, the printed digits decide, and the verdict is not certain.
  */
 #include <string.h>
 
@@ -24,10 +23,8 @@
 #include "base/sized.h"
 #include "explain/message/message.h"
 
-/*
- * A CUDA context with its libraries takes some hundred MiB that no program can avoid. Only
- * what a process holds beyond this, outside PyTorch, is called other memory.
- */
+/* An estimate of what a CUDA context with its libraries takes, some hundred MiB, rounded up. Only
+   memory of this process that exceeds the estimate, outside PyTorch, counts as other memory. */
 #define CONTEXT_BYTES DRYI_GIB
 
 /* --- sums --------------------------------------------------------------------------------- */
@@ -78,7 +75,7 @@ struct part {
     enum dry_message_quantity quantity;
 };
 
-/* The parts end with a sign of 0. Numbers are below 2^58, so nothing overflows. */
+/* Sums end with sign 0. Numbers are below 2^58, so sums do not overflow. */
 #define PARTS(...) ((const struct part[]){__VA_ARGS__, {0, DRY_MESSAGE_TRIED}})
 #define PLUS(name)                                                                       \
     {                                                                                    \
@@ -89,7 +86,7 @@ struct part {
         -1, DRY_MESSAGE_##name                                                           \
     }
 
-/* False: a part is not known. */
+/* Add up the terms. Returns false if one is unknown. */
 static bool
 add_up(const struct builder *b, const struct part *parts,
        struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX], size_t *count,
@@ -111,7 +108,7 @@ add_up(const struct builder *b, const struct part *parts,
     return true;
 }
 
-/* A sum by itself, where only its value is asked for. */
+/* A sum of which only the value is used. */
 struct value {
     bool is_known;
     struct dry_message_sum sum;
@@ -127,7 +124,7 @@ evaluate(const struct builder *b, const struct part *parts)
     return v;
 }
 
-/* Above zero, as printed; unknown sums are neither above nor not. */
+/* Compare the printed value with 0. Both comparisons are false for unknown sums. */
 static bool
 is_above(const struct value *v)
 {
@@ -140,7 +137,7 @@ is_not_above(const struct value *v)
     return v->is_known && v->sum.bytes <= 0;
 }
 
-/* Do all values within the rounding say the same? */
+/* Return whether all values within the rounding have the same sign. */
 static bool
 is_decided(const struct value *v)
 {
@@ -149,7 +146,8 @@ is_decided(const struct value *v)
 
 /* --- proofs ------------------------------------------------------------------------------- */
 
-/* `parts` NULL: a remark in words. A proof whose numbers are not there is left out. */
+/* Add a proof; `parts` NULL: one without numbers. Returns false, adding nothing, if a number is
+   missing or there is no space. */
 static bool
 add_proof(struct builder *b, enum dry_message_reason reason, enum dry_cause cause,
           const struct part *parts)
@@ -184,7 +182,7 @@ decide(struct builder *b, enum dry_cause cause, bool is_certain)
     b->j->is_certain = is_certain;
 }
 
-/* --- what follows from what is printed ---------------------------------------------------- */
+/* --- derived sizes ------------------------------------------------------------------------ */
 
 static struct dry_message_size
 make_size(const struct value *v)
@@ -199,7 +197,7 @@ make_size(const struct value *v)
     return size;
 }
 
-/* All listed processes but number `without`; a number that is none makes it unknown. */
+/* Add up the listed processes, except index `without`. The sum is unknown if one size is. */
 static struct dry_message_size
 add_others(const struct dry_message *m, size_t without)
 {
@@ -219,10 +217,9 @@ add_others(const struct dry_message *m, size_t without)
 }
 
 /*
- * In a container NVML's numbers of processes are not those that the process sees, so that
- * it does not know itself in the list. If all in the list together with what PyTorch
- * reserved is more than the device has in use, one of them is this process. If only one
- * is large enough, that is the one.
+ * Find this process in the list of processes. In a container NVML reports other process ids, so
+ * PyTorch does not recognise itself. If the listed processes plus PyTorch's reserved bytes exceed
+ * the used memory, one of them is this process. If only one is large enough, it is this process.
  */
 static void
 find_this_process(struct builder *b)
@@ -275,7 +272,7 @@ derive(struct builder *b)
     }
 }
 
-/* --- do the numbers agree? ---------------------------------------------------------------- */
+/* --- consistency of the numbers ----------------------------------------------------------- */
 
 static void
 check(struct builder *b, enum dry_message_equation equation, const struct part *parts)
@@ -312,7 +309,7 @@ check_all(struct builder *b)
         check(b, DRY_MESSAGE_EQ_ALLOCATED, PARTS(PLUS(RESERVED), MINUS(ALLOCATED)));
 }
 
-/* Add what makes a verdict doubtful, said behind it. */
+/* Add remarks that make the verdict doubtful. */
 static void
 add_doubts(struct builder *b)
 {
@@ -335,7 +332,7 @@ add_doubts(struct builder *b)
         remark(b, DRY_MESSAGE_REASON_THIS_IS_PROCESS);
 }
 
-/* --- rules, in order; each is true if it has decided -------------------------------------- */
+/* --- rules, in order; true: decided ------------------------------------------------------- */
 
 static bool
 judge_form(struct builder *b)
@@ -357,13 +354,13 @@ judge_form(struct builder *b)
     case DRY_MESSAGE_MODERN:
     case DRY_MESSAGE_ASYNC:
     case DRY_MESSAGE_MPS:
-    DRYI_MESSAGE_CASE_FOREIGN: /* judge_foreign()'s */
+    DRYI_MESSAGE_CASE_FOREIGN: /* see judge_foreign() */
         break;
     }
     return false;
 }
 
-/* The text says what happened: no sum decides, but one of vLLM's may be shown. */
+/* Judge a foreign form by its text alone. Only for vLLM's KV cache a sum is shown. */
 static bool
 judge_foreign(struct builder *b)
 {
@@ -391,7 +388,8 @@ judge_request(struct builder *b)
     return true;
 }
 
-/* MPS counts all that Metal holds for the process; it says nothing of the device. */
+/* Judge MPS: its limit counts all that Metal holds for the process, and the text does not
+   give the device's memory. */
 static bool
 judge_watermark(struct builder *b)
 {
@@ -421,10 +419,8 @@ judge_expandable_reserve(struct builder *b)
     return true;
 }
 
-/*
- * PyTorch refuses by itself when reserved + tried > allowed. cudaMallocAsync counts what is
- * allocated in place of what is reserved.
- */
+/* Judge the limit: PyTorch itself refuses if reserved + tried > allowed. cudaMallocAsync compares
+   allocated instead of reserved bytes. */
 static bool
 judge_limit(struct builder *b)
 {
@@ -445,7 +441,7 @@ judge_limit(struct builder *b)
     bool is_alone = is_not_above(&missing) || !missing.is_known ||
                     (is_above(&live) && !device_is_short);
     if (!is_alone) {
-        add_alternative(b, DRY_CAUSE_LIMIT); /* the device was full besides */
+        add_alternative(b, DRY_CAUSE_LIMIT); /* the device was full, too */
         return false;
     }
     if (is_above(&live) && !is_async)
@@ -462,7 +458,7 @@ judge_limit(struct builder *b)
     return true;
 }
 
-/* Only where no value within the rounding explains the refusal. */
+/* Judge a refusal despite free memory, if no value within the rounding explains the refusal. */
 static bool
 judge_refusal(struct builder *b)
 {
@@ -474,9 +470,10 @@ judge_refusal(struct builder *b)
     return true;
 }
 
-/* --- a shortage: who holds what is missing? ------------------------------------------------ */
+/* --- a shortage: who holds the memory ------------------------------------------------------ */
 
-/* True if `holder` less a context, where it needs one, is at least the shortage. */
+/* Add a proof against a holder of memory, if its bytes are at least the shortage. `parts` subtracts
+   a context where one is needed. */
 static bool
 accuse(struct builder *b, enum dry_message_reason reason, const struct part *parts,
        struct value *left)
@@ -489,9 +486,9 @@ accuse(struct builder *b, enum dry_message_reason reason, const struct part *par
 }
 
 /*
- * Other processes can go away; of this process' own bytes outside PyTorch a context is
- * needed. If the text lists nobody, memory that is neither free nor PyTorch's has no
- * name.
+ * Look for a holder of the missing bytes. Other processes can be stopped. Of this process's bytes
+ * outside PyTorch a context remains. If the text lists no processes, memory that is neither free
+ * nor PyTorch's has an unknown owner.
  */
 static bool
 accuse_others(struct builder *b, bool *is_certain)
@@ -547,7 +544,7 @@ judge_shortage(struct builder *b, const struct value *shortage)
         add_alternative(b, DRY_CAUSE_FRAGMENTATION);
 }
 
-/* --- no shortage: pieces ------------------------------------------------------------------ */
+/* --- no shortage: fragmentation ----------------------------------------------------------- */
 
 static void
 judge_pieces(struct builder *b, const struct value *shortage)
@@ -576,7 +573,7 @@ judge_pieces(struct builder *b, const struct value *shortage)
     }
 }
 
-/* Without the bytes in the cache only what is alive can be held against the device. */
+/* Judge without the cached bytes: only live memory can be compared with the device. */
 static void
 judge_without_cache(struct builder *b)
 {
@@ -618,7 +615,7 @@ judge_cause(struct builder *b)
         judge_pieces(b, &shortage);
 }
 
-/* The others stay in their order. */
+/* Move the proof of the cause to the front; keep the order of the others. */
 static void
 put_deciding_proof_first(struct dry_message_judgement *j)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Keys for programs and sentences for people: one table an enum of a judgement, and the
- * names of the causes, which the verdicts of traces share. Cost: O(1) a name.
- */
+/* Keys for programs and sentences for people: one table per enum of a judgement, and the names of
+   the causes, shared with the verdicts of traces. Cost: O(1) per name. */
 #include "explain/message/message.h"
 
 #include <drystone/cause.h>
@@ -153,7 +151,7 @@ static const struct name reasons[DRY_MESSAGE_REASON_COUNT] = {
                                   "promised it"},
 };
 
-/* Numbers that are none have a name, too. */
+/* Return the name at an index, "unknown" for invalid values. */
 static const struct name *
 find_name(const struct name *names, size_t count, size_t index)
 {

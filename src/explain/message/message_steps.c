@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The steps to take after a message, as a table: each row says when it applies, why, and
- * what to paste. The order of the rows is the order of the steps: first what the cause
- * asks for, then what to record, then what to do with the record.
- */
+/* Advice after a message, as a table: each row has its condition, reason and code. Rows are in the
+   order of the advice: first for the cause, then what to record, then how to use the record. */
 #include "explain/message/message.h"
 
-/* Conditions on the message; a row wants all of its bits. */
-#define IS_TORCH_GPU 1u /* CUDA, HIP or not named: has a recorder and the options */
+/* Conditions on the message; a row needs all of its bits. */
+#define IS_TORCH_GPU 1u /* CUDA, HIP or unnamed: has a recorder and allocator options */
 #define IS_HIP 2u
 #define IS_NOT_HIP 4u
 #define IS_MPS 8u
 #define IS_XPU 16u
-#define HAS_EXPANDABLE 32u /* the release knows them and they are not on */
+#define HAS_EXPANDABLE 32u /* the release has expandable segments, and they are off */
 #define EXPANDABLE_IS_ON 64u
 #define IS_OLD 128u    /* up to 2.0: no expandable segments */
-#define NAME_CUDA 256u /* the variable's name in this release */
+#define NAME_CUDA 256u /* the option variable's name in this release */
 #define NAME_GENERIC 512u
 #define NAME_HIP 1024u
-#define REFUSED 2048u /* though there were free bytes */
+#define REFUSED 2048u /* although enough bytes were free */
 #define IS_ASYNC 4096u
 #define IS_HUGE 8192u
 #define IS_NOT_HUGE 16384u
@@ -31,7 +28,7 @@
 #define ANY 0u
 
 struct row {
-    uint32_t causes; /* BIT of the cause or of an alternative; ANY */
+    uint32_t causes; /* BIT of the cause or of an alternative; ANY: all causes */
     uint32_t conditions;
     const char *why, *code;
     enum dry_message_language language;
@@ -177,10 +174,8 @@ find_backend(const struct dry_message *m)
     return IS_TORCH_GPU | IS_NOT_HIP;
 }
 
-/*
- * The names that releases read: CUDA's in all of them; on ROCm HIP's is the one the text
- * names until 2.8. The text's own choice goes first.
- */
+/* Return the name of the option variable. The text's own choice has precedence. CUDA's name works
+   in all releases; on ROCm, texts name HIP's until 2.8. */
 static uint32_t
 find_variable(const struct dry_message *m)
 {
@@ -232,7 +227,7 @@ find_conditions(const struct dry_message *m, const struct dry_message_judgement 
     return found;
 }
 
-/* The rows for `cause`; NONE: those for any. */
+/* Add the rows for `cause`; NONE: the rows for all causes. */
 static void
 add_rows(struct dry_message_judgement *j, uint32_t conditions, enum dry_cause cause)
 {

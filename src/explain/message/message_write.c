@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A message as text, in the shape of PyTorch's newest. Sizes are printed as it prints them:
- * two digits behind the point, the unit above 1024 of the one below.
- */
+/* Write a message in the form of the newest PyTorch. Sizes have two decimals and, like PyTorch's,
+   the next unit from above 1024 on. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,10 +25,8 @@ print(struct output *out, const char *format, ...)
     out->length += n > 0 ? (size_t)n : 0;
 }
 
-/*
- * PyTorch prints 1024 bytes as bytes and 1025 as "1.00 KiB", which reads as 1024 again: then
- * the width of the interval tells the unit.
- */
+/* Return whether a size is printed in a unit below `unit`. PyTorch prints 1024 bytes as bytes and
+   1025 as "1.00 KiB", which is read as 1024. The width of the interval tells them apart. */
 static bool
 is_below_unit(const struct dry_message_size *size, uint64_t unit)
 {
@@ -43,8 +39,7 @@ print_size(struct output *out, const struct dry_message_size *size)
 {
     double bytes = (double)size->bytes;
     if (size->known == DRY_MESSAGE_BEYOND)
-        print(out,
-              "17179869184.00 GiB"); /* 2^64, as PyTorch prints what NVML cannot tell */
+        print(out, "17179869184.00 GiB"); /* PyTorch's 2^64 for what NVML cannot tell */
     else if (is_below_unit(size, DRYI_KIB))
         print(out, "%" PRIu64 " bytes", size->bytes);
     else if (is_below_unit(size, DRYI_MIB))
@@ -55,7 +50,7 @@ print_size(struct output *out, const struct dry_message_size *size)
         print(out, "%.2f GiB", bytes / (double)DRYI_GIB);
 }
 
-/* Nothing at all where the number is not there. */
+/* Print a size with its text; nothing if the size is absent. */
 static void
 print_part(struct output *out, const char *before, const struct dry_message_size *size,
            const char *after)
@@ -140,7 +135,7 @@ print_hints(struct output *out, const struct dry_message *m)
         print(out, " See PYTORCH_MPS_HIGH_WATERMARK_RATIO.");
 }
 
-/* The shortest text that reads as the message again. */
+/* Print the shortest text that parses back to this message. */
 static void
 print_foreign(struct output *out, const struct dry_message *m)
 {

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The purpose of allocations, by the shape of their lives.
+ * Infer the purpose of allocations from their lifetimes.
  *
- * Born in the forward pass and given back in the backward pass: an activation. Born in
- * the backward pass and given back by the update or in the next step: a gradient. Made by
- * the first update and never given back: the optimizer's state. Made before the first
- * step and never given back: weights. Born and given back in one pass: a temporary. The passes
- * are told apart in phases.c. Names are asked last, if nothing else is known, and first
- * for two things: what is older than the window, and a cache of keys and values.
+ * Born in the forward pass and freed in the backward pass: an activation. Born in the backward pass
+ * and freed by the update or in the next step: a gradient. Made by the first update and never
+ * freed: optimizer state. Made before the first step and never freed: weights. Born and freed in
+ * one pass: a temporary. phases.c finds the passes. Names are the last resort, with two exceptions:
+ * blocks from before the window, and caches of keys and values.
  *
- * Then the same code is held against itself. The life of an allocation may be cut off by
- * the window's end, or be of a doubtful shape. Such an allocation is taken for what the
- * others of its stack and size are, if three of four agree.
+ * Then allocations of the same code are compared. A life may be cut off by the window's
+ * end, or have a doubtful shape. Its allocation gets the category of its stack and size if
+ * three of four others agree.
  *
- * Confidences are estimates, in percent, of how often the rule is right. They are 85 and
- * more if birth and death both fit and names or annotations tell the passes, 15 less if
- * the shape alone tells them. They are about 50 if one end of the life is not known.
+ * Confidences are estimates, in percent, of how often a rule is right. They are at least 85 if
+ * birth and free both fit, and names or annotations tell the passes. They are 15 lower if only the
+ * step's shape tells the passes, and about 50 if one end of the life is unknown.
  */
 #include <drystone/categories.h>
 
@@ -30,14 +29,20 @@
 #include "explain/steps/phases.h"
 #include "explain/steps/sequence.h"
 
-/* Freed before so many others were made: within the same operation or the next. */
+/* Temporaries are freed before this many other allocations are made: within the same
+   operation or the next one. */
 #define TEMPORARY_SPAN 8u
-/* The inputs are among the first allocations of a step. */
+/* Inputs are among this many first allocations of a step. */
 #define INPUT_PLACES 3u
-/* A guess by the step's shape alone is worth less by this. */
+/* Percent by which confidence falls, at most to DOUBTED_MIN, if only the
+   step's shape tells the pass. */
 #define SHAPE_DOUBT 15
 #define DOUBTED_MIN 50
-/* The same code's other allocations count from this confidence on. */
+/*
+ * Percent. Guesses from VOTE_CONFIDENCE on vote for other allocations of the same code; guesses
+ * from DOUBTFUL on are not outvoted. Guesses by names alone, for blocks from before the window,
+ * have WORDS_CONFIDENCE.
+ */
 #define VOTE_CONFIDENCE 60u
 #define DOUBTFUL 80u
 #define WORDS_CONFIDENCE 80u
@@ -54,28 +59,30 @@ struct judge {
     const struct dry_timeline_view *v;
     const struct dry_step *rows;
     uint32_t step_count;
-    uint32_t first_step; /* the first whole one: what is born up to its end is early */
+    uint32_t first_step; /* the first whole step: allocations born
+                            up to its end are early */
     bool head_has_backward;
-    bool has_backward_end; /* a backward pass has ended: it kept no older activations */
-    uint32_t horizon;      /* what is given back behind this moment lived until the end */
-    uint32_t first_call;   /* the first allocation under a model's call; DRY_NONE */
+    bool has_backward_end; /* a backward pass has ended, so no older activations remain */
+    uint32_t horizon;      /* frees after this moment do not count: the
+                              block lived until the end */
+    uint32_t first_call;   /* first allocation under a model's call; DRY_NONE */
     struct dryi_hints hints;
     struct dryi_phases phases;
-    struct dryi_map weight_sizes; /* requested sizes of what looks like weights */
+    struct dryi_map weight_sizes; /* requested sizes of presumed weights */
     struct dry_category_guess *guesses;
 };
 
-/* The properties of one life that the rules ask for. */
+/* The properties of one life that the rules use. */
 struct life {
     const struct dry_allocation *row;
     uint32_t number, step;
     enum dryi_phase born, freed;
-    uint32_t span; /* other allocations made before it was given back */
-    bool is_open;  /* alive at the end, and nothing is known of its step's successor */
-    bool is_long;  /* outlived the step after its own */
-    bool is_early; /* born in the first step or before */
-    bool in_same_step;   /* given back in the step in which it was born */
-    bool is_last_of_run; /* given back when its pass made no more allocations */
+    uint32_t span;       /* other allocations made before its free */
+    bool is_open;        /* alive at the end, and the next step is not complete */
+    bool is_long;        /* outlived the step after its own */
+    bool is_early;       /* born in the first whole step or before */
+    bool in_same_step;   /* freed in the step in which it was born */
+    bool is_last_of_run; /* freed when its pass made no more allocations */
 };
 
 const char *
@@ -123,7 +130,8 @@ guess(enum dry_category category, unsigned confidence)
 
 static const struct dry_category_guess unknown;
 
-/* The pass in which something was given back: by the names there, else by what came before. */
+/* Return the pass of a free: by the names in its stack if there are any, else by the pass of the
+   last allocation before it. */
 static enum dryi_phase
 find_phase_of_free(const struct judge *j, uint32_t freed, uint32_t last)
 {
@@ -147,7 +155,7 @@ read_life(const struct judge *j, uint32_t a)
     struct life l = {.row = row, .number = a, .step = p->steps[a]};
     uint32_t last = dryi_phases_last(p, row->freed);
     uint32_t next = l.step + 1;
-    /* A last step that was cut short proves nothing about the one before it. */
+    /* A truncated last step proves nothing about the step before it. */
     bool has_next =
         next < j->step_count && (next + 1 < j->step_count || !j->rows[next].is_partial);
     l.born = (enum dryi_phase)p->of[a];
@@ -178,7 +186,7 @@ has_weight_size(const struct judge *j, const struct dry_allocation *row)
     return dryi_map_find(&j->weight_sizes, row->requested) != NULL;
 }
 
-/* --- by birth ----------------------------------------------------------------------------- */
+/* --- rules by the pass of birth ----------------------------------------------------------- */
 
 static struct dry_category_guess
 judge_forward(const struct judge *j, const struct life *l)
@@ -189,7 +197,7 @@ judge_forward(const struct judge *j, const struct life *l)
         return guess(DRY_CATEGORY_WEIGHTS, is_before ? 85 : 60);
     }
     if (l->is_long)
-        return unknown; /* a cache, a leak */
+        return unknown; /* a cache or a leak */
     if (l->is_open && j->step_count == 1 && j->v->carried_over_count == 0) {
         if (j->first_call != DRY_NONE && l->number < j->first_call)
             return guess(DRY_CATEGORY_WEIGHTS, 65);
@@ -208,7 +216,7 @@ judge_forward(const struct judge *j, const struct life *l)
         return is_training ? guess(DRY_CATEGORY_TEMPORARIES, 70)
                            : guess(DRY_CATEGORY_ACTIVATIONS, 55);
     }
-    /* Held by the training loop: the batch, the loss, the outputs. */
+    /* The training loop holds it: the batch, the loss or the outputs. */
     if (is_input(j, l))
         return guess(DRY_CATEGORY_INPUTS, 75);
     return is_training ? guess(DRY_CATEGORY_ACTIVATIONS, 50) : unknown;
@@ -223,7 +231,7 @@ judge_backward(const struct judge *j, const struct life *l)
     if (l->is_open)
         return guess(DRY_CATEGORY_GRADIENTS, fits ? 70 : 50);
     if (l->in_same_step && l->freed == DRYI_PHASE_BACKWARD) {
-        /* An optimizer that allocates nothing leaves no trace behind the backward pass. */
+        /* An optimizer that allocates nothing leaves no update phase after the backward pass. */
         if (l->is_last_of_run && fits && l->span > TEMPORARY_SPAN)
             return guess(DRY_CATEGORY_GRADIENTS, 65);
         return guess(DRY_CATEGORY_TEMPORARIES, l->span <= TEMPORARY_SPAN ? 90 : 80);
@@ -247,7 +255,7 @@ judge_update(const struct judge *j, const struct life *l)
         g = guess(DRY_CATEGORY_TEMPORARIES, is_scoped ? 95 : 90);
     } else {
         g = l->freed == DRYI_PHASE_UPDATE
-                ? guess(DRY_CATEGORY_OPTIMIZER, 75) /* replaced */
+                ? guess(DRY_CATEGORY_OPTIMIZER, 75) /* replaced by new state */
                 : guess(DRY_CATEGORY_TEMPORARIES, 50);
     }
     if (is_scoped && g.category)
@@ -255,10 +263,8 @@ judge_update(const struct judge *j, const struct life *l)
     return g;
 }
 
-/*
- * True if the optimizer's step freed it, not zero_grad(): some optimizers put new state
- * in the old one's place.
- */
+/* Return whether the optimizer's step freed the block, and not zero_grad(): some optimizers replace
+   their state by new tensors. */
 static bool
 is_freed_by_optimizer(const struct judge *j, uint32_t freed)
 {
@@ -285,10 +291,9 @@ is_private(const struct judge *j, const struct dry_allocation *row)
 }
 
 /*
- * Judge an allocation older than the window that stays. Weights, optimizer state, caches
- * and the activations of a pass that had begun are as old; names in their stacks tell
- * them apart. Without names only the end of a backward pass excludes activations, and
- * only training excludes a cache.
+ * Judge an allocation from before the window that is never freed: weights, optimizer state, a
+ * cache, or an activation of an earlier pass. Names in the stack tell them apart. Without names,
+ * only the end of a backward pass excludes activations, and only training excludes a cache.
  */
 static struct dry_category_guess
 judge_old(const struct judge *j, const struct dry_allocation *row)
@@ -307,7 +312,7 @@ judge_old(const struct judge *j, const struct dry_allocation *row)
     return unknown;
 }
 
-/* Judge an allocation older than the window. */
+/* Judge an allocation from before the window. */
 static struct dry_category_guess
 judge_carried(const struct judge *j, const struct dry_allocation *row)
 {
@@ -325,7 +330,8 @@ judge_carried(const struct judge *j, const struct dry_allocation *row)
     return unknown;
 }
 
-/* Only a name tells a cache of keys and values; it was made early and stays. */
+/* Return whether it is a cache of keys and values: by its name, and if it
+   was made early and stays. */
 static bool
 is_kv_cache(const struct judge *j, const struct life *l)
 {
@@ -341,7 +347,7 @@ judge_life(const struct judge *j, const struct life *l)
     struct dry_category_guess g = l->born == DRYI_PHASE_BACKWARD ? judge_backward(j, l)
                                   : l->born == DRYI_PHASE_UPDATE ? judge_update(j, l)
                                                                  : judge_forward(j, l);
-    /* Weights need no passes to be told. */
+    /* Weights are recognised without the passes, so no doubt about passes applies. */
     if (j->phases.by_shape && g.category != DRY_CATEGORY_WEIGHTS &&
         g.confidence > DOUBTED_MIN)
         g.confidence = g.confidence > DOUBTED_MIN + SHAPE_DOUBT
@@ -350,7 +356,7 @@ judge_life(const struct judge *j, const struct life *l)
     return g;
 }
 
-/* --- the sizes of weights ----------------------------------------------------------------- */
+/* --- sizes of weights --------------------------------------------------------------------- */
 
 static bool
 note_weight(struct judge *j, const struct dry_allocation *row)
@@ -377,11 +383,8 @@ collect_weight_sizes(struct judge *j)
     return true;
 }
 
-/*
- * Find the last moment whose frees tell something. If the last allocation failed, the
- * events after it are the program's end: everything is given back, and that tells
- * nothing.
- */
+/* Return the last moment whose frees are evidence. After a final OOM the program ends and frees
+   everything, which tells nothing about purposes. */
 static uint32_t
 find_horizon(const struct judge *j)
 {
@@ -418,9 +421,10 @@ look_at_steps(struct judge *j)
                                j->phases.of[a] != DRYI_PHASE_BACKWARD;
 }
 
-/* --- the same code ------------------------------------------------------------------------ */
+/* --- votes of the same code --------------------------------------------------------------- */
 
-/* The vote of one stack and size: Boyer and Moore's majority, then counted. */
+/* The vote of one stack and size: find the majority's candidate (Boyer and
+   Moore), then count its votes. */
 struct vote {
     uint32_t lead, voters, agree;
     uint8_t category;
@@ -450,7 +454,7 @@ count_votes(const struct judge *j, const struct dryi_sequence *q, struct vote *v
     }
 }
 
-/* Three voters at least, three of four for one category. */
+/* Apply votes: at least three voters, of which three of four agree. */
 static void
 take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *votes)
 {
@@ -460,7 +464,7 @@ take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *vo
         if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
             g->category == v->category || g->confidence >= DOUBTFUL)
             continue;
-        /* An allocation that outlived its step is not what the others of its code are. */
+        /* An allocation that outlived its step differs from the others of its code. */
         if (read_life(j, a).is_long)
             continue;
         *g = guess((enum dry_category)v->category, 70);
@@ -485,7 +489,7 @@ vote(struct judge *j, struct dry_error *err)
     return votes ? DRY_OK : dryi_fail_memory(err, "the categories");
 }
 
-/* --- the last resort ---------------------------------------------------------------------- */
+/* --- hints by names ----------------------------------------------------------------------- */
 
 static struct dry_category_guess
 judge_words(const struct judge *j, const struct life *l)
@@ -500,13 +504,13 @@ judge_words(const struct judge *j, const struct life *l)
         category = DRY_CATEGORY_INPUTS;
     else if ((hints & (DRYI_HINT_MODULE | DRYI_HINT_FORWARD)) && l->is_open &&
              j->v->oom_count > 0)
-        category = DRY_CATEGORY_ACTIVATIONS; /* what the failed pass had kept so far */
+        category = DRY_CATEGORY_ACTIVATIONS; /* kept by the pass that ran out of memory */
     struct dry_category_guess g = guess(category, 40);
     g.evidence = category ? DRY_EVIDENCE_WORDS : DRY_EVIDENCE_NONE;
     return g;
 }
 
-/* --- the call ----------------------------------------------------------------------------- */
+/* --- public call -------------------------------------------------------------------------- */
 
 static enum dry_status
 judge_all(struct judge *j, struct dry_error *err)

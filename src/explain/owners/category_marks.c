@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in category_marks.h. A text is split into words, each looked up in one
- * table. Cost: O(length) a text.
- */
+/* A text is split into words, which are looked up in one table. Cost: O(length) per text.
+   category_marks.h has the rules. */
 #include "explain/owners/category_marks.h"
 
 #include <string.h>
@@ -12,13 +10,13 @@
 #include "base/map.h"
 #include "base/memory.h"
 
-/* A text of more is no category's name. */
+/* Longer texts do not name a category. */
 #define MARK_BYTES_MAX 64u
 #define MARK_CONFIDENCE 95u
 
 struct mark_word {
     const char *text;
-    enum dry_category category; /* UNKNOWN: a word that goes with any */
+    enum dry_category category; /* UNKNOWN: a neutral word, allowed with any category */
 };
 
 static const struct mark_word mark_words[] = {
@@ -104,8 +102,7 @@ struct reader {
     const struct dry_timeline_view *v;
     const struct dry_trace_view *t;
     struct dry_category_guess *guesses;
-    struct dryi_map
-        latest; /* address: the latest allocation there; for annotate events */
+    struct dryi_map latest; /* address -> latest allocation there; for annotate events */
 };
 
 static void

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Sums by a key of 64 bits: who an allocation belongs to is a number of the sites, a size, a
- * step or a category. Names are made at the end, once an owner.
- */
+/* Sum up by a 64-bit key: a number of the sites, a size, a step or a category. Names are made once
+   per owner, at the end. */
 #include "explain/owners/owners.h"
 
 #include <inttypes.h>
@@ -21,7 +19,7 @@
 
 struct dry_owners {
     struct dry_memory memory;
-    struct dryi_sites own; /* unless they were given */
+    struct dryi_sites own; /* used unless the caller passed sites */
     const struct dryi_sites *sites;
     struct dry_owner *rows;
     size_t count, capacity;
@@ -49,7 +47,7 @@ dry_owners_options_init_sized(struct dry_owners_options *options, size_t struct_
 
 /* --- keys --------------------------------------------------------------------------------- */
 
-/* Owners that are no place: behind all numbers of 32 bits. */
+/* Owners that are no source line: above all 32-bit numbers. */
 #define KEY_OF_FREE (UINT64_C(1) << 32)
 #define KEY_BEFORE (UINT64_C(2) << 32)
 #define KEY_NO_PYTHON (UINT64_C(3) << 32)
@@ -59,7 +57,7 @@ struct sum {
     struct dry_owners *owners;
     const struct dry_timeline_view *view;
     const struct dry_owners_options *options;
-    struct dryi_map rows; /* by key */
+    struct dryi_map rows; /* key -> index in the owners' rows */
 };
 
 static uint32_t
@@ -192,7 +190,7 @@ write_place(const struct sum *s, const struct dry_owner *row, struct dryi_label 
     }
 }
 
-/* Name an owner that is no place and no step; NULL if it is one. */
+/* Return the name of an owner without a site; NULL if it has one. */
 static const char *
 name_special(uint64_t key)
 {
@@ -222,7 +220,7 @@ write_name(const struct sum *s, uint64_t key, const struct dry_owner *row,
         dryi_label_format(label, "step %" PRIu64, key);
 }
 
-/* The specimen's stack, and the frame that the owner is. */
+/* Set the owner's stack and frame from its largest allocation. */
 static void
 set_origin(const struct sum *s, uint64_t key, struct dry_owner *row)
 {
@@ -240,7 +238,8 @@ set_origin(const struct sum *s, uint64_t key, struct dry_owner *row)
         row->what = dryi_sites_what(s->owners->sites, site->what, &row->what_length);
 }
 
-/* `names` may move until the last one is in it: until then a name is its offset. */
+/* Write an owner's name into `names`. The array may move, so names are stored as offsets
+   until all are written. */
 static bool
 name_row(struct sum *s, uint64_t key, struct dry_owner *row, size_t *offset)
 {
@@ -292,7 +291,7 @@ compare_rows(const void *a, const void *b)
            (x->largest_allocation < y->largest_allocation);
 }
 
-/* --- making ------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------- */
 
 static enum dry_status
 check_options(const struct dry_timeline_view *view, const struct dry_owners_options *o,

@@ -6,10 +6,8 @@
 
 #include "explain/site/site.h"
 
-/*
- * Create owners like dry_owners_create(), with the sites of the trace made before. The
- * sites must outlive the owners.
- */
+/* Create owners as dry_owners_create() does, but with existing sites of the trace. The sites
+   must outlive the owners. */
 enum dry_status dryi_owners_create(const struct dry_timeline *timeline,
                                    const struct dry_owners_options *options,
                                    const struct dryi_sites *sites,

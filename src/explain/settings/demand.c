@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost stand in demand.h. */
+/* Blocks are rounded to 512 bytes, PyTorch's smallest unit. demand.h has the idea and the cost. */
 #include "explain/settings/demand.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/bits.h"
 
 #define BLOCK_BYTES UINT64_C(512)
-/* Classes whose neighbourhood is worth a run or two. */
+/* Number of size classes around which split sizes are tried. */
 #define TOP_CLASSES 3u
 #define POWERS 5u
 #define POWER_MAX (UINT64_C(32) << (POWERS - 1))
@@ -43,7 +43,7 @@ count_request(struct dryi_demand *d, uint64_t size)
     c->bytes = dryi_add_saturating(c->bytes, size);
 }
 
-/* The bytes alive; once they exceed 64 bits, the floor says so and nothing is counted. */
+/* Bytes alive. If the sum overflows, the floor saturates and counting stops. */
 struct live {
     uint64_t bytes;
     bool is_lost;
@@ -67,10 +67,8 @@ give_back(struct live *live, uint64_t size)
     live->bytes -= live->is_lost || size > live->bytes ? 0 : size;
 }
 
-/*
- * Take the carried-over allocations as a run on an empty device does: all are placed,
- * then those that were pending go.
- */
+/* Count the carried-over allocations as a run on an empty device does: all are placed, then those
+   with a pending free are freed. */
 static void
 take_carried(struct dryi_demand *d, struct live *live, const struct dryi_program *p)
 {
@@ -127,7 +125,8 @@ offer(struct sizes *s, uint64_t mib)
     s->mib[s->count++] = (uint32_t)mib;
 }
 
-/* The class that moves the most bytes after `before` (in the order of that), or SIZE_MAX. */
+/* Return the class with the most bytes after `before`, in the order of bytes;
+   SIZE_MAX if there is none. */
 static size_t
 next_top_class(const struct dryi_demand *d, uint64_t size_min, size_t before)
 {
@@ -163,7 +162,7 @@ dryi_demand_split_sizes(const struct dryi_demand *d, uint32_t least, uint32_t *m
     struct sizes s = {.least = least};
     if (largest < (uint64_t)least * DRYI_MIB)
         return 0;
-    /* Above the largest size nothing changes but for blocks that joined. */
+    /* A split size above the largest request only affects merged blocks. */
     s.most = largest / DRYI_MIB + 1;
     s.most = s.most < UINT32_MAX ? s.most : UINT32_MAX;
     size_t top = SIZE_MAX;
@@ -184,7 +183,8 @@ dryi_demand_split_sizes(const struct dryi_demand *d, uint32_t least, uint32_t *m
 
 /* --- rounding ----------------------------------------------------------------------------- */
 
-/* Index of the option's table: below 2 MiB, then octave by octave, all from 32 GiB on. */
+/* Return the index in the table of roundup_power2_divisions: sizes below 2 MiB, then one index per
+   octave, then all sizes from 32 GiB on. */
 static unsigned
 interval_of(size_t size_class)
 {

@@ -3,11 +3,10 @@
 #define DRYI_EXPLAIN_DEMAND_H
 
 /*
- * The demand of a program, whatever its allocator does. It is the bytes alive at the
- * peak, below which no settings go, and how requests spread over sizes, from which
- * settings are made.
+ * The demand of a program, independent of its allocator: the peak of live bytes, a lower bound for
+ * all settings, and the distribution of request sizes, from which settings are derived.
  *
- * One pass over the program; memory does not depend on it.
+ * Takes one pass over the program, in constant memory.
  */
 
 #include <stddef.h>
@@ -15,18 +14,19 @@
 
 #include "replay/program.h"
 
-/* Sixteen classes an octave. */
+/* Size classes: 2^4 = 16 per octave. */
 #define DRYI_SIZE_CLASSES_LOG2 4u
 #define DRYI_SIZE_CLASS_COUNT (64u << DRYI_SIZE_CLASSES_LOG2)
 
 struct dryi_size_class {
     uint64_t count, min, max; /* of rounded sizes */
-    uint64_t bytes;           /* asked for in all; saturates */
+    uint64_t bytes;           /* sum of requested bytes; saturates */
 };
 
 struct dryi_demand {
-    uint64_t floor_bytes; /* alive at the peak, in blocks of 512 bytes; saturates */
-    uint32_t floor_event; /* counted in the device; NO_EVENT: before the first */
+    uint64_t floor_bytes; /* peak of live bytes, in blocks of 512 bytes; saturates */
+    uint32_t floor_event; /* of the peak, index within the device; NO_EVENT:
+                             before the first event */
     uint64_t oom_live_bytes, oom_request_bytes; /* at the first recorded OOM */
     struct dryi_size_class classes[DRYI_SIZE_CLASS_COUNT];
 };
@@ -34,18 +34,15 @@ struct dryi_demand {
 void dryi_demand_measure(struct dryi_demand *demand, const struct dryi_program *program);
 
 /*
- * Write split sizes in MiB, most promising first, from `least` on. They lie just below
- * and just above the classes that move the most bytes; powers of two among the sizes
- * asked for follow. Returns how many, at most `capacity`; none where nothing as large is
- * asked for.
+ * Write up to `capacity` split sizes in MiB, at least `least`, most promising first: just below and
+ * just above the classes with the most bytes, then powers of two. Returns their number; 0 if no
+ * request is that large.
  */
 size_t dryi_demand_split_sizes(const struct dryi_demand *demand, uint32_t least,
                                uint32_t *mib, size_t capacity);
 
-/*
- * Divisions by interval, as roundup_power2_divisions has them: `divisions` where requests
- * have `variety_min` sizes or more, 0 elsewhere. False: nowhere, or everywhere.
- */
+/* Set roundup_power2_divisions by interval: `divisions` where requests have at least `variety_min`
+   different sizes, else 0. Returns false if that is no interval or every one. */
 bool dryi_demand_roundup(const struct dryi_demand *demand, uint8_t divisions,
                          unsigned variety_min, uint8_t by_interval[16]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The order of the search: the recorded settings, the default, one option alone by
- * promise, then combinations around the best. A family ends when a bound says that it
- * cannot win, the search when nothing can.
+ * The order of the search: the recorded settings, the default, single options by promise, then
+ * combinations around the best. A family of candidates ends when a bound excludes a win; the search
+ * ends when none can win.
  */
 #include "explain/settings/recommend.h"
 
@@ -35,7 +35,7 @@ dry_recommend_options_init_sized(struct dry_recommend_options *options,
 
 /* --- one option alone --------------------------------------------------------------------- */
 
-/* DRY_OK: go on. DRY_END: no more runs, or nothing can be better. */
+/* Try a setting. DRY_OK: continue. DRY_END: no runs are left, or no setting can be better. */
 static enum dry_status
 try_unless_done(struct dryi_recommend_search *s, const struct dryi_setting *setting)
 {
@@ -66,7 +66,7 @@ try_splits(struct dryi_recommend_search *s, const uint32_t *mib, size_t count)
     return status;
 }
 
-/* Its rounded bytes alone are too many: coarser rounding only makes them more. */
+/* Return whether the rounded bytes alone exceed the best: coarser rounding only adds bytes. */
 static bool
 is_too_coarse(const struct dryi_recommend_search *s)
 {
@@ -80,7 +80,7 @@ is_too_coarse(const struct dryi_recommend_search *s)
            best;
 }
 
-/* Try divisions from fine to coarse. */
+/* Try roundup_power2_divisions from fine to coarse. */
 static enum dry_status
 try_roundups(struct dryi_recommend_search *s)
 {
@@ -95,7 +95,7 @@ try_roundups(struct dryi_recommend_search *s)
     return status;
 }
 
-/* Only where sizes vary, which is where rounding lets one block serve several. */
+/* Round only sizes that vary, where rounding lets one block serve several sizes. */
 static enum dry_status
 try_roundup_lists(struct dryi_recommend_search *s)
 {
@@ -112,7 +112,8 @@ try_roundup_lists(struct dryi_recommend_search *s)
     return status;
 }
 
-/* Does the full device show? Without that, collecting garbage only costs. */
+/* Return whether the device was full in the recorded run. Otherwise garbage
+   collection only costs time. */
 static bool
 needs_gc(const struct dryi_recommend_search *s)
 {
@@ -121,7 +122,7 @@ needs_gc(const struct dryi_recommend_search *s)
            (run->oom || run->stats.num_alloc_retries > 0);
 }
 
-/* It acts only under a memory fraction: the recorded one, or one of its own. */
+/* Make a setting with garbage collection. It needs a memory fraction: the recorded one, or 95 %. */
 static struct dryi_setting
 gc_setting(const struct dryi_recommend_search *s, uint8_t percent)
 {
@@ -139,7 +140,7 @@ try_gc(struct dryi_recommend_search *s)
 
 /* --- around the best ---------------------------------------------------------------------- */
 
-/* Divisions, if there are none yet: 8 waste an eighth at most. */
+/* Add divisions if the setting has none: 8 divisions waste at most an eighth. */
 static enum dry_status
 add_roundup(struct dryi_recommend_search *s, struct dryi_setting setting)
 {
@@ -211,10 +212,8 @@ try_around(struct dryi_recommend_search *s, const struct dryi_setting *setting,
     return status == DRY_OK ? add_roundup(s, *setting) : status;
 }
 
-/*
- * Vary the best as long as that finds a better one. A best that sets nothing has been
- * varied already.
- */
+/* Vary the best setting until no variation is better. The default needs no variation:
+   single options were tried. */
 static enum dry_status
 refine(struct dryi_recommend_search *s, uint32_t split_mib)
 {
@@ -235,7 +234,7 @@ refine(struct dryi_recommend_search *s, uint32_t split_mib)
     return status;
 }
 
-/* --- the order of things ------------------------------------------------------------------ */
+/* --- the search --------------------------------------------------------------------------- */
 
 static enum dry_status
 try_families(struct dryi_recommend_search *s)
@@ -263,10 +262,8 @@ try_families(struct dryi_recommend_search *s)
     return status == DRY_OK ? refine(s, count > 0 ? splits[0] : 0) : status;
 }
 
-/*
- * Find what the recorded settings would have needed, if they did not fit and runs are
- * left.
- */
+/* Find the capacity that the recorded settings need, if they ran out of
+   memory and runs are left. */
 static enum dry_status
 find_recorded_need(struct dryi_recommend_search *s)
 {
@@ -276,10 +273,8 @@ find_recorded_need(struct dryi_recommend_search *s)
     return dryi_recommend_narrow(s, DRYI_RECORDED);
 }
 
-/*
- * Try what every release knows that may have made the record. Younger settings follow only
- * if that found nothing better than what was recorded.
- */
+/* Try options that all possible releases of the record have. Newer options follow only if none of
+   these is better than the recorded settings. */
 static enum dry_status
 try_by_release(struct dryi_recommend_search *s)
 {
@@ -303,8 +298,8 @@ search(struct dryi_recommend_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     enum dry_status status = dryi_recommend_try_recorded(s);
-    /* No run settles more than this sum does, if all of the program must fit; nor does
-       one move the limit that a fraction set. */
+    /* If the floor exceeds the capacity, no setting helps when the whole program must fit. No
+       setting raises a limit set by a memory fraction either. */
     bool is_hopeless =
         dryi_recommend_is_limited(s) || (s->options.past_event == DRY_EVENT_NONE &&
                                          summary->floor_bytes > summary->capacity_bytes);
@@ -317,7 +312,7 @@ search(struct dryi_recommend_search *s)
     return status == DRY_END ? DRY_OK : status;
 }
 
-/* --- the call ----------------------------------------------------------------------------- */
+/* --- public call -------------------------------------------------------------------------- */
 
 static size_t
 choose_run_max(size_t wanted, size_t op_count)
@@ -348,7 +343,8 @@ keep_recorded_conf(struct dry_recommendation *rec, const char *conf)
     return rec->recorded_conf != NULL;
 }
 
-/* The recorded options that stay, as long as they can be told apart and PyTorch takes them. */
+/* Keep the recorded options that are not searched, if they can be separated
+   and PyTorch accepts them. */
 static void
 keep_options(struct dryi_recommend_search *s, const struct dry_replay_recorded *recorded)
 {
@@ -388,7 +384,8 @@ describe_record(struct dryi_recommend_search *s,
         check->possible ? !check->exact : s->program->view->kind == DRY_TRACE_SNAPSHOT;
 }
 
-/* Continued from the rebuilt layout; this costs nothing, the self-check did it. */
+/* Note the peak of the run from the recorded layout. It costs no time: the
+   self-check has done the run. */
 static enum dry_status
 note_as_recorded(struct dryi_recommend_search *s)
 {
@@ -401,7 +398,8 @@ note_as_recorded(struct dryi_recommend_search *s)
     return status;
 }
 
-/* Find what may have made the record. Settings came with 2.1: none older is asked for any. */
+/* Find the releases that may have made the record. The earliest release to ask for is 2.1, which
+   introduced the settings. */
 static enum dry_status
 note_releases(struct dryi_recommend_search *s)
 {
@@ -417,7 +415,8 @@ note_releases(struct dryi_recommend_search *s)
     return DRY_OK;
 }
 
-/* Take the room that was given, that an OOM shows, or the least that retries prove. */
+/* Set the capacity: the caller's, the one that an OOM states, or the lower
+   bound that retries prove. */
 static void
 take_capacity(struct dryi_recommend_search *s, const struct dry_replay_recorded *recorded)
 {

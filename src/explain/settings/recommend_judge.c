@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * One candidate: run it, and hold it against the best so far.
- */
+/* Run one candidate, and compare it with the best so far. */
 #include "explain/settings/recommend.h"
 
 #include <stdio.h>
@@ -14,13 +12,13 @@
 #include "replay/inside.h"
 #include "replay/releases.h"
 
-/* Driver time below this is not worth a setting. */
+/* 10 ms: less driver time is not worth a setting. */
 #define TIME_NS_MIN UINT64_C(10000000)
 #define CAPACITY_MAX (UINT64_C(1) << 50)
 
 /* --- runs --------------------------------------------------------------------------------- */
 
-/* Options side by side; both may be empty. */
+/* Join option strings, each of which may be empty. */
 static void
 join(char text[DRYI_CONF_BYTES], const char *kept, const char *own)
 {
@@ -64,7 +62,7 @@ note_fit(struct dry_candidate *c, uint64_t capacity, const struct dry_run *run)
     c->runs_on_retries = (uint64_t)run->stats.num_alloc_retries;
 }
 
-/* Does it run on a device of `capacity`? The candidate remembers. */
+/* Run the candidate at `capacity`, and record the result in it. */
 static enum dry_status
 try_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity, bool *fits)
 {
@@ -81,9 +79,10 @@ try_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity, bool *f
     return DRY_OK;
 }
 
-/* --- the smallest device ------------------------------------------------------------------ */
+/* --- the smallest capacity ---------------------------------------------------------------- */
 
-/* A device on which it runs: what it reserves without a limit, or more under a fraction. */
+/* Find a capacity that is large enough: the bytes reserved without a limit, or more
+   under a memory fraction. */
 static enum dry_status
 find_enough(struct dryi_recommend_search *s, size_t index)
 {
@@ -111,7 +110,7 @@ dryi_recommend_narrow(struct dryi_recommend_search *s, size_t index)
     enum dry_status status = c->runs_on_bytes == 0 ? find_enough(s, index) : DRY_OK;
     if (status != DRY_OK || c->runs_on_bytes == 0)
         return status;
-    /* Less than the floor is not enough for anybody. */
+    /* No setting fits below the peak of live bytes. */
     uint64_t too_small = dryi_round_down(s->demand->floor_bytes - 1, DRYI_CAPACITY_STEP);
     if (s->demand->floor_bytes > 0 && too_small > c->fails_on_bytes)
         c->fails_on_bytes = too_small;
@@ -125,7 +124,7 @@ dryi_recommend_narrow(struct dryi_recommend_search *s, size_t index)
     return status;
 }
 
-/* --- better than the best? ---------------------------------------------------------------- */
+/* --- comparison with the best ------------------------------------------------------------- */
 
 uint64_t
 dryi_recommend_measure(const struct dry_recommend_summary *summary,
@@ -177,10 +176,8 @@ dryi_recommend_adds_retries(const struct dry_recommend_summary *summary,
            c->run.stats.num_alloc_retries > recorded->run.stats.num_alloc_retries;
 }
 
-/*
- * True for a candidate as good as the best if less stands against it. At a proved limit a
- * retry weighs more than any caveat.
- */
+/* Return whether a candidate as good as the best has fewer objections. On a proved limit retries
+   count more than caveats. */
 static bool
 is_less_objectionable(const struct dryi_recommend_search *s, size_t index)
 {
@@ -221,10 +218,8 @@ recorded_fails(const struct dryi_recommend_search *s)
     return s->rec->tried[DRYI_RECORDED].result.run.oom;
 }
 
-/*
- * Does it run on so much less than the recorded settings, and than the best? One run each,
- * so that the smallest device is searched only of what wins.
- */
+/* Return in *wins whether the candidate needs less than the recorded settings and the best by the
+   minimum gain. One run for each, so that the smallest capacity is searched only for winners. */
 static enum dry_status
 screen(struct dryi_recommend_search *s, size_t index, bool *wins)
 {
@@ -244,13 +239,13 @@ screen(struct dryi_recommend_search *s, size_t index, bool *wins)
     if (status != DRY_OK || !*wins)
         return status;
     if (wanted < summary->floor_bytes)
-        *wins = false; /* nobody runs on that */
+        *wins = false; /* no setting fits there */
     else if (c->runs_on_bytes == 0 || c->runs_on_bytes > wanted)
         status = try_on(s, index, wanted, wins);
     return status;
 }
 
-/* It has run on the device of the search, and fits. */
+/* Judge a candidate that fits the device of the search. */
 static enum dry_status
 judge(struct dryi_recommend_search *s, size_t index)
 {
@@ -302,7 +297,7 @@ dryi_recommend_is_won(const struct dryi_recommend_search *s)
     return measure < dryi_add_saturating(summary->floor_bytes, summary->min_gain_bytes);
 }
 
-/* --- what may be tried -------------------------------------------------------------------- */
+/* --- exclusions --------------------------------------------------------------------------- */
 
 static bool
 may_be_proposed(const struct dryi_recommend_search *s, const struct dryi_setting *setting)
@@ -318,7 +313,7 @@ may_be_proposed(const struct dryi_recommend_search *s, const struct dryi_setting
     return !since[0] || s->release >= dryi_release_number(since);
 }
 
-/* One that places exactly as `conf` does was tried already. */
+/* Return whether a candidate that places exactly as `conf` was already tried. */
 static bool
 is_known(const struct dryi_recommend_search *s, const struct dryi_torch_conf *conf)
 {
@@ -339,7 +334,7 @@ is_default_conf(const struct dryi_torch_conf *conf)
     return dryi_setting_is_same_conf(conf, &standard);
 }
 
-/* Make room for one more, zeroed. */
+/* Append a zeroed candidate. Returns NULL if memory ran out. */
 static struct dryi_tried *
 add(struct dryi_recommend_search *s)
 {
@@ -353,7 +348,8 @@ add(struct dryi_recommend_search *s)
     return t;
 }
 
-/* Run the newest on the device of the search, then judge it; without runs it goes again. */
+/* Run the newest candidate on the device of the search, then judge it. If the run
+   fails, remove the candidate. */
 static enum dry_status
 run_and_judge(struct dryi_recommend_search *s)
 {
@@ -402,9 +398,10 @@ dryi_recommend_try(struct dryi_recommend_search *s, const struct dryi_setting *s
     return run_and_judge(s);
 }
 
-/* --- what was recorded -------------------------------------------------------------------- */
+/* --- recorded settings -------------------------------------------------------------------- */
 
-/* May it stay? Not with what the user cannot have, nor with what must never be combined. */
+/* Return whether recorded options may be kept: not if the user excluded one, or if they
+   must never be combined. */
 static bool
 may_be_kept(const struct dryi_recommend_search *s, const struct dryi_torch_conf *conf)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A recommendation rests on evidence in the record, and on a setting that helps whatever
- * release made it. Cost: the sizes once; for each setting that is to be named a run for
- * each row of rules, and of the recorded settings as many.
+ * Check that the record has enough evidence, and that a setting helps under every release that may
+ * have made the record. Cost: one pass over the sizes; per setting to be named one run per row of
+ * rules, and as many of the recorded settings.
  */
 #include "explain/settings/recommend.h"
 
@@ -11,14 +11,14 @@
 #include "replay/inside.h"
 #include "replay/releases.h"
 
-#define PROVED_MAX 3u        /* settings that are proved; no report names more */
-#define OPS_FOR_ALL 4000000u /* of a longer program only the best is */
+#define PROVED_MAX 3u        /* settings to prove; no report names more */
+#define OPS_FOR_ALL 4000000u /* with more operations only the best is proved */
 #define REQUESTS_MIN 2u
 #define ROWS_MAX 32u
 
 /* --- evidence ----------------------------------------------------------------------------- */
 
-/* Bytes asked for in the window, all requests together. */
+/* Return the sum of bytes requested in the window. */
 static uint64_t
 asked_bytes(const struct dryi_program *p)
 {
@@ -28,7 +28,7 @@ asked_bytes(const struct dryi_program *p)
     return sum;
 }
 
-/* Does the recorded OOM go away because the program begins on an empty device? */
+/* Return whether the recorded OOM does not recur because the run begins on an empty device. */
 static bool
 is_oom_lost(const struct dryi_recommend_search *s)
 {
@@ -76,10 +76,10 @@ struct prover {
     struct dryi_recommend_search *search;
     const struct dryi_torch_rules *all;
     size_t row_count;
-    uint64_t recorded_peaks[ROWS_MAX]; /* by row; 0: not run yet, UINT64_MAX: it failed */
+    uint64_t recorded_peaks[ROWS_MAX]; /* by row; 0: not run yet, UINT64_MAX: failed */
 };
 
-/* Run something tried by the rules of a row. ARGUMENT: they refuse the settings. */
+/* Run a candidate under the rules of a row. ARGUMENT: the rules refuse its options. */
 static enum dry_status
 run_by(const struct prover *f, size_t index, size_t row, uint64_t capacity,
        struct dry_run *run)
@@ -123,7 +123,8 @@ spares(const struct dryi_recommend_search *s, size_t index)
                                          &s->rec->tried[index].result);
 }
 
-/* The device on which a setting must run: the one there is, or less than was needed. */
+/* Return the capacity at which a setting must run: the device's, or the recorded need
+   minus the minimum gain. */
 static uint64_t
 device_for(const struct dryi_recommend_search *s, size_t index)
 {
@@ -180,7 +181,7 @@ prove(struct prover *f, size_t index)
     return status;
 }
 
-/* Is it to be named, unless a release says otherwise? */
+/* Return whether the candidate is to be named unless a release refutes it. */
 static bool
 is_promising(const struct dryi_recommend_search *s, size_t index)
 {
@@ -190,7 +191,8 @@ is_promising(const struct dryi_recommend_search *s, size_t index)
            (t->result.verdict <= DRY_VERDICT_GOOD || gets_past);
 }
 
-/* The first in the order of the result that is to be named and was not asked yet. */
+/* Return the first candidate, in the order of the result, that is to be named and was not
+   proved; SIZE_MAX if none. */
 static size_t
 find_next(const struct dryi_recommend_search *s)
 {
@@ -205,7 +207,7 @@ find_next(const struct dryi_recommend_search *s)
     return next;
 }
 
-/* The best was refuted: what was recorded takes its place, if it runs at all. */
+/* Replace a refuted best by the recorded settings, if these run at all. */
 static void
 drop_best(struct dryi_recommend_search *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The conclusion from what was tried: verdicts, gains, the order, the outcome. */
+/* Derive verdicts, gains, order and outcome from the candidates. */
 #include "explain/settings/recommend.h"
 
 #include "base/bits.h"
@@ -37,10 +37,8 @@ dry_verdict_name(enum dry_verdict verdict)
     return name_of(names, DRY_VERDICT_COUNT, (size_t)verdict);
 }
 
-/*
- * Sources: pytorch#165685 (IPC), vllm#41268 (sleep mode, NIXL), pytorch#113481 (frees wait),
- * pytorch#123548 and #193400 (the combination that grows).
- */
+/* Sources: pytorch#165685 (IPC), vllm#41268 (sleep mode, NIXL), pytorch#113481 (frees wait),
+   pytorch#123548 and #193400 (the combination that grows without bound). */
 static const struct {
     const char *name, *text;
 } caveats[DRY_CAVEAT_COUNT] = {
@@ -57,7 +55,7 @@ static const struct {
     {"release", "a release that may have made the file does not know it, and refuses it"},
 };
 
-/* DRY_CAVEAT_COUNT for what is no single known bit. */
+/* Return a caveat's index; DRY_CAVEAT_COUNT unless it is a single known bit. */
 static size_t
 index_of_caveat(uint32_t caveat)
 {
@@ -92,10 +90,9 @@ difference(uint64_t a, uint64_t b)
 }
 
 /*
- * True if the candidate's smallest device was searched: to the end, or to less than the
- * recorded settings need. It does not count that it fits the device there is. A need
- * above theirs is no loss yet, because the search of something that does not win ends
- * early.
+ * Return whether the candidate's smallest capacity was searched: to the end, or to below the
+ * recorded need. Fitting the given device does not count. A need above the recorded one is not a
+ * loss, because searches of non-winners end early.
  */
 static bool
 is_searched(const struct dry_recommend_summary *summary,
@@ -167,7 +164,7 @@ judge(const struct dry_recommend_summary *summary, const struct dry_candidate *r
 
 /* --- order -------------------------------------------------------------------------------- */
 
-/* Ties stay in the order of the search. */
+/* Compare two candidates; ties keep the order of the search. */
 bool
 dryi_recommend_is_before(const struct dry_recommend_summary *summary,
                          const struct dry_candidate *a, const struct dry_candidate *b)
@@ -187,7 +184,7 @@ dryi_recommend_is_before(const struct dry_recommend_summary *summary,
            a->verdict != DRY_VERDICT_FAILS;
 }
 
-/* Insertion keeps ties in order; there are fewer candidates than runs. */
+/* Stable insertion sort: there are fewer candidates than runs. */
 static void
 sort(struct dry_recommendation *rec)
 {
@@ -266,7 +263,7 @@ dryi_recommend_conclude(struct dryi_recommend_search *s)
         return false;
     bool is_limited = dryi_recommend_is_limited(s);
     if (is_limited || rec->summary.evidence_gap)
-        rec->summary.best = SIZE_MAX; /* there is no choice to make */
+        rec->summary.best = SIZE_MAX; /* without evidence no setting is the best */
     rec->candidate_count = rec->tried_count;
     dryi_recommend_judge_all(s);
     for (size_t i = 0; i < rec->tried_count; i++) {

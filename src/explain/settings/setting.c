@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in setting.h: writing a setting as an option string, taking one from
- * settings, and comparing two. Cost: O(1) a setting, O(length) a string.
- */
+/* Format a setting as an option string, derive one from recorded options, and compare two. Cost:
+   O(1) per setting, O(length) per string. setting.h has the idea. */
 #include "explain/settings/setting.h"
 
 #include <drystone/recommend.h>
@@ -65,10 +63,8 @@ append_percent(struct text *t, const char *key, uint8_t percent)
         append(t, "%s%s:0.%02u", comma(t), key, (unsigned)percent);
 }
 
-/*
- * Append divisions as a list. The first entry also covers all intervals below it, `>` all
- * above the last. Intervals in between must be named one by one, or they are 0.
- */
+/* Append divisions as a list. The first entry also covers all lower intervals, `>` all higher ones.
+   Unnamed intervals in between would be 0, so all are written. */
 static void
 append_roundup_list(struct text *t, const uint8_t divisions[INTERVALS])
 {
@@ -111,7 +107,7 @@ dryi_setting_format(const struct dryi_setting *s, char text[DRYI_SETTING_BYTES])
     append_percent(&t, "per_process_memory_fraction", s->limit_percent);
 }
 
-/* --- what is known of it ------------------------------------------------------------------ */
+/* --- releases and caveats ----------------------------------------------------------------- */
 
 static bool
 take_mib(uint64_t bytes, uint32_t *mib)
@@ -152,7 +148,8 @@ dryi_setting_of_conf(const struct dryi_torch_conf *conf, struct dryi_setting *se
     return true;
 }
 
-/* doc/torch-rules.md; expandable segments came with 2.1 (pytorch#96995). */
+/* Return the release that introduced the options: see doc/torch-rules.md. Expandable segments came
+   with 2.1 (pytorch#96995). */
 const char *
 dryi_setting_since(const struct dryi_setting *s)
 {
@@ -188,10 +185,10 @@ static uint64_t
 divisions_of(const struct dryi_torch_conf *conf, unsigned interval)
 {
     uint64_t divisions = conf->roundup_power2_divisions[interval];
-    return divisions == 1 ? 0 : divisions; /* both: to 512 bytes */
+    return divisions == 1 ? 0 : divisions; /* both values round to 512 bytes */
 }
 
-/* The threshold that acts: none without a limit. */
+/* Return the effective threshold: without a limit PyTorch does not collect. */
 static double
 threshold_of(const struct dryi_torch_conf *conf)
 {
@@ -199,7 +196,7 @@ threshold_of(const struct dryi_torch_conf *conf)
                                                    : 0.0;
 }
 
-/* The slack that acts: none where every block may be split. */
+/* Return the effective slack: without max_split_size it has no effect. */
 static uint64_t
 slack_of(const struct dryi_torch_conf *conf)
 {
@@ -228,7 +225,7 @@ dryi_setting_is_same_conf(const struct dryi_torch_conf *a,
            is_same_number(a->per_process_memory_fraction, b->per_process_memory_fraction);
 }
 
-/* --- what is kept ------------------------------------------------------------------------- */
+/* --- kept options ------------------------------------------------------------------------- */
 
 static const char *const searched_keys[] = {
     "expandable_segments",      "max_split_size_mb",     "max_non_split_rounding_mb",
@@ -246,7 +243,8 @@ is_searched(const char *text, size_t length)
     return false;
 }
 
-/* The string without white space, as PyTorch reads it. False: not one of options alone. */
+/* Copy the string without white space, as PyTorch reads it. Returns false if it has characters that
+   no option has, or is too long. */
 static bool
 copy_options(const char *recorded, struct text *t)
 {
@@ -264,7 +262,8 @@ copy_options(const char *recorded, struct text *t)
     return true;
 }
 
-/* Up to the comma that ends an option, or to the end; commas in brackets end none. */
+/* Return the length to the comma that ends the option, or to the end. Commas in
+   brackets do not end it. */
 static size_t
 measure_option(const char *at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in label.h. Cost: O(bytes kept). */
+/* Labels have a fixed buffer, so that no file can make them large. Cost: O(bytes kept). */
 #include "explain/site/label.h"
 
 #include <stdarg.h>
@@ -22,7 +22,7 @@ append(struct dryi_label *label, const char *bytes, size_t length)
     label->bytes[label->length] = '\0';
 }
 
-/* UTF-8: a byte that continues a character. */
+/* Return whether the byte continues a UTF-8 character. */
 static int
 is_inside(char byte)
 {

@@ -3,11 +3,11 @@
 #define DRYI_LABEL_H
 
 /*
- * A short text made of bytes of a file.
+ * A short text with bytes of a file.
  *
- * A file may hold a name of a megabyte and use it in every frame, so names are never
- * copied whole. A name longer than its limit loses its middle, because the ends of names
- * tell more. Bytes are as the file has them, not made safe for a terminal.
+ * A file may use a name of a megabyte in every frame, so names are never copied whole. A name
+ * longer than its limit loses its middle, because its ends identify it best. Bytes are copied as
+ * they are in the file; the caller makes them safe for a terminal.
  */
 
 #include <stddef.h>
@@ -21,11 +21,11 @@ struct dryi_label {
 
 void dryi_label_init(struct dryi_label *label);
 
-/* Append, of these bytes at most `limit` (at least 16): what does not fit is cut. */
+/* Append bytes. Of more than `limit` bytes (at least 16) the middle is replaced by an ellipsis. */
 void dryi_label_add(struct dryi_label *label, const char *bytes, size_t length,
                     size_t limit);
 
-/* Append text of ours. */
+/* Append formatted text of the library's own. */
 __attribute__((format(printf, 2, 3))) void dryi_label_format(struct dryi_label *label,
                                                              const char *format, ...);
 

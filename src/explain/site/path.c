@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea and the sources stand in path.h. One walk through the parts of a path, each
- * compared with the folders that CPython and PyTorch make. Cost: O(length).
- */
+/* One pass over the components of a path compares each with the folder names that CPython and
+   PyTorch use. Cost: O(length). path.h has the rules and sources. */
 #include "explain/site/path.h"
 
 #include <string.h>
 
 #include "base/ascii.h"
 
-/* --- parts -------------------------------------------------------------------------------- */
+/* --- components --------------------------------------------------------------------------- */
 
 struct part {
     const char *bytes;
@@ -38,7 +36,7 @@ ends_with(struct part part, const char *word)
            memcmp(part.bytes + part.length - length, word, length) == 0;
 }
 
-/* `word` is in small letters. */
+/* Compare without case; `word` is in lower case. */
 static bool
 has_at(struct part part, size_t at, const char *word)
 {
@@ -49,7 +47,8 @@ has_at(struct part part, size_t at, const char *word)
     return true;
 }
 
-/* Folders' names are short; a longer one is none that we know. */
+/* Return whether a component contains `word`. Components of more than 255
+   bytes are no known folder. */
 static bool
 contains(struct part part, const char *word)
 {
@@ -68,7 +67,7 @@ is_separator(const struct dryi_path *path, char c)
     return c == '/' || (c == '\\' && path->has_backslashes);
 }
 
-/* The part at or after *at, which is moved behind it; false at the end. */
+/* Read the next component from *at on, and move *at past it. Returns false at the end. */
 static bool
 next_part(const struct dryi_path *path, size_t *at, struct part *part)
 {
@@ -83,16 +82,19 @@ next_part(const struct dryi_path *path, size_t *at, struct part *part)
     return true;
 }
 
-/* --- a walk through the parts ------------------------------------------------------------- */
+/* --- a pass over the components ----------------------------------------------------------- */
 
 struct walk {
     struct dryi_path *path;
-    struct part last, before, part; /* `part` is the one looked at */
-    unsigned count;                 /* parts before it, a drive not counted */
-    bool is_machines;     /* the parts up to here are of the machine: the tail is later */
-    bool is_user_next;    /* .../home/ and then somebody's name */
+    struct part last, before, part; /* `part` is the current component, `last` and
+                                       `before` are the two before it */
+    unsigned count;                 /* components before the
+                                       current one, without a drive */
+    bool is_machines;               /* the components so far depend on the
+                             machine: the tail begins later */
+    bool is_user_next;    /* the next component is a user's name, as after /home/ */
     bool is_package;      /* inside site-packages */
-    bool is_package_next; /* its next part names the package */
+    bool is_package_next; /* the next component is a package's name */
     bool is_inductor, is_notebook;
 };
 
@@ -125,7 +127,7 @@ is_torch_folder(struct part part)
     return false;
 }
 
-/* "python3.12", "python3", "python312.zip" below a lib folder. */
+/* Match "python3.12", "python3", "python312.zip" in a lib folder. */
 static bool
 is_python_library(const struct walk *w)
 {
@@ -136,13 +138,14 @@ is_python_library(const struct walk *w)
         return true;
     for (size_t i = 6; i < part.length; i++) {
         char c = part.bytes[i];
-        if (c != '.' && c != 't' && (c < '0' || c > '9')) /* 3.13t: without the lock */
+        /* 't' as in 3.13t, built without the GIL */
+        if (c != '.' && c != 't' && (c < '0' || c > '9'))
             return false;
     }
     return is(w->last, "lib") || is(w->last, "lib64");
 }
 
-/* ...\Python312\Lib\, ...\anaconda3\Lib\, ...\envs\NAME\Lib\. */
+/* Match ...\Python312\Lib\, ...\anaconda3\Lib\, ...\envs\NAME\Lib\. */
 static bool
 is_windows_library(const struct walk *w)
 {
@@ -163,7 +166,8 @@ is_environment(const struct walk *w)
 static void
 enter_package(struct walk *w)
 {
-    if (ends_with(w->part, ".egg")) { /* NAME-VERSION-pyX.Y.egg/NAME */
+    if (ends_with(w->part, ".egg")) { /* the package is the next component:
+                                         NAME-VERSION-pyX.Y.egg/NAME */
         w->is_machines = true;
         return;
     }
@@ -173,7 +177,7 @@ enter_package(struct walk *w)
     w->path->code = is_torch ? DRYI_CODE_TORCH : DRYI_CODE_PACKAGE;
 }
 
-/* Folders below which every machine looks alike. */
+/* Return whether the folder is a root whose contents look alike on every machine. */
 static bool
 is_root(const struct walk *w)
 {
@@ -204,7 +208,7 @@ look_at(struct walk *w)
         w->is_user_next = w->is_machines = true;
     } else if (is(w->last, "torch") && is_torch_folder(w->part) &&
                path->code == DRYI_CODE_USER) {
-        path->code = DRYI_CODE_TORCH; /* a checkout of PyTorch */
+        path->code = DRYI_CODE_TORCH; /* a source checkout of PyTorch */
         path->tail = (uint32_t)(w->last.bytes - path->bytes);
     } else if (is_root(w)) {
         w->is_machines = true;
@@ -233,7 +237,8 @@ walk_parts(struct walk *w)
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* c and 51 letters of base 32, in a folder of its second and third: whatever the cache. */
+/* Match a file of Inductor's cache: 'c' and 51 base-32 letters, in a folder named by the second and
+   third letter. The cache's own location does not matter. */
 static bool
 is_hashed(struct part file, struct part folder)
 {
@@ -276,8 +281,8 @@ classify_file(struct walk *w)
         path->code = DRYI_CODE_GENERATED;
         path->form = DRYI_PATH_INDUCTOR;
     } else if (is_python && begins_with(w->last, "_drystone_")) {
-        path->code =
-            DRYI_CODE_LIBRARY; /* the hook of a dry run calls in the program's stead */
+        path->code = DRYI_CODE_LIBRARY; /* a dry run's hook makes the call
+                                  in place of the program */
     } else if (is_python && w->is_notebook && path->code == DRYI_CODE_USER) {
         path->form = DRYI_PATH_NOTEBOOK;
     }
@@ -285,10 +290,8 @@ classify_file(struct walk *w)
         path->tail = (uint32_t)(w->last.bytes - path->bytes);
 }
 
-/*
- * "<frozen runpy>", "<eval_with_key>.7", "<ipython-input-3-ab12>", "<stdin>". "<string>" is
- * the user's only at its outermost level (python -c), which the caller knows.
- */
+/* Classify "<frozen runpy>", "<eval_with_key>.7", "<ipython-input-3-ab12>", "<stdin>". "<string>"
+   is user code only as the outermost frame (python -c), which only the caller knows. */
 static void
 classify_angle(struct dryi_path *path)
 {
@@ -353,12 +356,12 @@ dryi_path_set_word(struct dryi_path *path, const char *word, enum dryi_code code
                                .shown_parts = 1};
 }
 
-/* --- words -------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------- */
 
 #define PATH_BYTES_MAX 240u
 #define HASH_LETTERS 7u
 
-/* Find where the last `parts` parts begin. */
+/* Return the offset of the last `parts` components. */
 static size_t
 find_parts(const struct dryi_path *path, unsigned parts)
 {
@@ -369,7 +372,7 @@ find_parts(const struct dryi_path *path, unsigned parts)
         size_t end = at;
         while (end > path->tail && is_separator(path, path->bytes[end - 1]))
             end--;
-        if (end == path->tail) /* the root's own slash is no part */
+        if (end == path->tail) /* the root's slash is no component */
             break;
         for (at = end; at > path->tail && !is_separator(path, path->bytes[at - 1]);)
             at--;
@@ -422,7 +425,7 @@ dryi_path_write_key(const struct dryi_path *path, unsigned parts,
         write_file(path, parts, label);
 }
 
-/* "<ipython-input-3-ab12>": the 3. */
+/* Find a notebook cell's number: 3 in "<ipython-input-3-ab12>". */
 static const char *
 find_cell(const struct dryi_path *path, size_t *length)
 {

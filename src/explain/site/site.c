@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea and the cost stand in site.h. Files and frames are looked at once each, then
- * every stack in one walk over its frames.
- */
+/* Each file and each frame is classified once, then each stack in one pass over its frames. site.h
+   has the rules and the cost. */
 #include "explain/site/site.h"
 
 #include <string.h>
@@ -17,9 +15,9 @@
 
 #define WHAT_BYTES_MAX 120u
 #define NAME_BYTES_MAX 240u
-#define DEPTH_MAX 4u /* folders shown of the user's files, to tell them apart */
+#define DEPTH_MAX 4u /* folders to show at most, to tell the user's files apart */
 
-/* The paths that are words, in this order. */
+/* Index of the paths that are words. */
 enum word_path { WORD_AUTOGRAD, WORD_TORCH, WORD_NATIVE, WORD_COUNT };
 
 /* --- files -------------------------------------------------------------------------------- */
@@ -47,7 +45,7 @@ add_words(struct dryi_sites *s)
     return true;
 }
 
-/* The path of a file's string, made when it is first met. */
+/* Return the path of a file in *index; classify the file on first use. */
 static bool
 find_path(struct dryi_sites *s, struct dryi_map *by_file, uint32_t file, uint32_t *index)
 {
@@ -66,7 +64,8 @@ find_path(struct dryi_sites *s, struct dryi_map *by_file, uint32_t file, uint32_
 
 /* --- frames ------------------------------------------------------------------------------- */
 
-/* A script without .py is Python all the same: it has a line and a name that no C++ has. */
+/* Return whether a frame is Python. A script may lack .py, but it has a line, and a function
+   name that C++ cannot have. */
 static bool
 is_python(const struct dryi_path *path, uint32_t line, const char *name, size_t length)
 {
@@ -116,7 +115,7 @@ classify_native(struct dryi_sites *s, struct dryi_frame_site *frame, const char 
                     symbol.op_length);
 }
 
-/* Functions that only pass a call on say nothing about what was called. */
+/* Functions that only forward a call do not tell what was called. */
 static bool
 is_wrapper(const char *name, size_t length)
 {
@@ -158,19 +157,21 @@ classify_python(struct dryi_sites *s, struct dryi_frame_site *frame, const char 
     frame->name_length = (uint32_t)length;
     if (path->length == 8 && memcmp(path->bytes, "<string>", 8) == 0 &&
         dryi_text_is(name, length, "<module>"))
-        frame->code = DRYI_CODE_USER; /* python -c */
+        frame->code = DRYI_CODE_USER; /* "<string>" is user code as the
+                                         outermost frame: python -c */
     if (frame->code == DRYI_CODE_GENERATED && path->form == DRYI_PATH_INDUCTOR)
         return set_what(s, frame, "", "compiled code", 13);
     if (frame->code == DRYI_CODE_USER || is_wrapper(name, length))
         return true;
-    if (dryi_text_is(name, length, "forward")) /* of linear.py: linear */
+    if (dryi_text_is(name, length, "forward")) /* name forward() of linear.py "linear" */
         name = dryi_path_stem(path, &length);
     return set_what(s, frame, "", name, length);
 }
 
 struct frame_tables {
-    struct dryi_map paths;                /* by file */
-    struct dryi_intern places, functions; /* (path, name, line), (path, name) */
+    struct dryi_map paths;                /* file -> path index */
+    struct dryi_intern places, functions; /* numbers of (path, name,
+                                             line) and of (path, name) */
 };
 
 static bool
@@ -219,9 +220,9 @@ classify_frames(struct dryi_sites *s)
     return done;
 }
 
-/* --- how much of a path tells it from the others ------------------------------------------ */
+/* --- components that make paths unique ---------------------------------------------------- */
 
-/* Numbers of path endings: `ids` by path, `counts` by number. */
+/* Numbers of path endings: `ids` by path; `counts` by id, the paths that end so. */
 struct endings {
     uint32_t *ids, *counts;
 };
@@ -255,7 +256,7 @@ count_endings(struct dryi_sites *s, unsigned parts, struct endings *e)
     return done;
 }
 
-/* One more folder for each of the user's files that looks like another one. */
+/* Show one more folder for each user file whose ending is not unique. */
 static bool
 deepen(struct dryi_sites *s, unsigned parts, struct endings *e)
 {
@@ -293,7 +294,7 @@ is_native_code(uint8_t code)
     return code <= DRYI_CODE_AUTOGRAD;
 }
 
-/* The C++ frames up to the first of Python, and no further than the owner. */
+/* Find the operation in the C++ frames before the first Python frame. */
 static uint32_t
 find_operation(const struct dryi_sites *s, const uint32_t *frames, size_t count)
 {
@@ -311,7 +312,7 @@ find_operation(const struct dryi_sites *s, const uint32_t *frames, size_t count)
     return what;
 }
 
-/* The innermost Python function that says what it does. */
+/* Return the innermost Python function that is no wrapper. */
 static uint32_t
 find_called(const struct dryi_sites *s, const uint32_t *frames, size_t count)
 {
@@ -346,7 +347,7 @@ read_stack(const struct dryi_sites *s, uint32_t stack, struct dryi_site *site)
         site->what = find_called(s, frames, at);
 }
 
-/* --- making ------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------- */
 
 static bool
 make(struct dryi_sites *s)
@@ -393,7 +394,7 @@ dryi_sites_finish(struct dryi_sites *s)
     *s = (struct dryi_sites){0};
 }
 
-/* --- words -------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------- */
 
 const char *
 dryi_sites_what(const struct dryi_sites *sites, uint32_t what, size_t *length)
@@ -426,7 +427,7 @@ dryi_sites_write_name(const struct dryi_sites *s, uint32_t frame,
     dryi_label_add(label, name + site->name_begin, site->name_length, NAME_BYTES_MAX);
 }
 
-/* Behind a blank, where there is one. */
+/* Append a blank and the function's name; nothing if it has no name. */
 static void
 add_name(const struct dryi_sites *s, uint32_t frame, struct dryi_label *label)
 {

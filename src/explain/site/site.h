@@ -3,20 +3,20 @@
 #define DRYI_SITE_H
 
 /*
- * The site of a request: for each stack of a trace its owner, the outermost frame of the
- * same kind, and the operation. Made once for a trace, then only read.
+ * The site of a request: for each stack of a trace its owner, the outermost frame of the owner's
+ * kind, and the operation. Computed once per trace, then read only.
  *
- * The owner is the innermost frame of the best kind there is (enum dryi_code): the user's
- * own code, else a package's, else what a compiler made, PyTorch's Python files, Python's
- * library. The owner of a stack without Python is the node of the backward graph, else
- * C++ of somebody else, else the operation, else the first frame with a name.
+ * The owner is the innermost frame of the best kind in the stack (enum dryi_code): the user's code,
+ * else a package's, else compiled code, PyTorch's Python files, Python's library. In a stack
+ * without Python it is the node of the backward graph, else other C++ code. Without these, the
+ * operation or the first frame with a name is the owner.
  *
- * The operation ("what") is the outermost one below all Python frames: what the innermost
- * line of Python called. PyTorch lists inlined Python frames behind those of the thread's
- * C++ bottom, so only the C++ frames before the first Python frame are looked at. Without
- * one it is the innermost Python function below the owner that is no wrapper.
+ * The operation (`what`) is the outermost one below all Python frames: the one that the innermost
+ * Python line called. PyTorch lists inlined Python frames after those of the thread's C++ bottom,
+ * so only C++ frames before the first Python frame count. Without an operation, `what` is the
+ * innermost Python function below the owner that is no wrapper.
  *
- * Cost: O(frames + lengths of the stacks); 24 bytes a frame, 16 a stack, 48 a file.
+ * Cost: O(frames + lengths of the stacks) time; 24 bytes per frame, 16 per stack, 48 per file.
  */
 
 #include <stdbool.h>
@@ -30,19 +30,21 @@
 #include "explain/site/path.h"
 
 struct dryi_frame_site {
-    uint32_t path;                    /* in the paths */
-    uint32_t place;                   /* equal for frames of equal file, line and name */
-    uint32_t function;                /* equal for frames of equal file and name */
-    uint32_t name_begin, name_length; /* in the frame's name: what to show of it */
-    uint32_t what;                    /* the operation it names, in the words; DRY_NONE */
+    uint32_t path;                    /* index in `paths` */
+    uint32_t place;                   /* equal for frames with the
+                                         same file, line and name */
+    uint32_t function;                /* equal for frames with the same file and name */
+    uint32_t name_begin, name_length; /* range of the frame's name to show */
+    uint32_t what;                    /* the operation that the frame
+                                         names, in `words`; DRY_NONE */
     uint8_t code;                     /* enum dryi_code */
     uint8_t operation;                /* enum dryi_operation */
 };
 
 struct dryi_site {
-    uint32_t owner;     /* frame; DRY_NONE for a stack without frames */
-    uint32_t outermost; /* the outermost frame of the owner's kind */
-    uint32_t what;      /* in the words; DRY_NONE */
+    uint32_t owner;     /* frame; DRY_NONE if the stack is empty */
+    uint32_t outermost; /* the outermost frame with the owner's `code` */
+    uint32_t what;      /* in `words`; DRY_NONE */
 };
 
 struct dryi_sites {
@@ -57,31 +59,33 @@ struct dryi_sites {
     struct dryi_intern words;
 };
 
-/* MEMORY. `sites` is the caller's to finish in any case. The trace must outlive it. */
+/* Compute all sites. The caller finishes `sites` even after an error. The trace must
+   outlive them. Errors: MEMORY. */
 enum dry_status dryi_sites_init(struct dryi_sites *sites, const struct dry_trace *trace,
                                 const struct dry_memory *memory, struct dry_error *err);
 void dryi_sites_finish(struct dryi_sites *sites);
 
-/* "aten::relu"; "" and 0 for DRY_NONE. */
+/* Return the text of an operation, as "aten::relu"; "" for DRY_NONE. */
 const char *dryi_sites_what(const struct dryi_sites *sites, uint32_t what,
                             size_t *length);
 
-/* Append "models.py:174 update_nodes", "models.py update_nodes", "models.py". */
+/* Append "models.py:174 update_nodes", "models.py update_nodes" or "models.py". */
 void dryi_sites_write_line(const struct dryi_sites *sites, uint32_t frame,
                            struct dryi_label *label);
 void dryi_sites_write_function(const struct dryi_sites *sites, uint32_t frame,
                                struct dryi_label *label);
 void dryi_sites_write_module(const struct dryi_sites *sites, uint32_t frame,
                              struct dryi_label *label);
-/* Append the name of its function alone. */
+/* Append only the function's name. */
 void dryi_sites_write_name(const struct dryi_sites *sites, uint32_t frame,
                            struct dryi_label *label);
 
-/* "models.py:174 update_nodes (aten::relu)", cut to `capacity` with its zero; its length. */
+/* Write "models.py:174 update_nodes (aten::relu)", truncated to `capacity` with its zero.
+   Returns the length written. */
 size_t dryi_sites_name_stack(const struct dryi_sites *sites, uint32_t stack, char *text,
                              size_t capacity);
 
-/* Append the user's frames, innermost first, joined by " < "; without any, the owner. */
+/* Append the user's frames, innermost first, joined by " < "; the owner if there are none. */
 void dryi_sites_write_stack(const struct dryi_sites *sites, uint32_t stack,
                             struct dryi_label *label);
 

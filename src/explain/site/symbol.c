@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea, the sources and the cost stand in symbol.h. A scanner from left to right
- * keeps the depth of brackets; tables of prefixes tell the kind.
- */
+/* One pass over the name tracks the depth of brackets; tables of prefixes tell the kind. symbol.h
+   has the rules, sources and cost. */
 #include "explain/site/symbol.h"
 
 #include <stdbool.h>
@@ -11,7 +9,7 @@
 
 #define LOOK_BYTES_MAX 4096u
 
-/* Bytes begin .. end of a name. */
+/* The bytes begin .. end - 1 of a name. */
 struct span {
     const char *name;
     size_t begin, end;
@@ -32,11 +30,8 @@ ends_with(struct span s, const char *word)
            memcmp(s.name + s.end - length, word, length) == 0;
 }
 
-/*
- * "void at::f<int>(long) const" becomes "at::f<int>": up to the parameters, from behind the
- * type. Parentheses inside <> and those of "(anonymous namespace)" and "operator()" are
- * none of parameters.
- */
+/* Drop the return type and the parameters: "void at::f<int>(long) const" becomes "at::f<int>".
+   Parentheses inside <>, in "(anonymous namespace)" and in "operator()" do not begin parameters. */
 static struct span
 cut_to_name(const char *name, size_t length)
 {
@@ -65,7 +60,7 @@ cut_to_name(const char *name, size_t length)
     return s;
 }
 
-/* The last part behind "::". */
+/* Return the component after the last "::". */
 static struct span
 last_part(struct span s)
 {
@@ -90,10 +85,8 @@ without_last_part(struct span s)
     return s;
 }
 
-/*
- * "div_Tensor" is div, overload Tensor. Overloads begin with a capital letter, or are one
- * of a few common words.
- */
+/* Drop the overload: "div_Tensor" becomes "div". Overloads begin with a capital letter, or are one
+   of a few common words. */
 static struct span
 without_overload(struct span s)
 {
@@ -171,7 +164,7 @@ read_autograd(struct dryi_symbol *symbol, struct span s)
     return true;
 }
 
-/* PyTorch, CPython, pybind11 and the C and C++ libraries. */
+/* Return whether the name is of PyTorch, CPython, pybind11, or the C and C++ libraries. */
 static bool
 is_machinery(struct span s)
 {
@@ -205,7 +198,8 @@ dryi_symbol_read(struct dryi_symbol *symbol, const char *name, size_t length)
     if (length > LOOK_BYTES_MAX)
         length = LOOK_BYTES_MAX;
     struct span s = cut_to_name(name, length);
-    if (s.begin >= s.end) /* "operator new(unsigned long)" and worse */
+    if (s.begin >= s.end) /* nothing remains, as of "operator new(unsigned
+                             long)": keep the whole name */
         s = (struct span){name, 0, length};
     *symbol = (struct dryi_symbol){.code = DRYI_CODE_NATIVE,
                                    .begin = (uint32_t)s.begin,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The memory that steps leave behind.
+ * Find the memory that steps leave allocated.
  *
- * The search looks at the whole steps behind the first, which fills caches and makes the
- * optimizer's state, and at the end of the last whole one. An allocation born in a step
- * that is not the last, and alive at that end, has outlived its step and the next. Code
- * that leaves one behind step after step is a suspect. The first and the last third tell
- * whether it goes on. A cache that is full left nothing in the last, a window of the last
- * n losses nothing in the first.
+ * The search covers the whole steps after the first, which fills caches and creates the optimizer's
+ * state. An allocation outlived its step and the next one if it was born before the last whole step
+ * and is alive at that step's end. Code that leaves allocations step after step is a suspect. The
+ * first and the last third of the steps show whether it continues. A full cache leaves none in the
+ * last third; a buffer of the last n items loses its survivors of the first third.
  */
 #include <stdlib.h>
 
@@ -18,7 +17,7 @@
 #include "base/memory.h"
 #include "explain/steps/steps_inside.h"
 
-/* One allocation that outlived its step, under the code that made it. */
+/* An allocation that outlived its step, and the group of its code. */
 struct survivor {
     uint32_t group;
     uint32_t allocation;
@@ -28,10 +27,10 @@ struct survivor {
 struct growing {
     struct dry_steps *s;
     const struct dry_timeline_view *v;
-    struct dryi_map groups; /* by stack; without stacks, by size */
+    struct dryi_map groups; /* stack -> group; without a stack, requested size -> group */
     struct survivor *survivors;
     size_t count, capacity;
-    /* The steps of one group that left something, ascending, and how much. */
+    /* The steps in which one group left allocations, ascending, and their bytes and counts. */
     uint32_t *steps;
     uint64_t *bytes;
     uint64_t *counts;
@@ -55,7 +54,7 @@ compare_survivors(const void *a, const void *b)
     return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
 }
 
-/* The largest first; ties in order of birth. */
+/* Sort by bytes per step, largest first; break ties by birth. */
 static int
 compare_growth(const void *a, const void *b)
 {
@@ -69,7 +68,8 @@ compare_growth(const void *a, const void *b)
 
 #define BY_SIZE (UINT64_C(1) << 63)
 
-/* An empty stack tells no more than none: the engine's, where Python alone is recorded. */
+/* An empty stack counts as none: with Python stacks only, the autograd engine's
+   allocations have empty stacks. */
 static uint64_t
 key_of(const struct growing *g, const struct dry_allocation *a)
 {
@@ -135,7 +135,7 @@ sum_up_group(struct growing *g, const struct survivor *rows, size_t count)
     }
 }
 
-/* Steps of the group in from <= step < to. */
+/* Count the group's steps in the range from <= step < to. */
 static uint32_t
 count_steps(const struct growing *g, uint32_t from, uint32_t to)
 {
@@ -145,7 +145,8 @@ count_steps(const struct growing *g, uint32_t from, uint32_t to)
     return count;
 }
 
-/* The lower median of `count` values, of which only those that are not 0 are given. */
+/* Return the lower median of `count` values. `values` holds the `given` nonzero values and is
+   sorted in place; the other values are 0. */
 static uint64_t
 find_median(uint64_t *values, uint32_t given, uint32_t count)
 {
@@ -167,8 +168,9 @@ count_near(const uint64_t *values, uint32_t count, uint64_t middle)
 }
 
 /*
- * Regular: more than half of the steps, of the first third and of the last. Now and then: at
- * least three steps, one in each third. `from` .. `to` are the steps that were looked at.
+ * Judge a group by the steps from <= step < to. It leaks regularly if it has survivors in more than
+ * half of the steps, also of the first third and of the last. It leaks occasionally if it has
+ * survivors in at least three steps, with one in each third.
  */
 static bool
 judge_group(struct growing *g, uint32_t from, uint32_t to, struct dry_growth *growth)
@@ -193,7 +195,7 @@ judge_group(struct growing *g, uint32_t from, uint32_t to, struct dry_growth *gr
     } else if (used >= 3 && first > 0 && last > 0 &&
                count_steps(g, from + third, to - third) > 0) {
         growth->bytes_per_step = sum / all;
-        growth->count_per_step = 0; /* less than one */
+        growth->count_per_step = 0; /* below one */
         growth->confidence = trust / 2 * used / all;
     }
     return growth->bytes_per_step > 0;
@@ -236,10 +238,8 @@ judge_groups(struct growing *g)
 
 /* --- the slope ---------------------------------------------------------------------------- */
 
-/*
- * Measure from the median of the first third to that of the last: exact on a line, and no
- * single step moves it.
- */
+/* Return the growth per step between the medians of the first and the last third. The result is
+   exact for linear growth, and no single step affects it. */
 static uint64_t
 find_slope(const struct dry_step *rows, uint32_t count, uint64_t *scratch)
 {
@@ -253,7 +253,8 @@ find_slope(const struct dry_step *rows, uint32_t count, uint64_t *scratch)
     return last > first ? (last - first) / (count - third) : 0;
 }
 
-/* Steps of changing sizes go up and down; what grows goes up three times as often. */
+/* Steps of varying sizes rise and fall about equally often. Require three
+   rises per fall for growth. */
 static bool
 goes_up(const struct dry_step *rows, uint32_t count)
 {
@@ -265,10 +266,8 @@ goes_up(const struct dry_step *rows, uint32_t count)
     return ups >= 3 * (uint64_t)downs;
 }
 
-/*
- * Measure the growth a step; memory that has stopped growing by the second half, or the
- * last third, does not grow.
- */
+/* Measure the growth per step. Take the lowest slope over all steps, the last half and the last
+   third: memory that stopped growing there is no leak. */
 static uint64_t
 measure_slope(const struct growing *g)
 {
@@ -287,7 +286,7 @@ measure_slope(const struct growing *g)
 enum dry_status
 dryi_growth_find(struct dry_steps *s, struct dry_error *err)
 {
-    if (s->whole_end < s->first_whole + 4) /* the first, the last, and two between */
+    if (s->whole_end < s->first_whole + 4) /* first, last, and two in between */
         return DRY_OK;
     struct growing g = {.s = s,
                         .v = dry_timeline_get_view(s->timeline),

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in hints.h. Each string is searched for the words of two tables, as a
- * function's name and as a file's. The hints of a frame come from its two strings, those
- * of a stack are the union of its frames'. Cost: O(bytes of the strings + frames +
- * lengths of the stacks).
+ * Search each string for the keywords of two tables, as a function's name and as a file's. A
+ * frame's hints come from its two strings; a stack's are the union of its frames'. Cost: O(bytes of
+ * strings + frames + lengths of stacks). hints.h has the idea.
  */
 #include "explain/steps/hints.h"
 
@@ -15,7 +14,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* The meaning of a string as the name of a function, and as that of a file. */
+/* The hints of a string as a function's name and as a file's name. */
 struct meaning {
     uint16_t name, file;
     uint8_t is_module_file, is_module_call, is_module_move, is_torch;
@@ -26,11 +25,11 @@ struct word {
     uint16_t flags;
 };
 
-/* A string, and which bytes it has: most words have one that it has not. */
+/* A string and the set of its bytes, which rules out most keywords without a search. */
 struct text {
     const char *bytes;
     size_t length;
-    uint64_t letters[4]; /* a bit a byte */
+    uint64_t letters[4]; /* one bit per byte value */
 };
 
 static struct text
@@ -66,7 +65,7 @@ find_words(const struct text *text, const struct word *words, size_t count)
     return flags;
 }
 
-/* Functions, as Python and C++ name them. */
+/* Find hints in a function's name, of Python or C++. */
 static uint16_t
 read_name(const struct text *text)
 {
@@ -98,7 +97,7 @@ read_name(const struct text *text)
         {"DynamicCache", DRYI_HINT_KV_CACHE},
     };
     uint16_t flags = find_words(text, words, sizeof words / sizeof *words);
-    /* A name with both is a schedule that runs both: it says nothing. */
+    /* A name with both words is a schedule that runs both passes: no hint. */
     if ((flags & DRYI_HINT_BACKWARD) &&
         (holds(text, "forward") || holds(text, "Forward")))
         flags &= (uint16_t)~DRYI_HINT_BACKWARD;
@@ -153,12 +152,13 @@ read_frame(const struct meaning *meanings, const struct dry_frame *frame)
     const struct meaning *file =
         frame->file == DRY_NONE ? &nothing : &meanings[frame->file];
     uint16_t flags = name->name | file->file;
-    if (file->is_torch) /* a wrapper's: DistributedDataParallel.forward */
+    if (file->is_torch) /* forward() of a PyTorch wrapper, as
+                           DistributedDataParallel.forward, is not the model's */
         flags &= (uint16_t)~DRYI_HINT_FORWARD;
     if (file->is_module_file && name->is_module_call)
         flags |= DRYI_HINT_MODULE;
     if (file->is_module_file && name->is_module_move)
-        flags |= DRYI_HINT_INIT; /* module.to(device) */
+        flags |= DRYI_HINT_INIT; /* of module.to(device) */
     return flags;
 }
 
@@ -192,7 +192,7 @@ dryi_hints_init(struct dryi_hints *w, const struct dry_trace *trace,
                              .stack_count = view->stack_count};
     if (view->frame_count == 0 || view->stack_count == 0 || view->string_count == 0) {
         w->stack_count = w->frame_count = 0;
-        return DRY_OK; /* stacks, if any, are empty: they say nothing */
+        return DRY_OK; /* all stacks are empty or missing, so there are no hints */
     }
     struct meaning *meanings =
         dryi_memory_zalloc(memory, view->string_count, sizeof *meanings);

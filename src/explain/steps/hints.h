@@ -3,13 +3,12 @@
 #define DRYI_EXPLAIN_HINTS_H
 
 /*
- * The hints that the names in a stack give: it runs inside a module's call, in the
- * backward pass, in an optimizer, in a data loader. Names are looked at once each,
- * however many frames share them, so that no file can make this cost more than its own
- * length.
+ * Hints from the names in a stack: the code runs in a module's call, in the backward pass, in an
+ * optimizer, in a data loader. Each name is examined once, however many frames share it, so a
+ * hostile file cannot cost more than its length.
  *
- * Names are weak evidence, so hints is all they give: where a loop runs and in which pass, and
- * what an allocation is for only when nothing else tells.
+ * Names are weak evidence. They tell where a loop runs and in which pass. They tell an allocation's
+ * purpose only if no other evidence does.
  */
 
 #include <drystone/memory.h>
@@ -23,15 +22,15 @@
 #define DRYI_HINT_ZERO_GRAD 16u
 #define DRYI_HINT_LOADER 32u    /* data loaders, next_batch */
 #define DRYI_HINT_INIT 64u      /* __init__, load_state_dict, from_pretrained */
-#define DRYI_HINT_FORWARD 128u  /* a model's forward(), not a wrapper's of PyTorch */
-#define DRYI_HINT_KV_CACHE 256u /* a cache of keys and values, by a function or a file */
+#define DRYI_HINT_FORWARD 128u  /* forward() of a model, not of a PyTorch wrapper */
+#define DRYI_HINT_KV_CACHE 256u /* a cache of keys and values, by function or file */
 
 struct dryi_hints {
     struct dry_memory memory;
     const struct dry_trace *trace;
     uint32_t frame_count, stack_count;
-    uint16_t *frames; /* DRYI_HINT_... of each frame */
-    uint16_t *stacks; /* of all frames of each stack */
+    uint16_t *frames; /* DRYI_HINT_... bits by frame */
+    uint16_t *stacks; /* DRYI_HINT_... bits by stack: the union of its frames' */
 };
 
 DRY_CHECK_RESULT enum dry_status dryi_hints_init(struct dryi_hints *hints,
@@ -40,7 +39,7 @@ DRY_CHECK_RESULT enum dry_status dryi_hints_init(struct dryi_hints *hints,
                                                  struct dry_error *err);
 void dryi_hints_finish(struct dryi_hints *hints);
 
-/* The hints of a stack; 0 for DRY_NONE. */
+/* Return the hints of a stack; 0 for DRY_NONE. */
 static inline uint16_t
 dryi_hints_of(const struct dryi_hints *hints, uint32_t stack)
 {

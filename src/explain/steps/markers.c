@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in markers.h. All marks are gathered and sorted by kind and moment; the
- * strongest kind that gives two moments or more wins. Cost: O(n log n) in annotations,
- * O(events) for user_metadata.
+ * Collect all marks and sort them by kind and moment. The strongest kind with at least two moments
+ * is used. Cost: O(n log n) in annotations, O(events) for user_metadata. markers.h has the rules.
  */
 #include "explain/steps/markers.h"
 
@@ -14,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* Kinds of marks, the strongest first. */
+/* Kinds of marks, strongest first. */
 enum kind {
     KIND_PROFILER,      /* ProfilerStep#12 */
     KIND_COUNTED_STEP,  /* "step 12" */
@@ -30,10 +29,8 @@ enum kind {
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/*
- * Find where `word` (small letters) ends in the text, whatever the case; 0: it is not
- * there.
- */
+/* Find `word` (lower case) in the text, ignoring case. Returns the offset after the word, or 0 if
+   the text does not contain it. */
 static size_t
 find_word(const char *text, size_t length, const char *word)
 {
@@ -48,11 +45,11 @@ find_word(const char *text, size_t length, const char *word)
     return 0;
 }
 
-/* In the order of their kinds. */
+/* In the order of KIND_COUNTED_... */
 #define STEP_WORD_COUNT 3u
 static const char *const step_words[STEP_WORD_COUNT] = {"step", "iter", "batch"};
 
-/* No more of a name is read: many annotations may share a long one. */
+/* Only the first bytes of a name are examined, because many annotations may share a long name. */
 #define NAME_BYTES_MAX 256u
 
 static const char *
@@ -90,7 +87,8 @@ read_number_behind(const char *text, size_t length, const char *word, uint64_t *
     size_t at = find_word(text, length, word);
     if (at == 0)
         return false;
-    while (at < length && dryi_is_letter(text[at])) /* "iter" of "iteration" */
+    /* skip the rest of the word, as in "iteration" */
+    while (at < length && dryi_is_letter(text[at]))
         at++;
     size_t marks = 0;
     while (at < length && marks < 3 && !dryi_is_digit(text[at]) &&
@@ -116,7 +114,7 @@ classify_name(const char *text, size_t length, uint64_t *number)
                        ? KIND_PROFILER
                        : (enum kind)(KIND_COUNTED_STEP + w);
     }
-    /* "batch" alone is in the names of many things. */
+    /* "batch" alone is too common in names of other purposes. */
     if (find_word(text, length, "step") > 0 || find_word(text, length, "iter") > 0)
         return KIND_STEP_WORD;
     return KIND_NONE;
@@ -124,11 +122,11 @@ classify_name(const char *text, size_t length, uint64_t *number)
 
 /* --- annotations -------------------------------------------------------------------------- */
 
-/* One that may mark a step. */
+/* An annotation that may mark a step. */
 struct mark {
     uint32_t name;
     uint32_t moment;
-    uint32_t order; /* in the file */
+    uint32_t order; /* index in the file's order */
     uint8_t kind, is_end;
     uint64_t number;
 };
@@ -138,7 +136,8 @@ struct marks {
     size_t count, capacity;
 };
 
-/* Events of the same microsecond stay on one side of a mark: the one that comes first. */
+/* Return the moment of a time stamp. Events with equal time stamps (1 us resolution)
+   all come after the mark. */
 static uint32_t
 find_moment(const struct dry_timeline *timeline, int64_t time_us)
 {
@@ -182,7 +181,7 @@ collect_marks(const struct dry_timeline *timeline, uint32_t until,
     return true;
 }
 
-/* Order by kind, then by moment, then marks that end before marks that begin. */
+/* Sort by kind, then by moment. At equal moments, ends come before begins. */
 static int
 compare_marks(const void *a, const void *b)
 {
@@ -209,7 +208,7 @@ add_moment(struct dryi_markers *m, uint32_t moment, uint32_t name)
     return true;
 }
 
-/* How many moments the scopes of a name cover; 0 if it does not begin twice. */
+/* Return the number of moments in the scopes of a name; 0 if the name begins only once. */
 static uint64_t
 measure_cover(const struct mark *rows, size_t count, uint32_t name)
 {
@@ -237,10 +236,10 @@ is_among(const uint32_t *names, size_t count, uint32_t name)
     return false;
 }
 
-/* Names of a kind are few in a sound file; a hostile one is cut short. */
+/* A sound file has few names per kind. The limit bounds the time for a hostile file. */
 #define NAMES_MAX 64u
 
-/* The name whose scopes cover most: others lie inside of it, or are run now and then. */
+/* Choose the name whose scopes cover most moments. Others are nested in it, or occur rarely. */
 static uint32_t
 choose_name(const struct mark *rows, size_t count)
 {
@@ -260,7 +259,8 @@ choose_name(const struct mark *rows, size_t count)
     return best;
 }
 
-/* Marks of one kind to moments; good if there are two and, where they count, upwards. */
+/* Convert marks of one kind to moments. *is_good is set if there are at least two, and numbered
+   marks mostly ascend: fewer than a quarter of the numbers fall. */
 static bool
 use_marks(struct dryi_markers *m, const struct mark *rows, size_t count, bool *is_good)
 {
@@ -269,7 +269,7 @@ use_marks(struct dryi_markers *m, const struct mark *rows, size_t count, bool *i
     bool at_end = kind == KIND_OPTIMIZER;
     uint64_t number = 0;
     size_t falls = 0;
-    const struct mark *last = NULL; /* the last END */
+    const struct mark *last = NULL; /* the last END mark */
     m->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct mark *mark = &rows[i];
@@ -315,7 +315,7 @@ read_annotations(struct dryi_markers *m, const struct dry_timeline *timeline,
 
 /* --- metadata ----------------------------------------------------------------------------- */
 
-/* "step 12", "iteration=12", or the number alone. */
+/* Read "step 12", "iteration=12" or a bare number. */
 static bool
 read_metadata_number(const char *text, size_t length, uint64_t *number)
 {
@@ -330,10 +330,7 @@ read_metadata_number(const char *text, size_t length, uint64_t *number)
     return read_digits(text, length, 0, number);
 }
 
-/*
- * The reading of the string of the event before, so that a run of equal ones is read
- * once.
- */
+/* The last string read and its number: runs of equal strings are parsed once. */
 struct reading {
     uint32_t string;
     bool is_number;
@@ -352,7 +349,8 @@ read_note(const struct dry_trace *trace, uint32_t note, struct reading *r)
     r->is_number = text && length > 0 && read_metadata_number(text, length, &r->number);
 }
 
-/* A number that falls again is no step's: it counts layers, or pieces of a batch. */
+/* Read step numbers from user_metadata. A number that falls again counts layers or
+   micro-batches, not steps. */
 static bool
 read_metadata(struct dryi_markers *m, const struct dry_timeline *timeline, uint32_t until)
 {
@@ -381,7 +379,7 @@ read_metadata(struct dryi_markers *m, const struct dry_timeline *timeline, uint3
     return true;
 }
 
-/* --- the calls ---------------------------------------------------------------------------- */
+/* --- public calls ------------------------------------------------------------------------- */
 
 enum dry_status
 dryi_markers_init(struct dryi_markers *m, const struct dry_timeline *timeline,

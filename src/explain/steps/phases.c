@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in phases.h. The shape of a step is the longest chain of frees in
- * reverse order of birth, found by patience sorting. Cost: O(n log n) in the allocations
- * of a step.
- */
+/* The shape of a step is the longest chain of frees in reverse order of birth, found by patience
+   sorting. Cost: O(n log n) in a step's allocations. phases.h has the idea. */
 #include "explain/steps/phases.h"
 
 #include <stdlib.h>
@@ -20,7 +17,7 @@ struct name_counts {
     uint32_t backward, python, bare;
 };
 
-/* Is the frame of a dry run's hook, which C++ called? */
+/* Return whether the frame is a hook of a dry run, which C++ called. */
 static bool
 is_of_hook(const struct dry_trace *trace, uint32_t frame)
 {
@@ -35,7 +32,8 @@ is_of_hook(const struct dry_trace *trace, uint32_t frame)
            memcmp(text + base, head, sizeof head - 1) == 0;
 }
 
-/* Does no Python frame lie below, but for a hook's that has no Python below itself? */
+/* Return whether the stack has no Python frames. The outermost frame may be a dry run's
+   hook, which C++ called. */
 static bool
 is_bare(const struct dry_timeline_view *v, uint32_t stack)
 {
@@ -61,15 +59,16 @@ count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
 }
 
 /*
- * False: the names do not tell. The engine runs outside of Python, so where nearly all stacks
- * are Python's and none names it, there was no backward pass.
+ * Set phases by names. Returns false if the names do not tell. The engine runs outside
+ * Python. So if at least 95 % of the stacks are Python's and none names the engine,
+ * there was no backward pass.
  */
 static bool
 read_names(struct dryi_phases *p, const struct dryi_hints *hints)
 {
     struct name_counts counts = count_names(p, hints);
     bool by_hints = (uint64_t)counts.backward * 100 >= p->count && counts.backward > 0;
-    /* Stacks of Python alone: the engine's thread runs no Python. */
+    /* With Python stacks only, allocations without Python frames are the engine's. */
     bool by_thread = !by_hints && counts.python > counts.bare / 4 &&
                      (uint64_t)counts.bare * 20 >= p->count && counts.bare > 0;
     for (uint32_t a = 0; a < p->count; a++) {
@@ -87,7 +86,8 @@ read_names(struct dryi_phases *p, const struct dryi_hints *hints)
     return p->has_backward || (uint64_t)counts.python * 20 >= (uint64_t)p->count * 19;
 }
 
-/* Annotations are sure: what was born in an optimizer's step is of the update. */
+/* Set the update phase by annotations: allocations born in an Optimizer.step scope
+   belong to it for certain. */
 static void
 read_scopes(struct dryi_phases *p, const struct dryi_scopes *scopes)
 {
@@ -105,22 +105,20 @@ read_scopes(struct dryi_phases *p, const struct dryi_scopes *scopes)
 
 /* --- by shape ----------------------------------------------------------------------------- */
 
-/* An allocation born in a step before its peak, and given back in it behind the peak. */
+/* An allocation born in a step before its peak and freed in the same step after it. */
 struct across {
-    uint32_t born; /* its place among them */
+    uint32_t born; /* its index among these allocations */
     uint32_t freed;
 };
 
-/*
- * The longest chain of them that was given back in the reverse order of birth: a backward
- * pass. The pass is over when the chain has grown to its whole length.
- */
+/* The longest chain of such allocations that were freed in reverse order of birth: a backward pass.
+   The pass ends when the chain reaches its full length. */
 struct shape {
     struct across *rows;
     size_t count, capacity;
-    uint32_t
-        *tails; /* by length: the chain of that length that is easiest to go on with */
-    uint32_t *grown; /* by length: the moment at which a chain first was so long */
+    uint32_t *tails; /* by length: the birth index at which the best
+                   chain of that length ends */
+    uint32_t *grown; /* by length: the moment at which a chain first reached it */
     size_t tail_capacity, grown_capacity;
     size_t length;
 };
@@ -155,7 +153,7 @@ collect_across(const struct dryi_phases *p, const struct dry_step *step, uint32_
     return true;
 }
 
-/* Patience sorting: births must fall while frees rise. */
+/* Patience sorting: find the longest chain of falling births with rising frees. */
 static bool
 find_chain(const struct dryi_phases *p, struct shape *shape)
 {
@@ -166,7 +164,7 @@ find_chain(const struct dryi_phases *p, struct shape *shape)
                           shape->count + 1, sizeof *shape->grown))
         return false;
     for (size_t i = 0; i < shape->count; i++) {
-        size_t low = 0, high = shape->length; /* tails fall */
+        size_t low = 0, high = shape->length; /* `tails` descends */
         while (low < high) {
             size_t middle = low + (high - low) / 2;
             if (shape->tails[middle] > shape->rows[i].born)
@@ -181,7 +179,8 @@ find_chain(const struct dryi_phases *p, struct shape *shape)
     return true;
 }
 
-/* Six of them, half of what is alive across the peak, one of twenty allocations. */
+/* Return whether the chain proves a backward pass: at least 6 allocations, half of those alive
+   across the peak, and 1/20 of the step's. */
 static bool
 is_training_step(const struct shape *shape, const struct dry_step *step)
 {
@@ -190,8 +189,9 @@ is_training_step(const struct shape *shape, const struct dry_step *step)
 }
 
 /*
- * The inputs were born first and are held until the step's end: they end the chain too. They
- * are told by what is allocated in between, which is far more than between the others.
+ * Return the moment when the backward pass ends. The step's inputs were born first and are held
+ * until the step's end, so they extend the chain. They differ by the number of allocations before
+ * their free, which is far above the chain's average.
  */
 static uint32_t
 find_end_of_backward(const struct dryi_phases *p, const struct shape *shape)
@@ -228,7 +228,7 @@ read_shapes(struct dryi_phases *p, const struct dry_steps *steps)
         for (; a < p->count && p->steps[a] == p->steps[first]; a++) {
             uint32_t begin = p->view->allocations[a].begin;
             if (p->of[a] == DRYI_PHASE_UPDATE)
-                continue; /* by its name */
+                continue; /* set by its name */
             p->of[a] = begin <= turn  ? DRYI_PHASE_FORWARD
                        : begin <= end ? DRYI_PHASE_BACKWARD
                                       : DRYI_PHASE_UPDATE;
@@ -240,7 +240,7 @@ read_shapes(struct dryi_phases *p, const struct dry_steps *steps)
     return is_ok;
 }
 
-/* --- the calls ---------------------------------------------------------------------------- */
+/* --- public calls ------------------------------------------------------------------------- */
 
 static bool
 find_phases(struct dryi_phases *p, const struct dry_steps *steps,

@@ -3,15 +3,14 @@
 #define DRYI_EXPLAIN_PHASES_H
 
 /*
- * The part of a training step in which an allocation was made: the forward pass, the
- * backward pass, or the optimizer's update.
+ * The phase of a training step in which an allocation was made: forward pass, backward pass
+ * or optimizer's update.
  *
- * It is known by, in this order: a scope of an Optimizer.step annotation; names in the
- * stack (autograd's engine, torch.optim). With stacks of Python alone, the engine's own
- * thread is known by having none. If no name tells, the shape of each step does: memory
- * rises to a peak and falls again, and what is alive across the peak is given back in
- * reverse. A window in which none of these is found has no backward pass: it is one of
- * inference.
+ * Evidence is used in this order: the scope of an Optimizer.step annotation, then names in the
+ * stack (autograd's engine, torch.optim). With Python stacks only, allocations of the engine's
+ * thread have empty stacks. If no name tells, the shape of the step does: memory rises to a peak
+ * and falls, and allocations alive across the peak are freed in reverse order. If none of these is
+ * found, the window has no backward pass: it is inference.
  */
 
 #include <stdbool.h>
@@ -29,12 +28,12 @@ enum dryi_phase {
 struct dryi_phases {
     struct dry_memory memory;
     const struct dry_timeline_view *view;
-    uint32_t count;  /* allocations born in the window */
-    uint8_t *of;     /* their phases */
-    uint8_t *scoped; /* 1: an annotation says that it is the update */
-    uint32_t *steps; /* the steps they were born in */
+    uint32_t count;  /* number of allocations born in the window */
+    uint8_t *of;     /* enum dryi_phase by allocation */
+    uint8_t *scoped; /* by allocation; 1: an annotation proves the update */
+    uint32_t *steps; /* by allocation: the step of its birth */
     bool has_backward;
-    bool by_shape; /* no name told */
+    bool by_shape; /* phases come from the step's shape; no name told */
 };
 
 DRY_CHECK_RESULT enum dry_status dryi_phases_init(struct dryi_phases *phases,
@@ -45,7 +44,7 @@ DRY_CHECK_RESULT enum dry_status dryi_phases_init(struct dryi_phases *phases,
                                                   struct dry_error *err);
 void dryi_phases_finish(struct dryi_phases *phases);
 
-/* The last allocation born at or before a moment; DRY_NONE: none was. O(log). */
+/* Return the last allocation born at or before a moment, or DRY_NONE. Cost: O(log n). */
 uint32_t dryi_phases_last(const struct dryi_phases *phases, uint32_t moment);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost stand in rhythm.h. */
+/* Count symbols, group them by count, and test each group's most even symbol as an anchor. rhythm.h
+   has the rules and the cost. */
 #include "explain/steps/rhythm.h"
 
 #include <string.h>
@@ -11,24 +12,24 @@
 #include "explain/timeline/timeline_inside.h"
 
 #define CANDIDATES_MAX 64u
-/* A quarter of an octave each: neighbours are gaps within 1.4 of each other. */
+/* Four classes per octave: gaps in neighbouring classes differ by a factor below 1.5. */
 #define GAP_CLASSES 136u
 
-/* Freed before so many others were made: a temporary. */
+/* An allocation freed before this many others were made is a temporary. */
 #define TEMPORARY_SPAN 8u
 
-/* The symbols that occur equally often. */
+/* All symbols with the same number of occurrences. */
 struct candidate {
-    uint32_t count;        /* of occurrences */
-    uint32_t symbol;       /* the most evenly spaced */
-    uint32_t evenness;     /* of it, in thousandths */
-    uint32_t symbol_count; /* evenly spaced ones */
+    uint32_t count;        /* number of occurrences */
+    uint32_t symbol;       /* the most evenly spaced of the symbols */
+    uint32_t evenness;     /* of `symbol`, in thousandths */
+    uint32_t symbol_count; /* number of evenly spaced symbols */
 };
 
-/* The result of looking at a candidate. */
+/* The result of testing a candidate. */
 struct verdict {
     bool is_loop, has_modules;
-    uint16_t is_inner; /* DRYI_HINT_... of the call it runs in */
+    uint16_t is_inner; /* DRYI_HINT_... of the call that contains the loop */
     uint32_t lockstep_count;
 };
 
@@ -38,13 +39,13 @@ struct search {
     const struct dry_timeline_view *view;
     const struct dryi_hints *hints;
     const struct dryi_scopes *optimizer;
-    struct candidate *by_count; /* max_count + 1 of them */
+    struct candidate *by_count; /* by count; max_count + 1 entries */
     uint32_t max_count;
     struct candidate candidates[CANDIDATES_MAX];
     uint32_t candidate_count;
     struct verdict verdicts[CANDIDATES_MAX];
     uint8_t *is_even; /* by symbol */
-    uint32_t *shared; /* by part, of which there are at most max_count */
+    uint32_t *shared; /* by part; at most max_count entries */
 };
 
 /* --- even spacing ------------------------------------------------------------------------- */
@@ -58,7 +59,8 @@ classify_gap(uint32_t gap)
     return 4 * (log - 1) + (gap >> (log - 2) & 3);
 }
 
-/* The share of the gaps that are about equal, in thousandths. */
+/* Return the share of about equal gaps in thousandths: those in the two neighbouring
+   classes with the most gaps. */
 static uint32_t
 measure_evenness(const struct dryi_sequence *s, uint32_t symbol)
 {
@@ -94,7 +96,7 @@ consider_symbol(struct search *f, uint32_t symbol)
     }
 }
 
-/* The counts that most symbols share, the smallest count first. */
+/* Choose the counts that most symbols share, in ascending order of count. */
 static void
 choose_candidates(struct search *f)
 {
@@ -120,9 +122,9 @@ choose_candidates(struct search *f)
     }
 }
 
-/* --- the trial of a candidate ------------------------------------------------------------- */
+/* --- testing a candidate ------------------------------------------------------------------ */
 
-/* How many of the anchor's parts but the last hold a symbol exactly once. */
+/* Count the anchor's parts, except the last, that contain a symbol exactly once. */
 static uint32_t
 count_single_parts(const struct dryi_sequence *s, uint32_t anchor, uint32_t symbol)
 {
@@ -168,7 +170,7 @@ has_company(const struct search *f, uint32_t anchor, struct verdict *v)
     return (uint64_t)v->lockstep_count * 10 >= (uint64_t)alike * 4;
 }
 
-/* The parts behind the anchor repeat each other, and are most of the window. */
+/* Return whether the parts between anchors repeat each other and cover most of the window. */
 static bool
 repeats(const struct search *f, uint32_t anchor, bool *has_memory)
 {
@@ -190,13 +192,11 @@ repeats(const struct search *f, uint32_t anchor, bool *has_memory)
 
 /* --- where a loop runs -------------------------------------------------------------------- */
 
-/*
- * Python's frames, from the outermost inwards. The others are left out: where both are
- * recorded, the same Python call does not always have the same C frames around it.
- */
+/* Iterate over a stack's Python frames, outermost first. Other frames are skipped: the same Python
+   call does not always have the same C frames around it. */
 struct python_frames {
     const struct dryi_hints *hints;
-    const uint32_t *frames; /* innermost first */
+    const uint32_t *frames; /* innermost first, as in the trace */
     size_t left;
 };
 
@@ -211,10 +211,10 @@ next_frame(struct python_frames *p)
     return DRY_NONE;
 }
 
-/* The outermost frames that all of a loop's Python code has in common. */
+/* The outermost frames that all of a loop's Python code shares. */
 struct callers {
     struct python_frames first;
-    size_t count; /* of its frames that are common */
+    size_t count; /* number of shared frames */
 };
 
 static void
@@ -235,10 +235,8 @@ keep_common(struct callers *c, struct python_frames other)
     c->count = common;
 }
 
-/*
- * True if half of what is allocated in the loop, temporaries left out, is still there at
- * its last turn. Layers pile up what they keep for the backward pass; steps give it back.
- */
+/* Return whether half of the bytes allocated in the loop, without temporaries, are alive in its
+   last iteration. Layers accumulate what they keep for the backward pass; steps free it. */
 static bool
 piles_up(const struct search *f, uint32_t anchor)
 {
@@ -258,8 +256,8 @@ piles_up(const struct search *f, uint32_t anchor)
 }
 
 /*
- * A loop whose code all runs under one line of a model's forward(), or of an optimizer, is
- * none of steps. (Steps of inference may all run under one module's call, but not under one
+ * Detect loops inside a step: all of their code runs under one line of a model's forward(), or
+ * in an optimizer. (Steps of inference may all run under one module's call, but not under one
  * line of its forward().)
  */
 static void
@@ -270,9 +268,7 @@ look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
     for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
         if (s->counts[symbol] < s->counts[anchor] / 2 || s->counts[symbol] == 0)
             continue;
-        /*
-         * Code that ran before the loop is no part of it, however often it was repeated.
-         */
+        /* Code that mostly ran before the loop is not part of it, however often it ran. */
         uint32_t middle = s->begins[symbol] + s->counts[symbol] / 2;
         if (s->places[middle] < s->places[s->begins[anchor]])
             continue;
@@ -298,7 +294,7 @@ look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
         v->is_inner |= DRYI_HINT_MODULE;
 }
 
-/* The same by the annotations: two turns inside one step of an optimizer. */
+/* Detect loops inside a step by annotations: two iterations in one optimizer scope. */
 static void
 look_at_scopes(const struct search *f, uint32_t anchor, struct verdict *v)
 {
@@ -337,9 +333,9 @@ try_candidate(const struct search *f, uint32_t anchor, struct verdict *v)
 /* --- the choice --------------------------------------------------------------------------- */
 
 /*
- * Choose a loop, the outermost first. If modules' calls are in the stacks, layers are
- * known for what they are, and the loops left are told by the code that runs once in
- * them. If not, an outer loop needs only an eighth of an inner one's.
+ * Choose a loop, the outermost first. If stacks contain modules' calls, loops over layers
+ * are already excluded, and an outer loop needs half of the best loop's lockstep symbols.
+ * Without them, an eighth.
  */
 static void
 choose(const struct search *f, struct dryi_rhythm *r)
@@ -365,7 +361,7 @@ choose(const struct search *f, struct dryi_rhythm *r)
     }
 }
 
-/* The active curve just before each allocation. */
+/* Return the active bytes just before each allocation. */
 static uint64_t *
 measure_heights(const struct search *f)
 {
@@ -394,10 +390,8 @@ mean_height(const struct search *f, uint32_t symbol, const uint64_t *heights)
     return sum;
 }
 
-/*
- * Take as anchor, among the symbols that keep time best, the one before which least is in
- * use.
- */
+/* Choose the anchor: of the symbols with the most single parts, the one with the fewest
+   active bytes before it. */
 static void
 settle_anchor(const struct search *f, const uint64_t *heights, struct dryi_rhythm *r)
 {
@@ -423,7 +417,7 @@ settle_anchor(const struct search *f, const uint64_t *heights, struct dryi_rhyth
 
 /* --- where steps begin -------------------------------------------------------------------- */
 
-/* The first of the allocations first + 1 .. last before which least is in use. */
+/* Return the first of the allocations first + 1 .. last with the fewest active bytes before it. */
 static uint32_t
 find_lowest(const uint64_t *heights, uint32_t first, uint32_t last)
 {
@@ -445,7 +439,7 @@ add_begin(struct dryi_rhythm *r, uint32_t allocation)
     return true;
 }
 
-/* The lowest points between the anchors; false: no memory. */
+/* Collect the lowest points between anchors. Returns false if memory ran out. */
 static bool
 collect_lowest(const struct search *f, const uint64_t *heights, struct dryi_rhythm *r)
 {
@@ -458,10 +452,8 @@ collect_lowest(const struct search *f, const uint64_t *heights, struct dryi_rhyt
     return true;
 }
 
-/*
- * True if four of five begins are of the same code, and four of five stand below the
- * anchor.
- */
+/* Return whether 4 of 5 begins have the same code, and 4 of 5 have fewer active
+   bytes than the anchor. */
 static bool
 agree(const struct search *f, const uint64_t *heights, const struct dryi_rhythm *r)
 {
@@ -477,10 +469,9 @@ agree(const struct search *f, const uint64_t *heights, const struct dryi_rhythm 
 }
 
 /*
- * Move a lowest point at which other code stands, as in a first step before the optimizer
- * has made its state. It goes where the usual code stands as far before its anchor as in
- * the middle step. The begins of the step before the first lowest point and of the one
- * behind the last are found as well.
+ * Correct lowest points with unusual code, as in a first step that creates the optimizer's state.
+ * Such a point moves to the usual code if that is as far before its anchor as in the middle step.
+ * Also find the begins of the steps before the first and after the last lowest point.
  */
 static bool
 straighten(const struct search *f, struct dryi_rhythm *r)
@@ -526,7 +517,7 @@ place_steps(const struct search *f, const uint64_t *heights, struct dryi_rhythm 
     return true;
 }
 
-/* --- the call ----------------------------------------------------------------------------- */
+/* --- public call -------------------------------------------------------------------------- */
 
 static bool
 search(struct search *f, struct dryi_rhythm *r)

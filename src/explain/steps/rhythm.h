@@ -3,29 +3,28 @@
 #define DRYI_EXPLAIN_RHYTHM_H
 
 /*
- * The loop in a sequence of allocations, found without names.
+ * Find the loop in a sequence of allocations without names.
  *
- * Code that runs once a step leaves a symbol that occurs once a step. So every number of
- * occurrences is a candidate for the number of steps. Its most evenly spaced symbol, the
- * anchor, cuts the text into parts, and the parts are held against their neighbours. A
+ * Code that runs once per step leaves a symbol that occurs once per step. So each number of
+ * occurrences is a candidate for the number of steps. The most evenly spaced symbol with that
+ * count, the anchor, cuts the sequence into parts. Parts are compared with their neighbours. A
  * candidate is a loop if
  *
- *   - at least 6 of 10 gaps between the anchor's occurrences are about equal, which lets one
- *     odd step pass (a validation, a longer batch) but no accident;
- *   - neighbouring parts share 6 of 10 allocations behind its first occurrence, and these are
- *     half of the window: layers that run forward explain nothing of the backward pass;
- *   - of the symbols that occur about as often, at least 4 of 10 keep time with it: one
- *     occurrence in nearly every part. In a text without a loop few do.
+ * - at least 6 of 10 gaps between the anchor's occurrences are about equal: this tolerates
+ *   one odd step (a validation, a longer batch) but excludes coincidence;
+ * - neighbouring parts share 6 of 10 allocations after the anchor's first occurrence, and the
+ *   shared ones are half of the window: forward layers do not explain the backward pass;
+ * - at least 4 of 10 symbols with about the anchor's count are in lockstep with it: they
+ *   occur once in nearly every part. Without a loop few symbols are.
  *
- * A loop that runs all under one line of a model's forward() is one over layers. So is a
- * loop that runs under a module's call and piles up what it allocates. A loop inside an
- * optimizer's step is one over parameters. None of them is one over steps. If nested
- * loops pass, the outermost is taken that has not far fewer symbols keeping time than the
- * best. A line that logs every tenth step is no loop of its own.
+ * Three kinds of loops are inside a step. A loop under one line of a model's forward() runs
+ * over layers. So does a loop under a module's call that accumulates its allocations. A loop in
+ * an optimizer's step runs over parameters. If several nested loops remain, the outermost is
+ * taken whose lockstep symbols are not far fewer than the best loop's. So a line that logs
+ * every tenth step is not a loop.
  *
- * Steps begin at the symbol that comes once a step before which least is in use. They
- * begin at the lowest points instead if less is in use there, and the same code stands at
- * the lowest point of most steps.
+ * Steps begin at the anchor: the symbol in lockstep that has the fewest active bytes before it.
+ * They begin at the lowest points instead if these are lower and most of them have the same code.
  *
  * Cost: O(allocations) for each of at most 64 candidates.
  */
@@ -34,26 +33,26 @@
 #include "explain/steps/markers.h"
 #include "explain/steps/sequence.h"
 
-#define DRYI_STEPS_MIN 3u /* fewer repetitions prove no loop */
+#define DRYI_STEPS_MIN 3u /* fewer repetitions do not prove a loop */
 
 struct dryi_rhythm {
     struct dry_memory memory;
     bool is_found;
-    uint16_t inner_hints;    /* of the calls in which loops run that are none of steps */
-    uint32_t anchor;         /* symbol that keeps time best */
-    uint32_t lockstep_count; /* symbols that keep time with it, with itself */
-    uint32_t *begins;        /* the allocations that begin steps, ascending */
+    uint16_t inner_hints; /* DRYI_HINT_... of the calls that contain loops inside steps */
+    uint32_t anchor;      /* symbol with the best lockstep */
+    uint32_t lockstep_count; /* number of symbols in lockstep, including the anchor */
+    uint32_t *begins;        /* first allocation of each step, ascending */
     size_t count, capacity;
 };
 
-/* The facts that are known of the code beside its stacks. */
+/* Evidence about the code in addition to the sequence. */
 struct dryi_rhythm_context {
     const struct dry_timeline *timeline;
     const struct dryi_hints *hints;
-    const struct dryi_scopes *optimizer; /* a loop inside of one is none of steps */
+    const struct dryi_scopes *optimizer; /* loops inside these scopes are not steps */
 };
 
-/* `rhythm` is the caller's to finish, unless this fails. */
+/* Find the loop. The caller finishes `rhythm`, unless the call fails. */
 DRY_CHECK_RESULT enum dry_status dryi_rhythm_find(
     struct dryi_rhythm *rhythm, const struct dryi_sequence *sequence,
     const struct dryi_rhythm_context *context, struct dry_error *err);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in sequence.h. A stack is its own symbol, pairs of stack and size are
- * numbered by a map; places are found by a counting sort. Cost: O(symbols + text).
- */
+/* A stack's id is its symbol; a map numbers pairs of stack and size. A counting sort finds the
+   occurrences of each symbol. Cost: O(symbols + allocations). sequence.h has the idea. */
 #include "explain/steps/sequence.h"
 
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
 
-/* A number for each key, in order of first appearance; false: no memory. */
+/* Number keys in order of first appearance. Returns false if memory ran out. */
 static bool
 number_key(struct dryi_map *map, uint64_t key, uint32_t *number)
 {
@@ -64,7 +62,7 @@ fill_by_size(struct dryi_sequence *s, const struct dry_timeline_view *v)
     return is_ok;
 }
 
-/* Note where each symbol occurs, by a counting sort. */
+/* Collect the occurrences of each symbol by a counting sort. */
 static bool
 index_places(struct dryi_sequence *s)
 {
@@ -116,7 +114,7 @@ dryi_sequence_finish(struct dryi_sequence *s)
     *s = (struct dryi_sequence){.memory = s->memory};
 }
 
-/* The counts of a symbol in the part under way: `part` counts from 1. */
+/* The counts of a symbol in the current part and the one before; `part` counts from 1. */
 struct tally {
     uint32_t part, count, count_before;
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The beginnings of steps, and what is in them.
+ * Find where steps begin, and measure them.
  *
- * Markers win. Without any, the rhythm of the allocations tells: by their stacks if those
- * are recorded, or, if that fails or they are not, by stacks and sizes. A step found
- * either way is then held against its neighbours: the first and the last are partial
- * unless they hold nearly all that their neighbour does.
+ * Marks of the program take precedence. Without marks, the rhythm of the allocations tells:
+ * first by stacks if there are any, then by stacks and sizes. Then each step is compared
+ * with its neighbours. The first and the last step are partial unless they contain nearly
+ * all that their neighbour does.
  */
 #include <drystone/steps.h>
 
@@ -21,11 +21,11 @@
 #include "explain/steps/steps_inside.h"
 #include "explain/timeline/timeline_inside.h"
 
-/* A step at the window's edge that holds so much of its neighbour is a whole one. */
+/* A step at the window's edge is whole if it has this share of the usual likeness. */
 #define WHOLE_PERCENT 95u
-/* Freed before so many other allocations were made: a temporary. */
+/* An allocation freed before this many others were made is a temporary. */
 #define TEMPORARY_SPAN 8u
-/* Fewer different stacks say nothing: sizes are needed beside them. */
+/* With fewer different stacks, sizes are needed to tell allocations apart. */
 #define STACKS_MIN 4u
 
 const char *
@@ -42,14 +42,14 @@ dry_steps_options_init_sized(struct dry_steps_options *options, size_t struct_si
     dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* The end of the last step, as far as it is known beforehand. */
+/* What is known about the end of the last step. */
 enum ending {
-    ENDING_OPEN,   /* nothing */
-    ENDING_CLOSED, /* its end was marked */
-    ENDING_TAIL,   /* it is what lies behind the last step */
+    ENDING_OPEN,   /* unknown */
+    ENDING_CLOSED, /* marked by the program */
+    ENDING_TAIL,   /* the last part follows the last step */
 };
 
-/* --- where they begin --------------------------------------------------------------------- */
+/* --- where steps begin -------------------------------------------------------------------- */
 
 static bool
 add_step(struct dry_steps *s, uint32_t begin)
@@ -63,7 +63,7 @@ add_step(struct dry_steps *s, uint32_t begin)
     return true;
 }
 
-/* The first event that allocates or frees. */
+/* Return the first event that allocates or frees. */
 static uint32_t
 find_first_use(const struct dry_timeline_view *v)
 {
@@ -73,10 +73,8 @@ find_first_use(const struct dry_timeline_view *v)
     return e;
 }
 
-/*
- * A step begins at moment 0 whether or not a boundary is there; where nothing is allocated or
- * freed before the first boundary, that is the first step's.
- */
+/* Add a boundary. The first step begins at moment 0 in any case. A boundary before the first
+   allocation or free is the first step's own. */
 static bool
 add_boundary(struct dry_steps *s, uint32_t moment)
 {
@@ -90,7 +88,7 @@ add_boundary(struct dry_steps *s, uint32_t moment)
     return add_step(s, moment);
 }
 
-/* True if nothing is allocated at or after a moment of the window. */
+/* Return whether nothing is allocated at or after a moment. */
 static bool
 is_quiet_after(const struct dryi_sequence *q, const struct dry_timeline_view *v,
                uint32_t moment)
@@ -107,7 +105,7 @@ use_markers(struct dry_steps *s, const struct dryi_markers *m,
     bool is_quiet = m->ends_last && is_quiet_after(q, v, m->moments[count - 1]);
     if (m->ends_last)
         *ending = is_quiet ? ENDING_CLOSED : ENDING_TAIL;
-    count -= is_quiet; /* what is left are frees: they belong to the last step */
+    count -= is_quiet; /* only frees follow: they belong to the last step */
     for (size_t i = 0; i < count; i++) {
         if (!add_boundary(s, m->moments[i]))
             return dryi_fail_memory(err, "the steps");
@@ -144,7 +142,7 @@ give_up(struct dry_steps *s, const struct dryi_sequence *q, uint16_t inner_hints
         s->reason = "no code allocates in the same way three times, one after the other";
 }
 
-/* Find steps by periodicity: in the alphabet that is there, then in the other. */
+/* Find steps by periodicity: with the given alphabet, then, if that fails, by stacks and sizes. */
 static enum dry_status
 search_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
               const struct dryi_rhythm_context *context, struct dry_error *err)
@@ -189,7 +187,7 @@ find_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
     return status;
 }
 
-/* The rows' beginnings and ends; the sequence in which they were found. */
+/* Set the begin and end of all steps. `q` becomes the sequence in which they were found. */
 static enum dry_status
 find_steps(struct dry_steps *s, struct dryi_sequence *q, enum ending *ending,
            struct dry_error *err)
@@ -217,12 +215,12 @@ find_steps(struct dry_steps *s, struct dryi_sequence *q, enum ending *ending,
     return status;
 }
 
-/* --- held against each other -------------------------------------------------------------- */
+/* --- comparing steps ---------------------------------------------------------------------- */
 
 struct comparison {
-    uint32_t *begins; /* allocation that begins each step, and one more: their end */
-    uint32_t *shared; /* with the step before */
-    double usual;     /* the share of a step inside the window that the next one has */
+    uint32_t *begins; /* first allocation of each step, and the end of the last */
+    uint32_t *shared; /* number of allocations shared with the step before */
+    double usual;     /* usual share of a step's allocations that the next step repeats */
 };
 
 static uint32_t
@@ -231,9 +229,7 @@ part_size(const struct comparison *c, uint32_t i)
     return c->begins[i + 1] - c->begins[i];
 }
 
-/*
- * True for as much as a step inside the window has of its neighbour, but for a twentieth.
- */
+/* Return whether `shared` reaches 95 % of the usual share of `of` allocations. */
 static bool
 holds_enough(const struct comparison *c, uint32_t shared, uint32_t of)
 {
@@ -253,9 +249,8 @@ mark_ooms(struct dry_steps *s)
     }
 }
 
-/*
- * The smaller of the two steps before the last: an odd one makes the last no partial one.
- */
+/* Return the smaller of the two steps before the last, so that one large odd step does not make
+   the last step partial. */
 static uint32_t
 usual_size(const struct comparison *c, uint32_t last)
 {
@@ -263,7 +258,7 @@ usual_size(const struct comparison *c, uint32_t last)
     return last > 2 && b < a ? b : a;
 }
 
-/* Allocations and frees, of as many moments at most as the step has. */
+/* Count allocations and frees in a step. Cost: O(moments of the step). */
 static uint32_t
 count_uses(const struct dry_steps *s, uint32_t i)
 {
@@ -274,7 +269,7 @@ count_uses(const struct dry_steps *s, uint32_t i)
     return uses;
 }
 
-/* The last step has allocated, and given back, what the steps before it did. */
+/* Return whether the last step made nearly all allocations and frees of the steps before it. */
 static bool
 is_last_whole(const struct dry_steps *s, const struct comparison *c)
 {
@@ -313,7 +308,7 @@ mark_partial(struct dry_steps *s, const struct comparison *c, enum ending ending
     find_whole_steps(s);
 }
 
-/* The share of the allocations of the steps first .. end - 1 that the next one has too. */
+/* Return the share of allocations in the steps first .. end - 1 that the next step repeats. */
 static double
 measure_likeness(const struct comparison *c, uint32_t first, uint32_t end)
 {
@@ -356,7 +351,7 @@ compare_steps(struct dry_steps *s, const struct dryi_sequence *q, enum ending en
     return is_ok ? DRY_OK : dryi_fail_memory(err, "the comparison of steps");
 }
 
-/* --- what is in them ---------------------------------------------------------------------- */
+/* --- measuring steps ---------------------------------------------------------------------- */
 
 static void
 measure_heights(struct dry_steps *s)
@@ -415,7 +410,7 @@ measure_allocations(struct dry_steps *s, uint32_t count)
     }
 }
 
-/* --- the object --------------------------------------------------------------------------- */
+/* --- create and destroy ------------------------------------------------------------------- */
 
 static enum dry_status
 create(struct dry_steps *s, struct dry_error *err)
@@ -522,7 +517,7 @@ dry_steps_find(const struct dry_steps *steps, uint32_t moment)
 {
     if (moment >= steps->until)
         return DRY_NONE;
-    uint32_t low = 0, high = steps->count; /* rows[low].begin <= moment */
+    uint32_t low = 0, high = steps->count; /* invariant: rows[low].begin <= moment */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (steps->rows[middle].begin <= moment)

@@ -3,11 +3,11 @@
 #define DRYI_STEPS_INSIDE_H
 
 /*
- * The inside of steps, shared by steps.c (where steps begin, what is in them) and growth.c
- * (what they leave behind).
+ * The state of steps, shared by steps.c (finds and measures steps) and growth.c (finds what
+ * they leave allocated).
  *
  * Invariants
- *   S1  steps lie one after the other: rows[i].end == rows[i + 1].begin
+ *   S1  steps are contiguous: rows[i].end == rows[i + 1].begin
  *   S2  the first begins at moment 0, the last ends at `until`
  *   S3  an allocation is born in the step with begin < allocation.begin <= end
  */
@@ -19,19 +19,19 @@
 struct dry_steps {
     struct dry_memory memory;
     const struct dry_timeline *timeline;
-    uint32_t until; /* moment */
+    uint32_t until; /* the moment at which the analysis ends */
     enum dry_steps_source source;
     double confidence;
-    const char *reason;  /* of NONE */
-    uint32_t marker;     /* string of the trace; DRY_NONE */
-    uint32_t anchor;     /* allocation; DRY_NONE */
-    uint32_t first_use;  /* the first event that allocates or frees */
-    bool has_first_mark; /* a boundary stands before it */
+    const char *reason;  /* why no steps were found; valid if `source` is NONE */
+    uint32_t marker;     /* example of a mark, string of the trace; DRY_NONE */
+    uint32_t anchor;     /* an allocation of the anchor symbol, or DRY_NONE */
+    uint32_t first_use;  /* first event that allocates or frees */
+    bool has_first_mark; /* a boundary comes before first_use */
 
     struct dry_step *rows;
     size_t capacity;
     uint32_t count;
-    uint32_t first_whole, whole_end; /* the whole steps lie in this range; empty: none */
+    uint32_t first_whole, whole_end; /* range of the whole steps; may be empty */
 
     struct dry_growth *growth;
     size_t growth_count, growth_capacity;
@@ -40,7 +40,7 @@ struct dry_steps {
 
 /* --- growth.c ----------------------------------------------------------------------------- */
 
-/* Fill growth and growth_per_step from the rows. */
+/* Find the growth per step and its suspects. Requires that the rows are complete. */
 DRY_CHECK_RESULT enum dry_status dryi_growth_find(struct dry_steps *steps,
                                                   struct dry_error *err);
 

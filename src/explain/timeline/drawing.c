@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The stack of live allocations at sampled columns. Every column is sampled at its highest
- * moment, so the true peak is drawn. Allocations are laid from the bottom up, one after the
- * other over all columns they are alive in; a column's height so far is all that must be
- * remembered. The cost follows the cells that can be seen, not the events.
+ * Draw the stack of live allocations at sampled columns. Each column shows its highest moment, so
+ * the true peak is visible. Allocations are stacked from the bottom up, one at a time over all of
+ * their columns. Only each column's height so far is stored. The cost depends on the visible
+ * cells, not on the events.
  *
- * Lives are looked at once, whatever is found to be too small for the number of runs that is
- * allowed: layers are dropped and laid again, which is cheap beside finding them. They are
- * found in order of birth, so that no order needs more than counting.
+ * Finding the lives is expensive, so each is examined once. If the drawing needs more runs than
+ * allowed, small layers are dropped and the rest is laid again. Lives are found in order of birth,
+ * so counting sort suffices for other orders.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "explain/timeline/timeline_inside.h"
 
-/* One allocation worth drawing. */
+/* An allocation large enough to be drawn. */
 struct layer {
     uint64_t size;
     uint32_t allocation;
@@ -25,14 +25,14 @@ struct layer {
 };
 
 struct canvas {
-    struct dry_drawing drawing; /* first: what the caller sees */
+    struct dry_drawing drawing; /* first member: what the caller sees */
     struct dry_memory memory;
     const struct dry_timeline *t;
     size_t run_max;
     struct dry_drawing_column *columns;
     struct dry_drawing_run *runs;
     size_t run_capacity;
-    uint64_t *heights;    /* by column: drawn so far */
+    uint64_t *heights;    /* by column: bytes drawn so far */
     struct layer *layers; /* in order of birth, carried-over ones first */
     size_t layer_count, layer_capacity;
 };
@@ -54,10 +54,8 @@ sample_columns(struct canvas *c, const struct dry_axis *axis, struct dry_error *
     return is_done;
 }
 
-/*
- * Return the first column sampled at or after `moment`, behind column `low`, which is before
- * it. Most lives are short, so the search goes from there in growing steps.
- */
+/* Return the first column sampled at or after `moment`. It is after column `low`, whose moment is
+   earlier. Most lives are short, so search from `low` in doubling steps. */
 static uint32_t
 find_column_behind(const struct canvas *c, uint32_t moment, uint32_t low)
 {
@@ -87,16 +85,17 @@ add_layer(struct canvas *c, const struct layer *layer)
     return true;
 }
 
-/* Count a small one where it begins and ends: a column's count is then a running sum. */
+/* Count a small allocation at its first column and after its last; the running
+   sum is a column's count. */
 static void
 count_small(struct canvas *c, uint32_t column, uint32_t column_end)
 {
     c->columns[column].small_count++;
     if (column_end < c->drawing.column_count)
-        c->columns[column_end].small_count--; /* wraps, and back */
+        c->columns[column_end].small_count--; /* may wrap; the running sum does not */
 }
 
-/* Make a layer of an allocation whose first column is known, or count it if it is small. */
+/* Make a layer of an allocation with a known first column, or count it if it is small. */
 static bool
 collect(struct canvas *c, uint32_t allocation, uint32_t column)
 {
@@ -111,10 +110,8 @@ collect(struct canvas *c, uint32_t allocation, uint32_t column)
     return true;
 }
 
-/*
- * Collect the lives born since the column before, and alive at this one's moment. The
- * others, nearly all of a long record, are stepped over by the tree of ends.
- */
+/* Collect the lives born since the previous column and alive at this column's moment. The tree of
+   ends skips the others, nearly all of a long record. */
 static bool
 collect_born(struct canvas *c, uint32_t column)
 {
@@ -148,7 +145,7 @@ collect_layers(struct canvas *c)
     return true;
 }
 
-/* Drop the layers that have become small, and keep the order of the others. */
+/* Drop layers below the minimum size; keep the order of the others. */
 static void
 drop_small(struct canvas *c)
 {
@@ -162,10 +159,8 @@ drop_small(struct canvas *c)
     c->layer_count = kept;
 }
 
-/*
- * Write the layers' numbers to `order`, from the bottom up: by birth, as they are, or the
- * longest first, by counting. `first` has column_count + 1 zeros.
- */
+/* Write the layers' indices to `order`, from the bottom up: by birth, or by length, longest first,
+   by counting sort. `first` has column_count + 1 zeros. */
 static void
 order_layers(const struct canvas *c, enum dry_stacking stacking, uint32_t *first,
              uint32_t *order)
@@ -176,7 +171,7 @@ order_layers(const struct canvas *c, enum dry_stacking stacking, uint32_t *first
             order[i] = (uint32_t)i;
         return;
     }
-    for (size_t i = 0; i < c->layer_count; i++) /* a length is 1 at least */
+    for (size_t i = 0; i < c->layer_count; i++) /* lengths are at least 1 */
         first[count - (c->layers[i].column_end - c->layers[i].column) + 1]++;
     for (uint32_t i = 0; i < count; i++)
         first[i + 1] += first[i];
@@ -196,7 +191,7 @@ add_run(struct canvas *c, const struct dry_drawing_run *run)
     return true;
 }
 
-/* Lay an allocation over its columns; a new run wherever the height below it changes. */
+/* Draw an allocation over its columns. A new run begins where the height below it changes. */
 static bool
 lay(struct canvas *c, const struct layer *layer)
 {
@@ -217,12 +212,12 @@ lay(struct canvas *c, const struct layer *layer)
     return add_run(c, &run);
 }
 
-/* Lay all layers, or as many as tell that there are too many runs. */
+/* Draw all layers, or stop when the number of runs exceeds the limit. */
 static bool
 lay_all(struct canvas *c, enum dry_stacking stacking)
 {
     uint32_t count = c->drawing.column_count;
-    size_t capacity = c->layer_count + 1; /* never none */
+    size_t capacity = c->layer_count + 1; /* never zero bytes */
     uint32_t *first = dryi_memory_zalloc(&c->memory, count + (size_t)1, sizeof *first);
     uint32_t *order = dryi_memory_zalloc(&c->memory, capacity, sizeof *order);
     bool is_done = first && order;
@@ -238,10 +233,8 @@ lay_all(struct canvas *c, enum dry_stacking stacking)
     return is_done;
 }
 
-/*
- * Draw larger and larger ones alone until the runs are few enough. An allocation has a run
- * at least, so that too many layers need not be laid.
- */
+/* Raise the minimum size until the runs are few enough. Each layer has at least one run, so too
+   many layers are not drawn at all. */
 static bool
 draw(struct canvas *c, enum dry_stacking stacking)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost stand in lives.h. */
+/* A 16-ary tree of the latest ends; lives.h has the idea and the cost. */
 #include "explain/timeline/lives.h"
 
 #include "base/memory.h"
@@ -53,7 +53,7 @@ dryi_lives_finish(struct dryi_lives *l)
     l->level_count = 0;
 }
 
-/* How many lives from `i` on are known to have ended: a power of 16, or 0. */
+/* Return how many lives from `i` on are known to have ended: a power of 16, or 0. */
 static uint64_t
 ended_from(const struct dryi_lives *l, uint32_t moment, uint32_t i)
 {
@@ -107,7 +107,7 @@ dryi_lives_next(const struct dryi_lives *l, uint32_t moment, uint32_t from)
 {
     uint32_t found = DRYI_LIVES_NONE;
     if (from < l->sorted_count) {
-        /* Most calls continue a walk: the next life is near, and has begun. */
+        /* Most calls continue a scan: the next life is near, and has begun. */
         if (l->begins[from * l->step] <= moment)
             found = next_before(l, moment, from, dryi_lives_begun(l, moment));
         from = l->sorted_count;

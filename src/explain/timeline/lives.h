@@ -3,13 +3,12 @@
 #define DRYI_LIVES_H
 
 /*
- * Which of many lives contain a moment.
+ * Find the lives that contain a moment.
  *
- * Lives are begin <= m < end, numbered; the first `sorted_count` are in order of their
- * begin, the rest (carried over) in any. Over the ends lies an implicit tree of maxima,
- * 16 children a node: a subtree whose latest end has passed is stepped over. So any
- * moment is found in O(alive * log) at 4 bytes for 15 lives, and no checkpoint needs to
- * be kept or chosen.
+ * Lives are begin <= m < end. The first `sorted_count` are sorted by begin, the rest (carried
+ * over) are not. An implicit tree over the ends holds maxima of 16 children per node, so a subtree
+ * whose latest end has passed is skipped. A query costs O(alive * log) at 4 bytes per 15 lives,
+ * and needs no checkpoints.
  */
 
 #include <stdbool.h>
@@ -23,25 +22,26 @@
 
 struct dryi_lives {
     struct dry_memory memory;
-    /* begin of life i is begins[i * step]; the columns belong to the caller */
+    /* The begin of life i is begins[i * step]. The caller owns both arrays. */
     const uint32_t *begins, *ends;
     size_t step;
     uint32_t count, sorted_count;
-    uint32_t *maxima[DRYI_LIVES_LEVELS]; /* latest end of 16^(level + 1) lives */
+    uint32_t *maxima[DRYI_LIVES_LEVELS]; /* latest end of each 16^(level + 1) lives */
     uint32_t maxima_count[DRYI_LIVES_LEVELS];
     unsigned level_count;
 };
 
-/* `lives` with memory, columns and counts set: builds the tree. False: no memory. */
+/* Build the tree. Requires that memory, arrays and counts are set. Returns
+   false if memory ran out. */
 bool dryi_lives_index(struct dryi_lives *lives);
 void dryi_lives_finish(struct dryi_lives *lives);
 
-/* The first life at or after number `from` that contains the moment; NONE at the end. */
+/* Return the first life with an index >= `from` that contains the moment; NONE at the end. */
 uint32_t dryi_lives_next(const struct dryi_lives *lives, uint32_t moment, uint32_t from);
-/* The same, among those in order of their begin; `begun` is dryi_lives_begun() of it. */
+/* The same for the sorted lives; `begun` is the result of dryi_lives_begun(). */
 uint32_t dryi_lives_next_sorted(const struct dryi_lives *lives, uint32_t moment,
                                 uint32_t from, uint32_t begun);
-/* How many of those in order have begun at a moment. O(log). */
+/* Count the sorted lives that have begun at a moment. Cost: O(log n). */
 uint32_t dryi_lives_begun(const struct dryi_lives *lives, uint32_t moment);
 
 #endif

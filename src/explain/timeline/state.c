@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The map at a moment: what is mapped, what lies in it, and the free blocks between. Free
- * neighbours are always one block, so the gaps between the blocks in use are the free ones.
- */
+/* The memory map at a moment: segments, blocks in use, and the free blocks in between. Free
+   neighbours are always merged, so each gap between used blocks is one free block. */
 
 #include <drystone/state.h>
 
@@ -18,12 +16,12 @@
 #define SMALL_PAGE (2 * DRYI_MIB)
 
 struct building {
-    struct dry_state state; /* first: what the caller sees */
+    struct dry_state state; /* first member: what the caller sees */
     struct dry_memory memory;
     const struct dry_timeline *t;
     struct dry_state_segment *segments;
     size_t segment_capacity;
-    struct dryi_sort_item *alive; /* allocations, by address, while building */
+    struct dryi_sort_item *alive; /* allocations by address, while building */
     size_t alive_count, alive_capacity;
     struct dry_state_block *blocks;
     size_t block_capacity;
@@ -33,7 +31,7 @@ struct building {
     size_t pinner_capacity;
 };
 
-/* --- what is alive ------------------------------------------------------------------------ */
+/* --- live allocations --------------------------------------------------------------------- */
 
 static enum dry_status
 on_alive(void *self, uint32_t allocation)
@@ -75,7 +73,7 @@ compare_segments(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Sort by address; at one address the older first, as they were visited. */
+/* Sort by address. The sort is stable: at equal addresses the older allocation comes first. */
 static bool
 sort_alive(struct building *b)
 {
@@ -89,9 +87,10 @@ sort_alive(struct building *b)
 }
 
 /*
- * A snapshot lists each contiguous run of an expandable segment's pages as one. Before
- * the dump the size of pages tells, as a guess, if they are of the large pool. If pages
- * of 2 MiB serve both pools the guess may change within a run: then it is large.
+ * Join adjacent pieces of an expandable segment, as a snapshot lists each contiguous run of
+ * pages as one segment. Before the dump, the size of pages suggests whether they belong to
+ * the large pool. If pages of 2 MiB serve both pools, the guess may change within a run;
+ * then it counts as large.
  */
 static void
 join_runs(struct building *b)
@@ -113,7 +112,7 @@ join_runs(struct building *b)
     b->state.segment_count = kept;
 }
 
-/* --- blocks into segments ----------------------------------------------------------------- */
+/* --- blocks of segments ------------------------------------------------------------------- */
 
 static bool
 add_block(struct building *b, struct dry_state_segment *s,
@@ -158,7 +157,8 @@ block_of(const struct building *b, const struct dryi_sort_item *alive)
     };
 }
 
-/* The blocks that begin inside a segment, and the gaps; *next walks over those alive. */
+/* Add the blocks that begin inside a segment, and the gaps. *next iterates
+   over the live allocations. */
 static bool
 fill_segment(struct building *b, struct dry_state_segment *s, size_t *next)
 {
@@ -171,7 +171,7 @@ fill_segment(struct building *b, struct dry_state_segment *s, size_t *next)
         uint64_t last =
             end - block.address < block.size ? end : block.address + block.size;
         bool is_cut = block.address < at || last - block.address < block.size;
-        if (is_cut) { /* a record that contradicts itself */
+        if (is_cut) { /* the record contradicts itself */
             b->state.overlap_count++;
             block.address = block.address < at ? at : block.address;
             if (last <= block.address) {
@@ -213,10 +213,8 @@ page_of(const struct building *b, const struct dry_state_segment *s)
     return s->is_large ? b->state.page_bytes : SMALL_PAGE;
 }
 
-/*
- * The bytes of a free block that go back to the device by themselves. Private pools give
- * nothing.
- */
+/* Return the bytes of a free block that can go back to the device without moving a block.
+   Private pools return none. */
 static uint64_t
 releasable_of(const struct building *b, const struct dry_state_segment *s,
               const struct dry_state_block *block)
@@ -228,7 +226,8 @@ releasable_of(const struct building *b, const struct dry_state_segment *s,
     uint64_t page = page_of(b, s), from = block->address - s->address;
     uint64_t begin = dryi_round_up(from, page);
     uint64_t end = dryi_round_down(from + block->size, page);
-    if (from + block->size == s->size) /* a run cut by what the record did not see */
+    if (from + block->size == s->size) /* the run's end is cut by
+                                          events that the record lacks */
         end = s->size;
     return end > begin ? end - begin : 0;
 }
@@ -262,7 +261,7 @@ add_to_sums(struct building *b, struct dry_state_segment *s, struct dry_state_po
         pool->largest_free = s->largest_free;
 }
 
-/* Pools are (lane, size class); segments are sorted by it first, so each is found once. */
+/* Sort segments by pool (lane and size class), so that each pool is contiguous. */
 struct key {
     uint32_t lane, is_large;
     size_t segment;
@@ -290,7 +289,7 @@ add_pool(struct building *b, const struct dry_state_segment *s)
     return true;
 }
 
-/* A pool and its number before the largest came first. */
+/* A pool, with its number from before sorting by size. */
 struct numbered_pool {
     struct dry_state_pool pool;
     uint32_t number;
@@ -384,14 +383,14 @@ make_pools(struct building *b)
 
 /* --- pinners ------------------------------------------------------------------------------ */
 
-/* The free blocks of a segment nearest to the block in use that is looked at. */
+/* The free blocks next to the current block in use, within its segment. */
 struct surroundings {
-    uint64_t
-        free_before; /* where the one before ends, counted from the segment; 0: none */
-    size_t next;     /* the one behind; block_count: none */
+    uint64_t free_before; /* end of the free block before it, as offset
+                        in the segment; 0: none */
+    size_t next;          /* index of the free block after it; block_count: none */
 };
 
-/* True if a block touches a page of which a free block has a part, too. */
+/* Return whether a block touches a page that a free block also touches. */
 static bool
 shares_page(const struct building *b, const struct dry_state_segment *s, size_t i,
             const struct surroundings *around)
@@ -407,7 +406,7 @@ shares_page(const struct building *b, const struct dry_state_segment *s, size_t 
     return around->free_before > page_begin || free_behind;
 }
 
-/* Count what would have to move to make whole free pages, or a free segment. */
+/* Sum up what would have to move to obtain whole free pages, or a free segment. */
 static void
 count_used(const struct building *b, const struct dry_state_segment *s,
            struct dry_pinner *pinner)
@@ -438,7 +437,7 @@ add_pinner(struct building *b, size_t segment)
     if (pinner.pinned == 0)
         return true;
     count_used(b, s, &pinner);
-    if (pinner.used_count == 0) /* all free, but in a private pool */
+    if (pinner.used_count == 0) /* all free, in a private pool */
         return true;
     if (!dryi_memory_grow(&b->memory, &b->pinners, &b->pinner_capacity,
                           b->state.pinner_count + 1, sizeof *b->pinners))
@@ -447,14 +446,14 @@ add_pinner(struct building *b, size_t segment)
     return true;
 }
 
-/* A block of a damaged file may have no bytes. */
+/* Avoid division by 0: in a damaged file a block may have 0 bytes. */
 static double
 yield_of(const struct dry_pinner *p)
 {
     return (double)p->pinned / (double)(p->used > 0 ? p->used : 1);
 }
 
-/* Order by pinned / used; the more pinned first among equals. */
+/* Sort by pinned bytes per used byte; ties by pinned bytes, largest first. */
 static int
 compare_pinners(const void *a, const void *b)
 {
@@ -494,7 +493,7 @@ find_pinners(struct building *b)
     return true;
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------- */
 
 static bool
 build(struct building *b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The inside stands in timeline_inside.h. Creation runs its parts in their order:
- * pairing, sizes, segments, heights; queries walk the trees of lives. Cost: O(events) and
- * one replay; O(alive * log) to visit a moment.
+ * Creation runs pairing, sizes, segments and heights in this order; queries use the trees of
+ * lives. Cost: O(events) and one replay; O(alive * log) per visited moment.
+ * timeline_inside.h has the structure.
  */
 #include <drystone/timeline.h>
 
@@ -81,7 +81,8 @@ dry_timeline_create(struct dry_replay *replay, const struct dry_timeline_options
         .trace = dryi_replay_trace(replay),
         .device = device->device,
         .first_event = device->first_event,
-        .event_count = (uint32_t)device->event_count, /* a replay's limit is 2^31 */
+        /* a replay has at most 2^31 events */
+        .event_count = (uint32_t)device->event_count,
         .dump_moment = (uint32_t)device->event_count + 1,
         .oom_event = DRY_NONE,
     };

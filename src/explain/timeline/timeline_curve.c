@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Heights. For every 256 moments and every curve the first, least and greatest height are
- * kept; heights in between are added up from the events. So 10 million of them cost 5 MB,
- * and any column of any picture two walks of at most 255 steps and a scan.
+ * Heights of the curves. For every 256 moments and every curve the first, least and greatest height
+ * are stored; heights in between are summed up from the events. 10 million events take 5 MB. A
+ * column costs at most two walks of 255 steps and a scan of the buckets.
  */
 
 #include <string.h>
@@ -28,7 +28,7 @@ add_allocation(struct dryi_timeline_walk *w, const struct dry_allocation *a)
 {
     w->height[DRY_CURVE_ACTIVE] += a->size;
     w->height[DRY_CURVE_REQUESTED] += a->requested;
-    if (a->freed > w->moment) /* else it is pending from the beginning */
+    if (a->freed > w->moment) /* else its free was requested before the window */
         w->height[DRY_CURVE_ALLOCATED] += a->size;
 }
 
@@ -116,7 +116,8 @@ note_height(struct dry_timeline *t, const struct dryi_timeline_walk *w)
     }
 }
 
-/* Between the last event and the dump: what the segments at the end no longer hold. */
+/* Sum up the allocations that end between the last event and the dump: they are not
+   in the final segments. */
 static void
 sum_up_dump(struct dry_timeline *t)
 {
@@ -222,7 +223,7 @@ dryi_axis_check(const struct dry_timeline *t, const struct dry_axis *axis,
     return DRY_OK;
 }
 
-/* Times of a file may be anything: the difference is taken without overflow. */
+/* Compute without overflow: the times of a file may be any numbers. */
 static int64_t
 time_at(const struct dry_timeline *t, const struct dry_axis *axis, uint32_t column)
 {
@@ -247,14 +248,14 @@ dryi_axis_moment(const struct dry_timeline *t, const struct dry_axis *axis,
     if (!axis->is_time)
         return axis->from + (uint32_t)((uint64_t)(axis->to - axis->from) * column /
                                        axis->column_count);
-    /* The state after an event stands in the column of its time. */
+    /* The state after an event belongs to the column of the event's time. */
     uint32_t moment = dry_timeline_find_time(t, time_at(t, axis, column)) + 1;
     if (moment < axis->from)
         return axis->from;
     return moment < axis->to ? moment : axis->to;
 }
 
-/* One column of every curve that is wanted; NULL for the others. */
+/* One column of each requested curve; NULL for the others. */
 struct columns {
     struct dry_curve_column *of[DRY_CURVE_COUNT];
     uint32_t begin, end;
@@ -281,7 +282,7 @@ note_moment(const struct columns *columns, const struct dryi_timeline_walk *w)
             note_height_at(columns->of[c], w->height[c], w->moment);
 }
 
-/* Note the buckets first <= i < last, which lie inside a column and are not walked. */
+/* Merge the buckets first <= i < last, which are wholly inside a column, without walking them. */
 static void
 note_buckets(const struct dryi_bucket *buckets, uint32_t first, uint32_t last,
              struct dry_curve_column *column)
@@ -297,7 +298,7 @@ note_buckets(const struct dryi_bucket *buckets, uint32_t first, uint32_t last,
     }
 }
 
-/* The walk to a moment that is not before its own. */
+/* Advance the walk to `moment`, which is not before its current one. */
 static void
 go_to(struct dryi_timeline_walk *w, uint32_t moment)
 {
@@ -307,7 +308,7 @@ go_to(struct dryi_timeline_walk *w, uint32_t moment)
         dryi_timeline_walk_advance(w);
 }
 
-/* The heights from begin to end; begin < end. The walk is left at the last of them. */
+/* Compute a column from begin to end, begin < end. The walk stops at its last moment. */
 static void
 fill_column(struct dryi_timeline_walk *w, const struct columns *columns)
 {
@@ -330,7 +331,7 @@ fill_column(struct dryi_timeline_walk *w, const struct columns *columns)
     }
 }
 
-/* Nothing happened: the heights carry on. */
+/* Fill in a column without events: the heights stay as they were. */
 static void
 fill_empty(struct dryi_timeline_walk *w, uint32_t before, const struct columns *columns)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events to segments. The pieces mapped now lie in an ordered set by address; giving a range
- * back cuts them, and what was not there must have been mapped before the window. So must be
- * whatever the segments at the end hold that no event mapped.
+ * Convert events to segments. A treap holds the mapped pieces by address; an unmap cuts them. A
+ * range that is unmapped without having been mapped existed before the window. So did memory in the
+ * final segments that no event mapped.
  */
 
 #include <stdlib.h>
@@ -16,25 +16,26 @@
 #include "explain/timeline/timeline_inside.h"
 
 #define SMALL_SEGMENT_SIZE (2 * DRYI_MIB)
-/* Pieces of the window, and carried-over ones: their numbers together fit 32 bits. */
+/* Limit of pieces of the window, and of carried-over ones: their sum fits 32 bits. */
 #define SEGMENTS_MAX (UINT32_C(1) << 31)
 
 struct mapping {
     struct dry_timeline *t;
     const struct dry_trace_view *v;
-    size_t first;                  /* event of the device in the trace */
-    struct dryi_treap_node *nodes; /* by segment of the window: the pieces mapped now */
+    size_t first;                  /* the device's first event in the trace */
+    struct dryi_treap_node *nodes; /* parallel to the window's segments; the treap
+                                      holds the mapped pieces */
     size_t node_capacity;
     uint32_t root;
     struct dry_timeline_segment *carried;
     size_t carried_capacity;
     uint32_t carried_count;
-    const struct dry_trace_segment **final; /* by address */
+    const struct dry_trace_segment **final; /* the trace's final segments, by address */
     size_t final_count;
     uint64_t total;
-    int64_t change; /* of the event under way */
+    int64_t change; /* change of the reserved bytes by the current event */
     uint64_t seed;
-    bool failed; /* no memory */
+    bool failed; /* memory ran out */
 };
 
 /* --- pieces ------------------------------------------------------------------------------- */
@@ -72,7 +73,7 @@ add_carried(struct mapping *m, const struct dry_timeline_segment *carried)
     m->carried[m->carried_count++] = *carried;
 }
 
-/* The first piece that reaches beyond `address`, or NONE. */
+/* Return the first piece that ends after `address`, or NONE. */
 static uint32_t
 find_piece(const struct mapping *m, uint64_t address)
 {
@@ -93,7 +94,7 @@ end_piece(struct mapping *m, uint32_t i, uint32_t moment)
     m->change -= (int64_t)m->t->segments[i].size;
 }
 
-/* Take [from, to) out of a piece that overlaps it; what is left of it lives on. */
+/* Remove [from, to) from a piece that overlaps it. The rest continues as new pieces. */
 static void
 cut_piece(struct mapping *m, uint32_t i, uint64_t from, uint64_t to, uint32_t moment)
 {
@@ -112,7 +113,7 @@ cut_piece(struct mapping *m, uint32_t i, uint64_t from, uint64_t to, uint32_t mo
     }
 }
 
-/* Ranges in which nothing is mapped are told to `gap`; then nothing is mapped in any. */
+/* Unmap a range. Calls `gap` for each part in which nothing was mapped. */
 static void
 clear_range(struct mapping *m, const struct dry_timeline_segment *range, uint32_t moment,
             void (*gap)(struct mapping *m, const struct dry_timeline_segment *gap))
@@ -138,7 +139,7 @@ clear_range(struct mapping *m, const struct dry_timeline_segment *range, uint32_
 
 /* --- events ------------------------------------------------------------------------------- */
 
-/* The layout rebuilt for the window's beginning knows more of a carried-over piece. */
+/* Add facts about a carried-over piece from the layout at the window's start. */
 static void
 describe_carried(const struct mapping *m, struct dry_timeline_segment *carried)
 {
@@ -151,7 +152,7 @@ describe_carried(const struct mapping *m, struct dry_timeline_segment *carried)
         carried->is_large = s->is_large;
 }
 
-/* Given back, but not mapped in the window: it was there before. */
+/* Add a carried-over piece: unmapped, but not mapped in the window. */
 static void
 on_unmapped_gap(struct mapping *m, const struct dry_timeline_segment *gap)
 {
@@ -193,7 +194,8 @@ is_possible(struct mapping *m, uint64_t address, uint64_t size)
     return fits;
 }
 
-/* PyTorch maps 2 MiB at a time, or what its large pages make up. */
+/* Return whether a map shows that all pages have 2 MiB. PyTorch maps 2 MiB for the small pool, else
+   multiples of its large page. */
 static bool
 is_of_small_pages(const struct mapping *m, const struct dry_timeline_segment *range)
 {
@@ -240,7 +242,7 @@ on_event(struct mapping *m, uint32_t i)
         on_segment_event(m, i, false);
 }
 
-/* --- the segments at the end -------------------------------------------------------------- */
+/* --- final segments ----------------------------------------------------------------------- */
 
 static int
 compare_final(const void *a, const void *b)
@@ -263,7 +265,7 @@ sort_final(struct mapping *m)
     return true;
 }
 
-/* Listed at the end, but not mapped in the window: it was there before. */
+/* Add a carried-over piece: in a final segment, but not mapped in the window. */
 static void
 on_final_gap(struct mapping *m, const struct dry_trace_segment *s, uint64_t from,
              uint64_t to)
@@ -280,7 +282,8 @@ on_final_gap(struct mapping *m, const struct dry_trace_segment *s, uint64_t from
         add_carried(m, &carried);
 }
 
-/* Mapped by the events, but in no segment at the end: given back in between. */
+/* End the pieces in a range that no final segment covers: they were
+   unmapped after the last event. */
 static void
 forget_range(struct mapping *m, uint64_t from, uint64_t to)
 {
@@ -290,7 +293,7 @@ forget_range(struct mapping *m, uint64_t from, uint64_t to)
     m->t->view.segment_conflicts += m->change != before;
 }
 
-/* The file's own words about a piece count more than what its event said. */
+/* Update the pieces of a final segment: its description has precedence over the events'. */
 static void
 follow_final(struct mapping *m, const struct dry_trace_segment *s, uint64_t from,
              uint64_t end)
@@ -311,7 +314,8 @@ follow_final(struct mapping *m, const struct dry_trace_segment *s, uint64_t from
     }
 }
 
-/* In order of address, each byte once: segments that overlap cost no more than others. */
+/* Process the final segments by address. Overlaps are processed once, so a hostile file costs no
+   more than a sound one. */
 static void
 read_final_layout(struct mapping *m)
 {
@@ -333,7 +337,7 @@ read_final_layout(struct mapping *m)
     }
     if (m->final_count > 0 && !m->failed)
         forget_range(m, reached, UINT64_MAX);
-    if (m->change != 0) /* there is room for one more */
+    if (m->change != 0) /* the array has space for one more step */
         t->steps[t->step_count++] =
             (struct dryi_segment_step){.event = t->view.event_count, .change = m->change};
 }
@@ -364,10 +368,8 @@ is_same_lane(const struct numbered_lane *x, const struct numbered_lane *y)
     return x->stream == y->stream && x->pool_a == y->pool_a && x->pool_b == y->pool_b;
 }
 
-/*
- * A lane is a stream and a pool. If an older file does not name the pool, it is the
- * default one: two numbers are then the same lane, and the first stands for both.
- */
+/* Give equal lanes (stream and pool) one number. An older file may not name the default pool, so
+   two numbers can mean the same lane; the lower one is kept. */
 static bool
 unify_lanes(struct mapping *m)
 {

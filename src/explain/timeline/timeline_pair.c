@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events to allocations: an alloc begins one at its address, free_requested and
- * free_completed end it. A free that finds nothing is that of a carried-over allocation,
- * and so is a block in use at the end that nobody allocated. Nothing here fails on a
- * record that contradicts itself: it is bent, and counted.
+ * Convert events to allocations: an alloc begins one at its address, free_requested and
+ * free_completed end it. A free without an allocation belongs to a carried-over one, and so does a
+ * block in the final layout that no event allocated. A record that contradicts itself is no error:
+ * contradictions are resolved, and counted.
  */
 
 #include <string.h>
@@ -14,20 +14,20 @@
 #include "base/memory.h"
 #include "explain/timeline/timeline_inside.h"
 
-/* While pairing, carried-over allocations are numbered apart. */
+/* Carried-over allocations have separate numbers until pairing is complete. */
 #define CARRIED_BIT UINT32_C(0x80000000)
 
 struct pairing {
     struct dry_timeline *t;
     const struct dry_trace_view *v;
     const struct dryi_torch_conf *conf;
-    size_t first; /* event of the device in the trace */
+    size_t first; /* the device's first event in the trace */
     struct dry_allocation *carried;
     size_t carried_capacity;
     uint32_t carried_count;
-    struct dryi_map live; /* address -> allocation */
-    bool failed;          /* no memory */
-    uint64_t too_much;    /* bytes of one that no device holds; 0: none */
+    struct dryi_map live; /* address -> allocation in use or pending */
+    bool failed;          /* memory ran out */
+    uint64_t too_much;    /* bytes of an allocation larger than any device; 0: none */
 };
 
 static struct dry_allocation *
@@ -81,7 +81,7 @@ describe(struct pairing *p, uint32_t i)
     };
 }
 
-/* The block at this address is handed out again: whoever had it must have freed it. */
+/* End an allocation without a free: its address was handed out again. */
 static void
 end_lost(struct pairing *p, uint32_t id, uint32_t i)
 {
@@ -117,7 +117,7 @@ on_alloc(struct pairing *p, uint32_t i)
     remember(p, address, t->window_count++);
 }
 
-/* The allocation that a free speaks of; a carried-over one is made if there is none. */
+/* Return the allocation that a free refers to. If there is none, add a carried-over one. */
 static uint32_t
 find_freed(struct pairing *p, uint32_t i)
 {
@@ -157,7 +157,7 @@ on_free_completed(struct pairing *p, uint32_t i)
         return;
     struct dry_allocation *a = allocation_at(p, id);
     if (a->freed == DRY_MOMENT_NEVER)
-        a->freed = is_known ? i + 1 : 0; /* 0: asked for before the window */
+        a->freed = is_known ? i + 1 : 0; /* 0: requested before the window */
     a->end = i + 1;
     dryi_map_take(&p->live, a->address);
 }
@@ -179,7 +179,7 @@ on_event(struct pairing *p, uint32_t i)
     }
 }
 
-/* --- the segments at the end -------------------------------------------------------------- */
+/* --- final segments ----------------------------------------------------------------------- */
 
 static uint32_t
 add_final_carried(struct pairing *p, const struct dry_trace_segment *s,
@@ -214,7 +214,7 @@ on_final_block(struct pairing *p, const struct dry_trace_segment *s,
         return;
     struct dry_allocation *a = allocation_at(p, id);
     a->size = block->size;
-    /* Files of 2023 do not say what was requested: the block's own size will do. */
+    /* Files of 2023 lack the requested size: use the block's size. */
     a->requested = block->requested_size ? block->requested_size : block->size;
     a->flags &= ~DRY_ALLOCATION_SIZE_GUESSED;
     if (block->stack != DRY_NONE &&
@@ -227,7 +227,8 @@ on_final_block(struct pairing *p, const struct dry_trace_segment *s,
     dryi_map_take(&p->live, block->address);
 }
 
-/* In use after the last event, but not in the final layout: freed in between. */
+/* End allocations alive after the last event but not in the final layout: they
+   were freed in between. */
 static void
 end_vanished(struct pairing *p)
 {
@@ -258,9 +259,9 @@ read_final_layout(struct pairing *p)
         end_vanished(p);
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- all events --------------------------------------------------------------------------- */
 
-/* Carried-over allocations go behind those of the window; all learn their numbers. */
+/* Append the carried-over allocations to the window's, and renumber all references. */
 static bool
 append_carried(struct pairing *p)
 {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * How large the blocks were: a record says what was requested, and only at the end how
- * large the blocks are. If the replay reproduces a block's address, its size is the
- * block's.
- */
+/* Set the sizes of blocks. A record tells requested sizes; block sizes are only in the final
+   layout. If the replay reproduces a block's address, its size is the block's. */
 
 #include "base/fail.h"
 #include "explain/timeline/timeline_inside.h"
@@ -59,7 +56,7 @@ on_end(void *self)
     return DRY_OK;
 }
 
-/* The replay inferred the sizes of carried-over allocations that the window frees. */
+/* Set the sizes of carried-over allocations that the window frees: the replay inferred them. */
 static void
 measure_carried(struct measuring *m)
 {
@@ -78,7 +75,7 @@ measure_carried(struct measuring *m)
     }
 }
 
-/* Counts the guesses. False: all sizes together are more than heights can hold. */
+/* Count guessed sizes. Returns false if the sum of sizes exceeds DRYI_TIMELINE_TOTAL_MAX. */
 static bool
 add_up_sizes(struct dry_timeline *t)
 {

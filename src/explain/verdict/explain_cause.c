@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The place of the bytes when a request failed.
+ * Find the cause of an OOM from where the bytes were.
  *
- * The allocator had climbed its whole ladder by then: streams were waited for, and whole
- * free segments given back. The budget is the most it could have had: the bytes it had
- * reserved and those the device had left. If what is alive and the request exceed the
- * budget, no layout would have done. Otherwise the bytes are somewhere, and their place
- * decides the cause.
+ * The allocator had already waited for streams and released whole free segments. The budget is the
+ * most that it could use: its reserved bytes plus the free bytes of the device. If live memory and
+ * the request exceed the budget, no layout would have helped. Otherwise the place of the free
+ * bytes decides the cause.
  */
 
 #include <stdio.h>
@@ -16,17 +15,17 @@
 #include "base/fail.h"
 #include "explain/verdict/explanation_inside.h"
 
-#define SMALL_REQUEST_MAX DRYI_MIB /* rounded requests up to here: the small pool */
-/* More than any device has, and than is ever taken to be free on one. */
+#define SMALL_REQUEST_MAX DRYI_MIB /* rounded requests up to 1 MiB use the small pool */
+/* 1 EiB: more than any device has. */
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
-/* Waste counts from this many bytes on, if nothing failed. */
+/* Without an OOM, waste is reported from this many bytes on. */
 #define WASTE_BYTES_MIN (64 * DRYI_MIB)
 #define NEARLY_FULL 0.95
-#define WASTE_SHARE 20 /* a 20th of what is reserved */
-/* A context, cuBLAS's workspaces and NCCL's buffers take about this of any device. */
+#define WASTE_SHARE 20 /* waste is reported from 1/20 of the reserved bytes on */
+/* About what a context, cuBLAS's workspaces and NCCL's buffers take on any device. */
 #define USUAL_OTHER_BYTES (2 * DRYI_GIB)
 
-/* Bytes that cards are sold with. A card shows its driver a little less. */
+/* Capacities of cards on sale, in GiB. The driver reports slightly less. */
 static const uint64_t nominal_gib[] = {4,  6,  8,  10, 11, 12, 16,  20,  22,  24,  32, 40,
                                        44, 48, 64, 80, 94, 96, 141, 180, 192, 256, 288};
 
@@ -59,7 +58,8 @@ sum_up_pools(struct dryi_shortage *s, const struct dry_state *state,
     }
 }
 
-/* Events that the ladder of a failing request causes: completions and memory given back. */
+/* Return the moment before the events that a failing request causes: completed frees
+   and released segments. */
 static uint32_t
 find_ladder(const struct dry_explanation *e)
 {
@@ -79,7 +79,7 @@ find_ladder(const struct dry_explanation *e)
     return m;
 }
 
-/* Set what was free, and what waited, before the ladder. */
+/* Set the largest free block and the pending bytes as they were before the request's retry. */
 static enum dry_status
 look_before_ladder(struct dry_explanation *e, const struct dry_lane *lane, bool is_large,
                    struct dry_error *err)
@@ -158,7 +158,7 @@ add_limit(struct dry_explanation *e)
                  "(set_per_process_memory_fraction), or by who runs the device");
 }
 
-/* The size of the card, guessed: the smallest that what PyTorch could have fits into. */
+/* Guess the card's capacity: the smallest nominal size that is at least the budget. */
 static uint64_t
 guess_total(uint64_t budget)
 {
@@ -169,7 +169,7 @@ guess_total(uint64_t budget)
     return 0;
 }
 
-/* Memory of others, if without it the request would have fitted. */
+/* Report other memory, if the request would have fit without it. */
 static void
 add_other(struct dry_explanation *e)
 {
@@ -180,7 +180,7 @@ add_other(struct dry_explanation *e)
     bool has_shrunk = !is_known && earlier > w->budget_bytes &&
                       e->timeline->peaks[DRY_CURVE_RESERVED].moment < w->moment;
     if (has_shrunk)
-        total = earlier; /* at least */
+        total = earlier; /* lower bound */
     else if (!is_known)
         total = guess_total(w->budget_bytes);
     if (total <= w->budget_bytes)
@@ -216,7 +216,8 @@ add_capacity(struct dry_explanation *e)
     prove_budget(e, f);
 }
 
-/* Enough was there once the streams were done, but the retry looks at the device alone. */
+/* Return whether enough was free only after the streams were done: the retry
+   tries the device alone. */
 static bool
 came_too_late(const struct dryi_shortage *s, uint64_t request)
 {
@@ -239,7 +240,7 @@ prove_lateness(struct dry_explanation *e, struct dry_finding *f)
         "device alone");
 }
 
-/* It fits beside what is in use, but not beside what still waits as well. */
+/* Prove that the request fits with the allocated bytes, but not with pending frees in addition. */
 static void
 prove_waiting(struct dry_explanation *e, struct dry_finding *f)
 {
@@ -265,7 +266,7 @@ add_pending(struct dry_explanation *e)
         prove_waiting(e, f);
 }
 
-/* In one piece it would fit, and little else after it. */
+/* Note that without fragmentation the request would fit, but little more. */
 static void
 note_fullness(const struct dry_explanation *e, struct dry_finding *f)
 {
@@ -321,7 +322,8 @@ add_stranded(struct dry_explanation *e)
         dryi_proof_right(p, "of the other size class", s->class_free);
 }
 
-/* The device would have had room: only what was reserved already could serve. */
+/* Explain an OOM under a limit: the device had space, but only reserved memory
+   could serve the request. */
 static void
 explain_limited(struct dry_explanation *e)
 {
@@ -354,7 +356,8 @@ dryi_explain_oom(struct dry_explanation *e)
     }
 }
 
-/* The record met the device's end, and went on: every retry is one such meeting. */
+/* Report a program that ran near the limit: each retry reached the device's capacity, and
+   the program continued. */
 static void
 add_near_limit(struct dry_explanation *e)
 {
@@ -379,7 +382,7 @@ dryi_explain_waste(struct dry_explanation *e)
 {
     const struct dry_state *s = e->view.state;
     add_near_limit(e);
-    /* Before the first event it is only not seen yet that a stream is done. */
+    /* Before the first event pending frees may be done already: the completion is not recorded. */
     if (e->view.moment > 0 && s->pending > WASTE_BYTES_MIN &&
         s->pending > s->active / 10) {
         struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_PENDING, 80, s->pending);

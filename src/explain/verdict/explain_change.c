@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The changes to make, each with its effect in bytes. Settings are replayed, unless the
- * sums alone prove that none can help: what was requested, unrounded and packed without a
- * gap, and the request exceed the budget. The other changes follow from the findings.
+ * The changes to recommend, each with its effect in bytes. Settings are replayed, unless the sums
+ * prove that no setting helps: the requested bytes, unrounded and packed without gaps, exceed the
+ * budget. Other changes follow from the findings.
  */
 
 #include <string.h>
@@ -16,7 +16,7 @@
 #define FRACTION "per_process_memory_fraction"
 #define SETTINGS_SHOWN 3
 #define CHECKPOINT_CONFIDENCE_MIN 60
-#define CHECKPOINT_SHARE 5 /* activations worth recomputing: a fifth of what is active */
+#define CHECKPOINT_SHARE 5 /* recompute activations from 1/5 of the active bytes on */
 
 static struct dry_change *
 add_change(struct dry_explanation *e, enum dry_change_kind kind, uint64_t bytes)
@@ -47,7 +47,7 @@ is_at_oom(const struct dry_explanation *e)
 
 /* --- settings ----------------------------------------------------------------------------- */
 
-/* Packed without a gap or a rounded byte, it would still not fit. */
+/* Return the bytes that are missing even with unrounded sizes packed without gaps. */
 static uint64_t
 missing_in_any_layout(const struct dry_explanation *e)
 {
@@ -63,14 +63,12 @@ is_worth_running(const struct dry_explanation *e)
         find_cause(e, DRY_CAUSE_UNKNOWN))
         return false;
     if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
-        return false; /* they are settings of PyTorch's allocator, and this is another */
+        return false; /* the settings are PyTorch's; another allocator made the record */
     return missing_in_any_layout(e) == 0;
 }
 
-/*
- * Search as dry_recommend_create() does by itself, so that both judge alike. At a failure
- * the question is how to get past it.
- */
+/* Search as dry_recommend_create() does alone, so that both agree. At an OOM the
+   goal is to get past it. */
 static enum dry_status
 run_settings(struct dry_explanation *e, struct dry_error *err)
 {
@@ -82,17 +80,16 @@ run_settings(struct dry_explanation *e, struct dry_error *err)
     options.progress_self = e->options.progress_self;
     if (is_at_oom(e)) {
         options.past_event = e->view.event;
-        /* The room at the first OOM is recorded; others may have taken some since. */
+        /* The capacity at the first OOM is recorded; other processes may
+           have taken memory since. */
         if (e->view.event != dry_replay_get_recorded(e->subject.replay)->oom_event)
             options.capacity_bytes = e->view.budget_bytes;
     }
     return dry_recommend_create(e->subject.replay, &options, &e->settings, err);
 }
 
-/*
- * True for a setting that gets past the failure, or that is judged to help if there was
- * none. The other requests of the record may still fail: that is another failure.
- */
+/* Return whether a setting gets past the OOM, or, without an OOM, is judged to help. Later requests
+   may still fail: that is another OOM. */
 static bool
 helps(const struct dry_explanation *e, const struct dry_candidate *c,
       const struct dry_candidate *recorded)
@@ -129,7 +126,7 @@ add_setting(struct dry_explanation *e, const struct dry_candidate *c,
     change->gain_bytes = c->gain_bytes;
 }
 
-/* Does `conf` have all that `option` says, so that it is the same with more beside it? */
+/* Return whether the options of `option` are a part of `conf`. */
 static bool
 has_option(const char *conf, const char *option)
 {
@@ -141,7 +138,7 @@ has_option(const char *conf, const char *option)
     return false;
 }
 
-/* A setting was named already that this one only adds to. */
+/* Return whether `conf` only adds options to a setting that was already recommended. */
 static bool
 only_adds(const struct dry_explanation *e, const char *conf)
 {
@@ -168,7 +165,7 @@ add_settings(struct dry_explanation *e)
     return shown > 0;
 }
 
-/* Was a setting looked for because something is wrong, or only to save memory? */
+/* Return whether there is a problem that a setting could fix, and not only memory to save. */
 static bool
 is_about_settings(const struct dry_explanation *e)
 {
@@ -176,7 +173,7 @@ is_about_settings(const struct dry_explanation *e)
            find_cause(e, DRY_CAUSE_NEAR_LIMIT);
 }
 
-/* Say what the search did not find: evidence, or a setting. */
+/* Report what the search lacked: evidence, or a setting that helps. */
 static void
 conclude_settings(struct dry_explanation *e, bool is_helped, uint64_t missing)
 {
@@ -210,7 +207,7 @@ change_balance(struct dry_explanation *e)
     c->removes_oom = each < e->view.budget_bytes;
 }
 
-/* An option string less one option; false if there is no room. */
+/* Copy an option string without one option. Returns false if it does not fit. */
 static bool
 copy_without(char *to, size_t capacity, const char *conf, const char *option)
 {
@@ -234,10 +231,8 @@ copy_without(char *to, size_t capacity, const char *conf, const char *option)
     return true;
 }
 
-/*
- * Without the fraction: replayed on what PyTorch had and the device had left. A limit that
- * the program set by a call leaves no trace in the settings; then the sum must do.
- */
+/* Recommend removing the memory fraction. Replay without it, at the budget as capacity. A limit set
+   by a call is not in the recorded settings; then the free bytes of the device decide. */
 static enum dry_status
 change_limit(struct dry_explanation *e, struct dry_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The reasons why so much was alive. The sums end at a lack of capacity, which is no
- * reason. Something may grow from step to step, or one step may be larger than those
- * before it. The other devices may hold a fraction of it, or the record may have lost who
- * holds it. Each of these goes in front of the capacity that it used up.
+ * Find why the live memory was large. A lack of capacity is not a reason by itself. Memory may
+ * grow from step to step, or one step may be larger than those before. Other devices may hold
+ * much less, or the record may lack the allocations' owners. Each such reason goes before the
+ * capacity that it used up.
  */
 
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "explain/verdict/explanation_inside.h"
 
 #define LEAK_BYTES_MIN (16 * DRYI_MIB)
-#define LEAK_SHARE 20 /* a twentieth of what is active */
+#define LEAK_SHARE 20 /* 1/20 of the active bytes */
 #define LEAK_CONFIDENCE_MIN 0.5
-#define SPIKE_SHARE 5 /* a fifth of the budget above all steps before */
+#define SPIKE_SHARE 5 /* 1/5 of the budget above all earlier steps */
 #define SPIKE_STEPS_MIN 3
-#define UNKNOWN_SHARE 4   /* a quarter of what is active */
-#define IMBALANCE_RATIO 2 /* of the mean of the others */
+#define UNKNOWN_SHARE 4   /* 1/4 of the active bytes */
+#define IMBALANCE_RATIO 2 /* times the mean of the other devices */
 
 static bool
 is_promoting(const struct dry_explanation *e)
@@ -28,10 +28,8 @@ is_promoting(const struct dry_explanation *e)
            e->findings[0].cause == DRY_CAUSE_NONE;
 }
 
-/*
- * Put a reason in front of a lack of capacity, and leave it behind any other cause. If
- * nothing seemed wrong, it takes that finding's place.
- */
+/* Move the last finding, a reason, before a lack of capacity. It stays after any other cause, and
+   replaces the finding NONE. */
 static void
 rank(struct dry_explanation *e, bool promotes)
 {
@@ -46,9 +44,9 @@ rank(struct dry_explanation *e, bool promotes)
 /* --- leak --------------------------------------------------------------------------------- */
 
 /*
- * Layers look like steps if the window holds one forward pass: each keeps its activations,
- * and nothing is given back in between. Steps that were told by a rhythm alone must give
- * back half of what they rise by; marked ones are believed.
+ * Return whether steps free memory. In a window with a single forward pass, layers look like steps:
+ * each keeps its activations, and none frees any. So steps found by periodicity must free half of
+ * what they add. Marked steps need no check.
  */
 static bool
 gives_back(const struct dry_explanation *e)
@@ -113,10 +111,8 @@ add_leak(struct dry_explanation *e)
 
 /* --- spike -------------------------------------------------------------------------------- */
 
-/*
- * The highest that any step reached before the one of the moment. It is 0 if there were
- * too few to know what is usual: the first also makes caches and optimizer state.
- */
+/* Return the highest peak of the steps before the moment's. Returns 0 if there are too few to
+   compare: the first step also makes caches and optimizer state. */
 static uint64_t
 earlier_peak(const struct dry_explanation *e)
 {
@@ -136,7 +132,8 @@ add_spike(struct dry_explanation *e)
 {
     uint64_t wanted = e->view.state->active + e->view.request_bytes;
     if (e->view.moment_kind != DRY_MOMENT_AT_OOM || e->view.step == DRY_NONE ||
-        e->view.request_bytes > e->view.budget_bytes) /* too much for an empty device */
+        /* too large even for an empty device */
+        e->view.request_bytes > e->view.budget_bytes)
         return;
     uint64_t before = earlier_peak(e);
     if (before == 0 || wanted <= before ||
@@ -192,7 +189,7 @@ add_overflow(struct dry_explanation *e)
     uint64_t known = w->covered_bytes < active ? w->covered_bytes : active;
     if (w->unmatched_frees == 0 || active - known <= active / UNKNOWN_SHARE)
         return;
-    /* If nothing failed, the finding is no verdict, but true. */
+    /* Without an OOM the finding is reported, but not as the verdict. */
     bool promotes = is_promoting(e) && e->view.moment_kind == DRY_MOMENT_AT_OOM;
     struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_OVERFLOW, 90, active - known);
     struct dry_proof *p = dryi_finding_prove(f);

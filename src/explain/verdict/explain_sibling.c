@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The same code on the other devices of the program. It compares how much they held at
- * the lines that held most on this one, and how far they came at the line that failed.
- * Their pace tells where this one would have ended.
+ * Compare with the same code on the program's other devices: the bytes held at this
+ * device's largest lines, and the progress at the failed line. Their pace tells where this
+ * device would have ended.
  */
 
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "base/memory.h"
 #include "explain/verdict/explanation_inside.h"
 
-#define LINES_MAX 5 /* the subject's largest lines, as far as they are compared */
+#define LINES_MAX 5 /* number of the subject's largest lines to compare */
 
-/* Allocations made by the stack that failed. */
+/* Count the allocations made by the failed request's stack. */
 static uint32_t
 count_done(const struct dry_timeline_view *t, uint32_t stack, uint32_t until)
 {
@@ -38,10 +38,7 @@ find_same(const struct dry_owner *wanted, const struct dry_owner *owners, size_t
     return NULL;
 }
 
-/*
- * Sum up what a device holds at the subject's lines, and the mean of one allocation at
- * the first.
- */
+/* Sum up a device's bytes at the subject's lines, and compute the mean allocation at the first. */
 static void
 compare_lines(struct dry_sibling *s, const struct dry_owners *subject,
               const struct dry_owners *others)
@@ -84,7 +81,7 @@ compare_device(struct dry_explanation *e, struct dry_sibling *s,
     return status;
 }
 
-/* At the pace of the fullest device that finished. */
+/* Project the subject's end at the pace of the fullest device that finished. */
 static void
 project(struct dry_explanation *e)
 {

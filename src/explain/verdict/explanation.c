@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in drystone/explanation.h. The moment is chosen, everything is looked
- * at there once (state, steps, categories, owners), trust is judged, and the findings and
- * changes are made of that. Cost: O(events), beside the runs that settings are tried by.
+ * Choose the moment, compute everything there once (state, steps, categories, owners), judge the
+ * trust, then derive findings and changes. Cost: O(events), plus the runs to try settings.
+ * <drystone/explanation.h> has the idea.
  */
 #include <drystone/explanation.h>
 
@@ -71,13 +71,13 @@ static uint32_t
 choose_moment(const struct dry_timeline_view *t)
 {
     if (t->oom_event != DRY_NONE)
-        return t->oom_event; /* what was there when it failed */
+        return t->oom_event; /* the state in which the request failed */
     bool has_events =
         t->allocation_count > t->carried_over_count || t->unmatched_frees > 0;
     return has_events ? t->peaks[DRY_CURVE_ACTIVE].moment : t->dump_moment;
 }
 
-/* Times are a file's word: two may lie further apart than a number can say. */
+/* Subtract with saturation: the times of a file may be any numbers. */
 static int64_t
 elapsed_us(int64_t begin, int64_t now)
 {
@@ -88,7 +88,7 @@ elapsed_us(int64_t begin, int64_t now)
     return now - begin;
 }
 
-/* Read what failed, which of several failures it is, and where to look for the next. */
+/* Read the failed request, its number among all OOMs, and the next one's event. */
 static void
 read_oom(struct dry_explanation *e)
 {
@@ -131,7 +131,7 @@ read_moment(struct dry_explanation *e)
         read_oom(e);
 }
 
-/* Blocks that the unwinding gave back: between the OOM and the end of the file. */
+/* Count blocks freed by the unwinding: after the OOM, before the end of the file. */
 static void
 count_unwinding(struct dry_explanation *e)
 {
@@ -147,7 +147,7 @@ count_unwinding(struct dry_explanation *e)
         dry_timeline_height(e->subject.timeline, DRY_CURVE_RESERVED, t->dump_moment);
 }
 
-/* --- how far it can be trusted ------------------------------------------------------------ */
+/* --- trust -------------------------------------------------------------------------------- */
 
 static enum dry_status
 on_alive(void *self, uint32_t allocation)
@@ -187,7 +187,8 @@ count_reversals(struct dry_explanation *e)
         e->view.time_reversals += v->time_us[i] < v->time_us[i - 1];
 }
 
-/* A simulation's record agrees with the rules that made it: nothing is checked by that. */
+/* Return the self-check's result. A simulated record was made by the same rules, so
+   the check proves nothing. */
 static const struct dry_replay_check *
 find_check(struct dry_explanation *e)
 {
@@ -212,7 +213,7 @@ judge_trust(struct dry_explanation *e)
     uint64_t active = dry_owners_total(e->owners);
     w->check = c;
     w->unmatched_frees = e->timeline->unmatched_frees;
-    /* Outside of every known segment, or under another block. */
+    /* bytes outside all known segments, or overlapped by another block */
     uint64_t held = dry_owners_total(e->owners);
     w->unexplained_bytes = held > w->state->active ? held - w->state->active : 0;
     bool is_covered = w->covered_bytes >= active - active / 10;
@@ -251,7 +252,7 @@ read_step(struct dry_explanation *e)
     }
 }
 
-/* Find the last allocation made by the moment: its pass and its line. */
+/* Find the last allocation before the moment: its pass and its line. */
 static void
 read_last(struct dry_explanation *e)
 {
@@ -285,9 +286,9 @@ look(struct dry_explanation *e, struct dry_error *err)
     dry_steps_options_init(&steps);
     steps.memory = &e->memory;
     if (e->view.moment_kind == DRY_MOMENT_AT_OOM && e->view.moment > 0)
-        steps.until = e->view.moment; /* the unwinding is no step */
+        steps.until = e->view.moment; /* the unwinding is not a step */
     else if (e->view.moment_kind == DRY_MOMENT_AT_OOM)
-        steps.until = 1; /* it came first: nothing is known of a step before it */
+        steps.until = 1; /* the OOM is the first event: no earlier steps are known */
     status = dry_steps_create(t, &steps, &e->steps, err);
     struct dry_categories_options categories;
     dry_categories_options_init(&categories);

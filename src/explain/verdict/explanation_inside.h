@@ -3,10 +3,13 @@
 #define DRYI_EXPLANATION_INSIDE_H
 
 /*
- * The inside of an explanation, shared by its files. Creation and what is looked at are
- * in explanation.c, the list of findings is in finding.c. Findings from sums are in
- * explain_cause.c, the reasons why so much was alive in explain_reason.c. The same code
- * elsewhere is in explain_sibling.c, what to do in explain_change.c.
+ * The state of an explanation, shared by these files:
+ *     explanation.c      creation, moment, trust
+ *     finding.c          list of findings and proofs
+ *     explain_cause.c    findings from the sums at an OOM
+ *     explain_reason.c   why memory was alive
+ *     explain_sibling.c  the same code on other devices
+ *     explain_change.c   changes to recommend
  */
 
 #include <stdbool.h>
@@ -19,54 +22,51 @@
 #define FINDINGS_MAX 8
 #define CHANGES_MAX 12
 
-/* The sums at a failing request that the findings are made of. */
+/* The sums at a failed request, from which findings are derived. In bytes. */
 struct dryi_shortage {
-    uint64_t need;         /* the segment or pages that would have been taken */
-    uint64_t lane_free;    /* free in the pool that may serve the request */
-    uint64_t lane_hole;    /* its largest free block */
-    uint64_t class_free;   /* free elsewhere: in the other size class of the same lane */
-    uint64_t stream_free;  /* in the default pools of other streams */
-    uint64_t private_free; /* in other (private) pools */
-    uint64_t
-        hole_before; /* the largest free block before the retries waited for streams */
-    uint64_t pending_before; /* what waited then */
-    bool is_limited;         /* the device had room, and was not allowed to give it */
+    uint64_t need;           /* the segment or pages that would be allocated */
+    uint64_t lane_free;      /* free in the pool that may serve the request */
+    uint64_t lane_hole;      /* largest free block of that pool */
+    uint64_t class_free;     /* free in the other size class of the same lane */
+    uint64_t stream_free;    /* free in the default pools of other streams */
+    uint64_t private_free;   /* free in other private pools */
+    uint64_t hole_before;    /* largest free block before the retry waited for streams */
+    uint64_t pending_before; /* pending frees before the retry */
+    bool is_limited;         /* the device had space, but a limit forbade its use */
 };
 
 struct dry_explanation {
-    struct dry_explanation_view view; /* first: what the caller sees */
+    struct dry_explanation_view view; /* first member: what the caller sees */
     struct dry_memory memory;
     struct dry_explain_options options;
     struct dry_explain_device subject;
     const struct dry_timeline_view *timeline;
     struct dry_state *state;
-    struct dryi_sites sites; /* of the trace: all owners are named by it */
+    struct dryi_sites sites; /* of the trace; name all owners */
     struct dry_owners *owners;
     struct dry_steps *steps;
     struct dry_categories *categories;
     struct dry_recommendation *settings;
-    struct dryi_shortage shortage; /* at an OOM */
-    struct dry_replay_check check; /* what is said of a simulation's record */
+    struct dryi_shortage shortage; /* valid at an OOM */
+    struct dry_replay_check check; /* substitute for a simulated record's self-check */
     struct dry_finding findings[FINDINGS_MAX];
     struct dry_change changes[CHANGES_MAX];
     struct dry_sibling *siblings;
-    double category_weights[DRY_CATEGORY_COUNT]; /* bytes times confidence */
+    double category_weights[DRY_CATEGORY_COUNT]; /* by category: bytes times confidence */
     char request_line[256];
     char last_line[256];
-    char limit_conf[512]; /* the recorded settings without their limit */
+    char limit_conf[512]; /* recorded option string without the limit */
 };
 
 /* --- finding.c: findings and their proofs -------------------------------------------------- */
 
-/* Add a finding without proofs. If FINDINGS_MAX are there, the last is returned instead. */
+/* Add a finding without proofs. Beyond FINDINGS_MAX, return the last one instead. */
 struct dry_finding *dryi_finding_add(struct dry_explanation *e, enum dry_cause cause,
                                      unsigned confidence, uint64_t bytes);
 /* Move the last finding to the front, as the verdict. Requires at least one. */
 void dryi_finding_promote(struct dry_explanation *e);
-/*
- * Add an empty proof to a finding; the two calls below add its terms. If DRY_PROOFS_MAX are
- * there, the first is emptied and returned instead.
- */
+/* Add an empty proof to a finding; the two calls below add its terms. Beyond DRY_PROOFS_MAX, empty
+   the first proof and return it. */
 struct dry_proof *dryi_finding_prove(struct dry_finding *finding);
 void dryi_proof_left(struct dry_proof *proof, const char *name, uint64_t bytes);
 void dryi_proof_right(struct dry_proof *proof, const char *name, uint64_t bytes);
@@ -75,17 +75,17 @@ void dryi_findings_settle(struct dry_explanation *e);
 
 /* --- explain_cause.c: where the bytes were ------------------------------------------------ */
 
-/* The sums of the shortage, at an OOM. */
+/* Compute the sums of the shortage. Requires an OOM. */
 DRY_CHECK_RESULT enum dry_status dryi_explain_shortage(struct dry_explanation *e,
                                                        struct dry_error *err);
-/* The finding that the sums carry, and what goes with it. */
+/* Add the findings of an OOM, from the sums. */
 void dryi_explain_oom(struct dry_explanation *e);
-/* Without an OOM: what is wasted. */
+/* Add findings of waste. Requires that there is no OOM. */
 void dryi_explain_waste(struct dry_explanation *e);
 
-/* --- explain_reason.c: why so much was alive ---------------------------------------------- */
+/* --- explain_reason.c: why memory was alive ----------------------------------------------- */
 
-/* Leak, spike, imbalance, a lost beginning: in front of a lack of capacity. */
+/* Add the reasons: leak, spike, imbalance, overflow. They go before a lack of capacity. */
 void dryi_explain_reasons(struct dry_explanation *e);
 
 /* --- explain_sibling.c -------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The list of findings, the verdict first, and the proofs of each: two sums of named terms
- * and how they compare. All lists are arrays of fixed length inside the explanation, so
- * nothing here can fail. Cost: O(1) to add, O(findings) to promote.
+ * The list of findings, with the verdict first, and their proofs: two sums of named terms and their
+ * relation. All lists are fixed arrays inside the explanation, so no call can fail. Cost: O(1) to
+ * add, O(findings) to promote.
  */
 #include "explain/verdict/explanation_inside.h"
 

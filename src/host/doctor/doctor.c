@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The doctor's life: options are checked, the machine is looked at as a whole, then each topic
- * makes its findings (doctor_inside.h says how). Findings, changes and rows are arrays that
- * grow; the questions below read them in constant time.
+ * The doctor's life: validate options, read facts of the machine, then let each topic
+ * make its findings (see doctor_inside.h). Findings, changes and rows are growing arrays;
+ * the getters take constant time.
  */
 #include <drystone/doctor.h>
 
@@ -176,7 +176,7 @@ check_all(struct dry_doctor *d)
     dryi_doctor_check_pytorch(d);
 }
 
-/* These are the caller's, and only for the call. */
+/* Drop pointers to the caller's data, which is valid during the call only. */
 static void
 forget(struct dry_doctor *d)
 {

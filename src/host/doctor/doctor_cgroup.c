@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The limits of this process's control groups and of those above them. */
+/* Findings on limits of this process's control groups and their ancestors. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,9 +36,9 @@ least_of(const struct dry_doctor *d, const char *controller, const char *v1,
 }
 
 /*
- * The needs that no free page of the recommended pool serves, for those pages count for
- * another limit; all needs if no pool is recommended. UINT64_MAX stands for sums beyond 64
- * bits.
+ * Return the bytes of the needs that free pages of the recommended pool do not serve,
+ * because these pages count against another limit. Without a recommended pool, all needs
+ * count. UINT64_MAX: above 64 bits.
  */
 static uint64_t
 needed_bytes(const struct dry_doctor *d)
@@ -113,7 +113,7 @@ check_swapping(struct dry_doctor *d, uint64_t max)
     dryi_doctor_end(d);
 }
 
-/* "2MB", as groups name sizes. */
+/* Write a page size as control groups do, "2MB". */
 static void
 name_size(uint64_t page_bytes, char text[32])
 {
@@ -125,7 +125,7 @@ name_size(uint64_t page_bytes, char text[32])
                       : 'K');
 }
 
-/* The size of pages that the need is asked for in. */
+/* Return the page size for the needs. */
 static uint64_t
 wanted_size(const struct dry_doctor *d)
 {
@@ -143,7 +143,7 @@ judge_pool_limits(struct dry_doctor *d, uint64_t page_bytes, uint64_t max, uint6
                               pages == 1 ? "" : "s");
         char name[32];
         name_size(page_bytes, name);
-        name[strlen(name) - 1] = 'i'; /* "2MB" of groups is "2Mi" of pods */
+        name[strlen(name) - 1] = 'i'; /* "2MB" of control groups is "2Mi" in Kubernetes */
         dryi_doctor_fix(d,
                         "# resources.limits.hugepages-%s of the pod, or the group's "
                         "hugetlb limits",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The questions that several topics ask: sizes and shares as they are told, and what the
- * options and the machine say. This file calls no other of the doctor; each call is linear in
- * the options at most.
+ * Functions shared by several topics: sizes and shares as text, and properties of options
+ * and machine. This file calls no other of the doctor. Calls are at most linear in the
+ * options.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ dryi_doctor_bytes(uint64_t bytes, char text[DRYI_BYTES_TEXT])
     while (shift < 60 && bytes >> shift >= 1024)
         shift += 10;
     uint64_t whole = bytes >> shift, rest = bytes - (whole << shift);
-    /* Hundredths of 2^shift; the product is below 2^60 * 100. */
+    /* hundredths of 2^shift; the product is below 2^60 * 100, so it fits */
     uint64_t hundredths =
         shift ? (rest >> (shift > 10 ? shift - 10 : 0)) * 100 / 1024 : 0;
     if (hundredths)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A finding's making: texts, and commands made of what is to be written where. */
+/* Builds findings: their texts, and the commands that follow from their changes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* 0: there was no memory. The first byte of all is the empty text. */
+/* Add a text to the buffer; returns its offset, 0: no memory. Byte 0 of the buffer is the
+   empty text. */
 static size_t
 add_text(struct dry_doctor *d, const char *bytes, size_t length)
 {
@@ -48,7 +49,8 @@ separator_of(enum dryi_doctor_text which)
     return is_lines ? "\n" : "; ";
 }
 
-/* Copy what the finding says already to the end of the buffer, and put `bytes` behind it. */
+/* Copy the finding's current text to the end of the buffer, and append `bytes` to the
+   copy. */
 static void
 append(struct dry_doctor *d, enum dryi_doctor_text which, const char *bytes,
        size_t length)
@@ -163,14 +165,14 @@ dryi_doctor_fix_at_boot(struct dry_doctor *d, const char *words)
                         words);
 }
 
-/* --- what is to be written ---------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------------------ */
 
 void
 dryi_doctor_write(struct dry_doctor *d, const char *path, const char *old_value,
                   const char *new_value)
 {
     struct dryi_finding *f = current(d);
-    /* The old value may be no word that we may write: then there would be no way back. */
+    /* An old value that may not be written back would make the change irreversible. */
     if (!f || !dry_doctor_may_write(path, old_value) ||
         !dry_doctor_may_write(path, new_value))
         return;
@@ -198,7 +200,7 @@ dryi_doctor_write_number(struct dry_doctor *d, const char *path, uint64_t old_va
     dryi_doctor_write(d, path, from, to);
 }
 
-/* "vm.swappiness" of "/proc/sys/vm/swappiness". */
+/* Convert "/proc/sys/vm/swappiness" to "vm.swappiness". */
 static const char *
 sysctl_name(const char *path, char name[LINE_MAX_BYTES])
 {
@@ -227,7 +229,8 @@ say_command(struct dry_doctor *d, enum dryi_doctor_text which, const char *path,
         dryi_doctor_say(d, which, "echo %s > %s", value, path);
 }
 
-/* Pools are filled by a unit of their own: on their node, before memory is in pieces. */
+/* Persist pools by a systemd unit, which can fill each node's pool, early at boot before
+   memory is fragmented. */
 static void
 say_unit(struct dry_doctor *d, const char *path, const char *value)
 {
@@ -257,7 +260,7 @@ say_persistence(struct dry_doctor *d, const char *path, const char *value)
                             value);
 }
 
-/* A copy: texts move when more are added. */
+/* Copied, because adding texts reallocates the buffer. */
 struct change_text {
     char path[256], old_value[64], new_value[64];
 };

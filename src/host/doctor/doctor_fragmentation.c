@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Free memory in pieces as large as a huge page, and what the kernel does to have such. */
+/* Findings on free memory in blocks of a huge page's size, and on the kernel's
+   compaction. */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -11,9 +12,9 @@
 
 #define VM "/proc/sys/vm/"
 #define BLOCKS "/proc/pagetypeinfo"
-/* Fewer events say nothing. */
+/* Counters with fewer events do not support a verdict. */
 #define EVENTS_MIN 1000
-/* More nodes are looked at, not named: a line is for people. */
+/* Limit of the nodes named in a text for people; all nodes are examined. */
 #define NAMED_MAX 16
 
 static const struct dryi_check check_pieces = {
@@ -38,7 +39,7 @@ static const struct dryi_check check_pool_growth = {
     "a pool that grows while the machine is in use does not find its pages; at boot it "
     "does"};
 
-/* How many base pages a huge page is, as a power of two. */
+/* Return log2 of the base pages in a huge page. */
 static unsigned
 huge_order(const struct dry_doctor *d)
 {
@@ -71,7 +72,8 @@ judge_pieces(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *fi
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
 }
 
-/* Blocks with pages of the kernel's own, which nothing moves; true: they are most. */
+/* Judge a node's unmovable blocks, which contain pages of the kernel. True: they are the
+   majority. */
 static bool
 judge_blocks(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *file,
              bool is_named)
@@ -93,7 +95,8 @@ judge_blocks(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *fi
     return are_most;
 }
 
-/* Say which blocks compaction can work with; only root may read that. True: most are stuck. */
+/* Report which blocks compaction can move; only root may read that. True: most are
+   unmovable. */
 static bool
 check_blocks(struct dry_doctor *d)
 {
@@ -112,7 +115,8 @@ check_blocks(struct dry_doctor *d)
     return are_most;
 }
 
-/* Compaction moves what can be moved; the rest stays until the machine starts anew. */
+/* Recommend compaction, which moves only movable blocks; the others stay until a
+   reboot. */
 static void
 mend_pieces(struct dry_doctor *d, bool is_stuck)
 {
@@ -151,7 +155,7 @@ check_proactiveness(struct dry_doctor *d)
 {
     uint64_t now;
     if (!dryi_facts_read_number(&d->facts, &now, VM "compaction_proactiveness"))
-        return; /* before Linux 5.9 */
+        return; /* before Linux 5.9: no such file */
     dryi_doctor_begin(d, &check_proactive);
     dryi_doctor_is(d, "%llu of 100", (unsigned long long)now);
     if (now == 0) {
@@ -178,7 +182,7 @@ check_index(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* /proc/vmstat is longer than what is kept of a file: the lines with a word. */
+/* /proc/vmstat exceeds the read buffer, so only the lines with a word are kept. */
 static bool
 read_events(const struct dry_doctor *d, const char *word, struct dryi_fact_file *file)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * NVIDIA's driver, and where its GPUs hang, from /proc and /sys. Facts that only CUDA tells
- * are left to CUDA.
- */
+/* Findings on NVIDIA's driver and the PCI location of its GPUs, from /proc and /sys.
+   Facts that only CUDA reports are left to the program. */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -13,9 +11,9 @@
 #include "host/facts/facts_read.h"
 
 #define DRIVER "/proc/driver/nvidia/"
-/* Drivers from r580 on refuse registrations of 2^39 bytes and more. */
+/* Drivers since r580 reject registrations of 2^39 bytes or more. */
 #define CAPPED_DRIVER 580
-/* PCI gives a GPU this much if BARs are not resized. */
+/* The size of a GPU's PCI window unless BARs are resized. */
 #define SMALL_WINDOW (UINT64_C(256) << 20)
 #define NAMED_MAX 16
 #define CAP_BYTES (UINT64_C(1) << 39)
@@ -161,7 +159,8 @@ check_nodes(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* A GPU without one, or whose files are hidden, is left out. */
+/* Judge the windows' sizes. GPUs without a window, or with unreadable files, are
+   skipped. */
 static void
 check_windows(struct dry_doctor *d)
 {

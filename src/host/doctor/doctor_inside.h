@@ -3,8 +3,8 @@
 #define DRYI_HOST_DOCTOR_INSIDE_H
 
 /*
- * How findings come to be. A doctor first looks at the machine as a whole; then each topic's
- * file makes its findings, one after the other:
+ * How findings are made. A doctor first reads facts of the whole machine; then each
+ * topic's file makes its findings, one at a time:
  *
  *     dryi_doctor_begin(d, &check);                      good until judged
  *     dryi_doctor_is(d, "%llu files", soft);
@@ -15,9 +15,9 @@
  *     }
  *     dryi_doctor_end(d);
  *
- * Texts lie one behind the other in one buffer and are named by where they begin. A lack of
- * memory is kept as such (lacks_memory) and told by create at its end: nothing here returns
- * it.
+ * Texts are stored one after another in one buffer and identified by their offset.
+ * Running out of memory sets lacks_memory, which dry_doctor_create() reports at its end:
+ * no function here returns it.
  */
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@
 #include "host/facts/facts.h"
 #include "os/kernel.h"
 
-/* A check: the part of a finding that is the same for every machine. */
+/* A check: the parts of a finding that are the same for every machine. */
 struct dryi_check {
     enum dry_doctor_topic topic;
     const char *id, *title, *why;
@@ -38,35 +38,35 @@ struct dryi_check {
 enum dryi_doctor_text {
     DRYI_TEXT_IS,
     DRYI_TEXT_SHOULD_BE,
-    DRYI_TEXT_WHY, /* instead of the check's own */
+    DRYI_TEXT_WHY, /* replaces the check's own */
     DRYI_TEXT_FIX,
     DRYI_TEXT_UNDO,
     DRYI_TEXT_PERSIST,
-    DRYI_TEXT_ID, /* only where the check's own is a beginning */
+    DRYI_TEXT_ID, /* only if the check's own is just a prefix */
 };
 #define DRYI_TEXT_COUNT 7
 
 struct dryi_finding {
     const struct dryi_check *check;
     enum dry_doctor_verdict verdict;
-    size_t texts[DRYI_TEXT_COUNT]; /* 0: none */
+    size_t texts[DRYI_TEXT_COUNT]; /* offset in the buffer; 0: none */
     bool needs_root, needs_reboot;
     size_t first_change, change_count;
 };
 
 struct dryi_change {
-    size_t path, old_value, new_value; /* texts */
+    size_t path, old_value, new_value; /* offsets of texts */
 };
 
 #define DRYI_MAPPED_MAX 1024
 
-/* A program that runs; its strings are the doctor's while checks are made. */
+/* A running program; its strings are valid while checks are made. */
 struct dryi_process {
     char *environment;
     size_t length, capacity;
     struct dry_doctor_variable *variables;
     size_t variable_count, variable_capacity;
-    /* Files in its memory, "" for none; whether they are known at all. */
+    /* Paths of mapped files, "": not mapped; valid if knows_files. */
     bool knows_files;
     char torch[DRYI_MAPPED_MAX], malloc[DRYI_MAPPED_MAX];
 };
@@ -76,17 +76,17 @@ struct dry_doctor {
     struct dryi_kernel kernel;
     struct dryi_facts facts;
     struct dry_doctor_options options;
-    bool is_here; /* this process: system calls tell of it too */
+    bool is_here; /* the doctor examines this process, so system calls also apply */
     struct dryi_process process;
 
-    /* Facts of the machine, for all topics. */
+    /* Facts of the machine, used by all topics. */
     struct dry_doctor_machine machine;
-    struct dry_pages_nodes nodes, allowed_nodes, cpu_nodes; /* none: not known */
-    uint64_t pools[DRYI_FACTS_POOLS_MAX];                   /* descending */
+    struct dry_pages_nodes nodes, allowed_nodes, cpu_nodes; /* empty: not known */
+    uint64_t pools[DRYI_FACTS_POOLS_MAX];                   /* sorted, largest first */
     size_t pool_count;
     uint64_t default_pool;
-    uint64_t driver_major; /* NVIDIA's; 0: not known */
-    /* While checks are made; NULL: there was no memory for it. */
+    uint64_t driver_major; /* NVIDIA's driver release; 0: not known */
+    /* Valid while checks are made; NULL: no memory. */
     struct dry_topology *topology;
     const struct dry_topology_view *view;
 
@@ -101,7 +101,7 @@ struct dry_doctor {
     bool lacks_memory;
 };
 
-/* The public call with another kernel than this machine's. */
+/* Create a doctor by the calls of a given kernel; see dry_doctor_create(). */
 DRY_CHECK_RESULT enum dry_status dryi_doctor_create(
     const struct dry_doctor_options *options, const struct dryi_kernel *kernel,
     struct dry_doctor **doctor, struct dry_error *err);
@@ -109,12 +109,14 @@ DRY_CHECK_RESULT enum dry_status dryi_doctor_create(
 /* --- a finding's making ------------------------------------------------------------------- */
 
 void dryi_doctor_begin(struct dry_doctor *d, const struct dryi_check *check);
-/* Make commands of the changes. A finding that says nothing becomes NOT_KNOWN. */
+/* Finish a finding: derive commands from its changes. A finding without a state becomes
+   NOT_KNOWN. */
 void dryi_doctor_end(struct dry_doctor *d);
-/* Worsen the verdict to `verdict`; a better one changes nothing. */
+/* Worsen the verdict to `verdict`; it never improves. */
 void dryi_doctor_judge(struct dry_doctor *d, enum dry_doctor_verdict verdict);
-bool dryi_doctor_is_good(const struct dry_doctor *d); /* so far */
-/* "is" and the like; called again, it goes on behind a semicolon, commands in a new line. */
+/* No check has worsened it so far. */
+bool dryi_doctor_is_good(const struct dry_doctor *d);
+/* Append to a text of the finding: after a semicolon, or in a new line for commands. */
 __attribute__((format(printf, 3, 4))) void dryi_doctor_say(struct dry_doctor *d,
                                                            enum dryi_doctor_text which,
                                                            const char *format, ...);
@@ -124,43 +126,46 @@ __attribute__((format(printf, 3, 4))) void dryi_doctor_say(struct dry_doctor *d,
 #define dryi_doctor_fix(d, ...) dryi_doctor_say(d, DRYI_TEXT_FIX, __VA_ARGS__)
 #define dryi_doctor_undo(d, ...) dryi_doctor_say(d, DRYI_TEXT_UNDO, __VA_ARGS__)
 #define dryi_doctor_persist(d, ...) dryi_doctor_say(d, DRYI_TEXT_PERSIST, __VA_ARGS__)
-/* Say that the fix needs root; dryi_doctor_write() says so by itself. */
+/* Mark the fix as needing root; dryi_doctor_write() does so itself. */
 void dryi_doctor_needs_root(struct dry_doctor *d);
-/* The fix needs the kernel's command line: what to add, and what that undoes. */
+/* Add a fix on the kernel's command line: `words` to add, and to remove for undo. */
 void dryi_doctor_fix_at_boot(struct dry_doctor *d, const char *words);
-/* A word for a file: the fix, its undoing and how it lasts follow from it. */
+/* Add a change: a word to write to a file. The fix, its undo and its persistence follow
+   from the change. */
 void dryi_doctor_write(struct dry_doctor *d, const char *path, const char *old_value,
                        const char *new_value);
 void dryi_doctor_write_number(struct dry_doctor *d, const char *path, uint64_t old_value,
                               uint64_t new_value);
-/* Make a whole finding that says that `path` cannot be read: NOT_KNOWN. */
+/* Make a complete finding that `path` cannot be read: NOT_KNOWN. */
 void dryi_doctor_not_known(struct dry_doctor *d, const struct dryi_check *check,
                            const char *path);
 
-/* --- doctor_common.c: what several topics ask --------------------------------------------- */
+/* --- --- doctor_common.c: shared by topics --- -------------------------------------------- */
 
 #define DRYI_BYTES_TEXT 32
-/* "2 MiB", "1.5 GiB": binary units, at most two digits behind the point. */
+/* Format bytes as "2 MiB", "1.5 GiB": binary units, at most two decimals. */
 const char *dryi_doctor_bytes(uint64_t bytes, char text[DRYI_BYTES_TEXT]);
-/* 0 if `whole` is 0. */
+/* Return part * 100 / whole; 0 if `whole` is 0. */
 uint64_t dryi_doctor_percent(uint64_t part, uint64_t whole);
 size_t dryi_doctor_count_nodes(const struct dry_pages_nodes *nodes);
-/* The value of a variable; NULL: not set. Requires that the environment is known. */
+/* Return the value of an environment variable; NULL: not set. Requires that the
+   environment is known. */
 const char *dryi_doctor_variable(const struct dry_doctor *d, const char *name);
 bool dryi_doctor_knows_variables(const struct dry_doctor *d);
 bool dryi_doctor_kernel_is_before(const struct dry_doctor *d, uint32_t major,
                                   uint32_t minor);
-/* The needs in pages of a size; UINT64_MAX for sums beyond 64 bits. */
+/* Return the needs in pages of a size; UINT64_MAX: above 64 bits. */
 uint64_t dryi_doctor_needed_pages(const struct dry_doctor *d, uint64_t page_bytes);
 bool dryi_doctor_has_gpu_purpose(const struct dry_doctor *d);
 
 /* --- the topics ----------------------------------------------------------------------------- */
 
-/* Read options.process, if set; its variables take the place of the options'. */
+/* Read the process options.process, if set; its variables replace those of the
+   options. */
 DRY_CHECK_RESULT enum dry_status dryi_doctor_take_process(struct dry_doctor *d,
                                                           struct dry_error *err);
 void dryi_doctor_forget_process(struct dry_doctor *d);
-void dryi_doctor_look(struct dry_doctor *d); /* at the machine as a whole */
+void dryi_doctor_look(struct dry_doctor *d); /* reads facts of the whole machine */
 void dryi_doctor_check_pools(struct dry_doctor *d);
 void dryi_doctor_check_needs(struct dry_doctor *d);
 void dryi_doctor_check_thp(struct dry_doctor *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Traits of the kernel: what it can do, was told at boot, and is known to do wrong. */
+/* Findings on the kernel: its features, boot options and known bugs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +88,8 @@ check_pinning(struct dry_doctor *d)
 
 enum zeroing { ZEROING_NOT_KNOWN, ZEROING_OFF, ZEROING_ON };
 
-/* Read whether the kernel was built to zero pages: distributions put that into /boot. */
+/* Read from /boot whether the kernel was built to zero pages at allocation; distributions
+   install the build's configuration there. */
 static enum zeroing
 read_build(const struct dry_doctor *d)
 {
@@ -157,7 +158,7 @@ check_base_page(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Check for pages of 1 GiB, on x86 alone: other processors have no such line. */
+/* Check for support of 1 GiB pages, on x86 only: other processors do not list it. */
 static void
 check_gigantic(struct dry_doctor *d)
 {
@@ -177,10 +178,8 @@ check_gigantic(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/*
- * Read how the IOMMU translates for the first GPU's group. If it has none, read that of the
- * first group of all, which mostly is like all others.
- */
+/* Read the IOMMU's mode for the first GPU's group. Without one, read that of the first
+   group, since groups usually have the same mode. */
 static bool
 read_translation(const struct dry_doctor *d, struct dryi_fact_file *file)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Limits of the process and of the machine's memory that programs with much of it run into. */
+/* Findings on limits of the process and of the machine that programs with much memory run
+   into. */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -61,7 +62,7 @@ limit_text(uint64_t limit, bool is_bytes, char text[DRYI_BYTES_TEXT])
     return text;
 }
 
-/* Begins the finding with what is; false: not known. */
+/* Begin a finding with the limit's current value; false: not known. */
 static bool
 begin_limit(struct dry_doctor *d, const struct dryi_check *check, const char *name,
             bool is_bytes, uint64_t *soft, uint64_t *hard)
@@ -88,10 +89,8 @@ name_limit(uint64_t limit, char text[24])
         snprintf(text, 24, "%llu", (unsigned long long)limit);
 }
 
-/*
- * prlimit and not ulimit: the shell's own word cannot be said by root for somebody else's
- * shell, and sets the upper limit too, which only root could raise again.
- */
+/* Recommend prlimit instead of ulimit: root cannot run a shell built-in in another user's
+   shell, and ulimit also lowers the hard limit, which only root could raise again. */
 static void
 raise_limit(struct dry_doctor *d, const char *option, uint64_t soft, uint64_t hard,
             uint64_t wanted)
@@ -112,7 +111,7 @@ raise_limit(struct dry_doctor *d, const char *option, uint64_t soft, uint64_t ha
     dryi_doctor_undo(d, "prlimit --pid %s --%s=%s:%s", who, option, from, most);
 }
 
-/* "*" is everybody but root. */
+/* Persist a limit; "*" means every user except root. */
 static void
 keep_limit(struct dry_doctor *d, const char *item, uint64_t wanted, const char *unit_item)
 {
@@ -125,7 +124,7 @@ keep_limit(struct dry_doctor *d, const char *item, uint64_t wanted, const char *
                         wanted == UNLIMITED ? "infinity" : to);
 }
 
-/* Check the limit of mlock(), which the pinned cache needs on machines without CUDA. */
+/* Check the limit of mlock(), which the pinned cache uses on machines without CUDA. */
 static void
 check_locked(struct dry_doctor *d)
 {
@@ -244,7 +243,7 @@ check_swapping(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* A thousandth of the memory, from 64 MiB to 1 GiB. */
+/* Return 1/1024 of the memory, within 64 MiB to 1 GiB. */
 static uint64_t
 reserve_for(uint64_t memory_bytes)
 {

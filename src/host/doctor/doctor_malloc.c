@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which malloc the program will have, and how it is set up: what LD_PRELOAD and others say. */
+/* Findings on the program's malloc and its settings, from LD_PRELOAD and other
+   variables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static const struct dryi_check check_tunables = {
 
 /* --- which -------------------------------------------------------------------------------- */
 
-/* The next of the names in LD_PRELOAD: between colons and blanks. */
+/* Get the next name in LD_PRELOAD; names are separated by colons and blanks. */
 static bool
 next_library(const char *text, size_t *at, struct dryi_doctor_piece *path)
 {
@@ -63,7 +64,7 @@ kind_of(struct dryi_doctor_piece path)
     return names(path, "libmimalloc") ? MIMALLOC : GLIBC;
 }
 
-/* The first that is a malloc, or glibc's own. */
+/* Find the first preloaded malloc, or else glibc's. */
 static enum malloc_kind
 find_preloaded(const struct dry_doctor *d, struct dryi_doctor_piece *path)
 {
@@ -75,10 +76,8 @@ find_preloaded(const struct dry_doctor *d, struct dryi_doctor_piece *path)
     return GLIBC;
 }
 
-/*
- * Find the malloc of the program. If the program runs and its files are known, they decide,
- * not the libraries it was to load.
- */
+/* Find the malloc of the program. If the program runs and its mapped files are known,
+   these decide and not LD_PRELOAD. */
 static enum malloc_kind
 find_malloc(const struct dry_doctor *d, struct dryi_doctor_piece *path)
 {
@@ -88,7 +87,8 @@ find_malloc(const struct dry_doctor *d, struct dryi_doctor_piece *path)
     return kind_of(*path);
 }
 
-/* A negative errno for what cannot be opened. */
+/* Open a library under the root. Returns a negative errno, or -1 if the path is too
+   long. */
 static int
 open_library(const struct dry_doctor *d, struct dryi_doctor_piece path)
 {
@@ -117,7 +117,8 @@ shown(struct dryi_doctor_piece word)
     return word.length > SHOWN_MAX ? SHOWN_MAX : (int)word.length;
 }
 
-/* Names without a slash are looked for by the loader, where we cannot follow. */
+/* Check that preloaded files exist. Names without a slash are skipped, because the
+   loader's search path is not known. */
 static void
 check_files(struct dry_doctor *d)
 {
@@ -164,7 +165,7 @@ read_version(const struct dry_doctor *d, struct dryi_doctor_piece path,
     return j->is_known;
 }
 
-/* jemalloc takes the last of two; so what is set already may stand in front. */
+/* jemalloc uses the last of two equal options, so existing settings can come first. */
 static void
 keep_freed(struct dry_doctor *d)
 {
@@ -282,10 +283,8 @@ is_option_of_jemalloc(struct dryi_doctor_piece key)
     return false;
 }
 
-/*
- * Judge the settings of jemalloc; true: freed memory is kept. Large tensors feel this
- * option alone.
- */
+/* Judge jemalloc's settings; true: freed memory is kept. Only this setting matters for
+   large tensors. */
 static bool
 judge_settings(struct dry_doctor *d, const char *text)
 {
@@ -357,7 +356,7 @@ is_tunable(struct dryi_doctor_piece key)
     static const char prefix[] = "glibc.malloc.";
     const size_t n = sizeof prefix - 1;
     if (key.length < n || memcmp(key.bytes, prefix, n) != 0)
-        return true; /* glibc has more than malloc's */
+        return true; /* glibc has tunables of other parts than malloc */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (dryi_doctor_piece_is(
                 (struct dryi_doctor_piece){key.bytes + n, key.length - n}, known[i]))
@@ -365,7 +364,8 @@ is_tunable(struct dryi_doctor_piece key)
     return false;
 }
 
-/* Do the tunables keep large blocks? They do with both thresholds, or without mappings. */
+/* Return whether the tunables keep large blocks: both thresholds are set, or mmap is not
+   used. */
 static bool
 tunables_keep(const struct dry_doctor *d)
 {
@@ -449,7 +449,8 @@ dryi_doctor_check_malloc(struct dry_doctor *d)
     enum malloc_kind kind = find_malloc(d, &path);
     check_kind(d, kind, path);
     check_files(d);
-    /* Root would open whatever a process of somebody else's names: a device, say. */
+    /* Only without a process: root would open any path that another user's process names,
+       such as a device. */
     if (d->options.process == 0 && kind == JEMALLOC &&
         memchr(path.bytes, '/', path.length))
         check_release(d, path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How many huge pages a program needs, how many are missing, and whether they can be had. */
+/* Findings on huge pages: how many the program needs, how many are missing, and whether
+   they are available. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -35,7 +36,7 @@ read_meminfo(const struct dry_doctor *d, int32_t node, struct dryi_fact_file *fi
                : dryi_facts_read(&d->facts, file, NODES "/node%d/meminfo", (int)node);
 }
 
-/* min(control groups, available - max(10 %, 4 GiB)) */
+/* Return min(control groups' free memory, available - max(10 %, 4 GiB)). */
 static uint64_t
 budget_of(const struct dry_doctor *d, int32_t node)
 {
@@ -59,7 +60,7 @@ multiply(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* The part of `bytes` that copies of files must give up; free memory goes first. */
+/* Return how much of `bytes` must come from page cache, after all free memory. */
 static uint64_t
 cache_of(const struct dry_doctor *d, int32_t node, uint64_t bytes)
 {
@@ -151,7 +152,7 @@ make_path(const struct dry_doctor_row *row, char path[PATH_BYTES])
                  kib);
 }
 
-/* "hugepagesz=2M hugepages=0:2048" */
+/* Write a pool as kernel parameters, "hugepagesz=2M hugepages=0:2048". */
 static void
 say_boot(struct dry_doctor *d, const struct dry_doctor_row *row, bool is_fix)
 {
@@ -174,7 +175,7 @@ say_boot(struct dry_doctor *d, const struct dry_doctor_row *row, bool is_fix)
                             words);
 }
 
-/* How many pages free memory has in one piece; false: not known. */
+/* Count the pages that free contiguous memory can serve; false: not known. */
 static bool
 count_whole(const struct dry_doctor *d, const struct dry_doctor_row *row, uint64_t *count)
 {
@@ -197,7 +198,8 @@ count_whole(const struct dry_doctor *d, const struct dry_doctor_row *row, uint64
     return true;
 }
 
-/* If free memory is in pieces, tell to drop caches and compact before the pool grows. */
+/* If free memory is fragmented, recommend to drop caches and compact before the pool
+   grows. */
 static void
 prepare(struct dry_doctor *d, const struct dry_doctor_row *row)
 {
@@ -209,7 +211,8 @@ prepare(struct dry_doctor *d, const struct dry_doctor_row *row)
                        "echo 1 > /proc/sys/vm/compact_memory");
 }
 
-/* Pages for any node are taken in turn from all that have memory. */
+/* Warn of nodes without CPUs: pages for any node are taken from all nodes with memory in
+   turn. */
 static void
 warn_of_slow_nodes(struct dry_doctor *d, const struct dry_doctor_row *row)
 {
@@ -274,7 +277,7 @@ judge_row(struct dry_doctor *d, const struct dry_doctor_row *row)
     mend_need(d, row);
 }
 
-/* No row: there is no such pool, or no such node. */
+/* Report that there is no such pool or no such node, if no row exists. */
 static void
 judge_missing_pool(struct dry_doctor *d)
 {
@@ -313,7 +316,7 @@ has_free_pages(const struct dry_doctor *d, uint64_t page_bytes, int32_t node,
     return dryi_facts_pool(&d->facts, page_bytes, node, p) && p->free > p->reserved;
 }
 
-/* A larger pool with pages to spare, which the kernel can split. */
+/* Recommend splitting pages of a larger pool that has free ones. */
 static void
 check_splitting(struct dry_doctor *d, const struct dry_doctor_row *row)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Nodes: what there is, what this process may use, and what moves memory between them. */
+/* Findings on NUMA: the nodes, those this process may use, and the kernel's page
+   migration. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -13,7 +14,7 @@
 #define NODES "/sys/devices/system/node"
 #define BALANCING "/proc/sys/kernel/numa_balancing"
 #define RECLAIM "/proc/sys/vm/zone_reclaim_mode"
-/* More are counted, not named: a line is for people. */
+/* Limit of the nodes named in a text for people; further nodes are counted. */
 #define NAMED_MAX 16
 #define WAYS_MAX 64
 
@@ -56,7 +57,8 @@ has_many_nodes(const struct dry_doctor *d)
     return d->machine.node_count > 1;
 }
 
-/* The longest way; of the first nodes, where there are more than any machine has sockets. */
+/* Report the largest distance, among the first WAYS_MAX nodes, which exceeds the sockets
+   of any machine. */
 static void
 say_distances(struct dry_doctor *d)
 {
@@ -164,7 +166,7 @@ check_following(struct dry_doctor *d)
         return;
     bool is_tiered = count_slow_nodes(d) > 0;
     if (is_tiered && dryi_doctor_kernel_is_before(d, 5, 18))
-        return; /* has no 2 */
+        return; /* mode 2 exists since Linux 5.18 */
     uint64_t wanted = is_tiered ? 2 : 0;
     dryi_doctor_begin(d, is_tiered ? &check_tiering : &check_balancing);
     dryi_doctor_is(d, "%llu", (unsigned long long)now);
@@ -230,7 +232,7 @@ check_foreign_pages(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Asked of the kernel itself, with a page that is given back at once. */
+/* Test whether mbind() is permitted, with a page that is unmapped at once. */
 static void
 check_placement(struct dry_doctor *d)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pools of huge pages as they are; what they should be for a need is in doctor_needs.c. */
+/* Findings on the current pools of huge pages; doctor_needs.c computes what a need
+   requires. */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -45,7 +46,7 @@ check_that_there_are_pools(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Nodes with CPUs of which some have pages and some have none. */
+/* Report each node's pages; recommend pages on all nodes with CPUs if only some have any. */
 static void
 judge_nodes(struct dry_doctor *d, uint64_t page_bytes)
 {
@@ -111,7 +112,8 @@ judge_surplus(struct dry_doctor *d, uint64_t page_bytes, const struct dryi_pool_
         (unsigned long long)(page_bytes / 1024));
 }
 
-/* Compare the pool with the command line: pages asked for at boot may not have been found. */
+/* Compare the pool with the kernel's command line: not all pages requested at boot may
+   exist. */
 static void
 judge_boot(struct dry_doctor *d, uint64_t page_bytes, const struct dryi_pool_facts *p)
 {
@@ -175,8 +177,9 @@ pool_bytes(const struct dry_doctor *d)
 }
 
 /*
- * Worth its trouble from 64 GiB on, of which it frees nearly 1 GiB. With base pages of 64 KiB
- * the records of a huge page of 2 MiB are less than a base page: there is nothing to free.
+ * Recommend to free page records if it pays: from 64 GiB on, where it frees nearly 1 GiB.
+ * With base pages of 64 KiB the records of a 2 MiB page are smaller than a base page, so
+ * none can be freed.
  */
 static void
 check_records(struct dry_doctor *d)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program that runs already: the variables it was started with, and which malloc and whether
- * PyTorch are in its memory. Its limits and groups need no code: /proc/self is its folder then.
+ * Reads a running program: the variables it was started with, its malloc, and whether
+ * PyTorch is mapped. Limits and groups need no code here, because /proc/self is replaced
+ * by its folder.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "host/facts/facts_read.h"
 
 #define PATH_BYTES_MAX 2048
-/* Linux starts no program with more than 6 MiB of arguments and variables. (fs/exec.c) */
+/* 8 MiB: Linux limits arguments and variables to 6 MiB (fs/exec.c). */
 #define ENVIRONMENT_MAX ((size_t)8 << 20)
 #define STEP_BYTES ((size_t)4096)
 
@@ -46,7 +47,7 @@ open_environment(const struct dry_doctor *d)
     return d->kernel.open(d->kernel.self, path);
 }
 
-/* All of it, and a zero behind it. */
+/* Read the whole environment, and append a zero byte. */
 static enum dry_status
 read_environment(struct dry_doctor *d, int file, struct dry_error *err)
 {
@@ -81,7 +82,8 @@ add_variable(struct dry_doctor *d, const char *name, const char *value)
     return true;
 }
 
-/* "NAME=VALUE", zeros in between; what has no '=' is left out. The caller's come last. */
+/* Split the environment into "NAME=VALUE"; entries without '=' are skipped. The caller's
+   variables are added last. */
 static enum dry_status
 split_environment(struct dry_doctor *d, struct dry_error *err)
 {
@@ -98,7 +100,8 @@ split_environment(struct dry_doctor *d, struct dry_error *err)
     for (size_t i = 0; fits && i < d->options.variable_count; i++)
         fits =
             add_variable(d, d->options.variables[i].name, d->options.variables[i].value);
-    /* An empty environment is known too: one variable without a name says so. */
+    /* An empty environment must differ from an unknown one, so it gets a variable without
+       a name. */
     if (!fits || (p->variable_count == 0 && !(add_variable(d, "", ""))))
         return dryi_fail_memory(err, "variables");
     d->options.variables = p->variables;
@@ -106,7 +109,7 @@ split_environment(struct dry_doctor *d, struct dry_error *err)
     return DRY_OK;
 }
 
-/* The first file of a name in the process's memory; "": none. */
+/* Find the first mapped file whose name begins with `name`; "": none. */
 static bool
 find_mapped(const struct dry_doctor *d, const char *name, char path[DRYI_MAPPED_MAX])
 {
@@ -123,7 +126,7 @@ find_mapped(const struct dry_doctor *d, const char *name, char path[DRYI_MAPPED_
     return true;
 }
 
-/* Find the malloc in the process's memory; among several, the first in LD_PRELOAD holds. */
+/* Find the mapped malloc; among several, the first in LD_PRELOAD wins. */
 static void
 find_malloc(struct dry_doctor *d)
 {

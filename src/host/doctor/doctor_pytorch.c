@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* PyTorch's own options for host memory, as its variables have them. */
+/* Findings on PyTorch's options for host memory in the program's variables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ is_value(struct dryi_doctor_piece value, enum form form)
     return form == FORM_NUMBER || (dryi_is_power_of_two(n) && n <= THREADS_MAX);
 }
 
-/* PyTorch leaves blanks out. */
+/* Trim blanks, which PyTorch ignores. */
 static struct dryi_doctor_piece
 trim(struct dryi_doctor_piece piece)
 {
@@ -86,7 +86,7 @@ shown(struct dryi_doctor_piece word)
     return word.length > SHOWN_MAX ? SHOWN_MAX : (int)word.length;
 }
 
-/* Judge one option of the pinned cache. */
+/* Report one option of the pinned cache, and judge it. */
 static void
 judge_setting(struct dry_doctor *d, const struct dryi_doctor_setting *s)
 {
@@ -111,7 +111,7 @@ judge_setting(struct dry_doctor *d, const struct dryi_doctor_setting *s)
     dryi_doctor_should_be(d, "options that PyTorch has");
 }
 
-/* A power of two, as PyTorch wants it; more than 8 were never faster. */
+/* Return a power of two, as PyTorch requires; more than 8 threads were never faster. */
 static unsigned
 fill_threads(const struct dry_doctor *d)
 {
@@ -119,7 +119,7 @@ fill_threads(const struct dry_doctor *d)
     return cpus == 0 || cpus >= 8 ? 8 : 1U << dryi_log2_floor(cpus);
 }
 
-/* Tell how to set the two options; words that are set already stay. */
+/* Recommend the two options; existing options are kept. */
 static void
 mend_cache(struct dry_doctor *d, const char *set)
 {
@@ -207,7 +207,7 @@ check_huge_tensors(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Cores of the largest node that this process may run on. */
+/* Return the allowed cores of the node with the most. */
 static uint64_t
 cores_of_a_node(const struct dry_doctor *d)
 {
@@ -247,7 +247,7 @@ check_omp(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Has a finding been made that variables can mend? */
+/* Return whether a bad finding exists that variables can fix. */
 static bool
 has_bad_variables(const struct dry_doctor *d)
 {
@@ -261,7 +261,7 @@ has_bad_variables(const struct dry_doctor *d)
     return false;
 }
 
-/* Tell whether variables can still be set for a program that runs. */
+/* Report whether variables can still take effect in a running program. */
 static void
 check_loaded(struct dry_doctor *d)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The forms stand in doctor_text.h. Each reader is a scan from left to right. */
+/* Each parser is one scan from left to right. See doctor_text.h for the formats. */
 #include "host/doctor/doctor_text.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ dryi_doctor_piece_find(const char *text, size_t length, const char *wanted)
     return false;
 }
 
-/* The digits at the beginning of a word, which may be none; how many. */
+/* Parse the digits at the beginning of a word. Returns their number, which may be 0. */
 static size_t
 leading_number(struct dryi_doctor_piece word, uint64_t *number)
 {
@@ -136,7 +136,8 @@ dryi_text_limit(const char *text, size_t length, const char *name, uint64_t *sof
     return false;
 }
 
-/* "Node 0, zone   Normal": where the counts begin; 0: another node, or no such line. */
+/* Match "Node 0, zone   Normal". Returns the offset of the counts; 0: another node, or no
+   such line. */
 static size_t
 buddy_counts(const char *line, size_t length, int32_t node)
 {
@@ -169,7 +170,7 @@ dryi_text_buddies(const char *text, size_t length, int32_t node, unsigned order,
         size_t in = buddy_counts(line, n, node);
         struct dryi_doctor_piece word;
         uint64_t count;
-        /* The kernel has at most some 20 orders; more are not its own. */
+        /* The kernel prints about 20 orders; columns beyond the 32nd are ignored. */
         for (unsigned i = 0; in && i < 32 && dryi_doctor_piece_next(line, n, &in, &word);
              i++) {
             if (!dryi_doctor_piece_number(word, &count))
@@ -187,10 +188,10 @@ dryi_text_buddies(const char *text, size_t length, int32_t node, unsigned order,
     return has_any;
 }
 
-/* linux/mmzone.h has six kinds and some that builds add. */
+/* linux/mmzone.h has six types, and some that depend on the build. */
 #define BLOCK_KINDS_MAX 16
 
-/* A count to each kind that it is of; one row, or nothing of it. */
+/* Add one row: a count for each type. A malformed row changes nothing. */
 static bool
 add_blocks(struct dryi_blocks *sum, const struct dryi_doctor_piece *kinds,
            size_t kind_count, struct dryi_doctor_piece rest)
@@ -230,7 +231,7 @@ dryi_text_blocks(const char *text, size_t length, int32_t node,
                    dryi_doctor_piece_next(line, n, &in, &kinds[kind_count]))
                 kind_count++;
         } else if (kind_count && dryi_text_begins(line, n, "Number of")) {
-            break; /* another table, which kernels with page owners have */
+            break; /* another table, printed by kernels with page owners */
         } else if (kind_count && (in = buddy_counts(line, n, node)) != 0 &&
                    !add_blocks(&sum, kinds, kind_count,
                                (struct dryi_doctor_piece){line + in, n - in})) {
@@ -243,7 +244,7 @@ dryi_text_blocks(const char *text, size_t length, int32_t node,
     return true;
 }
 
-/* "0x00000000fd000000" */
+/* Parse "0x00000000fd000000". */
 static bool
 read_hexadecimal(struct dryi_doctor_piece word, uint64_t *number)
 {
@@ -261,7 +262,7 @@ dryi_text_window(const char *text, size_t length, uint64_t *bytes)
     const char *line;
     while (dryi_fact_line(text, length, &at, &line, &n)) {
         struct dryi_doctor_piece word;
-        uint64_t parts[3]; /* the first and last address, the flags */
+        uint64_t parts[3]; /* first address, last address, flags */
         size_t in = 0, count = 0;
         while (count < 3 && dryi_doctor_piece_next(line, n, &in, &word) &&
                read_hexadecimal(word, &parts[count]))
@@ -275,7 +276,8 @@ dryi_text_window(const char *text, size_t length, uint64_t *bytes)
     return largest != 0;
 }
 
-/* "7f00-7f01 r-xp 00000000 fd:00 12   /usr/lib/liba.so": the path, blanks and all. */
+/* Parse "7f00-7f01 r-xp 00000000 fd:00 12   /usr/lib/liba.so" into the path, which may
+   contain blanks. */
 static bool
 mapped_path(const char *line, size_t length, struct dryi_doctor_piece *path)
 {
@@ -310,7 +312,7 @@ dryi_text_mapped(const char *text, size_t length, const char *name,
     return false;
 }
 
-/* "rw,size=65536k,mode=755": what the size is; UINT64_MAX: none is given. */
+/* Parse the size in "rw,size=65536k,mode=755"; UINT64_MAX: none. */
 static uint64_t
 size_of_options(struct dryi_doctor_piece options)
 {
@@ -353,7 +355,7 @@ dryi_text_mount_size(const char *text, size_t length, const char *point, uint64_
     return is_found;
 }
 
-/* "12.34": two numbers and a point at the beginning of a word. */
+/* Parse "12.34" at the beginning of a word into two numbers. */
 static bool
 read_pair(struct dryi_doctor_piece word, uint64_t *major, uint64_t *minor)
 {
@@ -398,7 +400,7 @@ dryi_text_driver(const char *text, size_t length, uint64_t *major, uint64_t *min
     return false;
 }
 
-/* The value of "NAME=VALUE", if the word is that. */
+/* Get the value of "NAME=VALUE", if the word has this name. */
 static bool
 value_of(struct dryi_doctor_piece word, const char *name, struct dryi_doctor_piece *value)
 {
@@ -422,7 +424,7 @@ dryi_text_boot_option(const char *text, size_t length, const char *name,
     return is_found;
 }
 
-/* "512" or "0:256,1:256" */
+/* Sum the pages of "512" or "0:256,1:256". */
 static bool
 sum_boot_pages(struct dryi_doctor_piece value, uint64_t *pages)
 {
@@ -464,7 +466,7 @@ dryi_text_boot_pool(const char *text, size_t length, uint64_t page_bytes,
     return is_found;
 }
 
-/* The length of the part at `at`; it ends at `between` outside of brackets. */
+/* Return the length of the part at `at`, which ends at `between` outside brackets. */
 static size_t
 part_length(struct dryi_doctor_piece text, size_t at, char between)
 {
@@ -499,7 +501,7 @@ dryi_text_setting(struct dryi_doctor_piece text, char between, char inside, size
     return true;
 }
 
-/* The last bytes end in "5.3.0-": a version, if what stands in front is no digit. */
+/* Read a version if the last bytes end in "5.3.0-" and no digit precedes them. */
 static bool
 read_jemalloc(struct dryi_jemalloc *j)
 {
@@ -523,7 +525,7 @@ dryi_jemalloc_feed(struct dryi_jemalloc *j, const char *bytes, size_t length)
     for (size_t i = 0; i < length && !j->is_known; i++) {
         j->window[j->count % sizeof j->window] = bytes[i];
         j->count++;
-        /* "5.3.0-0-g": the letter is the one after what we read. */
+        /* in "5.3.0-0-g" the dash ends the version */
         j->is_known = bytes[i] == '-' && read_jemalloc(j);
     }
 }

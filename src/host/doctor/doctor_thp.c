@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Transparent huge pages: whether they are given, when, of which sizes, and to whom. */
+/* Findings on transparent huge pages: whether the kernel uses them, when, in which sizes,
+   and for which processes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 #define THP "/sys/kernel/mm/transparent_hugepage"
 #define WORD_BYTES 32
-/* Base pages of 64 KiB make huge ones of 512 MiB: too large for what programs ask for. */
+/* With 64 KiB base pages huge pages have 512 MiB, which is too large for typical
+   requests. */
 #define HUGE_USEFUL_MAX (64 * DRYI_MIB)
 
 static const struct dryi_check check_enabled = {
@@ -45,7 +47,7 @@ static const struct dryi_check check_process = {
     "a launcher can switch them off for all it starts (prctl PR_SET_THP_DISABLE), and "
     "then no setting of the machine helps"};
 
-/* The chosen word of a file; false: none. */
+/* Read the chosen word of a file; false: not readable, or none. */
 static bool
 read_choice(const struct dry_doctor *d, const char *path, char word[WORD_BYTES])
 {
@@ -75,7 +77,8 @@ is_on_for_pytorch(const struct dry_doctor *d)
     return value && strcmp(value, "1") == 0;
 }
 
-/* Tensors of plain malloc ask for nothing; so on the CPU all memory should be asked for. */
+/* Return the recommended setting. plain malloc does not advise, so on the CPU "always" is
+   needed to cover tensors. */
 static const char *
 wanted_for(const struct dry_doctor *d, const char *now)
 {
@@ -134,7 +137,7 @@ check_full_size(struct dry_doctor *d)
     char path[128], now[WORD_BYTES];
     make_size_path(path, d->machine.huge_page_bytes);
     if (d->machine.huge_page_bytes == 0 || !read_choice(d, path, now))
-        return; /* before Linux 6.8 */
+        return; /* before Linux 6.8: no such file */
     dryi_doctor_begin(d, &check_huge_size);
     dryi_doctor_is(d, "%s", now);
     if (strcmp(now, "never") == 0) {
@@ -145,7 +148,7 @@ check_full_size(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* With huge pages of 512 MiB, 2 MiB should be there for who asks. */
+/* Where huge pages have 512 MiB, 2 MiB pages should be available on advice. */
 static void
 check_small_sizes(struct dry_doctor *d)
 {
@@ -237,7 +240,7 @@ check_the_thread(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* /proc/self/status says it since Linux 5.0. */
+/* Check this process's own switch, in /proc/self/status since Linux 5.0. */
 static void
 check_this_process(struct dry_doctor *d)
 {

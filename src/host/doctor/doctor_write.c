@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The files that a change may name, and the words it may write to each. A closed list. */
+/* The complete list of files that a change may name, and of the words that it may write
+   to each. */
 #include <string.h>
 
 #include <drystone/doctor.h>
@@ -12,12 +13,12 @@
 
 enum form {
     FORM_NUMBER,
-    FORM_ENABLED, /* always madvise inherit never */
-    FORM_DEFRAG,  /* always defer defer+madvise madvise never */
-    FORM_SHMEM,   /* always within_size advise never deny force */
+    FORM_ENABLED, /* always, madvise, inherit, never */
+    FORM_DEFRAG,  /* always, defer, defer+madvise, madvise, never */
+    FORM_SHMEM,   /* always, within_size, advise, never, deny, force */
 };
 
-/* '#' stands for a number of at most 10 digits, without zeroes in front. */
+/* '#' matches a number of at most 10 digits without leading zeros. */
 static const struct {
     const char *path;
     enum form form;
@@ -63,7 +64,7 @@ words_of(enum form form)
     return NULL;
 }
 
-/* At most `max` digits without zeroes in front; how many, 0: none. */
+/* Return the number of digits, at most `max` and without a leading zero; 0: no match. */
 static size_t
 number_length(const char *text, size_t max)
 {

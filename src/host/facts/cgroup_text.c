@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea and the sources stand in cgroup_text.h. A text is cut from the left, piece by
- * piece, in place; nothing is copied but the path that is found.
- */
+/* Texts are split in place, from left to right; only the path found is copied. See
+   cgroup_text.h for formats and sources. */
 #include "host/facts/cgroup_text.h"
 
 #include <string.h>
@@ -16,7 +14,8 @@ struct text {
     size_t length;
 };
 
-/* The text up to the next `mark`, or all of it; `from` is what is left behind the mark. */
+/* Split off the text before the next `mark`, or all of it; `from` keeps the text after
+   the mark. */
 static struct text
 cut(struct text *from, char mark)
 {
@@ -43,7 +42,7 @@ has_word(struct text list, const char *word)
     return false;
 }
 
-/* "4:memory:/a/b", of version 2 "0::/a/b". */
+/* Find the controller's line: "4:memory:/a/b", or "0::/a/b" in version 2. */
 static bool
 find_group(struct text groups, int version, const char *controller, struct text *path)
 {
@@ -65,7 +64,7 @@ struct mount {
     struct text root, point, type, options;
 };
 
-/* "31 23 0:28 ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE SUPER-OPTIONS" */
+/* Parse "31 23 0:28 ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE SUPER-OPTIONS". */
 static bool
 read_mount(struct text line, struct mount *m)
 {
@@ -101,10 +100,8 @@ find_mount(struct text mounts, int version, const char *controller, struct mount
     return false;
 }
 
-/*
- * Cut `root`, the group that is mounted, from a group's path; false: the path is not below
- * it.
- */
+/* Remove `root`, the mounted group, from the beginning of a group's path. False: the path
+   is not below `root`. */
 static bool
 below(struct text root, struct text *path)
 {
@@ -128,7 +125,8 @@ has_dots(struct text path)
     return false;
 }
 
-/* A group outside of what is mounted here is shown as "/../x": then the mount itself. */
+/* Join mount point and group. A group outside the mount is shown as "/../x"; use the
+   mount itself then. */
 static bool
 join(const struct mount *m, struct text path, struct dryi_cgroup *group)
 {

@@ -3,15 +3,15 @@
 #define DRYI_HOST_CGROUP_TEXT_H
 
 /*
- * The folder of this process's control group. /proc/self/cgroup says which group it is. Its
- * neighbour /proc/self/mountinfo says where the hierarchy is mounted and which group its top
- * is (not the root in containers without a cgroup namespace). Both are described by proc(5)
+ * Finds the folder of this process's control group. /proc/self/cgroup names the group.
+ * /proc/self/mountinfo has the mount point of the hierarchy and the group mounted there,
+ * which is not the root group in containers without a cgroup namespace. Formats: proc(5)
  * and cgroups(7).
  *
- * There are two versions, both of which may be mounted at once: in version 1 each controller
- * has a hierarchy of its own, version 2 has one for all.
+ * Two versions may be mounted at once: in version 1 each controller has its own
+ * hierarchy, version 2 has a single hierarchy.
  *
- * Errors     false: there is none, or the text is not of this form, or too long for us.
+ * Errors     false: no such group, or the text is malformed or too long.
  */
 
 #include <stdbool.h>
@@ -22,17 +22,15 @@
 struct dryi_cgroup {
     int version;                     /* 1 or 2; 0: none */
     char path[DRYI_CGROUP_PATH_MAX]; /* the folder of the group, as mounted */
-    size_t top_length;               /* path's first so many bytes: that of the mount */
+    size_t top_length; /* the first top_length bytes of `path` are the mount point */
 };
 
-/*
- * The folder of this process's group that has a `controller` ("memory", "hugetlb"). Version 1
- * is looked for first: a controller is of one version at a time.
- */
+/* Find the folder of this process's group that has `controller` ("memory", "hugetlb").
+   Version 1 is searched first; a controller belongs to only one version at a time. */
 bool dryi_cgroup_find(const char *groups, size_t groups_length, const char *mounts,
                       size_t mounts_length, const char *controller,
                       struct dryi_cgroup *found);
-/* Go to the group above; false at the top. */
+/* Move to the parent group; false at the top. */
 bool dryi_cgroup_up(struct dryi_cgroup *group);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The forms stand in fact_text.h; each is a scan from left to right, in place. */
+/* Each parser is one scan from left to right, in place. See fact_text.h for the
+   formats. */
 #include "host/facts/fact_text.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ dryi_fact_line(const char *text, size_t length, size_t *at, const char **line,
     return true;
 }
 
-/* Digits from *at on; at least one. Beyond 64 bits: UINT64_MAX. */
+/* Parse digits from *at on, at least one. Numbers above 64 bits become UINT64_MAX. */
 static bool
 take_number(const char *text, size_t length, size_t *at, uint64_t *number)
 {
@@ -89,7 +90,8 @@ set_bits(uint64_t *words, uint64_t first, uint64_t last, size_t bit_max)
         words[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-/* Ranges ascend, as the kernel writes them, so that all of them together cost bit_max. */
+/* Ranges must ascend, as the kernel writes them, so that the total cost is bounded by
+   bit_max. */
 static bool
 read_ranges(const char *text, size_t length, uint64_t *words, size_t bit_max)
 {
@@ -127,7 +129,7 @@ dryi_fact_list(const char *text, size_t length, uint64_t *words, size_t bit_max)
     return read_ranges(text, length, words, bit_max);
 }
 
-/* "Node 0 ", if it stands there. */
+/* Return the length of "Node 0 " at the beginning of a line, or 0. */
 static size_t
 node_prefix(const char *line, size_t length)
 {
@@ -140,7 +142,7 @@ node_prefix(const char *line, size_t length)
     return at;
 }
 
-/* Read the value behind a key, up to the end of the line: "  123 kB". */
+/* Parse the value after a key, up to the end of the line: "  123 kB". */
 static bool
 read_value(const char *line, size_t length, size_t at, uint64_t *number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Facts of memory: pools of huge pages, transparent ones, nodes and what is available. Each
- * answer reads its files anew (facts_read.h) and checks each number before it is used. The
+ * Facts about memory: pools of huge pages, transparent huge pages, nodes and available
+ * memory. Each call reads its files again (facts_read.h) and validates each number. The
  * kernel's Documentation/admin-guide/mm describes the files: hugetlbpage, transhuge,
  * numa_memory_policy.
  */
@@ -16,11 +16,12 @@
 
 #define POOLS "/sys/kernel/mm/hugepages"
 #define NODES "/sys/devices/system/node"
-/* No machine has larger ones; what a file claims is rounded to, and walked. */
+/* Upper bounds that no machine exceeds. They limit the rounding and the loops that use a
+   size from a file. */
 #define THP_BYTES_MAX DRYI_GIB
 #define POOL_BYTES_MAX (UINT64_C(1) << 40)
 #define WEIGHTS "/sys/kernel/mm/mempolicy/weighted_interleave"
-#define WEIGHT_MAX 255 /* they are bytes */
+#define WEIGHT_MAX 255 /* the kernel stores weights as bytes */
 #define THP "/sys/kernel/mm/transparent_hugepage"
 
 bool
@@ -50,7 +51,7 @@ struct sizes {
     size_t count;
 };
 
-/* In order, largest first. */
+/* Insert a pool's size, largest first. */
 static int
 take_size(void *to, const char *name)
 {
@@ -147,9 +148,9 @@ is_chosen(const struct dryi_facts *facts, const char *path, const char *word)
 }
 
 /*
- * Is this size of transparent huge pages off? "inherit", or no file of the size, stands for
- * the setting of all sizes. Sizes have files since Linux 6.8; those for shared memory, since
- * 6.11.
+ * Return whether this size of transparent huge pages is off. "inherit", or a missing
+ * file, means the global setting. Sizes have files since Linux 6.8, and for shared memory
+ * since 6.11.
  */
 static bool
 is_size_off(const struct dryi_facts *facts, uint64_t huge_bytes, const char *name,
@@ -176,7 +177,7 @@ dryi_facts_thp(const struct dryi_facts *facts, struct dryi_thp_facts *thp)
     bool is_off = thp->huge_bytes == 0 || k->is_thp_disabled(k->self) == 1;
     thp->is_off = is_off || is_size_off(facts, thp->huge_bytes, "enabled",
                                         is_chosen(facts, THP "/enabled", "never"));
-    /* Shared memory has switches of its own; "deny" is above those of sizes. */
+    /* Shared memory has separate switches; "deny" overrides those of sizes. */
     thp->is_off_for_shared = is_off || is_chosen(facts, THP "/shmem_enabled", "deny") ||
                              is_size_off(facts, thp->huge_bytes, "shmem_enabled",
                                          is_chosen(facts, THP "/shmem_enabled", "never"));
@@ -209,7 +210,8 @@ dryi_facts_status_list(const struct dryi_facts *facts, const char *key, uint64_t
     return dryi_fact_list(line + at, length - at, words, bit_max);
 }
 
-/* A huge page is as many base pages as one of them holds pointers of 8 bytes. */
+/* Compute the base page: a huge page has as many base pages as a base page has 8-byte
+   entries. */
 static uint64_t
 base_of_huge(uint64_t huge_bytes)
 {
@@ -262,7 +264,8 @@ dryi_facts_weight(const struct dryi_facts *facts, int32_t node)
                : 1;
 }
 
-/* Free, and what is only a copy of files. The kernel keeps some of the latter. */
+/* Return free memory plus page cache that can be reclaimed. The kernel keeps some of the
+   cache. */
 static bool
 sum_node(const struct dryi_fact_file *file, uint64_t *bytes)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The room that control groups leave. The group of a controller is found, then each group
- * from there up to the mount is asked; the least answer holds. Inactive copies of files count
- * as free. (cgroups(7); the kernel's documents cgroup-v1/memory, cgroup-v1/hugetlb and
- * cgroup-v2)
+ * The memory that control groups leave. For a controller, each group from this process's
+ * up to the mount is read, and the smallest value counts. Inactive page cache counts as
+ * free. Sources: cgroups(7), and the kernel's cgroup-v1/memory, cgroup-v1/hugetlb and
+ * cgroup-v2.
  */
 #include <stdio.h>
 
@@ -15,13 +15,14 @@
 #include "host/facts/facts_read.h"
 #include "host/facts/topology_text.h"
 
-/* Version 1 writes "no limit" as the largest multiple of a page. */
+/* Version 1 writes "no limit" as the largest multiple of the page size. */
 #define NO_LIMIT (UINT64_C(1) << 62)
 
-/* The names of a limit's files, by version. */
+/* File names of a limit, by version. */
 struct limit {
     char max[2][64], used[2][64];
-    const char *reclaimable[2]; /* of memory.stat, part of what is used; or NULL */
+    const char *reclaimable[2]; /* key in memory.stat of reclaimable bytes within `used`;
+                                   or NULL */
 };
 
 static bool
@@ -29,10 +30,8 @@ find_group(const struct dryi_facts *facts, const char *controller,
            struct dryi_cgroup *group)
 {
     struct dryi_fact_file groups, mounts;
-    /*
-     * Groups are looked up where we see them mounted; another process may have its own
-     * mounts.
-     */
+    /* Mounts are read for this process, because the paths are opened here; another
+       process may have different mounts. */
     struct dryi_facts own = *facts;
     own.process = 0;
     return dryi_facts_read(facts, &groups, "/proc/self/cgroup") &&
@@ -68,7 +67,7 @@ room_of(const struct dryi_facts *facts, const struct dryi_cgroup *group,
     return max > used ? max - used : 0;
 }
 
-/* The least of the group's own and those above it. */
+/* Return the least value of the group and its ancestors. */
 static uint64_t
 least_room(const struct dryi_facts *facts, const char *controller,
            const struct limit *limit)

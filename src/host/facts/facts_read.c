@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Files read behind a root; /proc/self may stand for another process. A long file goes
- * through a small buffer, and of its lines those that are wanted are kept; the rest costs no
- * memory.
- */
+/* Reads files under a root, where /proc/self may stand for another process. A long file
+   passes through a small buffer; only the wanted lines are kept. */
 #include "host/facts/facts_read.h"
 
 #include <stdarg.h>
@@ -16,10 +13,10 @@
 #include "host/facts/smaps_text.h"
 
 #define PATH_MAX_BYTES 2048
-/* A file that never ends is a trap; smaps of a hundred thousand mappings is 100 MiB. */
+/* Stop at 1 GiB, since a file might never end; smaps of 100,000 mappings has 100 MiB. */
 #define LONG_FILE_MAX (UINT64_C(1) << 30)
 
-/* A negative errno, or -1 for a path that is too long. */
+/* Open a file. Returns a negative errno, or -1 if the path is too long. */
 static int
 open_at(const struct dryi_facts *facts, const char *path)
 {
@@ -35,7 +32,7 @@ open_at(const struct dryi_facts *facts, const char *path)
     return facts->kernel->open(facts->kernel->self, full);
 }
 
-/* Read as much as there is, up to the capacity. */
+/* Read up to the capacity or the end of the file. */
 static bool
 read_all(const struct dryi_facts *facts, int file, struct dryi_fact_file *to)
 {
@@ -91,7 +88,7 @@ dryi_facts_read_number(const struct dryi_facts *facts, uint64_t *number, const c
            dryi_fact_number(file.text, file.length, number);
 }
 
-/* Calls `take` with piece after piece of a file of this machine or of the root's. */
+/* Call `take` with successive portions of a file under the root. */
 static bool
 walk(const struct dryi_facts *facts, const char *path,
      void (*take)(void *to, const char *text, size_t length), void *to)
@@ -113,10 +110,11 @@ walk(const struct dryi_facts *facts, const char *path,
 }
 
 struct filter {
-    struct dryi_fact_file *file; /* its text: lines kept, then the one being read */
+    struct dryi_fact_file *file; /* its text: the lines kept, then the line being read */
     size_t line_begin, used;
     bool is_too_long;
-    bool keeps_rest, keeps_all; /* from a line with the word on; that line was there */
+    bool keeps_rest, keeps_all; /* keeps_rest: keep all from a line with the word on;
+                                   keeps_all: that line was found */
     const char *word;
 };
 
@@ -182,7 +180,8 @@ smaps_take(void *to, const char *text, size_t length)
     dryi_smaps_feed(to, text, length);
 }
 
-/* This process's own: a root with folders of another machine has nothing of it. */
+/* Walk a file of this process, ignoring the root: another machine's folders cannot
+   contain it. */
 static bool
 walk_own(const struct dryi_facts *facts, const char *path,
          void (*take)(void *to, const char *text, size_t length), void *to)

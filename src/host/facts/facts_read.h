@@ -2,7 +2,8 @@
 #ifndef DRYI_HOST_FACTS_READ_H
 #define DRYI_HOST_FACTS_READ_H
 
-/* Files of facts, bounded; paths are formats behind the root. false: not to be read. */
+/* Bounded reading of files. Paths are formats, appended to the root. False: the file is
+   unreadable. */
 
 #include "host/facts/facts.h"
 
@@ -13,16 +14,16 @@ struct dryi_fact_file {
     size_t length;
 };
 
-/* Read a file; bytes beyond DRYI_FACTS_TEXT_MAX are left out. */
+/* Read a file; bytes beyond DRYI_FACTS_TEXT_MAX are ignored. */
 __attribute__((format(printf, 3, 4))) bool dryi_facts_read(const struct dryi_facts *facts,
                                                            struct dryi_fact_file *file,
                                                            const char *path, ...);
 __attribute__((format(printf, 3, 4))) bool dryi_facts_read_number(
     const struct dryi_facts *facts, uint64_t *number, const char *path, ...);
-/* Read the lines of a long file that contain `word`, as far as they fit. */
+/* Read the lines of a long file that contain `word`, as many as fit. */
 bool dryi_facts_read_lines(const struct dryi_facts *facts, struct dryi_fact_file *file,
                            const char *path, const char *word);
-/* Read a long file from the first line on that contains `word`, as far as it fits. */
+/* Read a long file from the first line that contains `word`, as much as fits. */
 bool dryi_facts_read_from(const struct dryi_facts *facts, struct dryi_fact_file *file,
                           const char *path, const char *word);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in numa_maps_text.h: one line is kept, its words are read in place. */
+/* One line is buffered and parsed in place. See numa_maps_text.h for the format. */
 #include "host/facts/numa_maps_text.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/ascii.h"
 #include "host/facts/fact_text.h"
 
-#define NODES_MAX 1024 /* as the kernel's largest configuration */
+#define NODES_MAX 1024 /* the kernel's largest configuration */
 #define PAGE_KIB_MAX (UINT64_C(1) << 30)
 
 void
@@ -19,7 +19,7 @@ dryi_numa_maps_init(struct dryi_numa_maps *maps, uint64_t address, uint64_t byte
         .begin = address, .end = address + bytes, .take = take, .to = to};
 }
 
-/* The next word from *at on; false: there is none. */
+/* Find the next word from *at on; false: there is none. */
 static bool
 next_word(const struct dryi_numa_maps *m, size_t *at, const char **word, size_t *length)
 {
@@ -47,7 +47,7 @@ find_page_kib(const struct dryi_numa_maps *m, uint64_t *kib)
     return false;
 }
 
-/* "N12=345" */
+/* Parse "N12=345": node and number of pages. */
 static bool
 read_share(const char *word, size_t length, uint64_t *node, uint64_t *count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea stands in smaps_text.h: one line is kept, and two sums for the range. */
+/* One line is buffered, and two sums are kept. See smaps_text.h. */
 #include "host/facts/smaps_text.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ dryi_smaps_init(struct dryi_smaps *smaps, uint64_t address, uint64_t bytes)
     *smaps = (struct dryi_smaps){.begin = address, .end = address + bytes};
 }
 
-/* "55ef8844a000-55ef8844d000 r--p ..." */
+/* Parse "55ef8844a000-55ef8844d000 r--p ...". */
 static bool
 read_head(const struct dryi_smaps *s, uint64_t *begin, uint64_t *end)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The topology of a machine: arrays of nodes and CPUs by number, of GPUs by PCI address, and a
- * table of the distances between nodes. Files that are missing leave their fields not known.
- * Reading costs a few small files for each node, CPU and GPU.
+ * The topology of a machine: arrays of nodes and CPUs sorted by number, GPUs sorted by
+ * PCI address, and a table of distances between nodes. Missing files leave their fields
+ * unknown. Reading costs a few small files for each node, CPU and GPU.
  */
 #include "host/facts/topology.h"
 
@@ -29,7 +29,7 @@ struct dry_topology {
     struct dry_topology_node *nodes;
     struct dry_topology_cpu *cpus;
     struct dry_topology_gpu *gpus;
-    uint8_t *distances; /* from row to column, by index; 0: not known */
+    uint8_t *distances; /* [from * node_count + to], by index; 0: not known */
 };
 
 static bool
@@ -64,7 +64,7 @@ read_memory(const struct dryi_facts *facts, bool knows_nodes,
     (void)dryi_fact_keyed(file.text, file.length, "MemFree", &node->free_bytes);
 }
 
-/* Read distances in the kernel's order: by number, to nodes that are online. */
+/* Read distances in the kernel's order: online nodes by number. */
 static void
 read_distances(const struct dryi_facts *facts, struct dry_topology *t)
 {
@@ -78,7 +78,7 @@ read_distances(const struct dryi_facts *facts, struct dry_topology *t)
     }
 }
 
-/* List the nodes that there are, with or without memory. False: nothing says. */
+/* List the online nodes, with or without memory. False: not known. */
 static bool
 list_nodes(const struct dryi_facts *facts, const struct dry_pages_nodes *with_memory,
            struct dry_pages_nodes *online)
@@ -153,7 +153,8 @@ read_sets(const struct dryi_facts *facts, struct cpu_sets *sets)
         sets->allowed = sets->online;
 }
 
-/* The first of those that share a core, if this one is among them. */
+/* Return the lowest CPU that shares a core with this one, if the list contains this
+   one. */
 static uint32_t
 read_core(const struct dryi_facts *facts, uint32_t cpu)
 {
@@ -174,7 +175,7 @@ read_core(const struct dryi_facts *facts, uint32_t cpu)
     return cpu;
 }
 
-/* Counted where the first CPU of a core lies that may be used. */
+/* Count CPUs and cores by node. A core counts at its first allowed CPU. */
 static void
 count_cpus(struct dry_topology *t)
 {
@@ -239,7 +240,8 @@ read_cpus(const struct dryi_facts *facts, struct dry_topology *t, struct dry_err
 
 /* --- GPUs --------------------------------------------------------------------------------- */
 
-/* The one node that has all the CPUs near a GPU. All of the machine's say nothing. */
+/* Return the only node that has all local CPUs of a GPU. If these are all CPUs of the
+   machine, the node is not known. */
 static int32_t
 node_of_cpus(const struct dry_topology *t, const struct dry_topology_gpu *gpu)
 {

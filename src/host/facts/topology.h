@@ -6,10 +6,8 @@
 
 #include "host/facts/facts.h"
 
-/*
- * dry_topology_create() with facts of any kernel. Tests bring one whose calls are refused:
- * then less is known.
- */
+/* Read a topology by any kernel's facts. Tests use a kernel whose calls fail: fewer facts
+   are then known. */
 DRY_CHECK_RESULT enum dry_status dryi_topology_read(const struct dryi_facts *facts,
                                                     const struct dry_memory *memory,
                                                     struct dry_topology **topology,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GPUs by what PCI says of them, without a driver's library. Class 0x03 is a display
- * controller (0x0302 those without a plug); 0x12 is a processing accelerator, as AMD's newest
- * call themselves. (PCI Code and ID Assignment Specification)
+ * Finds GPUs by their PCI properties, without a driver's library. Class 0x03 is a display
+ * controller (0x0302: without a connector); 0x12 is a processing accelerator, used by
+ * AMD's newest GPUs. (PCI Code and ID Assignment Specification)
  */
 #include "host/facts/topology_gpu.h"
 
@@ -15,7 +15,7 @@
 #include "host/facts/topology_text.h"
 
 #define DEVICES "/sys/bus/pci/devices"
-#define DEVICES_MAX 65536 /* a folder that never ends is a trap */
+#define DEVICES_MAX 65536 /* stop here, since a folder might never end */
 #define VENDOR_NVIDIA 0x10deu
 #define VENDOR_AMD 0x1002u
 #define CLASS_DISPLAY 0x03u
@@ -59,7 +59,7 @@ read_place(const struct dryi_facts *facts, const char *name, struct dry_topology
         dryi_fact_list(file.text, file.length, gpu->cpus.words, DRY_TOPOLOGY_CPUS_MAX);
 }
 
-/* In order; of too many the last are left out. */
+/* Insert a GPU in order of its key; if there are too many, the last is dropped. */
 static void
 insert(struct dryi_topology_gpus *g, uint64_t key, const struct dry_topology_gpu *gpu)
 {

@@ -8,14 +8,14 @@
 
 struct dryi_topology_gpus {
     const struct dryi_facts *facts;
-    size_t count, seen; /* of PCI devices of all sorts */
+    size_t count, seen; /* `seen` counts PCI devices of all kinds */
     uint64_t keys[DRY_TOPOLOGY_GPUS_MAX];
-    struct dry_topology_gpu gpus[DRY_TOPOLOGY_GPUS_MAX]; /* by key */
+    struct dry_topology_gpu gpus[DRY_TOPOLOGY_GPUS_MAX]; /* sorted by key */
 };
 
 /*
- * Find the GPUs of /sys/bus/pci/devices. `gpus` is large; the caller zeroes all but its
- * facts.
+ * Find the GPUs in /sys/bus/pci/devices. The struct is large; the caller zeroes all but
+ * `facts`.
  */
 void dryi_topology_find_gpus(struct dryi_topology_gpus *gpus);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The forms stand in topology_text.h; each is a scan from left to right, in place. */
+/* Each parser is one scan from left to right, in place. See topology_text.h for the
+   formats. */
 #include "host/facts/topology_text.h"
 
 #include "base/ascii.h"
 #include "host/facts/fact_text.h"
 
-/* Read a word that ends at `end` or at a newline. Returns its length; *at moves past `end` alone. */
+/* Read a word that ends at `end` or at a newline. Returns its length; *at moves past
+   `end`, but not past a newline. */
 static size_t
 take_word(const char *text, size_t length, size_t *at, char end)
 {
@@ -18,7 +20,7 @@ take_word(const char *text, size_t length, size_t *at, char end)
     return word;
 }
 
-/* Is nothing left at `at`, or a line end alone? */
+/* Return whether only a newline or the end is left at `at`. */
 static bool
 is_over(const char *text, size_t length, size_t at)
 {
@@ -84,7 +86,8 @@ take_hex(const char *text, size_t length, uint64_t max, uint64_t *key)
 bool
 dryi_topology_pci(const char *name, size_t length, uint64_t *key)
 {
-    /* "%04x": the domains of some virtual bridges have more digits. */
+    /* The kernel prints domains by "%04x", so those of some virtual bridges have more
+       than 4 digits. */
     size_t at = 0, domain = take_word(name, length, &at, ':');
     uint64_t k = 0;
     if (domain < 4 || domain > 8 || (domain > 4 && name[0] == '0') ||

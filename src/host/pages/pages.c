@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A region of pages: its life from the first rung of the ladder that holds, and what is asked
- * of it later. pages_inside.h says how a region comes to be.
- */
+/* The life of a region, from the first rung of the ladder that succeeds, and queries. See
+   pages_inside.h for how a region is made. */
 #include <drystone/pages.h>
 
 #include <stdio.h>
@@ -15,7 +13,7 @@
 #include "base/sized.h"
 #include "host/pages/pages_inside.h"
 
-/* Do the nodes alone make every try vain? */
+/* Return whether the nodes alone make every attempt fail. */
 static bool
 nodes_are_vain(const struct dryi_pages_order *o)
 {
@@ -40,7 +38,7 @@ attempt_of(const struct dryi_pages_try *t, bool is_granted)
     };
 }
 
-/* Try the rungs in order until one holds, or the caller has enough. */
+/* Try the rungs in order until one succeeds or the caller cancels. */
 static bool
 climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
            struct dry_pages_report *report)
@@ -62,9 +60,8 @@ climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
     return false;
 }
 
-/*
- * Add to err what a pool lacks and the command that would help; half a command helps nobody.
- */
+/* Add to err the pages that a pool lacks and the command that adds them, if the whole
+   command fits. */
 static void
 describe_need(const struct dryi_pages_order *order, struct dry_error *err)
 {
@@ -176,10 +173,8 @@ dry_pages_destroy(struct dry_pages *pages)
     if (!pages)
         return;
     struct dry_memory memory = pages->memory;
-    /*
-     * In a child the addresses may long be somebody else's (DONTFORK leaves a hole), and what
-     * fork left there goes with the process.
-     */
+    /* In a child the addresses may have been reused (DONTFORK leaves a hole). Memory
+       inherited by fork is freed when the process exits. */
     if (pages->kernel.process_id(pages->kernel.self) == pages->owner)
         dryi_pages_release(&pages->kernel, pages->outer_address, pages->outer_bytes);
     dryi_memory_free(&memory, pages, 1, sizeof *pages);

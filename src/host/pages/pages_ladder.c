@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * STRICT has one rung. PREFER goes down through smaller pages: smaller pools, transparent
- * ones, base pages. ANY puts behind each rung the same with other nodes' help.
- */
+/* STRICT has one rung. PREFER goes down in page size: smaller pools, transparent pages,
+   base pages. ANY adds after each rung the same rung with other nodes allowed. */
 #include "host/pages/pages_inside.h"
 
 struct ladder {
@@ -29,9 +27,8 @@ add(struct ladder *l, enum dry_pages_kind kind, uint64_t page_bytes)
         add_one(l, kind, page_bytes, true);
 }
 
-/*
- * Add the pool that is asked for, even if the machine lacks it, then the smaller ones it has.
- */
+/* Add the requested pool, even if the machine lacks it, then the machine's smaller pools.
+   Returns the requested page size. */
 static uint64_t
 add_pools(struct ladder *l)
 {
@@ -41,7 +38,7 @@ add_pools(struct ladder *l)
     if (asked == 0)
         asked = dryi_facts_default_pool(&o->facts);
     add(l, DRY_PAGES_POOL, asked);
-    /* At most 5 of them, so that transparent and base pages have their places. */
+    /* At most 5, so that transparent and base pages fit into the ladder. */
     for (size_t i = 0, used = 0; i < count && used < 5; i++) {
         if (sizes[i] >= asked || o->options.policy == DRY_PAGES_STRICT ||
             sizes[i] <= o->base_bytes)
@@ -58,10 +55,8 @@ dryi_pages_ladder(const struct dryi_pages_order *order,
 {
     struct ladder l = {.order = order, .rungs = rungs};
     enum dry_pages_kind kind = order->options.kind;
-    /*
-     * A machine without huge pages gets the size of a base page: the attempt is refused for
-     * it.
-     */
+    /* Without transparent huge pages the rung gets the base page size, and its attempt
+       then fails for that reason. */
     uint64_t huge = order->thp.huge_bytes ? order->thp.huge_bytes : order->base_bytes;
     uint64_t asked = kind == DRY_PAGES_POOL ? add_pools(&l) : huge;
     bool is_strict = order->options.policy == DRY_PAGES_STRICT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The pages that an order's first rung needs, what its pool lacks of them, and the command that
- * would mend that. If pages go to nodes, the pool is counted by node; pages by which it may
- * still grow count for no node.
+ * Computes the pages that an order's first rung needs, those that its pool lacks, and the
+ * command that adds them. If pages go to nodes, the pool is counted by node. Pages that
+ * the pool can add on demand count for no node.
  */
 #include <stdio.h>
 
@@ -17,7 +17,8 @@ less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Pages that grow come at mmap(), before the kernel is told of nodes: they count for none. */
+/* Surplus pages are allocated at mmap(), before the memory policy is set, so they count
+   for no node. */
 static void
 measure_part(const struct dryi_facts *facts, uint64_t page_bytes,
              struct dry_pages_part *part)
@@ -36,7 +37,8 @@ measure_part(const struct dryi_facts *facts, uint64_t page_bytes,
         less(part->page_count, dryi_add_saturating(part->free_count, part->growth_count));
 }
 
-/* A page that is free on a node may be promised: then the pool lacks more than its nodes. */
+/* Free pages on a node may be reserved, so the pool as a whole may lack more than the sum
+   over nodes. */
 static void
 add_promised(const struct dryi_facts *facts, struct dry_pages_need *need)
 {
@@ -58,7 +60,8 @@ weight_of(const struct dryi_pages_order *order, int32_t node)
                                               : 1;
 }
 
-/* Divide the pages over the nodes by weight; the first nodes share the rest, a weight each. */
+/* Divide the pages over the nodes by weight. The remainder goes to the first nodes, each
+   up to its weight. */
 static void
 divide(const struct dryi_pages_order *order, struct dry_pages_need *need)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * An order: the options of one region, checked, with what the machine has for them. The nodes
- * that are there and for us are chosen here, once for all rungs of the ladder.
- */
+/* Validates the options of one region, reads the machine's facts, and chooses the nodes
+   once for all rungs of the ladder. */
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/sized.h"
 #include "host/pages/pages_inside.h"
 
-/* So that no sum of a size, an alignment and an address overflows. */
+/* So that the sum of a size, an alignment and an address cannot overflow. */
 #define BYTES_MAX (UINT64_C(1) << 46)
 #define PAGE_BYTES_MAX (UINT64_C(1) << 40)
 
@@ -73,10 +71,8 @@ is_one_node(const struct dry_pages_nodes *nodes)
     return count == 1;
 }
 
-/*
- * Choose the nodes: those not there or not for us fall away, and the policy says what is
- * left.
- */
+/* Choose the nodes: remove missing and forbidden ones; the policy decides whether the
+   rest suffices. */
 static void
 choose_nodes(struct dryi_pages_order *o)
 {
@@ -84,7 +80,7 @@ choose_nodes(struct dryi_pages_order *o)
     o->where = o->options.where;
     if (o->where == DRY_PAGES_ANYWHERE)
         return;
-    /* A machine that tells of no nodes has one. */
+    /* A machine without NUMA information has node 0. */
     dryi_facts_nodes(&o->facts, &existing, &allowed);
     if (o->where == DRY_PAGES_ON_NODE)
         dryi_nodes_add(&o->nodes, o->options.node);

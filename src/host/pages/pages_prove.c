@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A look at what the kernel made of a region: the node of every page by move_pages(), or else
- * by numa_maps, and huge bytes by PAGEMAP_SCAN, or else by smaps. Linear in the pages.
- */
+/* Verifies a region: the node of every page by move_pages(), or else by numa_maps, and
+   huge bytes by PAGEMAP_SCAN, or else by smaps. Linear in the pages. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -12,7 +10,8 @@
 
 #define PAGES_AT_ONCE 512
 
-/* Calls `take` with the node of every page, in order, -1 for none; 0 or a negative errno. */
+/* Call `take` with the node of every page, in order, -1 for no page. Returns 0 or a
+   negative errno. */
 static int
 walk_nodes(const struct dryi_pages_places *places,
            void (*take)(void *to, int node, uint64_t bytes), void *to)
@@ -35,7 +34,8 @@ walk_nodes(const struct dryi_pages_places *places,
     return 0;
 }
 
-/* Shares stay in the order of nodes; one too many is in the sums alone. */
+/* Add to a node's share, sorted by node. Shares beyond the array count in the sums
+   only. */
 static void
 take_share(void *to, int node, uint64_t bytes)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The kernel says ENOMEM or EFAULT and no more; what stands in /sys just then tells why.
+ * The kernel reports only ENOMEM or EFAULT; the state of /sys right afterwards shows the
+ * cause.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -94,7 +95,7 @@ is_bound_to_one(const struct dryi_pages_try *t)
            !t->rung.may_spill;
 }
 
-/* With what must stay free. */
+/* Compare with the bytes still to populate plus keep_free_bytes. */
 static bool
 is_short(const struct dryi_pages_try *t, uint64_t room_bytes)
 {
@@ -113,7 +114,7 @@ why_not_pool(const struct dryi_pages_try *t)
     return DRY_PAGES_REASON_NONE;
 }
 
-/* A page of these that is not there is paid with somebody's process. */
+/* Check free memory first: if such a page is missing, the kernel kills a process. */
 static enum dry_pages_reason
 why_not_anonymous(const struct dryi_pages_try *t)
 {
@@ -197,7 +198,7 @@ why_not_filled_pool(const struct dryi_pages_try *t)
     return DRY_PAGES_NO_POOL;
 }
 
-/* EFAULT is what a fault that would have raised SIGBUS is called where the kernel asks. */
+/* EFAULT stands for SIGBUS when the kernel itself accesses the page. */
 enum dry_pages_reason
 dryi_pages_why_not_filled(const struct dryi_pages_try *t)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One rung of the ladder: map, bind to nodes, choose fork and page size, fill, and look at
- * what came. The first refusal ends it, undone, with its reason (pages_reason.c).
+ * One rung of the ladder: map, bind to nodes, set fork behaviour and page size, populate,
+ * and check the result. The first failure unmaps the region and has the reason
+ * (pages_reason.c).
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -13,7 +14,8 @@
 #include "host/pages/populate.h"
 
 #define USABLE (PROT_READ | PROT_WRITE)
-#define HUGE_SHIFT 26 /* MAP_HUGE_SHIFT: log2 of the page's size stands in the flags */
+/* MAP_HUGE_SHIFT: mmap()'s flags contain log2 of the page size here. */
+#define HUGE_SHIFT 26
 #define THREADS_USEFUL 32
 
 static bool
@@ -52,10 +54,8 @@ release(struct dryi_pages_try *t)
     t->outer_bytes = 0;
 }
 
-/*
- * Without MAP_NORESERVE, so that a pool that is too small says so here. The kernel finds
- * aligned addresses itself, and such a mapping is never merged with another.
- */
+/* Without MAP_NORESERVE, so that mmap() fails if the pool is too small. The kernel aligns
+   the address itself, and never merges such a mapping with another. */
 static int
 map_pool(struct dryi_pages_try *t)
 {
@@ -73,7 +73,8 @@ map_pool(struct dryi_pages_try *t)
     return 0;
 }
 
-/* Addresses first, with room to align and a page without access on both sides. */
+/* Reserve addresses first, with space for alignment and an inaccessible page on both
+   sides. */
 static int
 map_anonymous(struct dryi_pages_try *t)
 {
@@ -125,7 +126,8 @@ bind_region(const struct dryi_pages_try *t)
                    DRY_PAGES_NODES_MAX);
 }
 
-/* EINVAL says that the kernel knows no weights, or not these nodes. */
+/* Interleave evenly after EINVAL, which means that the kernel does not support weights,
+   or these nodes. */
 static int
 bind_region_evenly(struct dryi_pages_try *t)
 {
@@ -138,8 +140,8 @@ bind_region_evenly(struct dryi_pages_try *t)
 }
 
 /*
- * Tell the kernel where pages go. If it may not be told, threads on the node fill: a thread's
- * own node is the one it takes from first.
+ * Set the region's memory policy. If that is forbidden, threads on the node's CPUs
+ * populate it: by default a page comes from the node of the thread that touches it first.
  */
 static bool
 place_region(struct dryi_pages_try *t)
@@ -183,7 +185,8 @@ choose_fork(struct dryi_pages_try *t)
     return result == 0 || refuse(t, DRY_PAGES_FORK, -result);
 }
 
-/* Kernels without transparent huge pages know neither advice; base pages need none there. */
+/* Kernels without transparent huge pages know neither advice; base pages need none
+   there. */
 static bool
 choose_pages(struct dryi_pages_try *t)
 {
@@ -196,7 +199,7 @@ choose_pages(struct dryi_pages_try *t)
     return refuse(t, is_huge ? DRY_PAGES_THP_OFF : DRY_PAGES_REFUSED, -result);
 }
 
-/* Find the CPUs of the node that this thread may run on; false: none, or not known. */
+/* Find the CPUs of the node on which this thread may run; false: none, or not known. */
 static bool
 find_cpus(const struct dryi_pages_try *t, struct dryi_cpus *cpus)
 {
@@ -255,7 +258,8 @@ judge_filling(struct dryi_pages_try *t, const struct dryi_populate_result *resul
     return refuse(t, dryi_pages_why_not_filled(t), result->os_errno);
 }
 
-/* Others take memory meanwhile; of these pages the kernel refuses none. */
+/* Check free memory again, because other programs allocate meanwhile and the kernel never
+   refuses these pages. */
 static bool
 may_go_on(const void *self, uint64_t left_bytes)
 {
@@ -264,7 +268,7 @@ may_go_on(const void *self, uint64_t left_bytes)
     return dryi_pages_why_not_tried(&t) == DRY_PAGES_REASON_NONE;
 }
 
-/* Fill the region; `again`: every page of it is there already. */
+/* Populate the region; `again`: touch pages that all exist. */
 static bool
 fill_region(struct dryi_pages_try *t, uint64_t deadline_ns, bool again)
 {
@@ -293,10 +297,8 @@ fill_region(struct dryi_pages_try *t, uint64_t deadline_ns, bool again)
     return judge_filling(t, &result);
 }
 
-/*
- * EINVAL is also the answer to a page that cannot be moved, so it means an older kernel only
- * as long as nothing else was heard.
- */
+/* Collapse step by step. EINVAL can also mean a page that cannot be moved, so only EINVAL
+   for every step means an older kernel. */
 int
 dryi_pages_collapse(const struct dryi_kernel *kernel, uint64_t address, uint64_t bytes,
                     uint64_t step, uint64_t deadline_ns)
@@ -331,10 +333,8 @@ judge_pages(struct dryi_pages_try *t, uint64_t deadline_ns)
     if (knows && t->huge_bytes < t->bytes) {
         dryi_pages_collapse(facts->kernel, t->address, t->bytes, t->rung.page_bytes,
                             deadline_ns);
-        /*
-         * NUMA balancing marks pages, to see who uses them. smaps of Linux 6.1 leaves out those
-         * huge pages until they are used again.
-         */
+        /* NUMA balancing marks huge pages to see which threads use them. smaps of Linux
+           6.1 omits marked pages until they are used again. */
         if (!fill_region(t, deadline_ns, true))
             return false;
         knows = dryi_pages_count_huge(facts, t->address, t->bytes, &t->huge_bytes);
@@ -345,10 +345,8 @@ judge_pages(struct dryi_pages_try *t, uint64_t deadline_ns)
     return t->order->options.policy != DRY_PAGES_STRICT;
 }
 
-/*
- * A strict binding needs no proof. The rest is looked at: what may spill, to report it; what
- * was to stay on the nodes, to refuse it.
- */
+/* Check where the pages are. A strict binding needs no check. If other nodes were
+   allowed, their share is reported; otherwise pages elsewhere fail the try. */
 static bool
 judge_places(struct dryi_pages_try *t)
 {

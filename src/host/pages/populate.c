@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The idea stands in populate.h. Threads share one counter of pieces and one word that says
- * whether and why the work ended; the first reason to be written holds.
- */
+/* Threads share a counter of pieces and a status that says whether and why the work
+   ended; the first reason wins. See populate.h. */
 #include "host/pages/populate.h"
 
 #include <errno.h>
@@ -11,13 +9,13 @@
 
 #include "base/assert.h"
 
-#define TRIES_MAX 100 /* of a piece the kernel asks to try again */
+#define TRIES_MAX 100 /* of a piece while the kernel returns EAGAIN */
 #define SLEEP_LEAST_NS 50000
 #define SLEEP_MOST_NS 20000000
 #define ZEROES_AT_ONCE 256
 #define PIECES_UNASKED 16
 
-/* Values of `ended` besides an errno. */
+/* Values of `ended` that are not an errno. */
 enum { NOT_ENDED = 0, BY_TIMEOUT = -1, BY_CALLER = -2 };
 
 struct work {
@@ -26,7 +24,7 @@ struct work {
     atomic_uint_least64_t next_piece;
     atomic_uint_least64_t done_bytes;
     atomic_int ended;
-    atomic_uint running; /* threads */
+    atomic_uint running; /* number of running threads */
     atomic_bool has_no_populate;
     atomic_bool was_elsewhere;
 };
@@ -40,7 +38,7 @@ dryi_cpus_count(const struct dryi_cpus *cpus)
     return count;
 }
 
-/* The first reason counts. */
+/* End the work; only the first reason is kept. */
 static void
 end_work(struct work *w, int why)
 {
@@ -54,7 +52,7 @@ is_late(const struct dryi_populate *p)
     return p->deadline_ns && p->kernel->time_ns(p->kernel->self) >= p->deadline_ns;
 }
 
-/* 0 or a negative errno. */
+/* Populate a piece by writing zeroes. Returns 0 or a negative errno. */
 static int
 write_piece(struct work *w, uint64_t address, uint64_t bytes)
 {
@@ -102,7 +100,7 @@ may_go_on(struct work *w, uint64_t piece)
     return p->may_go_on(p->may_go_on_self, p->bytes - atomic_load(&w->done_bytes));
 }
 
-/* One piece; false: there is none left, or the work is over. */
+/* Populate the next piece. False: none is left, or the work has ended. */
 static bool
 do_piece(struct work *w)
 {
@@ -157,7 +155,7 @@ report_progress(struct work *w)
         end_work(w, BY_CALLER);
 }
 
-/* While threads work; without a callback there is nothing to do but to join them. */
+/* Call `progress` while threads work. Without a callback the caller just joins them. */
 static void
 watch(struct work *w)
 {

@@ -3,12 +3,12 @@
 #define DRYI_HOST_POPULATE_H
 
 /*
- * Fill a fresh mapping with pages, by several threads, none of which can be killed by it.
+ * Populates a new mapping by several threads, without the risk of a SIGBUS.
  *
- * Pieces of 16 MiB (or one page, if that is larger) are taken in order by whoever is free.
- * MADV_POPULATE_WRITE takes the pages and says what was refused. Kernels before 5.14 answer
- * EINVAL; there the kernel writes one zero into each page on our behalf. This fails with
- * EFAULT if a write of our own would have been a SIGBUS.
+ * Threads take pieces of 16 MiB (or one page, if that is larger) in order.
+ * MADV_POPULATE_WRITE populates the pages and reports failure by an errno. Kernels before
+ * 5.14 return EINVAL; then the kernel reads a zero from /dev/zero into each page. That
+ * fails with EFAULT where a store would raise SIGBUS.
  */
 
 #include <stdbool.h>
@@ -21,19 +21,18 @@
 
 struct dryi_populate {
     const struct dryi_kernel *kernel;
-    uint64_t address, bytes; /* whole pages */
-    uint64_t page_bytes;     /* of every page, if it is of a pool; else of a base page */
+    uint64_t address, bytes; /* a multiple of the page size */
+    uint64_t page_bytes;     /* page size of a pool, or else the base page size */
     uint64_t piece_bytes;    /* a multiple of page_bytes */
-    /* Threads run on these, from the first touch on; NULL: where the scheduler likes. */
+    /* Threads run on these CPUs from their first touch on; NULL: on any. */
     const struct dryi_cpus *cpus;
-    /* The caller too, if it has to work: memory goes where the toucher runs. */
+    /* The caller must also run on these CPUs if it populates, because memory goes to the
+       toucher's node. */
     bool must_be_local;
-    uint32_t thread_count; /* at most; 1: the caller alone */
-    uint64_t deadline_ns;  /* 0: none */
-    /*
-     * Asked by whoever comes to each 16th piece; false ends it as ENOMEM. NULL: yes. It is for
-     * pages whose lack the kernel would not refuse.
-     */
+    uint32_t thread_count; /* limit; 1: the caller only */
+    uint64_t deadline_ns;  /* 0: no deadline */
+    /* Called at every 16th piece; false ends the work as ENOMEM. NULL: always true. It
+       guards pages whose lack the kernel would not report. */
     bool (*may_go_on)(const void *self, uint64_t left_bytes);
     const void *may_go_on_self;
     bool (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
@@ -49,15 +48,14 @@ enum dryi_populate_end {
 
 struct dryi_populate_result {
     enum dryi_populate_end end;
-    int os_errno;          /* of REFUSED */
-    uint64_t done_bytes;   /* of whole pieces */
-    uint32_t thread_count; /* how many worked */
-    bool was_local;        /* each of them ran on the CPUs that were given */
+    int os_errno;          /* for REFUSED */
+    uint64_t done_bytes;   /* in complete pieces */
+    uint32_t thread_count; /* number of threads that worked */
+    bool was_local;        /* each of them ran on the given CPUs */
 };
 
-/*
- * Fill. All threads are over when it returns; pages that were filled stay, however it ended.
- */
+/* Populate the range. All threads have ended when it returns; populated pages stay, also
+   on failure. */
 void dryi_populate_run(const struct dryi_populate *populate,
                        struct dryi_populate_result *result);
 

@@ -3,14 +3,14 @@
 #define DRYI_HOST_PIN_H
 
 /*
- * A pin makes pinned memory of the host, and says when streams are done with it. The pinned
- * cache (pinned.c) asks for it, as a pool asks a device. Pins are made by pin_cuda.c (pages
- * of ours, registered with a driver) and pin_lock.c (the same, by mlock).
+ * A pin supplies pinned host memory, and tells when streams are done with it. It is to
+ * the pinned cache (pinned.c) what a device is to a pool. Pins are made by pin_cuda.c
+ * (pages registered with a driver) and pin_lock.c (pages locked by mlock).
  *
- * Ownership  A range belongs to whoever took it, an event too.
- * Threads    All but finish by any thread at any time. The cache never calls take, give, room or
- *            event_record with a lock of its own held. It calls event_is_done with its lock
- *            held, so that must not wait for anything.
+ * Ownership  A range or event belongs to the caller that took or recorded it.
+ * Threads    Any thread may call any function but finish at any time. The cache calls
+ *            take, give, room and event_record without a lock of its own. It calls
+ *            event_is_done with its lock held, so event_is_done must not block.
  * Units      Bytes.
  */
 
@@ -18,36 +18,36 @@
 
 #include <drystone/status.h>
 
-/* Populated, page-locked, one registration: no block ever spans two. */
+/* A populated, page-locked range with one registration. A block never spans two
+   ranges. */
 struct dryi_pin_range {
     uint64_t address, bytes;
-    void *handle; /* of whoever made it */
+    void *handle; /* private to the maker */
 };
 
 struct dryi_pin {
     void *self;
     /*
-     * Take at least `bytes` (> 0), rounded up; the range says to what. node -1: the
-     * GPU's, if it is known; -2: anywhere.
-     * NO_SPACE: there is no room; MEMORY: none for records; SYSTEM: anything else. Nothing
-     * is left behind by a failure.
+     * Pin at least `bytes` (> 0), rounded up; `range` has the actual size. node -1: the
+     * GPU's node, if known; -2: any node. NO_SPACE: not enough memory; MEMORY: none for
+     * records; SYSTEM: any other failure. A failed call leaves nothing pinned.
      */
     enum dry_status (*take)(void *self, uint64_t bytes, int32_t node,
                             struct dryi_pin_range *range, struct dry_error *err);
-    /*
-     * Give back a range that nobody uses any more. The maker counts what the driver refuses.
-     */
+    /* Unpin a range that is no longer used. The maker counts failures of the driver. */
     void (*give)(void *self, const struct dryi_pin_range *range);
-    /* Record an event behind everything that `stream` was asked for until now. */
+    /* Record an event after all work submitted to `stream` so far. */
     enum dry_status (*event_record)(void *self, uint64_t stream, uint64_t *event,
                                     struct dry_error *err);
     /*
-     * 1: passed; 0: not yet; -1: the context is gone or broken, and nobody knows. Blocks that
-     * wait for such an event are never handed out again.
+     * Return 1 if the event has passed, and 0 if not yet. Return -1 if that can never be
+     * known, because the context is destroyed or broken. Blocks that wait for such an
+     * event are never reused.
      */
     int (*event_is_done)(void *self, uint64_t event);
     void (*event_return)(void *self, uint64_t event);
-    /* The room now: the least of control group, node, and MemAvailable less a reserve. */
+    /* Return the bytes that can be pinned now: the least of the control groups' and the
+       node's free bytes, and MemAvailable minus a reserve. */
     uint64_t (*room)(void *self, int32_t node);
     void (*finish)(void *self);
 };

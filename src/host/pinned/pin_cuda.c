@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that NVIDIA's driver registers: pages of ours, then cuMemHostRegister.
+ * Memory registered with NVIDIA's driver: the library's own pages, then
+ * cuMemHostRegister.
  *
- * cuMemHostAlloc has the driver fault pages in, in one thread, while neighbours wait for its
- * lock: half a second to one a GiB. Pages that are there before, put there by all threads of
- * the right node, leave it the pinning: a tenth of that, and less again with huge pages.
+ * cuMemHostAlloc faults pages in by one thread, under the driver's lock: 0.5 to 1 second
+ * per GiB. With pages populated before, by all threads of their node, the driver only
+ * pins them: a tenth of that time, and less with huge pages.
  *
- * Memory that is registered must not be unmapped before it is unregistered: the driver would
- * take whatever is mapped there next for the old memory. So if unregistering is refused the
- * pages stay for good, and are counted. If the driver or the context is gone, the
- * registration went with it.
+ * Registered memory must be unregistered before it is unmapped: the driver would mistake
+ * the next mapping at the address for the old memory. So if unregistering fails, the
+ * pages stay mapped and are counted. If the driver or the context is destroyed, so is the
+ * registration.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +37,8 @@ struct pin_cuda {
 #define CALL_LIMIT (512 * DRYI_GIB)
 #define OLD_KERNEL_LIMIT (2 * DRYI_GIB)
 
-/*
- * Linux 6.11 to 6.13 keep what a pin holds in one array, which is too large from 2 GiB on.
- * True also where the kernel does not say which it is.
- */
+/* Return whether the kernel limits a pin to 2 GiB: Linux 6.11 to 6.13 keep a pin's pages
+   in one array, which gets too large. True also if the version is unknown. */
 static bool
 kernel_pins_little(const struct dryi_facts *facts)
 {
@@ -56,7 +55,7 @@ kernel_pins_little(const struct dryi_facts *facts)
     return major == 6 && minor >= 11 && minor <= 13;
 }
 
-/* The limit that a call of that size may have met; "": none that we know of. */
+/* Return the size limit that a call may have exceeded; "": none is known. */
 static const char *
 limit_text(const struct pin_cuda *p, uint64_t bytes)
 {
@@ -81,7 +80,7 @@ fail_register(const struct pin_cuda *p, uint64_t bytes, int result, struct dry_e
     enum dry_status status = dryi_cuda_driver_fail(&p->context.driver, result, what, err);
     if (!limit[0] || status != DRY_ERR_NO_SPACE)
         return status;
-    /* Giving back other memory would not help. */
+    /* Not NO_SPACE: unpinning other memory would not help. */
     if (err)
         err->status = DRY_ERR_SYSTEM;
     return DRY_ERR_SYSTEM;
@@ -104,7 +103,7 @@ register_range(struct pin_cuda *p, void *address, uint64_t bytes)
     return result;
 }
 
-/* *result is the driver's, where the status is SYSTEM or NO_SPACE for its sake. */
+/* *result gets the driver's CUresult, if that caused SYSTEM or NO_SPACE. */
 static enum dry_status
 take_once(struct pin_cuda *p, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
           int *result, struct dry_error *err)
@@ -124,8 +123,8 @@ take_once(struct pin_cuda *p, uint64_t bytes, int32_t node, struct dryi_pin_rang
 }
 
 /*
- * Programs unmap registered memory, and the kernel gives its addresses to whoever asks next.
- * While that region is still there, another has other addresses.
+ * Pin a range. If its address is still registered because a program unmapped registered
+ * memory, try again at another address, while the first region still occupies this one.
  */
 static enum dry_status
 cuda_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
@@ -134,7 +133,8 @@ cuda_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
     struct pin_cuda *p = self;
     struct dryi_pin_range taken = {.handle = NULL}, stale = {.handle = NULL};
     int result;
-    if (dryi_cuda_context_is_gone(&p->context)) /* before a second is spent on filling */
+    if (dryi_cuda_context_is_gone(&p->context)) /* check before a second is spent on
+                                                   populating */
         return dryi_cuda_driver_fail(&p->context.driver, DRYI_CUDA_DEINITIALIZED,
                                      "the driver is gone", err);
     enum dry_status status = take_once(p, bytes, node, &taken, &result, err);
@@ -151,7 +151,7 @@ cuda_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
     return status;
 }
 
-/* Unregister; true: the driver knows nothing of the range any more. */
+/* Unregister a range. True: the driver no longer has it registered. */
 static bool
 unregister_range(struct pin_cuda *p, uint64_t address)
 {
@@ -223,10 +223,7 @@ cuda_finish(void *self)
     dryi_memory_free(&memory, p, 1, sizeof *p);
 }
 
-/*
- * Tell the source the GPU's node. If the driver or the machine does not tell it, only speed
- * is lost.
- */
+/* Set the source's node to the GPU's. If the node is unknown, only speed is lost. */
 static void
 settle_at_device(struct pin_cuda *p)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The idea stands in pin_events.h: an array of slots, a free list for each context and one of
- * slots without an event. Recording and returning take constant time; making some events at
- * once and finding one of up to 64 contexts are the exceptions.
+ * An array of slots, a free list per context, and a list of slots without an event; see
+ * pin_events.h. Recording and returning take constant time, except for creating events in
+ * batches and searching up to 64 contexts.
  */
 #include "host/pinned/pin_events.h"
 
@@ -13,11 +13,11 @@
 
 #define MADE_AT_ONCE 8
 
-/* Slot i is item i - 1: 0 ends a list. */
+/* The record of event number i is slots[i - 1], so that 0 can end a list. */
 struct dryi_pin_event {
     void *event; /* NULL: none */
     size_t next;
-    size_t context; /* whose it is */
+    size_t context; /* index of its context */
 };
 
 void
@@ -40,7 +40,7 @@ slot_of(const struct dryi_pin_events *events, uint64_t number)
     return &events->slots[number - 1];
 }
 
-/* 0: no memory. */
+/* Return the number of a slot without an event; 0: no memory. */
 static size_t
 take_unused(struct dryi_pin_events *events)
 {
@@ -78,7 +78,7 @@ put_free(struct dryi_pin_events *events, size_t number)
     events->contexts[slot->context].free_slot = number;
 }
 
-/* DRYI_PIN_CONTEXTS_MAX: there are too many. */
+/* Return the index of a context; DRYI_PIN_CONTEXTS_MAX: too many contexts. */
 static size_t
 find_context(struct dryi_pin_events *events, void *handle)
 {
@@ -96,7 +96,8 @@ find_context(struct dryi_pin_events *events, void *handle)
 
 /* --- a new event ------------------------------------------------------------------------ */
 
-/* Slots for fresh events; the first is taken, the others are free. 0: no memory for any. */
+/* Store fresh events in slots: the first is taken, the others are free. *count becomes
+   the number stored. Returns the first's number; 0: no memory. */
 static size_t
 keep_events(struct dryi_pin_events *events, size_t context, void **fresh, size_t *count)
 {
@@ -118,7 +119,8 @@ keep_events(struct dryi_pin_events *events, size_t context, void **fresh, size_t
     return first;
 }
 
-/* In the context: one to use, and some for later. *number 0: no memory. */
+/* Create events in the current context: one to use, the others for later. *number 0: no
+   memory. */
 static int
 make_events(struct dryi_pin_events *events, size_t context, size_t *number, void **event)
 {
@@ -141,7 +143,8 @@ make_events(struct dryi_pin_events *events, size_t context, size_t *number, void
     return DRYI_CUDA_SUCCESS;
 }
 
-/* It may be the event that is wrong: after a reset its context is not the one it was. */
+/* Discard an event that failed to record: after a device reset its context no longer
+   exists. */
 static void
 discard(struct dryi_pin_events *events, size_t number, void *event)
 {
@@ -155,7 +158,8 @@ discard(struct dryi_pin_events *events, size_t number, void *event)
     dryi_cuda_note_unheard(c, dryi_cuda_of_handle(c->driver.event_destroy(event)));
 }
 
-/* In the context: its event for the stream, kept or made. *number 0: no memory. */
+/* Record a free or a new event on the stream, in the current context. *number 0: no
+   memory. */
 static int
 record_in(struct dryi_pin_events *events, size_t context, void *stream, size_t *number)
 {
@@ -180,12 +184,13 @@ record_in(struct dryi_pin_events *events, size_t context, void *stream, size_t *
 
 /* --- streams ---------------------------------------------------------------------------- */
 
-/* CUstream values with a meaning of their own, of whatever context is current: ours. */
+/* CUstream values 0 to 2 are default streams of the current context, here the cache's
+   own. */
 #define LAST_DEFAULT_STREAM UINT64_C(2)
-/* The mark of DRY_PINNED_DEFAULT_STREAM(). */
+/* The flag in DRY_PINNED_DEFAULT_STREAM(). */
 #define DEFAULT_MARK (UINT64_C(1) << 63)
 
-/* Find the context of another GPU that was retained already; NULL: it was not. */
+/* Find another GPU's context that was retained before; NULL: there is none. */
 static void *
 find_other(struct dryi_pin_events *events, int device)
 {
@@ -198,7 +203,8 @@ find_other(struct dryi_pin_events *events, int device)
     return handle;
 }
 
-/* Keep a context that was retained; false: another thread was faster, or there are too many. */
+/* Store a retained context; false: another thread stored one first, or there are too
+   many. */
 static bool
 keep_other(struct dryi_pin_events *events, int device, void *handle)
 {
@@ -217,10 +223,8 @@ keep_other(struct dryi_pin_events *events, int device, void *handle)
     return is_new;
 }
 
-/*
- * Find the primary context of GPU number `ordinal`. It is retained once, so that it stays
- * while events of it are kept. The program works on that GPU, so no context is made here.
- */
+/* Find the primary context of GPU number `ordinal`, and retain it once, so that it stays
+   while its events are kept. The program uses that GPU, so the context exists already. */
 static int
 find_primary(struct dryi_pin_events *events, uint64_t ordinal, void **handle)
 {
@@ -244,7 +248,7 @@ find_primary(struct dryi_pin_events *events, uint64_t ordinal, void **handle)
     return result;
 }
 
-/* Find the context of the stream; *handle is ours before. */
+/* Find the context of a stream; *handle is initially the cache's own. */
 static int
 ask_for_context(struct dryi_pin_events *events, uint64_t stream, void **handle)
 {
@@ -312,7 +316,7 @@ dryi_pin_events_record(struct dryi_pin_events *events, uint64_t stream, uint64_t
 
 /* --- later ------------------------------------------------------------------------------ */
 
-/* An event that a capture took into its graph is never seen to pass. */
+/* An event captured into a graph never passes. */
 int
 dryi_pin_events_is_done(struct dryi_pin_events *events, uint64_t event)
 {
@@ -340,13 +344,13 @@ void
 dryi_pin_events_return(struct dryi_pin_events *events, uint64_t event)
 {
     if (dryi_cuda_context_is_gone(events->context))
-        return; /* a child may find the lock held for ever */
+        return; /* in a child the lock may stay held */
     dryi_lock_take(&events->lock);
     put_free(events, event);
     dryi_lock_give(&events->lock);
 }
 
-/* Destroy the events of one context, in one stay. */
+/* Destroy the events of one context, entering the context once. */
 static void
 destroy_events(struct dryi_pin_events *events, size_t context)
 {

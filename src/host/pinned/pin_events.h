@@ -3,17 +3,18 @@
 #define DRYI_HOST_PIN_EVENTS_H
 
 /*
- * Events of a driver that are used again. Making one is dear, and dearer when several threads
- * do (reference: the driver serialises them). So they are made some at a time, without a clock
- * in them, and kept.
+ * A pool of reusable driver events. Creating an event is expensive, and more so from
+ * several threads, because the driver serializes the calls. So events are created in
+ * batches, without timing, and kept.
  *
- * Memory that is registered is so for all GPUs, so its streams may be any GPU's. An event must
- * be of its stream's context; each context has free events of its own here.
+ * Registered memory is registered for all GPUs, so any GPU's streams may use it. An event
+ * must belong to its stream's context, so each context has a free list of its own.
  *
- * An event is the number of a slot. Its driver's event is asked for again while another thread
- * grows the slots, therefore slots are read with the lock; no driver's call is made with it.
+ * An event is the number of a slot, which holds the driver's event. Slots are read under
+ * the lock, because another thread may grow the array. The lock is not held during driver
+ * calls.
  *
- * Threads    Any, but init and finish.
+ * Threads    Any thread may call all functions except init and finish.
  */
 
 #include <stddef.h>
@@ -28,18 +29,21 @@
 struct dryi_pin_event;
 
 struct dryi_pin_events {
-    struct dryi_cuda_context *context; /* the GPU's own */
+    struct dryi_cuda_context *context; /* the context of the cache's own GPU */
     struct dry_memory memory;
     struct dryi_lock lock;
     struct dryi_pin_event *slots;
     size_t slot_count, slot_capacity;
-    size_t unused_slot; /* of slots without an event, a list; 0: none, as in the next */
+    size_t unused_slot; /* first of the list of slots without an event; 0 ends this list
+                           and the next */
     struct {
-        void *handle;     /* of a context */
-        size_t free_slot; /* a list, of slots with an event of it */
+        void *handle;     /* the driver's context */
+        size_t free_slot; /* first of the list of slots with a free event of the
+                             context */
     } contexts[DRYI_PIN_CONTEXTS_MAX];
     size_t context_count;
-    /* The other GPUs whose default streams were named; each is retained until the end. */
+    /* Primary contexts of other GPUs whose default streams were named; each is retained
+       until finish. */
     struct {
         int device;
         void *handle;
@@ -50,13 +54,13 @@ struct dryi_pin_events {
 void dryi_pin_events_init(struct dryi_pin_events *events,
                           struct dryi_cuda_context *context,
                           const struct dry_memory *memory);
-/* All events are destroyed, also those that nobody returned. */
+/* Destroy all events, including those not returned. */
 void dryi_pin_events_finish(struct dryi_pin_events *events);
 
 DRY_CHECK_RESULT enum dry_status dryi_pin_events_record(struct dryi_pin_events *events,
                                                         uint64_t stream, uint64_t *event,
                                                         struct dry_error *err);
-/* As dryi_pin.event_is_done. */
+/* See dryi_pin.event_is_done. */
 int dryi_pin_events_is_done(struct dryi_pin_events *events, uint64_t event);
 void dryi_pin_events_return(struct dryi_pin_events *events, uint64_t event);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory locked by mlock(): what stands in where no driver registers memory.
+ * Memory locked by mlock(), for machines without a driver that registers memory.
  *
- * It is never swapped, which is what programs without a GPU gain, and a pool of huge pages
- * does without. It is not pinned: the kernel may still move a page, so no device may be told
- * its physical address.
+ * It is never swapped, which programs without a GPU benefit from. A pool of huge pages
+ * needs no lock. The memory is not pinned: the kernel may still move a page, so no device
+ * may get its physical address.
  */
 #include <errno.h>
 
@@ -17,8 +17,8 @@
 struct pin_lock {
     struct dry_memory memory;
     struct dryi_pin_source source;
-    struct dry_device device; /* ops NULL: none */
-    int64_t owner;            /* process: locks are not inherited */
+    struct dry_device device; /* ops NULL: no device */
+    int64_t owner;            /* the process that locks: a child does not inherit locks */
 };
 
 static uint64_t
@@ -41,7 +41,7 @@ fail_limit(const struct pin_lock *p, uint64_t bytes, struct dry_error *err)
                      (unsigned long long)(room < limit ? room : limit));
 }
 
-/* The kernel says ENOMEM, or EPERM where the limit is 0; both may have other reasons. */
+/* mlock() fails with ENOMEM, or EPERM if the limit is 0; both may have other causes. */
 static enum dry_status
 fail_lock(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_error *err)
 {
@@ -57,7 +57,8 @@ fail_lock(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_err
     return status;
 }
 
-/* Would mlock() refuse so much, so that filling it is vain? Pages of a pool need no lock. */
+/* Return whether mlock() would fail for this size, to avoid populating it in vain. Pages
+   of a pool need no lock. */
 static bool
 is_beyond_limit(const struct pin_lock *p, uint64_t bytes)
 {
@@ -90,7 +91,8 @@ lock_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
     return DRY_OK;
 }
 
-/* Unmapping unlocks; but locked pages that cannot be unmapped could not be emptied either. */
+/* Unmapping unlocks. Unlock first all the same: if unmapping fails, locked pages could
+   not be freed either. */
 static void
 lock_give(void *self, const struct dryi_pin_range *range)
 {

@@ -3,13 +3,14 @@
 #define DRYI_HOST_PIN_MAKE_H
 
 /*
- * The makers of a dryi_pin: by a driver's registration, and by mlock().
+ * Makers of a dryi_pin: by registration with a driver, and by mlock().
  *
- * Both pin regions of <drystone/pages.h>. A region is all there before it is pinned, filled by
- * threads on the node it is for, so that nobody has to fault pages in under a lock. It is gone
- * in a child after fork, because a kernel copies what is pinned when it forks. Each range is
- * one region and one registration. Whoever takes pieces of at most 1 GiB never holds the
- * driver's lock longer than that takes, and meets none of the limits a call has.
+ * Both pin regions of <drystone/pages.h>. A region is fully populated before it is
+ * pinned, by threads on its own node, so that the driver faults in no pages under its
+ * lock. It is not mapped in a child after fork, because fork would copy all pinned pages.
+ * Each range is one region and one registration. Callers should take at most 1 GiB per
+ * range: this bounds the time under the driver's lock, and avoids the driver's size
+ * limits.
  */
 
 #include <drystone/device.h>
@@ -19,11 +20,12 @@
 #include "host/pinned/pin.h"
 #include "os/kernel.h"
 
-/* Which pages; zeroes are base pages of PREFER, as many threads as help, no timeout. */
+/* The pages to pin; all zero means base pages, PREFER, as many threads as help, no
+   timeout. */
 struct dryi_pin_pages {
-    const struct dry_memory *memory;  /* NULL: malloc's */
-    const struct dryi_kernel *kernel; /* NULL: this machine's */
-    const char *root;                 /* in front of /sys and /proc; NULL: "" */
+    const struct dry_memory *memory;  /* NULL: malloc */
+    const struct dryi_kernel *kernel; /* NULL: the running kernel's calls */
+    const char *root;                 /* prefix of /sys and /proc; NULL: "" */
     enum dry_pages_kind kind;
     uint64_t page_bytes; /* as in struct dry_pages_options */
     enum dry_pages_policy policy;
@@ -32,13 +34,15 @@ struct dryi_pin_pages {
 
 struct dryi_pin_cuda_options {
     struct dryi_pin_pages pages;
-    const char *library; /* "libcuda.so.1" */
-    int32_t device;      /* whose node pages go to, and whose context registers */
+    const char *library; /* the driver's library, "libcuda.so.1" */
+    int32_t device;      /* the GPU whose node the pages go to, and whose context
+                            registers them */
 };
 
 /*
- * Registered for all contexts and for kernels. Without a node, pages go to the one the GPU
- * hangs on, where the machine tells, and elsewhere if that is full; STRICT nowhere else.
+ * Make a pin whose memory is registered for all contexts and mapped for kernels. Without
+ * a node, pages go to the GPU's node, if known, and to other nodes if it is full, except
+ * with STRICT.
  *
  * Errors     UNSUPPORTED: no driver, no such device, or a driver that cannot register.
  */
@@ -46,12 +50,13 @@ DRY_CHECK_RESULT enum dry_status dryi_pin_make_cuda(
     const struct dryi_pin_cuda_options *options, struct dryi_pin *pin,
     struct dry_error *err);
 
-/* The account of a pin made by dryi_pin_make_cuda(). */
+/* Diagnostics of a pin made by dryi_pin_make_cuda(). */
 struct dryi_pin_cuda_account {
     int32_t gpu_node;    /* -1: not known */
-    uint64_t refusals;   /* of calls that cannot report */
-    uint64_t kept_bytes; /* left mapped for good, since nobody could unregister them */
-    int32_t last_error;  /* CUresult, 0: none */
+    uint64_t refusals;   /* failed driver calls that return no status */
+    uint64_t kept_bytes; /* bytes that stay mapped because the driver failed to unregister
+                            them */
+    int32_t last_error;  /* CUresult of the last failure; 0: none */
     int is_gone;
 };
 void dryi_pin_cuda_get_account(const struct dryi_pin *pin,
@@ -59,11 +64,13 @@ void dryi_pin_cuda_get_account(const struct dryi_pin *pin,
 
 struct dryi_pin_lock_options {
     struct dryi_pin_pages pages;
-    /* The device whose streams use the memory; asked by any thread. ops NULL: no streams. */
+    /* The device whose streams use the memory; any thread calls it. ops NULL: no
+       streams. */
     struct dry_device device;
 };
 
-/* Locked against swapping, up to RLIMIT_MEMLOCK; pages of a pool are never swapped anyway. */
+/* Make a pin that locks memory against swapping, up to RLIMIT_MEMLOCK. Pages of a pool
+   are never swapped and need no lock. */
 DRY_CHECK_RESULT enum dry_status dryi_pin_make_lock(
     const struct dryi_pin_lock_options *options, struct dryi_pin *pin,
     struct dry_error *err);

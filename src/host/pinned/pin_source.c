@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Regions for a pin, on the GPU's node if no node is asked for, and the room that there is for
- * them, read anew at each question.
- */
+/* Regions for a pin, on the GPU's node if the caller gives none. Free memory is read
+   again for each query. */
 #include "host/pinned/pin_source.h"
 
 #include <string.h>
@@ -80,7 +78,8 @@ dryi_pin_source_take(const struct dryi_pin_source *source, uint64_t bytes, int32
     o.bytes = bytes;
     o.node = node == DRY_PINNED_ANY_NODE ? source->gpu_node : node;
     o.where = o.node >= 0 ? DRY_PAGES_ON_NODE : DRY_PAGES_ANYWHERE;
-    /* Copies are fastest on the GPU's node; memory elsewhere is better than none. */
+    /* Copies are fastest from the GPU's node, but memory on another node is better than
+       none. */
     if (node < 0 && o.node >= 0 && o.policy == DRY_PAGES_PREFER)
         o.policy = DRY_PAGES_ANY;
     return dryi_pages_create(&o, &source->kernel, pages, NULL, err);
@@ -196,10 +195,8 @@ dryi_facts_lock_room(const struct dryi_facts *facts)
 
 #define PCI_ID_MAX 16
 
-/*
- * Write the id as the kernel names its folder: small letters, a domain of four digits. false:
- * not an id, and nothing that may become a part of a path.
- */
+/* Convert a PCI id to the kernel's folder name: lower case, a domain of four digits.
+   False: not an id; so the name cannot contain other path components. */
 static bool
 name_of_pci_id(const char *id, char name[PCI_ID_MAX])
 {
@@ -227,7 +224,7 @@ dryi_facts_pci_node(const struct dryi_facts *facts, const char *id)
 {
     char name[PCI_ID_MAX];
     uint64_t node;
-    /* Virtual machines say -1, which is no number here. */
+    /* In virtual machines numa_node is -1, which does not parse as a number. */
     if (!name_of_pci_id(id, name) ||
         !dryi_facts_read_number(facts, &node, "/sys/bus/pci/devices/%s/numa_node",
                                 name) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pinned cache: its life, and blocks. See pinned_state.h for the whole. */
+/* Create, destroy, and allocation of blocks. See pinned_state.h for an overview. */
 
 #include "host/pinned/pinned.h"
 #include "base/assert.h"
@@ -95,7 +95,8 @@ dryi_pinned_create(const struct dry_pinned_options *options, const struct dryi_p
     return DRY_OK;
 }
 
-/* A thread may have been inside when another forked: then nothing can be trusted. */
+/* Return whether all locks are free. A thread may have held one when another thread
+   forked; the records are then inconsistent. */
 static bool
 is_whole(struct dry_pinned *p)
 {
@@ -124,7 +125,7 @@ dry_pinned_destroy(struct dry_pinned *pinned)
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-/* Take a block from the heaps; 0: a miss. The thread cache may be NULL. */
+/* Take a block from the heaps; 0: a miss. `t` may be NULL. */
 static uint64_t
 take_from_heap(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                const struct dryi_pinned_request *request)
@@ -195,7 +196,7 @@ is_used(const struct dryi_pinned_cell *cell)
     return cell && dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_USED;
 }
 
-/* Free a block to its heap, or let it wait for its streams. */
+/* Free a block to its heap, or make it pending for its streams. */
 static void
 free_to_heap(struct dry_pinned *p, struct dryi_pinned_arena *a,
              struct dryi_pinned_cell *cell)
@@ -211,7 +212,8 @@ free_to_heap(struct dry_pinned *p, struct dryi_pinned_arena *a,
     p->streams.frees++;
 }
 
-/* After one free or many, see to events and to what is too much. Gives the lock. */
+/* After one or many frees, record and poll events, and unpin excess memory. Releases the
+   lock. */
 static void
 after_frees(struct dry_pinned *p)
 {
@@ -225,7 +227,7 @@ after_frees(struct dry_pinned *p)
         dryi_pinned_shed(p);
 }
 
-/* Free the slow way, and unlock the thread cache, which may be NULL. */
+/* Free a block under the lock, and unlock the thread cache, which may be NULL. */
 static enum dry_status
 free_slowly(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
             struct dryi_pinned_arena *a, struct dryi_pinned_cell *cell)
@@ -235,7 +237,7 @@ free_slowly(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
     dryi_pinned_thread_cache_fold(p, t);
     if (t)
         dryi_pinned_thread_cache_unlock(t);
-    if (!is_used(cell)) { /* somebody else was faster */
+    if (!is_used(cell)) { /* another thread freed it first */
         dryi_lock_give(&p->lock);
         return DRY_ERR_ARGUMENT;
     }
@@ -294,7 +296,9 @@ add_use(struct dry_pinned *p, const void *address, uint64_t handle, bool is_grap
     if (dryi_fork_mark_is_child(&p->fork))
         return DRY_ERR_UNSUPPORTED;
     enum dry_status status = DRY_ERR_ARGUMENT;
-    dryi_lock_take(&p->lock); /* first: programs ask for addresses of all kinds */
+    /* Take the lock before the look-up: without the lock only a block in use may be looked
+       up, and programs also pass other addresses. */
+    dryi_lock_take(&p->lock);
     struct dryi_pinned_cell *cell = dryi_pinned_find(p, (uint64_t)(uintptr_t)address, &a);
     if (is_used(cell))
         status = dryi_pinned_use_add(p, dryi_pinned_id(a, cell), handle, is_graph);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Ranges as arenas: their cells, the numbers of these, and from addresses to blocks. Numbers
- * are given out in rows of 2^18 cells. The directory is a table of leaves, each made when an
- * arena first touches it. A look-up takes constant time, without a lock.
+ * Arenas: their cells, cell ids, and the look-up of addresses. Ids are assigned in rows
+ * of 2^18 cells. The directory is a table of leaves, each allocated when an arena first
+ * touches it. A look-up takes constant time, without a lock.
  */
 
 #include <string.h>
@@ -51,7 +51,7 @@ dryi_pinned_arenas_finish(struct dry_pinned *p, bool is_child)
 
 /* --- the directory -------------------------------------------------------------------------- */
 
-/* The leaf of a square; NULL: no arena ever touched a square of the leaf. */
+/* Return the leaf of a square; NULL: no arena has ever touched the leaf. */
 static struct dryi_pinned_leaf *
 leaf_at(const struct dry_pinned *p, uint64_t square)
 {
@@ -116,7 +116,7 @@ make_leaves(struct dry_pinned *p, uint64_t first, uint64_t last)
     return DRY_OK;
 }
 
-/* Let each square that the arena touches lead to it, or no more. */
+/* Enter the arena into each square that it touches, or remove it from them. */
 static void
 set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
 {
@@ -141,7 +141,7 @@ set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-/* The first of `count` rows in a row that are free; ROWS_MAX: there are none. */
+/* Return the first of `count` consecutive free rows; ROWS_MAX: there are none. */
 static uint32_t
 find_rows(const struct dry_pinned *p, uint32_t count)
 {

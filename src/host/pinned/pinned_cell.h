@@ -3,9 +3,10 @@
 #define DRYI_HOST_PINNED_CELL_H
 
 /*
- * A cell is the record of a granule, the unit of an arena; the first cell of a block is the
- * block's record. Cells lie outside the pinned memory. A free block of several granules has its
- * size in its last cell too, its foot, so both neighbours of a block are found in constant time.
+ * A cell is the record of a granule, an arena's unit of allocation. A block's first cell
+ * is the block's record. Cells are outside the pinned memory. A free block of several
+ * granules also has its size in its last cell, the foot, so that both neighbours of a
+ * block are found in constant time.
  */
 
 #include <stdatomic.h>
@@ -13,18 +14,19 @@
 
 #include "base/assert.h"
 
-#define DRYI_PINNED_NONE UINT32_MAX /* no cell, no use, no stream */
+#define DRYI_PINNED_NONE UINT32_MAX /* no cell, no use or no stream */
 
 enum dryi_pinned_state {
-    DRYI_PINNED_INSIDE = 0, /* of a block, not its first cell */
+    DRYI_PINNED_INSIDE = 0, /* within a block, not its first cell */
     DRYI_PINNED_FREE = 1,
-    DRYI_PINNED_FOOT = 2, /* the last cell of a free block of several */
+    DRYI_PINNED_FOOT = 2, /* the last cell of a free block of several granules */
     DRYI_PINNED_USED = 3,
     DRYI_PINNED_KEPT = 4,    /* free, in a thread cache */
     DRYI_PINNED_PENDING = 5, /* freed, waiting for streams */
 };
 
-/* A tag has the state in its low bits, then whether streams are recorded, then the class. */
+/* Layout of a tag: the state in the low bits, a flag for recorded streams, then the
+   class. */
 #define DRYI_PINNED_STATE_MASK 7u
 #define DRYI_PINNED_HAS_USES 8u
 #define DRYI_PINNED_CLASS_SHIFT 8
@@ -33,13 +35,13 @@ struct dryi_pinned_cell {
     atomic_uint_least32_t tag;
     uint32_t size; /* granules */
     union {
-        uint32_t previous; /* FREE: in the list of the bin */
-        uint32_t waste;    /* else: bytes that were not asked for */
+        uint32_t previous; /* FREE: previous block in the list of its bin */
+        uint32_t waste;    /* other states: bytes beyond the requested ones */
     };
     union {
         uint32_t next;
-        uint32_t first_use; /* USED: streams recorded */
-        uint32_t uses_left; /* PENDING */
+        uint32_t first_use; /* USED: first of the recorded uses */
+        uint32_t uses_left; /* PENDING: uses that have not ended */
     };
 };
 
@@ -62,7 +64,7 @@ dryi_pinned_set_tag(struct dryi_pinned_cell *cell, enum dryi_pinned_state state,
     atomic_store_explicit(&cell->tag, (uint32_t)state | rest, memory_order_relaxed);
 }
 
-/* Write the record of a block that is handed out: USED, with `waste` bytes not asked for. */
+/* Write the record of an allocated block: USED, with `waste` bytes beyond the request. */
 static inline void
 dryi_pinned_mark_used(struct dryi_pinned_cell *cell, uint32_t class_id, uint32_t waste)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Every invariant of pinned_state.h, by a walk over all cells. */
+/* Checks every invariant of pinned_state.h by a walk over all cells. */
 
 #include "base/assert.h"
 #include "base/bits.h"
@@ -12,7 +12,7 @@
 
 #define NONE DRYI_PINNED_NONE
 
-/* The sums that the walk has counted. */
+/* Sums counted by the walk, to compare with the statistics. */
 struct sums {
     uint64_t pinned, active, requested, pending, kept, idle, requests;
     uint64_t free_blocks, kept_blocks, uses_left;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The counters: sums, times, and what each block handed out or freed adds to them. This file
- * calls no other of the cache. The idea of the sums stands in pinned_thread_cache.c: a thread's
- * own are folded into these.
+ * Updates the statistics for each allocated and freed block. This file calls no other
+ * file of the cache. Each thread collects sums of its own, which are folded into these;
+ * see pinned_thread_cache.c.
  */
 #include "host/pinned/pinned_count.h"
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Streams that use blocks. A freed block waits for one event in each stream that used it.
- * Events of one stream pass in order. So a stream's are asked from the oldest on, and no
- * further than the first that has not passed; no stream waits for another's. A graph is a
- * stream whose event comes when the program says so.
+ * A freed block waits for one event in each stream that used it. Events of one stream
+ * pass in order, so they are polled from the oldest on, up to the first that has not
+ * passed. Streams do not wait for each other's events. A graph is a stream whose only
+ * event is dry_pinned_release().
  *
- * All memory is taken when a use is recorded; freeing takes none.
+ * All memory is allocated when a use is recorded; a free allocates none.
  *
- * The driver may make whoever records an event wait, so the lock is not held meanwhile. One
- * thread at a time records for a stream; blocks that others free meanwhile get another event
- * from it after that. No call walks over all streams but a miss, a clear and a look at
- * everything.
+ * Recording an event may block in the driver, so the lock is not held meanwhile. One
+ * thread at a time records for a stream; it records another event for blocks that other
+ * threads free meanwhile. Only a miss, a clear and a full check walk over all streams.
  */
 #include <sched.h>
 
@@ -55,7 +54,7 @@ dryi_pinned_streams_finish(struct dry_pinned *p, bool is_child)
 
 /* --- recording ------------------------------------------------------------------------------ */
 
-/* Find the entry of the stream, or take an unused one for it; NONE: no memory. */
+/* Find the stream's entry, or assign an unused one; NONE: no memory. */
 static uint32_t
 find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
 {
@@ -85,7 +84,7 @@ find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
         .open_last = NONE,
         .closing_first = NONE,
         .is_graph = is_graph,
-        .is_due = old.is_due, /* still in these lists */
+        .is_due = old.is_due, /* the entry is still in these lists */
         .next_due = old.next_due,
         .is_waiting = old.is_waiting,
         .next_waiting = old.next_waiting,
@@ -93,7 +92,7 @@ find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
     return at;
 }
 
-/* Forget a use; with the last of an entry, forget the entry. */
+/* Remove a use; remove the stream's entry with its last use. */
 static void
 drop_use(struct dry_pinned *p, uint32_t use)
 {
@@ -173,7 +172,7 @@ free_block(struct dry_pinned *p, uint32_t block)
     dryi_pinned_heap_give(p, a, cell);
 }
 
-/* End the uses of a list; a block whose last use ends becomes free. */
+/* End the uses in a list; a block becomes free with its last use. */
 static void
 end_uses(struct dry_pinned *p, uint32_t first)
 {
@@ -259,9 +258,9 @@ take_open(struct dryi_pinned_stream *s)
 }
 
 /*
- * Open the uses again that got no event, before those that became open meanwhile. They are
- * tried again when more of the stream is freed, or at a miss. They are not tried at each
- * free of whatever block, for a stream that is broken is refused every time.
+ * Put back uses whose event failed to record, before those opened meanwhile. They are
+ * retried when the stream gets more frees, or at a miss. Retrying at every free would be
+ * wasteful: a broken stream fails every time.
  */
 static void
 reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last,
@@ -291,10 +290,8 @@ append_batch(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint64_
     push_waiting(s, at);
 }
 
-/*
- * Record an event for all that was freed since the last one; false: it was refused. The lock
- * is given meanwhile. The entry stays, for its uses do, but may lie elsewhere then.
- */
+/* Record an event for all uses opened since the last event; false: it failed. Releases
+   the lock meanwhile. The entry persists, because its uses do, but may be reallocated. */
 static bool
 close_batch(struct dry_pinned *p, uint32_t at)
 {
@@ -376,7 +373,8 @@ can_close(const struct dryi_pinned_stream *s, uint32_t least)
     return s->use_count && !s->is_graph && !s->is_closing && s->open_count >= least;
 }
 
-/* Record until nothing is left, also for what others free meanwhile: they leave it to us. */
+/* Record until no batch is left, including uses that other threads add meanwhile and
+   leave to this thread. */
 static void
 close_stream(struct dry_pinned *p, uint32_t at, uint32_t least)
 {
@@ -390,8 +388,8 @@ dryi_pinned_events_record(struct dry_pinned *p, bool all)
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     struct dryi_pinned_streams *s = &p->streams;
     uint32_t at = s->due, least = p->options.event_batch;
-    s->due =
-        NONE; /* what is added from here on is somebody else's, or of the next time */
+    s->due = NONE; /* streams added from here on belong to another thread, or to the next
+                 call */
     for (uint32_t next; at != NONE; at = next) {
         next = s->list[at].next_due;
         s->list[at].is_due = false;
@@ -401,7 +399,7 @@ dryi_pinned_events_record(struct dry_pinned *p, bool all)
         close_stream(p, i, 1);
 }
 
-/* Ask for the events of one stream, oldest first; how many questions were asked. */
+/* Poll the events of one stream, oldest first. Returns the number of queries. */
 static uint32_t
 poll_stream(struct dry_pinned *p, struct dryi_pinned_stream *s, uint32_t budget)
 {
@@ -438,10 +436,8 @@ dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
     return budget > 0;
 }
 
-/*
- * Wait until no event of the stream is being recorded; NULL: no uses. Gives and takes the
- * lock.
- */
+/* Wait until no event of the stream is being recorded; NULL: it has no uses. Releases and
+   takes the lock. */
 static struct dryi_pinned_stream *
 wait_until_recorded(struct dry_pinned *p, uint64_t handle)
 {
@@ -480,7 +476,8 @@ dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle)
         return;
     struct dryi_pinned_stream *s = &p->streams.list[*at];
     DRYI_ASSERT_SLOW(s->handle == handle && s->is_graph && !s->is_released);
-    (void)dryi_map_take(&p->streams.by_graph, handle); /* the number may come again */
+    /* The program may reuse the graph's number. */
+    (void)dryi_map_take(&p->streams.by_graph, handle);
     s->is_released = true;
     end_uses(p, take_open(s));
 }

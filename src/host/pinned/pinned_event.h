@@ -2,7 +2,7 @@
 #ifndef DRYI_HOST_PINNED_EVENT_H
 #define DRYI_HOST_PINNED_EVENT_H
 
-/* Blocks that streams and graphs use; the idea stands in pinned_event.c. */
+/* Blocks used by streams and graphs; see pinned_event.c. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,24 +13,22 @@
 
 void dryi_pinned_streams_init(struct dry_pinned *p);
 void dryi_pinned_streams_finish(struct dry_pinned *p, bool is_child);
-/* Add a use of a used block. Requires the lock, as all below. */
+/* Record a use of a block in use. This and all functions below require the lock. */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_use_add(struct dry_pinned *p, uint32_t block,
                                                      uint64_t handle, bool is_graph);
-/* Free a used block with uses: it waits, or is free at once. Takes no memory. */
+/* Free a block that has uses: it becomes pending, or free if all have ended. Allocates no
+   memory. */
 void dryi_pinned_use_free(struct dry_pinned *p, uint32_t block);
-/*
- * Record the events of batches that are full; all: of all that are not empty. Gives the lock
- * while the driver is asked, and takes it again. Requires that no thread cache is held.
- */
+/* Record the events of full batches, or of all non-empty ones if `all`. Releases the lock
+   during driver calls and takes it again. Requires that no thread cache is held. */
 void dryi_pinned_events_record(struct dry_pinned *p, bool all);
-/* Ask `budget` events at most, and free what has passed; true: no more has. */
+/* Query at most `budget` events, and free blocks whose events have passed. Returns true
+   if no further event has passed. */
 bool dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget);
-/*
- * The work of a stream is over: end its uses of blocks that are freed. An event of it that is
- * just being recorded is waited for, without the lock.
- */
+/* End a stream's uses of freed blocks, because its work is done. If an event of the
+   stream is being recorded, wait for that without the lock. */
 void dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle);
-/* A graph is gone: end its uses of freed blocks now, of other blocks when they are freed. */
+/* End a graph's uses of freed blocks now, and of other blocks when they are freed. */
 void dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle);
 
 #endif

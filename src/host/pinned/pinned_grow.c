@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Misses, warming, and giving back: all that calls the pin for memory, without the lock.
- * Misses are served one after the other, so that two threads do not pin twice what one arena
- * has room for. A miss first looks for what is already there: ranges the pinner has pinned,
- * events that have passed, blocks that other threads keep at hand.
+ * Misses, warming and unpinning: all calls of the pin for memory, made without the lock.
+ * Misses are served one at a time, so that two threads do not both pin when one arena
+ * suffices. A miss first checks memory that is already pinned: the inbox, passed events,
+ * and other threads' caches.
  */
 #include "host/pinned/pinned_grow.h"
 #include "base/assert.h"
@@ -20,7 +20,8 @@
 
 #define LARGE_MIN (32 * DRYI_MIB)
 #define LARGE_MAX DRYI_GIB
-#define EXACT_PART 4 /* a request of this part of an arena gets one of just its size */
+/* A request of at least 1/4 of an arena gets an arena of exactly its size. */
+#define EXACT_PART 4
 #define POLL_STEP 64
 #define SMALL_MIN (8 * DRYI_MIB)
 #define SMALL_MAX (64 * DRYI_MIB)
@@ -73,10 +74,8 @@ take_block(struct dry_pinned *p, const struct dryi_pinned_request *request)
     return address;
 }
 
-/*
- * Is the range beyond the budget? It may be larger than was asked for. The inbox is kept
- * until the range counts.
- */
+/* Return whether the range, which may be larger than requested, exceeds the budget. The
+   caller holds the inbox until the range is counted. */
 static bool
 is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
 {
@@ -85,7 +84,7 @@ is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
     return budget && (range->bytes > budget || pinned_now(p) > budget - range->bytes);
 }
 
-/* Pin one arena more, and take the request out of it before anybody else comes by. */
+/* Pin one more arena, and allocate the request from it before other threads can. */
 static enum dry_status
 pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_request *request,
           uint64_t *address, struct dry_error *err)
@@ -135,7 +134,7 @@ give_range(struct dry_pinned *p, const struct dryi_pin_range *range)
 
 /* --- giving back ---------------------------------------------------------------------------- */
 
-/* Find the largest idle arena, perhaps among the unwanted; NULL: none. */
+/* Find the largest idle arena, or the largest unwanted one; NULL: none. */
 static struct dryi_pinned_arena *
 find_idle(const struct dry_pinned *p, bool is_unwanted)
 {
@@ -210,7 +209,7 @@ put_into_inbox(struct dry_pinned *p, const struct dryi_pin_range *range, uint64_
     return has_room;
 }
 
-/* The pinner: pin until the target; any refusal ends it. */
+/* The pinner's thread: pin until the target is reached or a call fails. */
 static void *
 run(void *self)
 {
@@ -242,7 +241,7 @@ dryi_pinned_adopt(struct dry_pinned *p)
     while (pinner->count > 0) {
         const struct dryi_pin_range *range = &pinner->inbox[pinner->count - 1];
         if (dryi_pinned_arena_add(p, range, DRYI_PINNED_LARGE) != DRY_OK)
-            break; /* no memory for records now; it stays */
+            break; /* no memory for records now; the range stays in the inbox */
         atomic_fetch_sub_explicit(&pinner->bytes, range->bytes, memory_order_relaxed);
         pinner->count--;
     }
@@ -253,7 +252,7 @@ dryi_pinned_adopt(struct dry_pinned *p)
     dryi_lock_give(&pinner->lock);
 }
 
-/* End the pinner. Requires grow, but for the end of the cache. */
+/* End the pinner. Requires the grow lock, except in destroy. */
 static void
 stop_pinner(struct dry_pinned *p)
 {
@@ -265,10 +264,8 @@ stop_pinner(struct dry_pinned *p)
     pinner->is_started = false;
 }
 
-/*
- * Make room in the inbox for all that the thread is to pin, for it calls no function of
- * `memory`.
- */
+/* Allocate the inbox for all ranges that the thread will pin, because the thread calls no
+   function of `memory`. */
 static bool
 make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
@@ -276,7 +273,8 @@ make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     struct dryi_pinned_pinner *pinner = &p->pinner;
     uint64_t pinned = pinned_now(p), missing = target > pinned ? target - pinned : 0;
-    uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX); /* of arenas */
+    /* Upper bound on the arenas to pin. */
+    uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX);
     dryi_lock_take(&p->lock);
     dryi_lock_take(&pinner->lock);
     bool has_room =
@@ -287,7 +285,7 @@ make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
     return has_room;
 }
 
-/* Start the pinner; false: there is no thread to be had. */
+/* Start the pinner, if it does not run. False: no thread or no memory for the inbox. */
 static bool
 start_pinner(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
@@ -328,7 +326,7 @@ dryi_pinned_pinner_finish(struct dry_pinned *p, bool is_child)
 
 /* --- warming -------------------------------------------------------------------------------- */
 
-/* The bytes of an arena that is pinned ahead. */
+/* Return the size of an arena that is pinned ahead. */
 static uint64_t
 piece_bytes(const struct dry_pinned *p)
 {
@@ -353,7 +351,7 @@ warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error 
     return DRY_OK;
 }
 
-/* Pin ahead, here or in the background. */
+/* Pin ahead, in this thread or in the background. */
 static enum dry_status
 warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_error *err)
 {
@@ -361,7 +359,8 @@ warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_err
     uint64_t pinned = pinned_now(p), piece = piece_bytes(p);
     if (bytes <= pinned)
         return DRY_OK;
-    if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal pieces, none for a crumb */
+    if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal arenas, so that no small
+                                                    remainder gets an arena of its own */
         uint64_t missing = bytes - pinned;
         uint64_t count = missing / piece + (missing % piece != 0);
         piece = round_square((missing + count - 1) / count);
@@ -383,7 +382,7 @@ dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
 
 /* --- misses --------------------------------------------------------------------------------- */
 
-/* The events of a step are asked with the lock held: not too many at once. */
+/* Poll events in steps, because the lock is held during a step. */
 static uint64_t
 look_at_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
@@ -398,7 +397,7 @@ look_at_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
     return address;
 }
 
-/* Look for what is there and was not at hand. */
+/* Look for memory that was pinned or freed meanwhile. */
 static uint64_t
 look_again(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
@@ -417,7 +416,8 @@ look_again(struct dry_pinned *p, const struct dryi_pinned_request *request)
     return address;
 }
 
-/* Pin again the bytes that the last clear gave back: they are wanted again. */
+/* Pin again the bytes unpinned by the last clear: this miss shows that the program is
+   active again. */
 static uint64_t
 come_back(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
@@ -426,7 +426,7 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_request *request)
     if (bytes == 0 || request->heap == DRYI_PINNED_SMALL)
         return 0;
     p->remembered_bytes = 0;
-    /* Pin as much as there is room for. */
+    /* Errors are ignored: pin as many arenas as possible. */
     (void)warm_up(p, bytes, p->options.in_background, NULL);
     dryi_lock_take(&p->lock);
     address = take_block(p, request);
@@ -434,7 +434,7 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_request *request)
     return address;
 }
 
-/* The bytes of the next arena. */
+/* Return the size of the next arena. */
 static uint64_t
 arena_bytes(struct dry_pinned *p, const struct dryi_pinned_request *request,
             uint64_t need)
@@ -463,7 +463,7 @@ idle_bytes(struct dry_pinned *p)
     return bytes;
 }
 
-/* Make room for `need`, if idle arenas can; the room then. */
+/* Unpin idle arenas if that makes `need` bytes available. Returns the available bytes. */
 static uint64_t
 make_room(struct dry_pinned *p, uint64_t need)
 {
@@ -477,7 +477,7 @@ make_room(struct dry_pinned *p, uint64_t need)
     return dryi_pinned_room(p);
 }
 
-/* Pin at least `need`, better `want`, and take the request out of it. */
+/* Pin `want` bytes, or at least `need`, and allocate the request from them. */
 static enum dry_status
 pin_for(struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_t need,
         uint64_t want, uint64_t *address)
@@ -487,7 +487,8 @@ pin_for(struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_
     uint64_t room = make_room(p, need);
     if (room < need)
         return DRY_ERR_NO_SPACE;
-    uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE); /* need is round */
+    /* At least `need`, which is a multiple, too. */
+    uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE);
     enum dry_status status = pin_range(p, least(most_now, want), request, address, NULL);
     if (status == DRY_ERR_NO_SPACE && want > need)
         status = pin_range(p, need, request, address, NULL);

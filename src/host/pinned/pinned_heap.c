@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A heap chooses the place in an arena. Fit: free blocks are in bins, 32 an octave. Requests
- * are rounded up to a bin's least size, so the first block of the lowest bin that has any
- * will do, and a hole fits its twin. (Masmano et al., TLSF, ECRTS 2004, with more lists a
- * level and all records outside.) Buddy: bins are powers of two; offsets are of the arena,
- * not of the address, so that halves of different arenas never meet.
+ * A heap chooses a block within its arenas. Fit: free blocks are in bins, 32 per power of
+ * two. Requests are rounded up to a bin's smallest size, so any block of the lowest
+ * non-empty bin fits, and a freed block fits the next equal request exactly. (Masmano et
+ * al., TLSF, ECRTS 2004, with more lists per level and all records outside the memory.)
+ * Buddy: bins are powers of two. Offsets are relative to the arena, so that halves of
+ * different arenas are never merged.
  */
 #include "host/pinned/pinned_heap.h"
 #include "base/assert.h"
 #include "base/bits.h"
 #include "host/pinned/pinned_state.h"
 
-#define STEPS_LOG2 5 /* 32 an octave */
+#define STEPS_LOG2 5 /* 32 bins per power of two */
 
 void
 dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
@@ -24,7 +25,8 @@ dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
         heap->heads[i] = DRYI_PINNED_NONE;
 }
 
-/* How many octaves above the one in which each size has its own bin. */
+/* Return how many powers of two `granules` is above the range where each size has its own
+   bin. */
 static inline unsigned
 octave_of(uint32_t granules)
 {
@@ -55,7 +57,8 @@ choose_heap(const struct dry_pinned *p, uint64_t bytes)
     return DRYI_PINNED_LARGE;
 }
 
-/* Up to the least size of a bin; that of the next octave is bin 32 there and 64 here. */
+/* Round up to the smallest size of a bin. Bin 32 of an octave is bin 0 of the next, which
+   has twice the step. */
 void
 dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
                          struct dryi_pinned_request *request)
@@ -78,7 +81,8 @@ dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
     request->class_id = name << DRYI_PINNED_HEAP_SHIFT | bin;
     request->heap = name;
     request->bytes = (uint64_t)granules << shift;
-    /* A cell has 32 bits for the rounding; that of a request above 256 GiB may need more. */
+    /* A cell has 32 bits for the waste; rounding a request above 256 GiB may exceed
+       them. */
     uint64_t waste = request->bytes - bytes;
     request->requested = waste <= UINT32_MAX ? bytes : request->bytes - UINT32_MAX;
 }
@@ -108,7 +112,7 @@ link_block(struct dry_pinned *p, struct dryi_pinned_arena *a,
     heap->summary |= UINT32_C(1) << bin / 64;
 }
 
-/* Take a free block out of its list; its cells are those of the inside of some block then. */
+/* Take a free block out of its list and mark its cells INSIDE. */
 static void
 unlink_block(struct dry_pinned *p, struct dryi_pinned_heap *heap,
              struct dryi_pinned_cell *cell)
@@ -134,7 +138,8 @@ unlink_block(struct dry_pinned *p, struct dryi_pinned_heap *heap,
     dryi_pinned_set_tag(cell, DRYI_PINNED_INSIDE, 0);
 }
 
-/* The first block of the lowest bin from `bin` on; NONE: all are empty. */
+/* Return the first block of the lowest non-empty bin from `bin` on; NONE: all are
+   empty. */
 static uint32_t
 find_block(const struct dryi_pinned_heap *heap, uint32_t bin)
 {

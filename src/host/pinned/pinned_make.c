@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Makers. A cache gets a driver that registers as its pin, or else mlock(). A tensor in a block
- * is a wrapped one, whose release frees the block.
- */
+/* Makers. A cache gets a pin by a driver, or else by mlock(). A tensor in a block is a
+   wrapped tensor whose release frees the block. */
 #include <drystone/pinned.h>
 
 #include "base/fail.h"
@@ -16,7 +14,7 @@
 static enum dry_status
 make_pin(const struct dry_pinned_options *o, struct dryi_pin *pin, struct dry_error *err)
 {
-    /* Without o->memory: the pinner takes pages too, and must not call that. */
+    /* Without o->memory: the pinner thread also allocates pages, and must not call it. */
     const struct dryi_pin_pages pages = {
         .kind = o->page_kind,
         .page_bytes = o->page_bytes,
@@ -31,7 +29,7 @@ make_pin(const struct dry_pinned_options *o, struct dryi_pin *pin, struct dry_er
     if (o->backend == DRY_PINNED_LOCK)
         return dryi_pin_make_lock(&lock, pin, err);
     enum dry_status status = dryi_pin_make_cuda(&cuda, pin, err);
-    /* A driver that is there and fails is not passed over in silence. */
+    /* An existing driver that fails is an error, not a reason to fall back. */
     if (status != DRY_ERR_UNSUPPORTED || o->backend == DRY_PINNED_CUDA)
         return status;
     return dryi_pin_make_lock(&lock, pin, err);
@@ -66,7 +64,7 @@ end_loan(void *self)
 {
     struct loan *loan = self;
     struct dry_pinned *p = loan->pinned;
-    /* In the child of a fork this is refused; the block is the parent's. */
+    /* Refused in the child of a fork, where the block belongs to the parent. */
     (void)dry_pinned_free(p, loan->address);
     dryi_memory_free(&p->memory, loan, 1, sizeof *loan);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Options of the pinned cache, also as text. */
+/* Validation of the pinned cache's options, and their text form. */
 #include <stddef.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ dry_pinned_options_init_sized(struct dry_pinned_options *options, size_t struct_
     dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* --- what is accepted ----------------------------------------------------------------------- */
+/* --- validation ----------------------------------------------------------------------------- */
 
 static const char *
 find_wrong(const struct dry_pinned_options *o)
@@ -89,7 +89,7 @@ dryi_pinned_options_take(const struct dry_pinned_options *from,
 
 /* --- text ----------------------------------------------------------------------------------- */
 
-/* The place of the word in a list that NULL ends. */
+/* Read a word as its index in a NULL-terminated list. */
 static bool
 read_choice(struct dryi_option_word word, const char *const *choices, uint32_t *value)
 {
@@ -109,7 +109,7 @@ enum kind { KIND_BYTES, KIND_COUNT, KIND_INDEX, KIND_SWITCH, KIND_NOTHING };
 static const struct name {
     const char *text;
     enum kind kind;
-    bool is_buddy; /* whoever says it wants that mode */
+    bool is_buddy; /* the option implies mode:buddy */
     uint64_t unit, most;
     size_t offset;
 } names[] = {
@@ -167,7 +167,7 @@ set_field(struct dry_pinned_options *o, const struct name *n,
     return true;
 }
 
-/* Names whose values are words. */
+/* Set an option whose value is a word. *known: the name is such an option. */
 static bool
 set_word(struct dry_pinned_options *o, struct dryi_option_word name,
          struct dryi_option_word value, bool *known)

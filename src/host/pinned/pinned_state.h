@@ -3,13 +3,13 @@
 #define DRYI_HOST_PINNED_STATE_H
 
 /*
- * The inside of a pinned cache: what its files share. Each noun has a header.
+ * The internal state of a pinned cache, shared by its files.
  *
  *     pinned_cell.h          the record of a granule, and of a block
  *     pinned_stream.h        uses, batches and streams
  *     pinned_heap.c          which block of an arena a request gets
  *     pinned_arena.c         arenas, and from addresses to blocks
- *     pinned_thread_cache.c  what a thread keeps at hand
+ *     pinned_thread_cache.c  free blocks cached by each thread
  *     pinned_event.c         streams and graphs
  *     pinned_grow.c          misses, warming, clearing
  *     pinned_count.c         the counters, reported by pinned_stats.c
@@ -18,42 +18,43 @@
  *     pinned.c               life, blocks
  *
  * An arena is one range of the pin, cut into granules; each granule has a cell
- * (pinned_cell.h). Granules of all arenas are numbered: a cell's id is its arena's first id
- * plus its index. There are three heaps: for small requests, for large ones, and in BUDDY
- * mode for those larger than a block. An arena belongs to one heap. An arena is idle if none
- * of its granules is used.
+ * (pinned_cell.h). Granules of all arenas are numbered: a cell's id is its arena's first
+ * id plus its index. There are three heaps: for small requests, for large ones, and in
+ * BUDDY mode for those larger than a block. An arena belongs to one heap. An arena is
+ * idle if none of its granules is used.
  *
  * Invariants, checked by dry_pinned_check():
  *     H1 the blocks of an arena tile it, and no other cell is marked
- *     H2 fit: no two neighbours are free; buddy: nor two halves of one block; sizes are powers
- *        of two, offsets multiples of them
- *     H3 a free block is in the list of its bin, in no other; a bin's bit is set if it has any
+ *     H2 fit: no two free blocks are adjacent; buddy: no two free halves form a block; sizes are
+ *        powers of two, offsets multiples of them
+ *     H3 a free block is in its bin's list only; a bin's bit is set if the bin is not empty
  *     H4 an arena's used granules are those of its blocks that are not free
- *     H5 what is kept at hand is what the thread caches hold, each block once
- *     H6 a pending block waits for as many uses as lists hold of it
+ *     H5 the KEPT blocks are those in thread caches, each once
+ *     H6 a pending block's uses_left is the number of its uses in all lists
  *     H7 the sums: pinned, active, requested, pending
- *     H8 the directory finds each arena, and nothing else
+ *     H8 the directory finds each arena, and no other address
  *
  * Locks, in this order:
- *     grow   misses, warming and clear, one at a time. It is held while memory is pinned and
- *            unpinned, and while the pinner is waited for. It guards remembered_bytes and the
- *            pinner's start and end. dry_pinned_trim() and dryi_pinned_shed() go without it:
- *            an arena that is taken out under `lock` is its taker's.
+ *     grow   misses, warming and clear, one at a time. It is held while memory is pinned
+ *            and unpinned, and while the pinner is waited for. It guards remembered_bytes
+ *            and the pinner's start and end. dry_pinned_trim() and dryi_pinned_shed() do
+ *            not need it: a thread that removes an arena under `lock` owns it.
  *     thread cache
  *            is_taken: its blocks and its sums. Threads that allocate or free never wait for it.
  *            A flush and dryi_pinned_lock_all() do, spinning, and lock them by their index.
- *     lock   everything else, for a microsecond; events are asked for their state with it.
- *     inbox  what the pinner shares with dryi_pinned_adopt().
- * The pin's event_record, take, give and room are called with neither thread cache, lock nor
- * inbox held. A stream whose event is being recorded is_closing. Its entry stays, for its uses
- * do, and only the thread that records touches closing_first. In the child of a fork nothing is
- * called but destroy, which frees records only if it finds all locks free.
+ *     lock   all other state, for about a microsecond; events are queried while it is held.
+ *     inbox  state that the pinner shares with dryi_pinned_adopt().
+ * The pin's event_record, take, give and room are called with neither thread cache, lock
+ * nor inbox held. A stream is_closing while its event is being recorded. Its entry is not
+ * removed meanwhile, because it has uses, and only the recording thread accesses
+ * closing_first. In the child of a fork only destroy is called, which frees records only
+ * if all locks are free.
  *
- * Two things are read without any lock: the tag of a block, by the block's owner, and the
- * directory. The directory follows no pointer to an arena unless the address is of the arena,
- * and a block in use keeps its arena. Two errors of the program are beyond that: a block is
- * freed twice at the same time, or a block that was freed is freed again while its arena
- * goes. They are found only if the calls do not meet.
+ * Two items are read without a lock: the tag of a block, by the block's owner, and the
+ * directory. A look-up dereferences an arena only if the address is in the arena, and a
+ * block in use keeps its arena alive. Two errors of the program are detected only if the
+ * calls do not overlap: two concurrent frees of a block, and a second free of a block
+ * while its arena is removed.
  */
 
 #include <stdatomic.h>
@@ -74,7 +75,7 @@
 enum dryi_pinned_heap_name {
     DRYI_PINNED_SMALL = 0,
     DRYI_PINNED_LARGE = 1,
-    DRYI_PINNED_OWN = 2, /* BUDDY: larger than a block */
+    DRYI_PINNED_OWN = 2, /* BUDDY: requests larger than a block */
     DRYI_PINNED_HEAP_COUNT = 3,
 };
 
@@ -85,7 +86,7 @@ struct dryi_pinned_heap {
     bool is_buddy;
     unsigned granule_shift;
     uint32_t name;
-    uint32_t summary; /* a bit a word that is not 0 */
+    uint32_t summary; /* bit i: words[i] is not 0 */
     uint64_t words[DRYI_PINNED_BIN_WORDS];
     uint32_t heads[DRYI_PINNED_BINS];
     uint64_t pinned_bytes;
@@ -96,17 +97,17 @@ struct dryi_pinned_heap {
 struct dryi_pinned_arena {
     struct dryi_pin_range range;
     struct dryi_pinned_cell *cells;
-    uint32_t count;    /* granules */
-    uint32_t first_id; /* of its first cell */
+    uint32_t count;    /* in granules */
+    uint32_t first_id; /* id of its first cell */
     uint32_t used;     /* granules of blocks that are not free */
     uint32_t heap;     /* enum dryi_pinned_heap_name */
     unsigned granule_shift;
-    uint32_t index;     /* in dry_pinned.arenas */
-    uint32_t row_count; /* of ids */
+    uint32_t index;     /* index in dry_pinned.arenas */
+    uint32_t row_count; /* rows of cell ids that it occupies */
     bool is_unwanted;   /* idle, and its last block was larger than keep_max_bytes */
 };
 
-/* Ids are given out in rows; where the cell of an id is. */
+/* Cell ids are assigned in rows of 2^18; a row leads from an id to its cell. */
 #define DRYI_PINNED_ROW_SHIFT 18
 #define DRYI_PINNED_ROW_CELLS (UINT32_C(1) << DRYI_PINNED_ROW_SHIFT)
 #define DRYI_PINNED_ROWS_MAX (UINT32_C(1) << (32 - DRYI_PINNED_ROW_SHIFT))
@@ -118,23 +119,25 @@ struct dryi_pinned_row {
 
 /* --- warming ------------------------------------------------------------------------------- */
 
-/* The thread that pins ahead; what it has pinned lies in the inbox until a call comes by. */
+/* The thread that pins ahead. Its ranges stay in the inbox until a call adopts them. */
 struct dryi_pinned_pinner {
     struct dryi_thread thread;
-    bool is_started; /* and not joined */
+    bool is_started; /* started and not yet joined */
     atomic_bool is_done, is_cancelled;
     uint64_t target_bytes, piece_bytes, budget_bytes;
-    struct dryi_lock lock;        /* of the inbox */
-    struct dryi_pin_range *inbox; /* as large as the thread may need, before it starts */
+    struct dryi_lock lock;        /* guards the inbox */
+    struct dryi_pin_range *inbox; /* allocated before the thread starts, for all ranges
+                                     that it may pin */
     size_t capacity, count;
-    _Atomic uint64_t bytes;      /* in the inbox */
-    struct dry_pinned_time time; /* of its calls, not yet in the statistics */
+    _Atomic uint64_t bytes;      /* sum over the inbox */
+    struct dry_pinned_time time; /* duration of its calls, not yet added to the
+                                    statistics */
 };
 
 /* --- the cache ------------------------------------------------------------------------------ */
 
 struct dry_pinned {
-    /* Set by create, for ever. */
+    /* Constant after create. */
     struct dry_memory memory;
     struct dry_pinned_options options;
     struct dryi_pin pin;
@@ -149,20 +152,23 @@ struct dry_pinned {
     struct dryi_pinned_row *rows;
     size_t row_capacity;
     struct dryi_pinned_leaf *_Atomic *leaves;
-    struct dryi_pinned_thread_cache *thread_caches; /* NULL: there are none */
+    struct dryi_pinned_thread_cache *thread_caches; /* NULL: thread caches are off */
     struct dryi_pinned_streams streams;
     struct dryi_pinned_pinner pinner;
 
-    struct dry_pinned_stats stats; /* but for what is counted when asked */
-    uint64_t idle_bytes;           /* in arenas without a used granule */
-    bool has_unwanted;             /* some arena is_unwanted, perhaps */
-    int64_t used_peak_bytes;       /* active since the last clear */
-    uint64_t remembered_bytes;     /* to be pinned again at the next miss; 0: nothing */
-    _Atomic uint64_t pinned_bytes; /* of all arenas */
-    _Atomic int64_t slack_bytes;   /* how far a thread cache's sums may be behind */
+    struct dry_pinned_stats stats; /* except values computed on request */
+    uint64_t idle_bytes;           /* bytes of arenas without a used granule */
+    bool has_unwanted;             /* an arena may have is_unwanted */
+    int64_t used_peak_bytes;       /* peak of active bytes since the last clear */
+    uint64_t remembered_bytes;     /* bytes to pin again at the next miss after a clear;
+                                      0: none */
+    _Atomic uint64_t pinned_bytes; /* sum over all arenas */
+    _Atomic int64_t slack_bytes;   /* bound on the bytes that a thread cache has not yet
+                                      added to the statistics */
 };
 
-/* Find the cell of an id. Requires the lock: the rows may move. */
+/* Find the cell of an id. Requires the lock, because another thread may reallocate the
+   rows. */
 static inline struct dryi_pinned_cell *
 dryi_pinned_cell(const struct dry_pinned *p, uint32_t id)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The report of the statistics: torch.cuda.host_memory_stats() and what it lacks. Counters
- * stand in pinned_count.c; sums over blocks are walked for when somebody asks.
+ * Reports the statistics: those of torch.cuda.host_memory_stats(), and further ones.
+ * pinned_count.c updates the counters; sums over blocks are computed by a walk on
+ * request.
  */
 
 #include <stddef.h>
@@ -17,7 +18,7 @@
 #include "host/pinned/pinned_state.h"
 #include "host/pinned/pinned_thread_cache.h"
 
-/* --- looking -------------------------------------------------------------------------------- */
+/* --- --- statistics --- --------------------------------------------------------------------- */
 
 static int64_t
 thread_cache_bytes(const struct dry_pinned *p)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Blocks that a thread keeps at hand. A thread cache belongs to the thread that came to it
- * first; if all are taken, threads share. A thread that finds its cache taken does not wait,
- * but goes to the heaps. A thread cache has stacks, found by class, of up to eight blocks each.
- * Its bytes are bounded, for blocks that are kept can neither be cut nor joined. Yet one block
- * of any size may be kept, and a miss takes everything from everybody before anything is
- * pinned (pinned_grow.c).
+ * Free blocks cached per thread. A thread cache belongs to the first thread that uses it;
+ * if all are owned, threads share. A thread that finds its cache locked does not wait,
+ * but uses the heaps. A thread cache has stacks, hashed by class, of up to eight blocks
+ * each. Its bytes are bounded, because cached blocks can be neither split nor merged. But
+ * one block of any size may be cached, and a miss empties all caches before it pins
+ * (pinned_grow.c).
  *
- * Each thread cache has sums of the statistics too. They are brought together when they differ
- * by more than slack_bytes and a block.
+ * Each thread cache also collects sums for the statistics. They are folded into the
+ * statistics when they differ by more than slack_bytes plus a block.
  */
 #include <sched.h>
 
@@ -24,7 +24,7 @@
 
 #define KEPT_MAX ((int64_t)(64 * DRYI_MIB))
 #define PROBES 8
-#define REFILL_BYTES (64 * DRYI_KIB) /* blocks above this are fetched one by one */
+#define REFILL_BYTES (64 * DRYI_KIB) /* larger blocks are fetched one by one */
 
 enum dry_status
 dryi_pinned_thread_caches_init(struct dry_pinned *p, struct dry_error *err)
@@ -122,7 +122,8 @@ dryi_pinned_thread_cache_fold(struct dry_pinned *p, struct dryi_pinned_thread_ca
     fold(&p->stats.requested_bytes, &t->requested);
 }
 
-/* Fold the sums if they differ by much; one block, however large, may come and go without. */
+/* Fold the sums into the statistics if they differ by more than the slack plus this
+   block. So one block of any size can be reused without folding. */
 static inline void
 fold_if_far(struct dry_pinned *p, struct dryi_pinned_thread_cache *t, int64_t bytes)
 {
@@ -162,7 +163,7 @@ stack_of(struct dryi_pinned_thread_cache *t, uint32_t class_id)
     return &t->stacks[(class_id ^ class_id >> 6) % DRYI_PINNED_STACKS];
 }
 
-/* Give a stack's oldest blocks to their heap; `left` remain. */
+/* Return a stack's oldest blocks to their heap, so that `left` remain. */
 static void
 flush_stack(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
             struct dryi_pinned_stack *stack, uint32_t left)
@@ -252,7 +253,7 @@ dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_ca
     return e->address;
 }
 
-/* Make room for one block more in a stack of the class. Takes the lock. */
+/* Make space for another block in a stack of the class. Takes the lock. */
 static void
 make_room(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
           struct dryi_pinned_stack *stack, uint32_t class_id, uint64_t bytes)
@@ -305,10 +306,8 @@ dryi_pinned_thread_cache_give(struct dry_pinned *p, struct dryi_pinned_thread_ca
     return true;
 }
 
-/*
- * Fetch half a stack of small blocks. If there is no memory for stacks, nothing is kept; nor if
- * cached_max_bytes is set: one block at hand would keep an arena from going.
- */
+/* Fetch half a stack of small blocks. Without memory for stacks, no blocks are cached.
+   Nor with cached_max_bytes: a cached block would keep an arena from being unpinned. */
 void
 dryi_pinned_thread_cache_refill(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
                                 const struct dryi_pinned_request *request)

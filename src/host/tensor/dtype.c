@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The names of dtypes, one table; a search is linear. */
+/* A table of dtype names, searched linearly. */
 #include <drystone/dtype.h>
 
 #include <string.h>
 
 #include "base/fail.h"
 
-/* Short names are of the row above, which is the one dry_dtype_name() finds. */
+/* dry_dtype_name() returns the first name of a dtype; shorter names follow it. */
 static const struct {
     const char *name;
     struct dry_dtype dtype;

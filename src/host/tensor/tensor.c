@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A tensor is memory, of pages of ours or wrapped, with a form; tensor_inside.h says who
- * gives it back.
- */
+/* A tensor is memory with a form. The memory is a region of pages or the caller's. See
+   tensor_inside.h for who frees it. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -12,7 +10,7 @@
 #include "base/sized.h"
 #include "host/tensor/tensor_inside.h"
 
-/* Options taken over, and what they come to. */
+/* The caller's options after validation, and the resulting size. */
 struct order {
     struct dry_tensor_options options;
     struct dry_pages_options pages;
@@ -191,7 +189,8 @@ dry_tensor_wrap(const struct dry_tensor_options *options,
     return DRY_OK;
 }
 
-/* The last one sees all that the others did with the memory, and they see it no more. */
+/* Drop a reference. acq_rel: the last user sees all accesses by the others before it
+   frees the memory. */
 void
 dryi_tensor_drop(struct dry_tensor *t)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The destructor of a capsule. A capsule is dropped while an exception of its consumer is on
- * the way; Python code that ran here would lose the exception, so this is C. Nothing of
- * Python's is linked: its two functions are those of the running program.
+ * The destructor of a capsule. It may run while a consumer's exception is pending, and
+ * Python code would lose the exception, so it is written in C. The library does not link
+ * Python: both functions are looked up in the running program.
  */
 #include <stddef.h>
 

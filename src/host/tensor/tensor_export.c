@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Exports of a tensor. The struct that is handed over, its shape and its strides are one
- * allocation; its deleter gives back that and one use of the tensor.
- */
+/* Exports of a tensor. The exported struct, its shape and its strides are one allocation.
+   The deleter frees it and drops one reference to the tensor. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -11,7 +9,7 @@
 #include "base/sized.h"
 #include "host/tensor/tensor_inside.h"
 
-/* The layouts of dlpack.h where pointers have 64 bits. */
+/* The struct layouts of dlpack.h on 64-bit machines. */
 #define AT(type, member, offset)                                                         \
     _Static_assert(sizeof(void *) != 8 || offsetof(struct type, member) == (offset),     \
                    "not DLPack's layout")
@@ -39,7 +37,7 @@ struct export
         struct dry_dlpack_versioned versioned;
         struct dry_dlpack_legacy legacy;
     } managed;
-    int64_t numbers[]; /* shape, strides */
+    int64_t numbers[]; /* shape, then strides */
 };
 
 void

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The size of a form: bits of an element times its shape, with every overflow checked.
- * Strides are compact, the last dimension first (DLPack).
- */
+/* The size of a form: bits of an element times its shape, with every overflow checked.
+   Strides are compact, in row-major order (DLPack). */
 #include "base/fail.h"
 #include "host/tensor/tensor_inside.h"
 
@@ -24,10 +22,8 @@ check_form(const struct dry_tensor_form *form, struct dry_error *err)
     return DRY_OK;
 }
 
-/*
- * Bits a step from one element to the next: DLPack gives each element whole bytes, but packs
- * those of less than 8 bits.
- */
+/* Return the bits from one element to the next. DLPack gives each element whole bytes,
+   but packs elements of less than 8 bits. */
 static uint64_t
 step_bits(const struct dry_tensor_form *form)
 {
@@ -44,7 +40,7 @@ dryi_tensor_measure(const struct dry_tensor_form *form, struct dryi_tensor_size 
     enum dry_status status = check_form(form, err);
     if (status != DRY_OK)
         return status;
-    /* `span` leaves zeroes out, as strides do. */
+    /* `span` skips lengths of 0, like strides. */
     uint64_t span = 1, step = step_bits(form);
     bool is_empty = false;
     for (int32_t i = 0; i < form->ndim; i++) {
@@ -56,7 +52,8 @@ dryi_tensor_measure(const struct dry_tensor_form *form, struct dryi_tensor_size 
         if (length && __builtin_mul_overflow(span, (uint64_t)length, &span))
             span = UINT64_MAX;
     }
-    /* In bytes and bits apart, so that 2^63 bytes are what overflows and not 2^61. */
+    /* Bytes and bits are multiplied separately, so that the limit is 2^63 bytes and not
+       2^63 bits. */
     uint64_t whole, rest = span % 8 * step;
     if (__builtin_mul_overflow(span / 8, step, &whole) || span > INT64_MAX ||
         whole > INT64_MAX - (rest + 7) / 8)

@@ -2,10 +2,8 @@
 #ifndef DRYI_HOST_TENSOR_INSIDE_H
 #define DRYI_HOST_TENSOR_INSIDE_H
 
-/*
- * A tensor counts who has its memory: its owner, and each export. Whoever lets go last gives
- * it back. Nothing else of it changes after it is made, so no lock is needed.
- */
+/* A tensor counts the references to its memory: its owner's, and one per export. The last
+   reference frees it. All other fields are constant, so no lock is needed. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,13 +11,13 @@
 
 #include <drystone/tensor.h>
 
-#define DRYI_TENSOR_ALIGNMENT 256 /* of data; DLPack's */
+#define DRYI_TENSOR_ALIGNMENT 256 /* alignment of `data` that DLPack requires */
 
 struct dry_tensor {
     struct dry_memory memory;
     atomic_size_t users;
     struct dry_pages *pages;         /* NULL: wrapped, or no elements */
-    struct dry_tensor_memory source; /* of a wrapped one */
+    struct dry_tensor_memory source; /* the caller's memory, if wrapped */
     void *address;
     uint64_t bytes, element_count;
     struct dry_tensor_form form;
@@ -33,7 +31,7 @@ struct dryi_tensor_size {
 DRY_CHECK_RESULT enum dry_status dryi_tensor_measure(const struct dry_tensor_form *form,
                                                      struct dryi_tensor_size *size,
                                                      struct dry_error *err);
-/* Compute the strides of a form that was measured. */
+/* Compute the strides of a form that was measured without error. */
 void dryi_tensor_strides(const struct dry_tensor_form *form, int64_t *strides);
 
 void dryi_tensor_drop(struct dry_tensor *tensor);

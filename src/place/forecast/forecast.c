@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Following a period: requests are compared with the expected ones.
+ * Following a period: comparing requests with the expected ones.
  *
- * The position in the period moves on with every request that is the expected one. An unexpected
- * request skips its hint. The position is then sought again by the last keys, near where it was. So
- * a request too many or too few costs a few hints, not the period.
+ * Each expected request advances the position in the period. An unexpected one skips its hint; the
+ * position is then searched again by the last keys, near the old position. So an added or missing
+ * request costs a few hints, not the whole period.
  */
 #include "place/forecast/forecast.h"
 
@@ -15,10 +15,10 @@
 #include "base/memory.h"
 #include "place/forecast/forecast_inside.h"
 
-#define REACH 32u   /* steps to either side in which a position is sought */
-#define CONTEXT 3u  /* keys in a row by which a position is known */
-#define PATIENCE 4u /* a period that broke must wait so many times as long as it lived */
-/* A period that is interrupted again and again is dropped after so many requests. */
+#define REACH 32u   /* steps to each side searched for the position */
+#define CONTEXT 3u  /* consecutive keys that identify a position */
+#define PATIENCE 4u /* a broken period is rejected for PATIENCE times its lifetime */
+/* Requests of repeated interruptions after which a period is dropped. */
 #define PAUSE_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 
 enum dry_status
@@ -53,7 +53,8 @@ dryi_forecast_drop(struct dryi_forecast *h)
 {
     if (h->state == FORECAST_LEARNING)
         return;
-    if (h->followed < DRYI_FORECAST_PERIOD_MAX) /* else it is no loop */
+    /* A period that lasted longer is not a loop inside another. */
+    if (h->followed < DRYI_FORECAST_PERIOD_MAX)
         dryi_forecast_note_misled(h, h->now + PATIENCE * (h->followed + h->step_count),
                                   false);
     h->step_count = 0;
@@ -77,8 +78,8 @@ is_interrupted_for_long(const struct dryi_forecast *h)
 }
 
 /*
- * Count an unexpected request. After too many of them in one period the period is dropped, or
- * pauses if it is known to be no loop inside a larger one: an evaluation interrupts the training.
+ * Count an unexpected request. Too many in one period drop the period. If it is known not to be a
+ * loop inside a larger period, it is paused instead: an evaluation may interrupt the training.
  */
 static void
 skip(struct dryi_forecast *h)
@@ -116,7 +117,7 @@ step_behind(const struct dryi_forecast *h, uint32_t position)
     return position + 1 < h->step_count ? position + 1 : 0;
 }
 
-/* Are the last `count` keys those of the steps before the position? */
+/* Do the last `count` keys equal those of the steps before the position? */
 static bool
 is_context_of(const struct dryi_forecast *h, uint32_t position, uint32_t count)
 {
@@ -130,9 +131,7 @@ is_context_of(const struct dryi_forecast *h, uint32_t position, uint32_t count)
     return true;
 }
 
-/*
- * Move to the nearest position before which the last keys are the expected ones, if there is one.
- */
+/* Move to the nearest position whose preceding steps match the last keys. No match: stay. */
 static void
 find_position(struct dryi_forecast *h)
 {
@@ -149,10 +148,11 @@ find_position(struct dryi_forecast *h)
 }
 
 /*
- * End a period. If the hints of a layout are refused twice in a row, something else has come to lie
- * there. If as many requests were skipped both times, the program has changed a little, and its
- * period is learnt anew. Otherwise the layout is made anew, each time after more periods. The first
- * period never counts: the blocks from before the layout still lie there.
+ * End a period. If too many hints were refused in two consecutive periods, other blocks occupy the
+ * ranges of the layout. Then, if both periods skipped equally many requests, the program has
+ * changed slightly, and its period is learnt again. Otherwise the layout is replaced; each
+ * replacement waits for twice as many periods. The first period of a layout does not count, because
+ * older blocks still occupy its ranges.
  */
 static void
 end_period(struct dryi_forecast *h)
@@ -188,7 +188,10 @@ give_hint(const struct dryi_forecast *h, struct dryi_hint *hint)
     hint->successor = step->successor;
 }
 
-/* Find the longest run of the last requests from where the period was left, or from its begin. */
+/*
+ * Set the position by the longest match of the last requests, at the step where the period was left
+ * or at its begin.
+ */
 static void
 find_run(struct dryi_forecast *h)
 {
@@ -206,9 +209,8 @@ find_run(struct dryi_forecast *h)
 }
 
 /*
- * Compare the request just recorded with the step where a paused period was left, and with its
- * first step. The hints of the steps that follow are tried at once. After CONTEXT expected requests
- * the pause is over.
+ * Compare the recorded request with the step where a paused period was left, and with its first
+ * step. On a match, hints are given at once. After CONTEXT expected requests the pause ends.
  */
 static void
 wait_for_period(struct dryi_forecast *h, const struct forecast_record *record,
@@ -230,7 +232,7 @@ wait_for_period(struct dryi_forecast *h, const struct forecast_record *record,
     }
 }
 
-/* Compare the request just recorded with the expected one, and fill in its hint. */
+/* Compare the recorded request with the expected one, and fill in its hint. */
 static void
 follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint *hint)
 {
@@ -258,11 +260,11 @@ grains_of(uint64_t rounded)
     return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
 }
 
-/* Let a request pass without a record. */
+/* Advance time without a record. */
 static void
 miss(struct dryi_forecast *h)
 {
-    h->oldest = h->seen_to = ++h->now; /* no record is there */
+    h->oldest = h->seen_to = ++h->now; /* The ring is now empty */
     h->rolling = 0;
     h->rolled = h->now;
 }
@@ -299,7 +301,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     return hint;
 }
 
-/* Find the record of a ticket; NULL: the request is too long ago. */
+/* Return the record of a ticket; NULL: no longer in the ring. */
 static struct forecast_record *
 record_of(const struct dryi_forecast *h, uint32_t ticket)
 {
@@ -312,9 +314,10 @@ void
 dryi_forecast_refused(struct dryi_forecast *h)
 {
     DRYI_ASSERT(h->now > h->oldest);
-    h->refused++; /* counts for nothing if the request was the last of a period that is dropped */
+    h->refused++; /* No effect if the refused hint was the last of a dropped period */
     if (h->position == 0)
-        h->is_settled = false; /* it was the last of the period that just ended */
+        /* The refused hint was the last of the period that just ended. */
+        h->is_settled = false;
 }
 
 void
@@ -347,7 +350,7 @@ dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64
             return;
         }
     }
-    /* Without memory the pass is lost: what was freed counts as never passed on. */
+    /* If memory runs out the pass is lost: the memory then counts as never passed on. */
     if (h->pass_count < FORECAST_PASSES_MAX &&
         !dryi_memory_grow(&h->memory, &h->passes, &h->pass_capacity,
                           (size_t)h->pass_count + 1, sizeof *h->passes))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The next owner of each range, by the packing; time is a circle.
+ * The next owner of each range in a packing; time is a circle.
  *
- * A range that goes to another stream next is handed over, and costs that stream a wait. A range
- * that goes whole to one life of the same stream has a successor. The block there need not be
- * merged with anything, to be cut out again. A packing cares for height alone, and many a life can
- * have the range of an equal life of its stream just as well. Such a life is moved there. The move
- * takes no more memory, for something lies there anyway.
+ * If the next owner is another stream, the range is handed over, and that stream must wait. If one
+ * life of the same stream gets the whole range, it is a successor: its block is neither merged nor
+ * cut again. The packing minimizes only height, and many lives could as well use the range of
+ * another life of equal size and stream. Such a life is moved there to become a successor. The
+ * height stays the same, because the range exists already.
  *
- * Cost: O(lives x lives that share bytes with one) for each of the two, and a sort. No life is
- * moved after LOOKS_MAX looks at lives and ranges.
+ * Cost: O(lives * overlapping lives) for each of the two, plus a sort. After LOOKS_MAX visits to
+ * lives and ranges no further life is moved.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -23,22 +23,23 @@
 #define NOBODY UINT32_MAX
 
 /*
- * All lives placed at one exact range. Moving a life assigns it to another existing range; no range is
- * created here.
+ * All lives placed at one exact range. Moving a life re-assigns it to another existing range; no
+ * range is created by a move.
  */
 struct placed_range {
     uint64_t lo, hi;
-    uint64_t top;   /* the highest end of the ranges up to this one, by lo */
-    uint32_t first; /* of its lives, a list; NOBODY: none */
-    size_t of_size; /* index in items where the ranges of its size begin */
+    uint64_t top;   /* highest end of this range and all before it */
+    uint32_t first; /* first of a linked list of its lives; NOBODY: none */
+    size_t of_size; /* index in `items` of the first range of equal size */
 };
 
 struct placed_ranges {
     struct dryi_packing_job *job;
-    struct placed_range *ranges; /* by lo */
+    struct placed_range *ranges; /* sorted by lo */
     size_t count;
-    uint32_t *range_of, *next;    /* by life */
-    struct dryi_sort_item *items; /* lives by lo, then ranges by size; room for two */
+    uint32_t *range_of, *next; /* by life: its range, and the next life of the range */
+    /* Lives by lo, then ranges by size; twice the capacity for sorting. */
+    struct dryi_sort_item *items;
     uint64_t looks;
 };
 
@@ -48,7 +49,7 @@ end_offset(const struct dryi_packing_job *job, uint32_t k)
     return job->offsets[k] + job->lives[k].size;
 }
 
-/* Return how long before the life begins the other one ended, around the circle. */
+/* Return the requests from the end of `other` to the next begin of `life`, on the circle. */
 static uint32_t
 age_of(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
@@ -96,7 +97,7 @@ leave_range(struct placed_ranges *s, uint32_t life)
     *link = s->next[life];
 }
 
-/* Find or make the range [lo, hi). */
+/* Find or add the range [lo, hi). Requires calls in order of lo. */
 static uint32_t
 range_for(struct placed_ranges *s, uint64_t lo, uint64_t hi)
 {
@@ -131,7 +132,7 @@ list_ranges(struct placed_ranges *s)
     }
 }
 
-/* Count the ranges that begin below `hi`. */
+/* Return the number of ranges that begin below `hi`. */
 static size_t
 ranges_below(const struct placed_ranges *s, uint64_t hi)
 {
@@ -148,7 +149,8 @@ ranges_below(const struct placed_ranges *s, uint64_t hi)
 
 /* --- handed over -------------------------------------------------------------------------- */
 
-#define NEIGHBOURS_MAX 128 /* lives that share bytes with one life */
+/* Overlapping lives considered for one life; further ones are ignored. */
+#define NEIGHBOURS_MAX 128
 
 struct overlaps {
     const struct dryi_packing_job *job;
@@ -157,7 +159,7 @@ struct overlaps {
     uint32_t count;
 };
 
-/* Has a third life lain since then over all bytes that the two share? */
+/* Did a third life occupy all shared bytes between the two? Then that life is the next owner. */
 static bool
 is_covered(const struct overlaps *o, uint32_t other)
 {
@@ -189,7 +191,7 @@ note_handed(const struct overlaps *o, struct dryi_packing_job *job)
     }
 }
 
-/* Find the lives that share bytes with this one, as many as there is room for. */
+/* Find the lives that share bytes with this one, at most NEIGHBOURS_MAX. */
 static void
 find_overlaps(const struct placed_ranges *s, struct overlaps *o)
 {
@@ -217,10 +219,11 @@ find_handed(struct placed_ranges *s)
 
 /* --- successors --------------------------------------------------------------------------- */
 
-/* A range as a life finds it when it begins. */
+/* The state of a range when a life begins. */
 struct look {
-    uint32_t last; /* lay there last, at least on a part; itself: no other since */
-    bool is_free;  /* for as long as the life lives */
+    /* The life that last used any of it; the life itself: no other since. */
+    uint32_t last;
+    bool is_free; /* free during the whole life */
 };
 
 static void
@@ -253,7 +256,7 @@ look_at(struct placed_ranges *s, uint32_t life, uint32_t at)
     return look;
 }
 
-/* Is the life, on this range, the successor of `last`, which lay there last? */
+/* Would the life, in this range, be the successor of `last`, its last user? */
 static bool
 inherits(const struct placed_ranges *s, uint32_t life, uint32_t at, uint32_t last)
 {
@@ -264,10 +267,10 @@ inherits(const struct placed_ranges *s, uint32_t life, uint32_t at, uint32_t las
 
 /* --- moved to inherit --------------------------------------------------------------------- */
 
-#define TRIES_MAX 16u                 /* ranges that are tried for a life */
-#define LOOKS_MAX (UINT64_C(1) << 26) /* at 5 ns a look a third of a second */
+#define TRIES_MAX 16u                 /* ranges tried for one life */
+#define LOOKS_MAX (UINT64_C(1) << 26) /* visits; at 5 ns each, 1/3 s */
 
-/* Ranges of the size of a life; those left most recently come first. */
+/* Ranges of a life's size, most recently used first. */
 struct choice {
     uint32_t ranges[TRIES_MAX], ages[TRIES_MAX];
     unsigned count;
@@ -308,7 +311,7 @@ list_choices(struct placed_ranges *s, uint32_t life, struct choice *choice)
     }
 }
 
-/* Move a life to a range where it inherits, if there is one. */
+/* Move a life to a range where it becomes a successor, if there is one. */
 static void
 move_life(struct placed_ranges *s, uint32_t life)
 {
@@ -330,7 +333,7 @@ move_life(struct placed_ranges *s, uint32_t life)
     }
 }
 
-/* Move the lives that end in their period, in order of their begin: they are listed so. */
+/* Move the lives that end in their own period. They are numbered in order of begin. */
 static void
 move_to_inherit(struct placed_ranges *s)
 {

@@ -3,17 +3,17 @@
 /*
  * The packing of a period: an offset for each of its lives.
  *
- * A life within the period has its range from its request to its free. A life that is freed in the
- * next period, before its request comes again, keeps its range until then. A block that lives
- * longer, or for ever, is not packed: it is an obstacle once it is there.
+ * A life keeps its range from its request to its free, which may be in the next period if it comes
+ * before the request recurs. A block that lives longer is not packed; once allocated, it is an
+ * obstacle.
  *
- * Two packings are made. The first lies in one piece, in the lowest gap that is large enough. The
- * second puts each life into the lowest gap between the obstacles that it fits into, and fills
- * pages that are there anyway. The packing that touches fewer pages besides the obstacles' own is
- * taken; of two with equally many the second, for which fewer pages move.
+ * Two packings are made. The first is contiguous, in the lowest gap that is large enough. The
+ * second puts each life into the lowest gap between the obstacles, where it fills pages that are
+ * mapped anyway. The packing with fewer pages beyond those of the obstacles is used; on a tie the
+ * second, because it moves fewer pages.
  *
- * forecast_streams.c makes both, around the circle of time. The lives of one stream are packed in one
- * piece by place/offline first, as if those that go on into the next period were there all the time.
+ * forecast_streams.c makes both, on the circle of time. With a single stream, place/offline first
+ * makes a contiguous one, in which lives that cross the period's end count as alive all the time.
  */
 #include <string.h>
 
@@ -57,7 +57,7 @@ dryi_packing_job_cancel(struct dryi_packing_job *job)
     atomic_store_explicit(&job->is_cancelled, true, memory_order_relaxed);
 }
 
-/* Find the stream's number in the job, or give it one. False: there are too many streams. */
+/* Map a stream to its index in the job; add the stream if it is new. False: too many streams. */
 static bool
 find_stream(struct dryi_packing_job *job, uint32_t *streams, uint32_t stream,
             uint32_t *number)
@@ -170,13 +170,13 @@ dryi_packing_job_create(const struct dryi_forecast *h,
 
 /* --- packing ------------------------------------------------------------------------------ */
 
-/* The scratch memory of a run. */
+/* Scratch memory of a run. */
 struct run {
     struct dryi_packing_job *job;
     const struct dry_memory *memory;
-    struct dryi_life *lives;      /* of the job, as place/offline has them */
-    uint64_t *changes;            /* of live bytes, by request */
-    struct dryi_sort_item *items; /* with as many more for the sort */
+    struct dryi_life *lives;      /* the job's lives in the form of place/offline */
+    uint64_t *changes;            /* differences of live bytes, by request */
+    struct dryi_sort_item *items; /* twice the capacity, for sorting */
 };
 
 static bool
@@ -211,7 +211,7 @@ set_lives(const struct run *run)
     }
 }
 
-/* Find the lowest gap of `size` bytes between the obstacles, or above them. */
+/* Return the lowest gap of `size` bytes between the obstacles, or above them. */
 static uint64_t
 find_gap(const struct dryi_packing_job *job, uint64_t size)
 {
@@ -227,8 +227,8 @@ find_gap(const struct dryi_packing_job *job, uint64_t size)
 }
 
 /*
- * Sort the packed lives at these offsets, and the obstacles that are not passing. Returns how many
- * there are.
+ * Sort the packed lives by offset, together with the obstacles that are not passing. Returns the
+ * number of items.
  */
 static size_t
 sort_ranges(const struct run *run, const uint64_t *offsets)
@@ -251,7 +251,7 @@ sort_ranges(const struct run *run, const uint64_t *offsets)
 static uint64_t
 count_pages(const struct run *run, const uint64_t *offsets)
 {
-    uint64_t pages = 0, next = 0; /* all pages below `next` are counted */
+    uint64_t pages = 0, next = 0; /* pages below `next` are counted */
     size_t count = sort_ranges(run, offsets);
     for (size_t k = 0; k < count; k++) {
         uint32_t at = run->items[k].value;
@@ -267,12 +267,12 @@ count_pages(const struct run *run, const uint64_t *offsets)
     return pages;
 }
 
-/* Find the peak of live bytes around the circle. */
+/* Compute the peak of live bytes on the circle into job->floor. */
 static void
 find_floor(const struct run *run)
 {
     struct dryi_packing_job *job = run->job;
-    uint64_t *change = run->changes, live = 0; /* sums wrap, and wrap back */
+    uint64_t *change = run->changes, live = 0; /* intermediate sums may wrap around */
     memset(change, 0, job->period * sizeof *change);
     for (size_t k = 0; k < job->count; k++) {
         const struct dryi_packing_life *life = &job->lives[k];
@@ -345,7 +345,7 @@ dryi_packing_job_is_of(const struct dryi_packing_job *job, const struct dryi_for
     return h->state != FORECAST_LEARNING && h->period_number == job->period_number;
 }
 
-/* Find the first of the ranges that ends above the offset. */
+/* Return the index of the first range that ends above the offset. */
 static size_t
 find_range(const struct dryi_obstacle *ranges, size_t count, uint64_t offset)
 {

@@ -3,20 +3,20 @@
 /*
  * Finding the period.
  *
- * A candidate is a distance: so many requests ago the last FORECAST_WORD keys were seen before. Its
- * run grows as long as every request has the key of the request that distance before. The first
- * request with another key ends the run. The next candidate is then sought, from the most recent
- * place that ends in this very key. Loops inside the period therefore yield to it at the first
- * request that is not theirs. A run as long as the distance is two equal periods.
+ * A candidate is a distance d: the last FORECAST_WORD keys also occurred d requests ago. Its run is
+ * the number of requests equal to those d before. The first unequal request ends the run. The next
+ * candidate is then the most recent occurrence of the last keys, this one included. So a loop
+ * inside the period is given up at the first request that is not part of the loop. A run as long as
+ * d means two equal periods.
  *
- * Equal keys are not enough: the layers of a model are equal too, but what they allocate lives on.
- * In a period, what is allocated is freed before it is as old as the period. This is examined once
- * when the run is long enough. After a refusal it is examined again when the run is half as long
- * again: O(1) a request in all.
+ * Equal keys are not sufficient: the layers of a model repeat too, but their allocations stay
+ * alive. In a true period, a block is freed before it is as old as the period. This is checked once
+ * the run is long enough. After a failure the check is repeated when the run is 1.5 times as long,
+ * so the total is O(1) per request.
  *
- * A period that breaks early may be a loop inside the true one. For a while it is not taken again,
- * wherever it begins, so that the larger one can be seen. The sum of its keys names it. If the
- * larger one does not come, the period is taken after all, and for good.
+ * A period that breaks early may be a loop inside the true one. For some time it is rejected,
+ * whatever its first step, so that the larger one can be found. It is identified by the sum of its
+ * keys. If no larger one appears, it is accepted permanently.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -26,16 +26,16 @@
 #include "base/bits.h"
 #include "base/memory.h"
 
-/* Records of the first ring, which take 32 KiB. */
+/* Records of the first ring: 32 KiB with the hash table. */
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 #define NAP_MAX                                                                          \
-    (64 * RING_MAX)   /* requests that nothing is learnt of, at most, in a row */
-#define STEPS_MIN 64u /* a shorter period counts several times */
-#define BACK_MAX 64u  /* keys looked at again in a request: so fast a run catches up */
-#define FACTOR UINT64_C(0xd1342543de82ef95) /* of the rolling hash; odd */
+    (64 * RING_MAX) /* in requests: the longest sleep, during which no period is learnt */
+#define STEPS_MIN 64u /* requests; a shorter period is repeated until it is this long */
+#define BACK_MAX 64u  /* keys caught up per request */
+#define FACTOR UINT64_C(0xd1342543de82ef95) /* multiplier of the rolling hash; odd */
 
-/* Double the ring. Its records stay. */
+/* Double the ring, and keep its records. False: out of memory. */
 static bool
 grow(struct dryi_forecast *h)
 {
@@ -53,7 +53,7 @@ grow(struct dryi_forecast *h)
     for (uint64_t i = h->oldest; i < h->now; i++)
         *forecast_record_at(&bigger, i) = *forecast_record_at(h, i);
     for (size_t i = 0; i < h->ring_count; i++) {
-        /* The entry belongs to one of two slots. Its mark is not stored, so both get it. */
+        /* The new slot depends on the mark, which is not stored: fill both candidates. */
         bigger.seen[i] = bigger.seen[i + h->ring_count] = h->seen[i];
     }
     dryi_memory_free(&h->memory, h->ring, h->ring_count, sizeof *h->ring);
@@ -82,16 +82,17 @@ size_of(const struct forecast_record *record)
 /* --- is it one? ------------------------------------------------------------------------- */
 
 /*
- * One of so many lives, and of so many bytes, may outlive a period, for a program keeps some of what
- * it makes. One of so many lives may last otherwise than in the period before.
+ * At most this share of the lives, and of the bytes, may outlive a period, because a program keeps
+ * some allocations. At most DIFFER_SHARE of the lives may differ in length from the previous
+ * period.
  */
 #define ALIVE_SHARE 16u
 #define ALIVE_BYTES_SHARE 8u
 #define DIFFER_SHARE 8u
 
 /*
- * Have nearly all lives of the last period but one ended? And have they lasted as long as those of
- * the last period, if both have ended?
+ * Have nearly all lives of the last period but one ended? And did they last as long as those of the
+ * last period, where both have ended?
  */
 static bool
 is_steady(const struct dryi_forecast *h, uint64_t period)
@@ -149,10 +150,7 @@ dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final
     *misled = (struct forecast_misled){.sum = sum, .until = until};
 }
 
-/*
- * Return for how many more requests the last `period` requests are not to be taken as a period; 0:
- * they may be taken now.
- */
+/* Return for how many more requests the last `period` requests are no period; 0: accepted. */
 static uint64_t
 wait_of(struct dryi_forecast *h, uint64_t period)
 {
@@ -166,7 +164,7 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* --- what it is made of ----------------------------------------------------------------- */
 
-/* Return how long a life of the period lasts; 0: longer than a period. */
+/* Return a life's length in requests, the longer of two periods; 0: longer than a period. */
 static uint32_t
 end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
 {
@@ -178,8 +176,8 @@ end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
 }
 
 /*
- * Sum into each step's offset the bytes that live across its begin. These are of lives that begin
- * before it and end after it, around the circle.
+ * Sum into each step's offset the bytes live across its begin: lives that begin before and end
+ * after it, on the circle.
  */
 static void
 sum_crossing(struct forecast_step *steps, uint32_t count)
@@ -191,12 +189,13 @@ sum_crossing(struct forecast_step *steps, uint32_t count)
         if (steps[i].end == 0)
             continue;
         DRYI_ASSERT_SLOW(steps[i].end > i && steps[i].end - i <= count);
-        steps[(i + 1) % count].offset += steps[i].size; /* sums wrap, and wrap back */
+        /* Intermediate sums may wrap around. */
+        steps[(i + 1) % count].offset += steps[i].size;
         steps[steps[i].end % count].offset -= steps[i].size;
         if (steps[i].end > count)
             live += steps[i].size;
     }
-    /* The lives across the first step are summed above; other steps follow by difference. */
+    /* `live` now has the lives across step 0; the other steps follow by differences. */
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0)
             live += steps[i].offset;
@@ -204,7 +203,7 @@ sum_crossing(struct forecast_step *steps, uint32_t count)
     }
 }
 
-/* Turn the steps so that step `first` becomes the first. `spare` has room for as many. */
+/* Rotate the steps so that `first` becomes step 0. `spare` has space for all steps. */
 static void
 turn(struct forecast_step *steps, struct forecast_step *spare, uint32_t count,
      uint32_t first)
@@ -232,13 +231,13 @@ quietest(const struct forecast_step *steps, uint32_t count)
     return best;
 }
 
-#define TRUSTED_SHARE 8u /* of all requests: so long a period is believed at once */
+#define TRUSTED_SHARE 8u /* a period longer than 1/8 of all requests is packed at once */
 #define PROOF 1024u
 
 /*
- * Return how many requests a period must last before it is packed. A period that is short against
- * all that came before is mostly a loop inside the program's own period. A layout for such a loop
- * would move pages that are soon needed where they were.
+ * Return how many requests a period must last before it is packed. A period that is short compared
+ * to all requests so far is usually a loop inside the true period. A layout for the loop would move
+ * pages that are soon needed at their old addresses.
  */
 static uint64_t
 proof_of(const struct dryi_forecast *h, uint32_t period)
@@ -246,7 +245,7 @@ proof_of(const struct dryi_forecast *h, uint32_t period)
     return h->now / TRUSTED_SHARE <= period ? 0 : PROOF;
 }
 
-/* Take a period: make its steps from the last two. False: there is no memory. */
+/* Accept a period: make its steps from the last two periods. False: out of memory. */
 static bool
 take_period(struct dryi_forecast *h, uint32_t period)
 {
@@ -293,12 +292,12 @@ take_period(struct dryi_forecast *h, uint32_t period)
 
 /* --- learning --------------------------------------------------------------------------- */
 
-/* Roll the next key into the hash. Returns how many keys were rolled in, this one too. */
+/* Add the next key to the rolling hash. Returns the number of keys hashed, including this one. */
 static inline uint64_t
 roll(struct dryi_forecast *h, uint64_t key)
 {
     DRYI_ASSERT_SLOW(h->rolled <= h->seen_to && h->seen_to < h->now);
-    uint64_t power = FACTOR; /* FACTOR to the power of FORECAST_WORD, by squaring */
+    uint64_t power = FACTOR; /* FACTOR^FORECAST_WORD, by repeated squaring */
     for (unsigned i = 1; i < FORECAST_WORD; i *= 2)
         power *= power;
     uint64_t last = h->seen_to++;
@@ -310,8 +309,8 @@ roll(struct dryi_forecast *h, uint64_t key)
 }
 
 /*
- * Return how far back the word that ends in this request was looked up before; 0: nowhere. The
- * word's entry is this request from now on.
+ * Return the distance to the last look-up of the word that ends in this request; 0: none. Updates
+ * the word's entry.
  */
 static uint64_t
 look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
@@ -322,7 +321,7 @@ look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
     return number - before;
 }
 
-/* Find the request with the least mark in the window; with the last one if several are equal. */
+/* Return the request with the least mark in the window; on ties the last one. */
 static uint64_t
 find_least(const struct dryi_forecast *h, uint64_t last)
 {
@@ -336,11 +335,11 @@ find_least(const struct dryi_forecast *h, uint64_t last)
 }
 
 /*
- * See the next key. Returns how long ago a word of the last keys was seen before; 0: unknown.
+ * Hash the next key. Returns the distance at which the last keys occurred before; 0: unknown.
  *
- * A table of all words would cost a miss of the processor's cache in each request. So only the word
- * with the least mark of a window is looked up and noted. If the same keys come again, the same
- * words are chosen (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003).
+ * Looking up each word would cost a cache miss per request. So only the word with the least mark of
+ * a window is looked up and stored. Equal key sequences select the same words (Schleimer, Wilkerson
+ * and Aiken, "Winnowing", SIGMOD 2003).
  */
 static inline uint64_t
 see_next(struct dryi_forecast *h, uint64_t key)
@@ -363,9 +362,8 @@ see_next(struct dryi_forecast *h, uint64_t key)
 }
 
 /*
- * See some of the requests that came while a period was followed, as far as their records are still
- * there. While a period lasts, no key is seen. Returns 0, too, while the last request is not yet
- * seen.
+ * Hash a bounded number of requests that came while a period was followed, as far as their records
+ * exist: while following, no key is hashed. Returns 0 until the last request is hashed.
  */
 DRYI_NOINLINE static uint64_t
 see_more(struct dryi_forecast *h)
@@ -382,7 +380,7 @@ see_more(struct dryi_forecast *h)
     return h->seen_to == h->now ? distance : 0;
 }
 
-/* See the last request. Mostly all before it have been seen. */
+/* Hash the last request. Usually all earlier ones are hashed already. */
 static inline uint64_t
 see(struct dryi_forecast *h, uint64_t key)
 {
@@ -399,10 +397,7 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
     h->skipped = 0;
 }
 
-/*
- * Count the keys, from the last one back, that equal those a distance before: at most
- * FORECAST_WORD.
- */
+/* Count the last keys that equal those `distance` before, up to FORECAST_WORD. */
 static uint64_t
 count_equal(const struct dryi_forecast *h, uint64_t distance)
 {
@@ -444,10 +439,7 @@ examine(struct dryi_forecast *h)
         h->next_look = h->run + (wait > 0 ? wait : period);
 }
 
-/*
- * Follow the run back, some keys in each request: it may have begun long before it was seen to be
- * one.
- */
+/* Extend the run backwards, some keys per request: it may be much longer than detected so far. */
 static void
 look_back(struct dryi_forecast *h)
 {

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Packing a period of several streams, or one with lives that go on into the next period.
+ * Packing a period of several streams, or one with lives that extend into the next period.
  *
- * A stream may use what it frees again at once. Another stream may use it only after an order: an
- * event is complete, or the program made the stream wait. The periods before show when that was so,
- * and a range goes from stream to stream no earlier. If streams can be made to wait, memory freed
- * in one period is every stream's in the next. A wait between two periods holds no stream up that
- * the program itself would not hold up.
+ * A stream may reuse its own frees at once. Another stream may use them only once ordered after
+ * them, by a completed event or a wait of the program. The earlier periods show when that was the
+ * case; the packing passes no range to another stream earlier. If streams can be made to wait, all
+ * memory freed in one period is usable by all streams in the next. A wait between periods delays no
+ * stream that the program itself would not delay.
  *
- * So the streams of two lives decide whether the lives may share bytes. Lives are packed by lists
- * of pairs, not as intervals. Each life is put into the lowest gap between those that it conflicts
- * with, one after the other. Several orders are tried.
+ * So the streams of two lives decide whether the lives may share bytes. Lives are therefore packed
+ * by pairwise conflicts, not as intervals. One after the other, each life gets the lowest gap
+ * between those that it conflicts with. Several orders are tried.
  *
  * Time is a circle: the period's end is its begin. When the later of two lives begins, the earlier
- * one's range must be usable for the later one's stream. When the earlier one comes again, the
- * later one's range must be usable for the earlier one's stream.
+ * one's range must be usable by the later one's stream, and vice versa when the earlier one recurs.
  *
- * Cost: O(lives^2) an order in the worst case. Mostly it is far less, for a search ends at the
- * first gap. No further order is tried after LOOKS_MAX looks at a life.
+ * Cost: O(lives^2) per order in the worst case; usually far less, because a search ends at the
+ * first gap. After LOOKS_MAX visits to lives no further order is tried.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -28,27 +27,24 @@
 #include "base/sort.h"
 
 #define NEVER UINT32_MAX
-/* A further order must save 1/32 of a height that is good already. */
+/* Once the height is good, a further order must save 1/32 of it. */
 #define SAVED_SHARE 32
-/* Looks after which no further order is tried: at 4 ns a look half a second. */
+/* Visits to lives after which no further order is tried: at 4 ns each, half a second. */
 #define LOOKS_MAX (UINT64_C(1) << 27)
 
 /* --- from when on ------------------------------------------------------------------------- */
 
-/* The passes by pair of streams, each pair's in order of time: so their epochs rise, too. */
+/* The passes sorted by pair of streams, and by time within a pair; so their epochs increase too. */
 struct passes {
     const struct dryi_forecast *h;
     const uint32_t *streams;
     uint32_t stream_count;
-    struct dryi_sort_item *items; /* pair and index, with as many more for the sort */
+    struct dryi_sort_item *items; /* pair and index; twice the capacity for sorting */
     size_t count, capacity;
     size_t first[DRYI_PACKING_STREAMS_MAX * (DRYI_PACKING_STREAMS_MAX + 1) + 1];
 };
 
-/*
- * Return the number of the stream in the job. DRYI_HINT_ANYBODY: stream_count. NEVER: the job has
- * no such stream.
- */
+/* Return the stream's index in the job; stream_count for DRYI_HINT_ANYBODY; NEVER: none. */
 static uint32_t
 number_of(const struct passes *p, uint32_t stream)
 {
@@ -90,20 +86,14 @@ sort_passes(struct passes *p, uint64_t since)
     return true;
 }
 
-/*
- * Is the epoch before the other? The low bits are enough: the epochs of two periods are near each
- * other.
- */
+/* Is the epoch before the other? Compares modulo 2^32, which suffices for epochs of two periods. */
 static bool
 is_before(uint32_t epoch, uint32_t other)
 {
     return other - epoch - 1 < UINT32_MAX / 2;
 }
 
-/*
- * Return the time at which memory freed in this epoch was seen to be usable for `to`. UINT64_MAX:
- * no such time was seen.
- */
+/* Return when memory freed in this epoch became usable by `to`; UINT64_MAX: never observed. */
 static uint64_t
 time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 {
@@ -120,7 +110,10 @@ time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
     return low < end ? pass_at(p, p->items[low].value)->time : UINT64_MAX;
 }
 
-/* Find the step's record in the last period but one. NULL: it is lost, or its epoch is unknown. */
+/*
+ * Return the step's record in the last period but one. NULL: no longer in the ring, or its epoch is
+ * unknown.
+ */
 static const struct forecast_record *
 record_of_step(const struct dryi_forecast *h, uint32_t step)
 {
@@ -133,8 +126,8 @@ record_of_step(const struct dryi_forecast *h, uint32_t step)
 }
 
 /*
- * Return from which request on, counted from the begin of the life's period, stream `to` may have
- * the life's range. NEVER: not in two periods.
+ * Return the request from which on stream `to` may use the life's range, counted from the begin of
+ * the life's period. NEVER: not within two periods.
  */
 static uint32_t
 usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32_t to)
@@ -150,7 +143,8 @@ usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32
     if (time == UINT64_MAX)
         return NEVER;
     DRYI_ASSERT_SLOW(time >= p->h->now - 2 * (uint64_t)p->h->step_count);
-    time -= p->h->now - 2 * (uint64_t)p->h->step_count; /* from the begin of the two */
+    /* Relative to the begin of the last two periods. */
+    time -= p->h->now - 2 * (uint64_t)p->h->step_count;
     return time > life->end ? (uint32_t)time : life->end;
 }
 
@@ -180,13 +174,13 @@ struct packer {
     struct dryi_packing_job *job;
     const struct dry_memory *memory;
     size_t obstacle_count;
-    uint64_t *offsets; /* of the lives, in the order under way */
+    uint64_t *offsets; /* of the lives, in the order being tried */
     /* Numbers from job->count on are obstacles. */
-    uint32_t *placed; /* lives and obstacles, by offset */
+    uint32_t *placed; /* lives and obstacles, sorted by offset */
     size_t placed_count;
-    struct dryi_sort_item *items; /* the order, with as many more for the sort */
-    uint64_t height, enough;      /* enough: so high a packing is good */
-    uint64_t looks;               /* at lives that are placed already */
+    struct dryi_sort_item *items; /* the order; twice the capacity for sorting */
+    uint64_t height, enough; /* bytes; a packing of height `enough` or less is good */
+    uint64_t looks;          /* visits to placed lives */
 };
 
 static uint64_t
@@ -197,8 +191,9 @@ offset_of(const struct packer *p, uint32_t k)
 }
 
 /*
- * Return from which request on `stream` may have the life's range: as was seen, or after a wait. A
- * stream waits at the begin of a period, or `distance` requests after the free if that is earlier.
+ * Return the request from which on `stream` may use the life's range: as observed, or after a wait.
+ * A stream waits at the begin of a period, or `distance` requests after the free if that is
+ * earlier.
  */
 static uint32_t
 find_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
@@ -231,7 +226,7 @@ dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_
                                                      : !may_follow(job, b, a);
 }
 
-/* Put the life into the lowest gap. */
+/* Place the life in the lowest gap between the lives that it conflicts with. */
 static void
 place(struct packer *p, uint32_t life)
 {
@@ -258,7 +253,7 @@ place(struct packer *p, uint32_t life)
 enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
 #define ORDER_COUNT 4
 
-/* Return the weight of a life in an order. The heaviest life comes first. */
+/* Return the weight of a life in an order. Heavier lives are placed first. */
 static uint64_t
 weight_of(const struct dryi_packing_life *life, enum order order)
 {
@@ -293,8 +288,9 @@ pack_in_order(struct packer *p, enum order order)
 }
 
 /*
- * Try one more order. A packing below *height goes into `offsets`. Where *height is good enough, it
- * must be well below: the earlier orders wait less, and let more lives take a range over whole.
+ * Try one more order, and copy a packing below *height to `offsets`. If *height is good already,
+ * the packing must save 1/SAVED_SHARE: earlier orders need fewer waits and give more lives a
+ * successor.
  */
 static void
 try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *height)
@@ -311,8 +307,8 @@ try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *heigh
 }
 
 /*
- * Pack in one piece, then around the obstacles. The longer ago a free was, the shorter is the wait
- * for it. So the longest distance that will do is taken.
+ * Pack contiguously, then around the obstacles. A wait is shorter the longer ago the free was, so
+ * the longest distance that reaches the target is chosen.
  */
 static void
 pack(struct packer *p, uint64_t *height)

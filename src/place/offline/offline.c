@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The frame of the offline packer: lives become sections and units, sections fall apart into
- * problems that are packed one by one, and the highest of them is the height.
+ * The frame of the offline packer. Lives are converted to sections and units; independent sets of
+ * lives become separate problems. The highest of their packings is the height.
  *
- * A life that is alive throughout a problem may lie below everything else, for whatever is below
- * it moves up by its size. So it is taken out, and the rest may fall apart again.
+ * A life alive throughout a problem can be placed below all others without loss. So it is placed
+ * first, and the rest may split further.
  */
 #include "place/offline/offline.h"
 
@@ -19,14 +19,14 @@
 #include "place/offline/offline_inside.h"
 
 #define BYTES_MAX (UINT64_C(1) << 62)
-#define LEVELS_MAX 64u /* how often what is left may fall apart: bounds the work */
+#define LEVELS_MAX 64u /* Depth of this recursion; bounds the work */
 
-/* Lives that are packed together: members[first .. first + count), on top of `base`. */
+/* Lives packed together: members[first .. first + count), on top of `base`. */
 struct part {
     size_t first, count;
     uint64_t base;
     uint32_t level;
-    uint64_t height; /* of the part alone */
+    uint64_t height; /* units, without `base` */
 };
 
 struct packer {
@@ -40,20 +40,20 @@ struct packer {
     uint64_t effort;
     bool is_ended;
     struct dryi_sort_item *begins, *ends, *scratch;
-    uint32_t *lo, *hi;                 /* by life; both 0 for one that is never alive */
-    uint64_t *sizes, *offsets, *fixed; /* by life, in units; fixed NULL: none is */
+    uint32_t *lo, *hi;                 /* by life; both 0 if never alive */
+    uint64_t *sizes, *offsets, *fixed; /* by life, in units; `fixed` NULL: none */
     uint32_t section_count;
-    uint32_t *members, *spare; /* lives by begin, without those never alive */
+    uint32_t *members, *spare; /* lives in order of begin, without those never alive */
     size_t member_count;
-    struct part *parts; /* to be packed */
+    struct part *parts; /* final parts, to be packed */
     size_t part_count, part_capacity;
-    struct part *open; /* may fall apart */
+    struct part *open; /* parts that may split further */
     size_t open_count, open_capacity;
-    /* The problem of one part: its lives in a row. */
+    /* The problem of one part, as contiguous arrays. */
     uint32_t *part_lo, *part_hi;
     uint64_t *part_sizes, *part_durations, *part_fixed, *part_offsets, *loads;
     const char *method;
-    bool is_proved; /* the highest part */
+    bool is_proved; /* of the highest part */
 };
 
 /* --- lives in sections ------------------------------------------------------------------ */
@@ -80,7 +80,7 @@ check_lives(const struct dryi_life *lives, size_t count, uint64_t unit,
     return DRY_OK;
 }
 
-/* Begins and ends of the lives that are alive at all, sorted; how many. */
+/* Sort the begins and ends of the lives that are alive at all. Returns their number. */
 static size_t
 sort_times(const struct dryi_life *lives, size_t count, struct dryi_sort_item *begins,
            struct dryi_sort_item *ends, struct dryi_sort_item *scratch)
@@ -98,8 +98,8 @@ sort_times(const struct dryi_life *lives, size_t count, struct dryi_sort_item *b
 }
 
 /*
- * Walk all begins and ends in order of time, ends first where both are due. A section begins
- * with a begin that follows an end.
+ * Walk all begins and ends in order of time, ends first on ties. A new section starts at a begin
+ * that follows an end.
  */
 static void
 find_sections(struct packer *p)
@@ -149,8 +149,8 @@ add_part(struct packer *p, bool is_open, const struct part *part)
 }
 
 /*
- * Settle a set of lives that hangs together, alive in sections [lo, hi). The lives that are alive
- * in all of them go to the front of the set and to the bottom of the space.
+ * Close a connected set of lives, alive in sections [lo, hi). The lives alive in all these sections
+ * are placed first, at the bottom; the rest become a part.
  */
 static bool
 settle(struct packer *p, const struct part *set, uint32_t lo, uint32_t hi)
@@ -174,7 +174,7 @@ settle(struct packer *p, const struct part *set, uint32_t lo, uint32_t hi)
     return add_part(p, full > 0 && rest > 0 && part.level < LEVELS_MAX, &part);
 }
 
-/* Cut a part where nobody is alive across. */
+/* Split a part at each section boundary that no life crosses. False: out of memory. */
 static bool
 fall_apart(struct packer *p, const struct part *part)
 {
@@ -215,7 +215,7 @@ find_parts(struct packer *p)
 
 /* --- packing ---------------------------------------------------------------------------- */
 
-/* The peak of the problem's live units, at least the end of what is fixed. */
+/* Return the peak of the problem's live units, at least the highest end of a fixed life. */
 static uint64_t
 bound_of(const struct packer *p, const struct dryi_problem *problem)
 {
@@ -223,7 +223,8 @@ bound_of(const struct packer *p, const struct dryi_problem *problem)
     memset(p->loads, 0, (problem->section_count + 1) * sizeof *p->loads);
     for (uint32_t k = 0; k < problem->count; k++) {
         p->loads[problem->lo[k]] += problem->sizes[k];
-        p->loads[problem->hi[k]] -= problem->sizes[k]; /* sums wrap, and come back */
+        /* Intermediate sums may wrap around. */
+        p->loads[problem->hi[k]] -= problem->sizes[k];
         if (problem->fixed && problem->fixed[k] != DRYI_OFFLINE_ANYWHERE &&
             problem->fixed[k] + problem->sizes[k] > peak)
             peak = problem->fixed[k] + problem->sizes[k];
@@ -362,7 +363,7 @@ give_memory_back(struct packer *p)
     dryi_memory_free(m, p->open, p->open_capacity, sizeof *p->open);
 }
 
-/* Sizes and fixed offsets in units. */
+/* Convert sizes and fixed offsets to units. ARGUMENT: a fixed offset is misaligned or too large. */
 static enum dry_status
 take_sizes(struct packer *p, struct dry_error *err)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Exact search: is there a packing no higher than `limit`?
+ * Exact search: is there a packing of height `limit` or less?
  *
- * Packings are built from the bottom, each block on top of what it overlaps, as schedules are
- * in a job shop (Giffler and Thompson, 1960). Among the lives not placed yet, the one is taken
- * whose end could be lowest. Either it, or one that overlaps it and could begin below that end,
- * lies at its lowest offset; else the space below were wasted. So the choice is among few:
- * place this one at its lowest offset, or postpone it: then it lies on top of another.
+ * Packings are built from the bottom, each block on top of those it overlaps, as schedules are in a
+ * job shop (Giffler and Thompson, 1960). Take the unplaced life whose end could be lowest. It, or a
+ * life that overlaps it and could begin below that end, must be placed at its lowest offset.
+ * Otherwise the space below would be wasted. So each decision has few candidates. For one of them
+ * it decides: place it at its lowest offset, or postpone it, so that it goes on top of another.
  *
- * The lives not placed must fit. In a section they lie above each other: from any offset up, those
- * that cannot begin lower must fit under the limit. A life that cannot be the lowest of a section,
- * because the others would not fit above it, is lifted over the lowest end of the others. Lifting
- * one lifts others again, until nothing moves.
+ * The unplaced lives must fit. In a section they are stacked: for each offset, the lives that
+ * cannot begin lower must fit between it and the limit. A life cannot be the lowest of a section if
+ * the others would not fit above it. Its lowest offset is then lifted to the lowest end of the
+ * others. This is repeated until no offset changes.
  *
- * If no life reaches across, sections fail for themselves: a failure goes back to the last decision
- * about a life that touches the failed range, over all those between (backjumping).
+ * Sections that no unplaced life connects fail independently. A failure returns to the last
+ * decision about a life in the failed range, past all decisions between (backjumping).
  *
- * Invariant: whenever a decision is taken, lowest[i] of an unplaced life is at least the end of
- * every placed one that it overlaps. No packing that extends the placed ones puts it lower.
+ * Invariant: at each decision, lowest[i] of an unplaced life is at least the end of every placed
+ * life that it overlaps. No packing that extends the placed lives puts life i lower.
  *
- * Cost: `effort` counts lives looked at. Memory: O(sum of lives by section + decisions).
+ * Cost: `effort` counts visits to lives. Memory: O(pairs of life and section + decisions).
  */
 #include "place/offline/offline_inside.h"
 
@@ -31,14 +31,15 @@
 #include "base/memory.h"
 
 #define INCIDENCES_MAX                                                                   \
-    (UINT64_C(1) << 22) /* pairs of life and section; more: no search */
-#define RUN_LOOKS 128u  /* in the shortest run, times the pairs of life and section */
-#define FIRST_RUNS 16u  /* at the wanted height */
-#define FIRST_LENGTH 4u /* of them, in shortest runs */
-#define FIRST_SHARE 8u  /* of the effort: this part of it at most */
-#define SLICES 64u      /* of the effort: one for each limit of the first round */
-#define LIMITS 16u      /* a round ends when the gap has shrunk to this part */
-#define PASSES 4u       /* or five times as many, in every other four runs */
+    (UINT64_C(1) << 22) /* pairs of life and section; above that, no search */
+/* Length of the shortest run, in visits per pair of life and section. */
+#define RUN_LOOKS 128u
+#define FIRST_RUNS 16u  /* runs at the wanted height before other limits are tried */
+#define FIRST_LENGTH 4u /* length of each of these, in shortest runs */
+#define FIRST_SHARE 8u  /* these runs get at most 1/8 of the effort */
+#define SLICES 64u      /* each limit of the first round gets 1/64 of the effort */
+#define LIMITS 16u      /* a round ends when the gap is below 1/16 of the whole */
+#define PASSES 4u       /* propagations per section; times 5 in 4 of every 8 runs */
 #define NOBODY UINT32_MAX
 
 struct range {
@@ -49,11 +50,11 @@ struct decision {
     uint32_t life;
     bool is_postponed;
     size_t trail;
-    struct range failed; /* where placing it failed, if postponed */
+    struct range failed; /* sections where placing the life failed, if postponed */
 };
 
 struct lift {
-    uint64_t lowest; /* before */
+    uint64_t lowest; /* units; lowest[life] before the lift */
     uint32_t life;
 };
 
@@ -63,29 +64,33 @@ enum outcome { OUTCOME_FOUND, OUTCOME_NONE, OUTCOME_STOPPED, OUTCOME_MEMORY };
 
 struct exact {
     struct dryi_problem *p;
-    uint64_t unit; /* all sizes are multiples of it, so all heights that matter are */
+    /* Greatest common divisor of all sizes, and so of all relevant heights. */
+    uint64_t unit;
     uint64_t limit;
-    uint64_t effort; /* of this run */
-    uint64_t runs;   /* how many there were */
-    uint64_t passes; /* of propagation, over all sections */
+    uint64_t effort; /* remaining visits of this run */
+    uint64_t runs;   /* runs so far; seeds the ranks */
+    uint64_t passes; /* limit on propagations, per section */
     struct dryi_ranks ranks;
 
-    uint32_t *first; /* by section, into `alive`; one more */
-    uint32_t *alive; /* lives by section, those not placed in front */
-    uint32_t *open;  /* by section: how many are not placed */
+    uint32_t *first; /* by section: begin of its lives in `alive`; one more entry */
+    uint32_t *alive; /* lives by section, unplaced ones first */
+    uint32_t *open;  /* by section: number of unplaced lives */
     size_t alive_count;
-    uint32_t *row;              /* by life, into `at` */
-    uint32_t *at;               /* by life and section: where it is in `alive` */
-    uint32_t *lives, *lives_at; /* all lives, those not placed in front; where each is */
+    uint32_t *row; /* by life: begin of its entries in `at` */
+    uint32_t *at;  /* by life and section: position in `alive` */
+    /* All lives, unplaced ones first; and the position of each. */
+    uint32_t *lives, *lives_at;
     uint32_t open_count;
-    uint64_t *lowest;    /* by life: no offset below is possible; placed: its offset */
-    uint64_t *remaining; /* by section: sizes not placed */
-    uint64_t *head;      /* by section: lowest of those not placed, or less; UNKNOWN */
-    uint32_t *queue;     /* sections to look at, each once */
+    /* Units, by life; unplaced: lower bound of its offset; placed: its offset. */
+    uint64_t *lowest;
+    uint64_t *remaining; /* units, by section: sum of unplaced sizes */
+    /* Units, by section: lower bound of `lowest` of its unplaced lives, or UNKNOWN. */
+    uint64_t *head;
+    uint32_t *queue; /* sections to propagate, each at most once */
     uint8_t *is_queued;
     size_t queue_count;
-    uint32_t *crossing; /* by section: lives not placed that reach across its begin */
-    uint64_t *heads, *sizes; /* of one section, sorted */
+    uint32_t *crossing;      /* by section: unplaced lives alive across its begin */
+    uint64_t *heads, *sizes; /* of one section, sorted by head */
 
     struct lift *trail;
     size_t trail_count, trail_capacity;
@@ -130,7 +135,10 @@ lift(struct exact *x, uint32_t life, uint64_t lowest)
     enqueue(x, x->p->lo[life], x->p->hi[life]);
 }
 
-/* Mark a life as placed: swap it past the unplaced ones in each of its sections' lists, and of all. */
+/*
+ * Mark a life as placed: swap it past the unplaced ones in each of its sections' lists and in the
+ * list of all lives.
+ */
 static void
 close(struct exact *x, uint32_t life)
 {
@@ -154,7 +162,7 @@ close(struct exact *x, uint32_t life)
     x->lives_at[life] = x->open_count;
 }
 
-/* The one that was closed last. */
+/* Undo close() of the life closed last. The lists keep their order, so only counts change. */
 static void
 reopen(struct exact *x, uint32_t life)
 {
@@ -199,7 +207,7 @@ undo(struct exact *x, const struct decision *d)
 
 /* --- bounds ----------------------------------------------------------------------------- */
 
-/* The lowest end of a life of the section, and of all others of it. */
+/* The lowest end among a section's unplaced lives, with its owner, and the second lowest. */
 struct ends {
     uint64_t lowest, second;
     uint32_t owner;
@@ -233,12 +241,12 @@ look_at(struct exact *x, uint32_t s, uint32_t *count)
     }
     x->head[s] = *count ? x->heads[0] : UNKNOWN;
     spend(x, *count + UINT64_C(1));
-    if (moves > UINT64_C(16) * *count) /* a crowded section: sorting is most of it */
+    if (moves > UINT64_C(16) * *count) /* sorting dominates in a crowded section */
         spend(x, moves / 32);
     return e;
 }
 
-/* False when the lives of the section cannot fit. */
+/* Lift the lives of a section as far as the limit requires. False: they cannot fit. */
 static bool
 narrow(struct exact *x, uint32_t s)
 {
@@ -260,8 +268,8 @@ narrow(struct exact *x, uint32_t s)
 }
 
 /*
- * Until nothing moves, or (lives may lift each other by little for long) everybody could have
- * been looked at several times; the section that fails, or NOBODY.
+ * Narrow queued sections until none changes, or for x->passes visits per section: lives can lift
+ * each other by small steps for long. Returns a section that fails, or NOBODY.
  */
 static uint32_t
 propagate(struct exact *x)
@@ -289,7 +297,7 @@ count_crossing(struct exact *x)
     memset(x->crossing, 0, (p->section_count + 1) * sizeof *x->crossing);
     for (uint32_t k = 0; k < x->open_count; k++) {
         x->crossing[p->lo[x->lives[k]] + 1]++;
-        x->crossing[p->hi[x->lives[k]]]--; /* wraps, and comes back */
+        x->crossing[p->hi[x->lives[k]]]--; /* intermediate sums may wrap around */
     }
     spend(x, x->open_count + p->section_count / 8);
     for (uint32_t s = 1; s <= p->section_count; s++)
@@ -323,7 +331,7 @@ head_of(struct exact *x, uint32_t s)
     return x->head[s];
 }
 
-/* The range that hangs together and has the least room to spare; somebody is not placed. */
+/* Return the connected range of sections with the least spare space. Requires an unplaced life. */
 static struct range
 tightest_range(struct exact *x)
 {
@@ -358,7 +366,7 @@ lowest_end(const struct exact *x, uint32_t life)
     return x->lowest[life] + x->p->sizes[life];
 }
 
-/* Find the life in the range whose end could be lowest. */
+/* Return the life in the range whose end could be lowest. */
 static uint32_t
 lowest_in(const struct exact *x, struct range r)
 {
@@ -373,7 +381,7 @@ lowest_in(const struct exact *x, struct range r)
     return lowest;
 }
 
-/* Which of two to place first: any answer is right. */
+/* Should `a` be placed before `b`? Affects speed only, not correctness. */
 static bool
 is_better(const struct exact *x, uint32_t a, uint32_t b)
 {
@@ -402,7 +410,7 @@ choose(struct exact *x)
 
 /* --- the search ------------------------------------------------------------------------- */
 
-/* Not at its lowest offset, so on top of one of those it overlaps; false: there is none. */
+/* Lift a life onto the lowest end of the unplaced lives that it overlaps. False: there are none. */
 static bool
 postpone(struct exact *x, uint32_t life)
 {
@@ -422,7 +430,7 @@ postpone(struct exact *x, uint32_t life)
     return true;
 }
 
-/* Back to the last decision that matters here; false: there is none. */
+/* Undo decisions back to one in the failed range that can be postponed. False: none is left. */
 static bool
 go_back(struct exact *x, struct range failed)
 {
@@ -485,7 +493,10 @@ begin(struct exact *x, uint64_t limit)
     enqueue(x, 0, p->section_count);
 }
 
-/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman, 1993); i from 1. */
+/*
+ * Return the i-th term, from 1, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman,
+ * 1993).
+ */
 static uint64_t
 luby(uint64_t i)
 {
@@ -496,8 +507,8 @@ luby(uint64_t i)
 }
 
 /*
- * Runs under the limit by changing ranks, mostly short: one that goes wrong early stays wrong
- * for long, and another may meet no failure at all.
+ * Run under the limit with changing ranks, mostly in short runs: a run with an early wrong decision
+ * wastes long, while another may succeed without a failure. Restarts follow luby().
  */
 static enum outcome
 search(struct exact *x, uint64_t limit, bool is_first, uint64_t *effort)
@@ -535,8 +546,8 @@ height_of(const struct exact *x)
 }
 
 /*
- * The last lifts of a propagation that was cut short are compared with no limit: a packing that
- * is not lower than the best is none.
+ * Keep a packing if it is lower than the best. The check is needed because lifts of a propagation
+ * that was cut short are not compared with the limit.
  */
 static void
 keep(struct exact *x)
@@ -552,13 +563,13 @@ keep(struct exact *x)
 }
 
 struct aim {
-    uint64_t wanted; /* the lowest height to look for: a multiple of the unit */
-    uint64_t low;    /* nothing is as low as this */
-    uint64_t gap;    /* how far below the best to look next */
-    uint64_t slice;  /* of the effort, for that */
+    uint64_t wanted; /* units; lowest height to search for, a multiple of x->unit */
+    uint64_t low;    /* units; no packing is this low */
+    uint64_t gap;    /* units; how far below the best height to search next */
+    uint64_t slice;  /* effort for one search */
 };
 
-/* Search for a packing that is lower by the gap. */
+/* Search for a packing lower than the best by the gap. */
 static enum outcome
 aim_lower(struct exact *x, const struct aim *a, bool is_first, uint64_t *limit)
 {
@@ -578,8 +589,8 @@ aim_lower(struct exact *x, const struct aim *a, bool is_first, uint64_t *limit)
 }
 
 /*
- * First whether something is as low as wanted. Then round after round with twice the effort:
- * all of the gap to the best, half of it, a quarter, and more again where something is found.
+ * First search at the wanted height. Then in rounds, each with twice the effort per search: at the
+ * full gap to the best, at half of it, at a quarter. The gap doubles again when a packing is found.
  */
 static enum dry_status
 improve(struct exact *x)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Greedy packing: lives one after the other, each into the lowest gap it fits into (first
- * fit) or the smallest (best fit), beside those that overlap it in time.
+ * Greedy packing: the lives are placed one after the other. Each goes into the lowest gap that fits
+ * (first fit) or the smallest (best fit), between placed lives that overlap it in time.
  *
- * Placed lives lie in one list by offset, in chunks of at most CHUNK entries. A chunk knows the
- * sections that all and that some of its lives are alive in, its highest end and its largest gap.
- * Most chunks are passed over with one look, because nobody in them is alive, or because
- * everybody is and no gap is large enough.
+ * Placed lives are kept sorted by offset, in chunks of at most CHUNK entries. A chunk stores the
+ * sections in which all, and in which some, of its lives are alive, its highest end and its largest
+ * gap. Most chunks are skipped by these alone: no life is alive, or all are and no gap is large
+ * enough.
  *
- * Short lives would still look at everybody, so time is cut into windows, with a list of its own
- * each. A life that touches few windows looks at their lists, merged by offset; one that touches
- * many looks at the list of all. There are so many windows that the lists together
- * hold a few times as many entries as there are lives.
+ * Short lives would still visit all chunks, so time is divided into windows, each with its own
+ * list. A life in few windows visits their lists, merged by offset; a life in many visits the list
+ * of all lives. The number of windows is chosen so that all lists together have at most
+ * ENTRIES_A_LIFE entries per life.
  *
- * Cost: a short life looks at n / windows entries; a long one at n / CHUNK summaries and at
- * the chunks it meets in part.
+ * Cost: a short life visits n / windows entries; a long one n / CHUNK summaries plus the chunks
+ * that are partly alive.
  */
 #include "place/offline/offline_inside.h"
 
@@ -28,9 +28,9 @@
 
 #define CHUNK 128u
 #define WINDOWS_MAX 128u
-#define MERGED_MAX 4u /* windows that a life looks at together */
+#define MERGED_MAX 4u /* most windows merged for one life */
 #define ENTRIES_A_LIFE 4u
-#define LARGE 65536u /* lives; above, two orders must do */
+#define LARGE 65536u /* number of lives above which only two orders are tried, for time */
 
 struct entry {
     uint64_t offset, end;
@@ -38,31 +38,31 @@ struct entry {
 };
 
 struct chunk {
-    struct entry *entries; /* by offset */
+    struct entry *entries; /* sorted by offset */
     uint64_t top;          /* highest end */
-    uint64_t gap;          /* largest between entries, if all are alive */
+    uint64_t gap;          /* largest gap between entries, as if all were alive */
     uint32_t min_lo, max_lo, min_hi, max_hi;
     uint32_t count;
 };
 
 struct list {
-    struct chunk *chunks; /* in order */
+    struct chunk *chunks; /* sorted by offset */
     size_t chunk_count, chunk_capacity;
-    struct entry *entries; /* CHUNK for each of chunk_capacity */
+    struct entry *entries; /* CHUNK entries per chunk of chunk_capacity */
 };
 
 struct greedy {
     struct dryi_problem *problem;
-    struct list *lists; /* of all, then one a window */
+    struct list *lists; /* lists[0]: all lives; then one list per window */
     uint32_t window_count, window_sections;
-    struct chunk *chunks; /* of all lists */
+    struct chunk *chunks; /* shared by all lists */
     struct entry *entries;
     size_t chunk_capacity;
     struct dryi_sort_item *order, *scratch;
     uint64_t *offsets, *conflicts;
 };
 
-/* A life's request. */
+/* A life to be placed. */
 struct request {
     uint64_t size;
     uint32_t lo, hi;
@@ -89,7 +89,7 @@ sum_up(struct chunk *c)
     }
 }
 
-/* The last chunk that begins at or below `offset`; 0 if none does. */
+/* Return the last chunk that begins at or below `offset`; 0 if there is none. */
 static size_t
 chunk_of(const struct list *g, uint64_t offset)
 {
@@ -143,11 +143,11 @@ insert(struct list *g, const struct entry *entry)
 }
 
 struct finder {
-    uint64_t cursor; /* everything below is looked at */
+    uint64_t cursor; /* all entries below are visited */
     uint64_t best, best_gap;
 };
 
-/* One that is alive; true when the answer is known. */
+/* Visit an entry that is alive. True: the search is over (first fit found a gap). */
 static bool
 look_at(struct finder *f, const struct request *w, const struct entry *e)
 {
@@ -178,14 +178,14 @@ look_at_chunk(struct finder *f, const struct request *w, const struct chunk *c)
     return false;
 }
 
-/* A position in a list, at the next entry that is alive. */
+/* A position in a list, at the next alive entry. */
 struct reader {
     const struct list *list;
     size_t chunk;
     uint32_t entry;
 };
 
-/* The entry at or after the reader's place, or NULL at the end. */
+/* Return the alive entry at or after the reader's position; NULL: end of the list. */
 static const struct entry *
 next_alive(struct reader *r, const struct request *w)
 {
@@ -201,7 +201,10 @@ next_alive(struct reader *r, const struct request *w)
     return NULL;
 }
 
-/* The gap in the lists of windows first .. last; a life in several is met several times. */
+/*
+ * Find a gap in the lists of windows first .. last. A life in several windows is visited several
+ * times, which is harmless.
+ */
 static void
 find_in_windows(const struct greedy *g, struct finder *f, const struct request *w,
                 uint32_t first, uint32_t last)
@@ -271,7 +274,7 @@ place(struct greedy *g, uint32_t i, uint64_t offset)
         insert(&g->lists[1 + s], &entry);
 }
 
-/* Place all in g->order; the height. */
+/* Place all lives in g->order. Returns the height. */
 static uint64_t
 run(struct greedy *g, bool is_best_fit)
 {
@@ -295,7 +298,7 @@ run(struct greedy *g, bool is_best_fit)
     return height;
 }
 
-/* Orders as a * b does, but for rounding: positive doubles order as their bits do. */
+/* Return a key ordered like a * b, up to rounding: positive doubles order as their bits do. */
 static uint64_t
 product_key(uint64_t a, uint64_t b)
 {
@@ -327,7 +330,7 @@ key_of(const struct greedy *g, uint32_t i, enum key key)
     }
 }
 
-/* Sort by the key, equals by the second; then in the order given. */
+/* Sort by `key`, ties by `second`, then by number. */
 static void
 sort_lives(struct greedy *g, enum key key, enum key second)
 {
@@ -341,8 +344,8 @@ sort_lives(struct greedy *g, enum key key, enum key second)
 }
 
 /*
- * How many lives overlap each: all but those that have ended and those that have not begun.
- * The items of `order` and `scratch` serve as counters of ends and begins by section.
+ * Count the lives that overlap each life: all but those already ended and those not begun. The
+ * items of `order` and `scratch` serve as counters by section.
  */
 static void
 count_conflicts(struct greedy *g)
@@ -357,13 +360,14 @@ count_conflicts(struct greedy *g)
     }
     for (uint32_t s = 0; s <= p->section_count; s++) {
         ended += g->order[s].key;
-        g->order[s].key = ended; /* in sections up to s */
+        g->order[s].key = ended; /* ends in sections up to s */
         uint64_t here = g->scratch[s].key;
-        g->scratch[s].key = begun; /* in sections before s */
+        g->scratch[s].key = begun; /* begins in sections before s */
         begun += here;
     }
     for (uint32_t i = 0; i < p->count; i++) {
-        DRYI_ASSERT_SLOW(g->scratch[p->hi[i]].key > g->order[p->lo[i]].key); /* itself */
+        /* At least the life itself. */
+        DRYI_ASSERT_SLOW(g->scratch[p->hi[i]].key > g->order[p->lo[i]].key);
         g->conflicts[i] = g->scratch[p->hi[i]].key - g->order[p->lo[i]].key;
     }
 }
@@ -407,7 +411,7 @@ run_rules(struct greedy *g)
 
 /* --- memory ----------------------------------------------------------------------------- */
 
-/* How many entries the windows have together, were a window so many sections. */
+/* Return the number of entries in all windows for a given window length in sections. */
 static uint64_t
 count_entries(const struct dryi_problem *p, uint32_t sections)
 {
@@ -423,12 +427,12 @@ choose_windows(struct greedy *g)
     const struct dryi_problem *p = g->problem;
     g->window_sections = p->section_count / WINDOWS_MAX + 1;
     while (count_entries(p, g->window_sections) > ENTRIES_A_LIFE * (uint64_t)p->count)
-        g->window_sections *= 2; /* one window: one entry a life */
+        g->window_sections *= 2; /* ends: a single window has one entry per life */
     g->window_count = (p->section_count - 1) / g->window_sections + 1;
     DRYI_ASSERT_SLOW(g->window_count <= WINDOWS_MAX);
 }
 
-/* Chunks that hold `count` entries: all but the last are at least half full. */
+/* Return the chunks needed for `count` entries: all but the last are at least half full. */
 static size_t
 chunks_for(size_t count)
 {
@@ -495,7 +499,7 @@ dryi_offline_greedy(struct dryi_problem *p)
     DRYI_ASSERT_SLOW(p->section_count > 0 && p->section_count <= p->count);
     DRYI_ASSERT_SLOW(p->bound <= p->wanted);
     struct greedy g = {.problem = p};
-    size_t items = (size_t)p->count + 1; /* sections are counted in them: one more */
+    size_t items = (size_t)p->count + 1; /* counters per section need one more */
     p->height = UINT64_MAX;
     bool has_memory = take_memory(&g, items);
     if (has_memory) {

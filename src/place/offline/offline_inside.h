@@ -3,13 +3,12 @@
 #define DRYI_PLACE_OFFLINE_INSIDE_H
 
 /*
- * The nouns that the parts of the offline packer share.
+ * Data structures shared by the parts of the offline packer.
  *
- * Time is cut into sections: the maximal sets of lives that are alive at once (the cliques
- * of the interval graph, in order). Two lives overlap exactly when their ranges of sections
- * do, and there are never more sections than lives. Space is counted in units of the
- * alignment. A problem is a set of lives that is packed for itself: no life outside overlaps
- * one inside.
+ * Time is divided into sections: the maximal sets of lives alive at once (the cliques of the
+ * interval graph, in order). Two lives overlap exactly if their section ranges do. There are at
+ * most as many sections as lives. Space is measured in units of the alignment. A problem is a set
+ * of lives packed on its own: no life outside overlaps one inside.
  */
 
 #include "base/sort.h"
@@ -21,43 +20,50 @@ struct dryi_problem {
     const uint32_t *lo, *hi;   /* alive in sections [lo, hi), hi > lo */
     const uint64_t *sizes;     /* units */
     const uint64_t *durations; /* in the caller's unit of time */
-    const uint64_t *fixed;     /* units or DRYI_OFFLINE_ANYWHERE; NULL: none is */
-    uint64_t bound;            /* no packing is lower */
-    uint64_t wanted;           /* >= bound: good enough */
-    uint64_t effort;           /* what is left of it */
+    const uint64_t *fixed;     /* units or DRYI_OFFLINE_ANYWHERE; NULL: none fixed */
+    uint64_t bound;            /* units; lower bound of the height */
+    uint64_t wanted;           /* units, >= bound; a packing this low ends the search */
+    uint64_t effort;           /* remaining visits to lives */
     bool (*progress)(void *self, double done);
     void *progress_self;
-    uint64_t *offsets; /* the best packing so far */
+    uint64_t *offsets; /* units; best packing so far, of height `height` */
     uint64_t height;
     const char *method;
-    bool is_proved; /* nothing is lower than `height` */
-    bool is_ended;  /* by progress() */
+    bool is_proved; /* no packing is lower than `height` */
+    bool is_ended;  /* progress() returned true */
 };
 
-/* The best of the greedy orders into offsets, height, method. */
+/* Store the best of the greedy orders in offsets, height and method. */
 DRY_CHECK_RESULT enum dry_status dryi_offline_greedy(struct dryi_problem *p);
-/* Better than `height` within the effort, down to `wanted`, or the proof that none is. */
+/*
+ * Search for a packing below `height`, down to `wanted`, or prove that none exists, within the
+ * effort. A failure to improve is OK.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_offline_exact(struct dryi_problem *p);
 
 /*
- * Which life the exact search prefers where it has a choice. Every run of the search has
- * other ranks; they decide how soon it finds a packing, never whether a proof is right.
+ * The preferences of the exact search between lives. Each run uses other ranks. They affect only
+ * how soon a packing is found, never the correctness of a proof.
  */
 struct dryi_ranks {
-    uint32_t *ranks;      /* by life, each once; the least is preferred ... */
-    bool is_lowest_first; /* ... of those that can lie equally low, if this is set */
-    uint64_t *loads;      /* by section: sizes of all that are alive */
-    uint64_t *fails;      /* by section: where runs failed, lately */
+    uint32_t *ranks; /* Permutation, by life; the lowest is preferred */
+    /* Prefer the life that can be placed lower; ranks break ties. */
+    bool is_lowest_first;
+    uint64_t *loads;              /* by section: sum of the sizes alive there */
+    uint64_t *fails;              /* by section: number of recent failures, decaying */
     struct dryi_sort_item *items; /* twice as many as lives */
     uint64_t longest, largest;
 };
 
-/* False: no memory. Finish in any case. */
+/* Allocate and initialize. False: out of memory; dryi_ranks_finish() is required even then. */
 bool dryi_ranks_init(struct dryi_ranks *r, const struct dryi_problem *p);
 void dryi_ranks_finish(struct dryi_ranks *r, const struct dryi_problem *p);
-/* The search failed in this section. */
+/* Note that the search failed in this section. */
 void dryi_ranks_fail(struct dryi_ranks *r, uint32_t section);
-/* For the run-th run under a limit; `seed` is another one each time. O(pairs + n). */
+/*
+ * Compute the ranks for run number `run` under one limit. `seed` differs in each call. O(pairs +
+ * n), where pairs are those of life and section.
+ */
 void dryi_ranks_make(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run,
                      uint64_t seed);
 

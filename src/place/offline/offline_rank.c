@@ -3,15 +3,14 @@
 /*
  * Ranks for the exact search.
  *
- * A run that follows a good order fails seldom, and no order is good for all problems. One order
- * has proved its worth: lives in the fullest section come first, for no room may be lost there.
- * Among them the longest are first, which are hardest to place late (Moffitt, ASPLOS 2023, sorts
- * by such keys). So the first runs sort by every rule as it is. Later runs blur the keys, and
- * count a section where the search kept failing as fuller than it is. Every third of them takes
- * the lives as they lie above each other in the best packing so far, for a better one is often
- * near (Beck, 2007, on solution-guided search).
+ * A good order makes failures rare, but no order suits all problems. A proven order begins with the
+ * lives of the fullest section, because no space may be lost there. Among them the longest are
+ * first, because they are hardest to place late (Moffitt, ASPLOS 2023, sorts by such keys). The
+ * first runs use each rule unchanged. Later runs add noise to the keys, and count a section with
+ * repeated failures as fuller. Every third later run orders lives by their height in the best
+ * packing so far, because a better one is often similar (Beck, 2007, on solution-guided search).
  *
- * Integers alone, so that all machines agree.
+ * All arithmetic is on integers, so that all machines agree.
  */
 #include "place/offline/offline_inside.h"
 
@@ -19,7 +18,7 @@
 #include "base/bits.h"
 #include "base/memory.h"
 
-#define SCALE_BITS 20u /* keys are fractions of the largest */
+#define SCALE_BITS 20u /* keys are fractions of the maximum, scaled by 2^20 */
 #define SCALE (UINT64_C(1) << SCALE_BITS)
 #define RULES 8u
 #define NOISES 4u
@@ -62,7 +61,7 @@ dryi_ranks_fail(struct dryi_ranks *r, uint32_t section)
     r->fails[section] += 1024;
 }
 
-/* value / most, times SCALE. */
+/* Return value / most, scaled by SCALE. */
 static uint64_t
 fraction(uint64_t value, uint64_t most)
 {
@@ -80,7 +79,7 @@ next_random(uint64_t *random)
     return dryi_mix64(*random);
 }
 
-/* The value times 1 - noise / 2 to 1 + noise / 2, noise in 1/1024. */
+/* Return the value times a random factor in [1 - noise/2048, 1 + noise/2048]. */
 static uint64_t
 blur(uint64_t value, uint64_t noise, uint64_t *random)
 {
@@ -92,8 +91,8 @@ blur(uint64_t value, uint64_t noise, uint64_t *random)
 }
 
 struct keys {
-    uint64_t load;             /* of the fullest section it is alive in */
-    uint64_t time, span, size; /* fractions */
+    uint64_t load;             /* of the fullest section in which the life is alive */
+    uint64_t time, span, size; /* fractions, scaled by SCALE */
 };
 
 static uint64_t
@@ -159,7 +158,7 @@ preference(const struct dryi_ranks *r, const struct dryi_problem *p, uint32_t i,
     return key_of(&keys, t->rule);
 }
 
-/* The first runs of a search are by every rule as it is. */
+/* Choose a run's rule and noise. The first RULES runs have no noise. Decays r->fails. */
 static struct turn
 turn_of(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run, uint64_t seed)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Requests that hit, and the place as a whole. */
+/* The place as a whole, and requests that hit. */
 
 #include "place/paged/paged.h"
 
@@ -29,7 +29,8 @@
 #include "place/paged/record/paged_park.h"
 #include "place/paged/record/paged_stats.h"
 
-#define STREAMS_KEPT 32 /* a search for a record to recycle does not pay among so few */
+/* With fewer streams the search for a record to recycle does not pay. */
+#define STREAMS_KEPT 32
 
 /* --- create and destroy ------------------------------------------------------------------- */
 
@@ -88,7 +89,7 @@ paged_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
     p->limit_bytes = limit < most ? limit : most;
 }
 
-/* Set the limit that the options state, which holds until another limit is set. */
+/* Set the limit from the options, which holds until set_limit is called. */
 static void
 set_first_limit(struct dryi_paged *p)
 {
@@ -99,9 +100,9 @@ set_first_limit(struct dryi_paged *p)
     paged_set_limit(p, limit, UINT64_MAX);
 }
 
-/* Bounds of the default length of a segment. Addresses cost nothing, but there are only so many. */
+/* Bounds of the default segment size. Addresses cost no memory, but are limited. */
 #define SEGMENT_SHORTEST DRYI_GIB
-#define SEGMENT_LONGEST (64 * DRYI_GIB) /* also if the device's total is unknown */
+#define SEGMENT_LONGEST (64 * DRYI_GIB) /* also used if the device's total is unknown */
 
 static void
 size_up_device(struct dryi_paged *p)
@@ -135,15 +136,15 @@ init_maps(struct dryi_paged *p)
     p->last_stream = p->first_divider = p->first_cached = NONE;
     p->dead_pool = p->pools_by_id = p->first_idle = p->last_idle = NONE;
     p->layout.segment = NONE;
-    p->block_count = 1; /* NIL has a record, but no block */
+    p->block_count = 1; /* record 0 is NIL */
 }
 
 /* --- alloc -------------------------------------------------------------------------------- */
 
 /*
- * Give the pages that lie under no address back, tell the observer of an OOM, and count it. The
- * request gathered these pages, or made them; now others need them, such as cuBLAS or NCCL. During
- * a capture they stay, and a snapshot's sums take them for free memory of the device.
+ * Count an OOM and tell the observer. Unmapped pages are released first: the failed request
+ * gathered them, and others such as cuBLAS or NCCL may need the memory. During a capture they stay,
+ * and a snapshot counts them as free memory of the device.
  */
 DRYI_NOINLINE static void
 report_oom(struct dryi_paged *p, const struct request *r)
@@ -188,7 +189,7 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
 }
 
-/* Find out where the request belongs, and reserve records for its cut. */
+/* Resolve the request's stream, pool, arena and list, and reserve records for its cut. */
 static enum dry_status
 prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
@@ -204,7 +205,7 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
     return r->list == NONE ? DRY_ERR_MEMORY : DRY_OK;
 }
 
-/* Take a cached block of the size, else the best block of the stream's own list. NONE. */
+/* Take a cached block of the exact size, else the best fit of the stream's own list; NONE: none. */
 static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
@@ -213,16 +214,17 @@ take_hit(struct dryi_paged *p, const struct request *r)
     if (top != NONE)
         return top;
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
-        return NONE; /* a better spot may be worth some work */
+        /* Tight memory: dryi_paged_climb() searches for a spot with fewer pages. */
+        return NONE;
     uint32_t found = dryi_paged_list_find(p, s, r->bytes);
     return found == NONE ? NONE : dryi_paged_take_found(p, r, found);
 }
 
-#define PROCESS_HIT 4 /* streams that each request asks while blocks are pending */
-/* Events of each: so many that frees do not come faster than they complete. */
+#define PROCESS_HIT 4 /* streams queried by each request while blocks are pending */
+/* Events queried per stream: with 4 * 8 per request, frees cannot outpace their completion. */
 #define PROCESS_HIT_USES 8
 
-/* Serve a request for which no block is at hand. */
+/* Serve a request that neither the layout, the cache nor the stream's own list can serve. */
 DRYI_NOINLINE static enum dry_status
 serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
@@ -281,8 +283,8 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
 }
 
 /*
- * Do as paged_alloc() for the cache's stream, with its lists at hand. MEMORY: also if the caller
- * has no room for the address.
+ * Do as paged_alloc() for the cache's stream, whose lists are already known. MEMORY: also if
+ * `has_room` is false.
  */
 DRYI_FLATTEN DRYI_NOINLINE static enum dry_status
 serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
@@ -315,7 +317,10 @@ serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
     return DRY_OK;
 }
 
-/* Hand a block with a registered address out as it is, unless every request must be looked at. */
+/*
+ * Fast path: hand out a cached block whose address is registered. Not taken if an observer or
+ * pending blocks need each request to pass through serve().
+ */
 enum dry_status
 dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
                        struct dryi_cache_block *got)
@@ -366,7 +371,7 @@ paged_process_events(void *self)
 
 /* --- the table ---------------------------------------------------------------------------- */
 
-/* Open a pool. Idle pools are looked at for each pool that is made, and when a capture ends. */
+/* Open a pool. Idle pools are cleaned up when a pool is created, and at the end of a capture. */
 static enum dry_status
 paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags)
 {

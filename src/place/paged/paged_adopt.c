@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A layout comes about by a job.
+ * Adoption of a layout, in two steps: a packing job, then its use.
  *
- * The job is made when a period without a layout begins: a copy of the period and of what lies in
- * the segment. The packing of the job touches nothing of the place. If nobody takes jobs, the job
- * is done at once. Otherwise its taker does the job elsewhere, and the job is back at the begin of
- * some later period.
+ * The job is created when a period without a layout begins, from a copy of the period and of the
+ * segment's occupied ranges. Packing reads no state of the place. Without `wants_job` the job runs
+ * at once. Otherwise another thread runs it, and the job returns at the begin of a later period.
  *
- * Other things may lie in the segment by then. A packing that meets more of these things than a
- * layout can do without is thrown away, and another job is made.
+ * The segment may have new blocks by then. If more of them collide with the packing than a layout
+ * tolerates, the packing is discarded and another job is created.
  *
- * Streams are waited for, and pages move, only with the packing at hand.
+ * Waits and page moves happen only once a packing is ready.
  */
 
 #include "place/paged/paged_adopt.h"
@@ -28,7 +27,7 @@
 
 /* --- what it is made around --------------------------------------------------------------- */
 
-/* Return the segment of the default pool's large arena with the most room for a layout; NONE. */
+/* Return the default large arena's segment with the most free and hole bytes; NONE: none. */
 static uint32_t
 choose_segment(const struct dryi_paged *p)
 {
@@ -63,8 +62,8 @@ is_passing(const struct dryi_paged *p, const struct block *b)
 }
 
 /*
- * Return how many runs of taken blocks the segment has, each of one kind, and write them to
- * `obstacles`, if not NULL.
+ * Count the runs of occupied blocks in the segment. A run ends where is_passing changes. Writes
+ * them to `obstacles` unless NULL.
  */
 static size_t
 list_obstacles(const struct dryi_paged *p, const struct segment *segment,
@@ -89,14 +88,11 @@ list_obstacles(const struct dryi_paged *p, const struct segment *segment,
     return count;
 }
 
-/* Requests of a period plus runs of taken blocks, at most: more would take too long to pack. */
+/* Most requests of a period plus obstacles: a larger packing would take too long. */
 #define PACKED_MAX 8192
-#define REST_FIRST 1024 /* requests between two layouts */
+#define REST_FIRST 1024 /* requests between two layouts, doubled after a useless one */
 
-/*
- * Put the next layout off, for longer if the last layout was of no use. A layout waits for streams
- * and moves pages.
- */
+/* Postpone the next layout, which costs waits and moves; for longer if the last was useless. */
 static void
 rest(struct dryi_paged *p)
 {
@@ -110,7 +106,8 @@ rest(struct dryi_paged *p)
 /* --- the job ------------------------------------------------------------------------------ */
 
 /*
- * List the obstacles of a segment, in an array with room for one more than *count. NULL: no memory.
+ * List the obstacles of a segment in an array of *count + 1, so it is never empty. NULL: out of
+ * memory. The caller frees it with drop_obstacles().
  */
 static struct dryi_obstacle *
 make_obstacles(struct dryi_paged *p, const struct segment *segment, size_t *count)
@@ -187,14 +184,15 @@ dryi_paged_return_job(void *self, struct dryi_packing_job *job)
 
 /* --- its pages ---------------------------------------------------------------------------- */
 
-/* Counts of the packed blocks that touch each page of the layout's segment. */
+/* Per page of the layout's segment: the number of packed blocks that touch it. */
 struct needs {
-    int32_t *count; /* one more than there are pages */
+    int32_t *count; /* page_count + 1 entries */
     unsigned page_shift;
-    uint64_t used_pages; /* under the layout and what outlives the period */
+    /* Pages used by the layout or by blocks that outlive the period. */
+    uint64_t used_pages;
 };
 
-/* Note a packed block, by differences of the counts that are summed later. */
+/* Count a packed block, as differences that with_needs() sums. */
 static void
 note_need(void *self, uint64_t offset, uint64_t size)
 {
@@ -211,9 +209,7 @@ is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t segmen
            needs->count[dryi_paged_layout_page_of(p, addr)] > 0;
 }
 
-/*
- * Find the last run of whole pages of a block that the layout does not need. False: there is none.
- */
+/* Find the last run of whole pages in a block that the layout does not need. False: none. */
 static bool
 find_surplus(const struct dryi_paged *p, const struct needs *needs, const struct block *b,
              uint64_t *lo, uint64_t *hi)
@@ -244,8 +240,8 @@ is_spare(const struct dryi_paged *p, const struct block *b)
 }
 
 /*
- * Unmap pages of a segment that the layout does not need, until the stock holds `want`. The walk
- * goes from the end to the begin: what is before a block stays when holes merge.
+ * Unmap surplus pages of a segment until the stock holds `want`. Walks backwards: an unmapped hole
+ * merges with what follows, so the previous block stays valid.
  */
 static enum dry_status
 unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
@@ -260,7 +256,7 @@ unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
                find_surplus(p, needs, &p->blocks[at], &lo, &hi)) {
             uint64_t most = (want - p->stock_count) << p->page_shift;
             lo = hi - lo > most ? hi - most : lo;
-            is_whole = lo == p->blocks[at].addr; /* the rest becomes a hole */
+            is_whole = lo == p->blocks[at].addr; /* all of the block was unmapped */
             enum dry_status status = dryi_paged_unmap(p, at, lo, hi);
             if (status != DRY_OK)
                 return status;
@@ -269,7 +265,7 @@ unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
     return DRY_OK;
 }
 
-/* Count the pages that could go from under free blocks. */
+/* Count the surplus pages mapped at free blocks of the large arena. */
 static uint64_t
 count_surplus(const struct dryi_paged *p, const struct needs *needs)
 {
@@ -315,7 +311,7 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
         uint64_t lo = segment->addr + ((uint64_t)first << p->page_shift);
         uint64_t hi = segment->addr + ((uint64_t)i << p->page_shift);
         uint32_t block = dryi_paged_layout_block_at(
-            p, lo); /* holes begin at pages: this hole is the first block there */
+            p, lo); /* a hole begins at a page boundary, so it is the first block there */
         if (block == NONE || !dryi_paged_block_reserve(p, 2))
             return DRY_ERR_MEMORY;
         DRYI_ASSERT(p->blocks[block].state == BLOCK_HOLE);
@@ -327,7 +323,7 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
     return DRY_OK;
 }
 
-/* Take pages that the layout does not need into the stock, until the stock holds `want`. */
+/* Unmap surplus pages of the large arena into the stock, until the stock holds `want`. */
 static enum dry_status
 gather_surplus(struct dryi_paged *p, const struct needs *needs, uint64_t want)
 {
@@ -338,7 +334,7 @@ gather_surplus(struct dryi_paged *p, const struct needs *needs, uint64_t want)
     return status;
 }
 
-/* Return the bytes in the layout's segment that are free within a period, and not its own. */
+/* Return the bytes of passing blocks in the layout's segment: in use now, freed within a period. */
 static uint64_t
 count_passing(const struct dryi_paged *p)
 {
@@ -349,11 +345,9 @@ count_passing(const struct dryi_paged *p)
     return bytes;
 }
 
-#define WORTH_SHARE 128 /* a layout that saves 1/128 of the pages is worth its moves */
+#define WORTH_SHARE 128 /* Saving 1/128 of the pages justifies the moves of a layout */
 
-/*
- * Is a layout worth its moves? It saves pages, or the program has paid for as many moves before.
- */
+/* Is a layout worth its page moves? Either it saves pages, or the program already moved as many. */
 static bool
 is_worth(const struct dryi_paged *p, const struct needs *needs, uint64_t missing)
 {
@@ -365,13 +359,13 @@ is_worth(const struct dryi_paged *p, const struct needs *needs, uint64_t missing
            needs->used_pages + pages / WORTH_SHARE <= pages;
 }
 
-/* Layouts that forgive rent: loops inside the program's period may have one or two of them. */
+/* Layouts that reset the rent: loops inside a period may yield one or two layouts first. */
 #define LAYOUTS_FREE 4
 
 /*
- * Release pages that the layout does not need, beyond the peak and what was bought. Rent paid
- * before the first layouts buys nothing, for a layout ends the moves. A program that needs more
- * layouts than these will lose them again, and keeps what it bought.
+ * Release the layout's surplus pages beyond the peak and the bought pages. The first layouts reset
+ * the rent, because a layout ends the moves. A program that needs further layouts would lose its
+ * bought pages and buy them again, so it keeps them.
  */
 static enum dry_status
 release_surplus(struct dryi_paged *p, const struct needs *needs)
@@ -392,8 +386,8 @@ release_surplus(struct dryi_paged *p, const struct needs *needs)
 }
 
 /*
- * Bring the layout's missing pages under it, from where the layout does not need them. New pages
- * may stand in for those under passing blocks: the period frees as many.
+ * Map the pages that the layout needs, moved from where the layout does not need them. New pages
+ * may replace those still used by passing blocks, because the period frees as many.
  */
 static enum dry_status
 bring_missing(struct dryi_paged *p, const struct needs *needs)
@@ -402,7 +396,7 @@ bring_missing(struct dryi_paged *p, const struct needs *needs)
     uint64_t passing = count_passing(p) >> p->page_shift;
     uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) >> p->page_shift;
     if (missing > p->page_count - live + passing || !is_worth(p, needs, missing))
-        return DRY_ERR_NO_SPACE; /* waiting would not help */
+        return DRY_ERR_NO_SPACE; /* Waiting would not help */
     dryi_paged_wait_all(p);
     dryi_paged_sweep(p);
     uint64_t spare = count_surplus(p, needs) + p->stock_count;
@@ -416,12 +410,14 @@ bring_missing(struct dryi_paged *p, const struct needs *needs)
     if (status == DRY_OK)
         status = map_missing(p, needs);
     if (status != DRY_OK || passing > 0)
-        return status; /* passing blocks still lie on what will be left over */
-    (void)release_surplus(p, needs); /* pages that are left serve requests */
+        /* Passing blocks still use pages that become surplus; see dryi_paged_layout_settle(). */
+        return status;
+    /* A failure leaves pages mapped, which still serve requests. */
+    (void)release_surplus(p, needs);
     return DRY_OK;
 }
 
-/* Do one of the two with the counts of the layout. False: something failed. */
+/* Call `call` with the page counts of the layout. False: out of memory, or the call failed. */
 static bool
 with_needs(struct dryi_paged *p, uint64_t used_pages,
            enum dry_status (*call)(struct dryi_paged *p, const struct needs *needs))
@@ -445,14 +441,16 @@ dryi_paged_layout_settle(struct dryi_paged *p)
 {
     DRYI_ASSERT_SLOW(p->forecast && !p->layout.is_settled);
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    p->layout.is_settled = true; /* even if there is no memory for the counts */
+    /* Set first: an attempt without memory is not repeated. */
+    p->layout.is_settled = true;
     if (p->layout.segment != NONE)
-        (void)with_needs(p, 0, release_surplus); /* pages that are left serve requests */
+        /* A failure leaves pages mapped, which still serve requests. */
+        (void)with_needs(p, 0, release_surplus);
 }
 
 /* --- the layout ----------------------------------------------------------------------------- */
 
-/* Is the segment of the packing still there, with nearly nothing in the packing's way? */
+/* Does the packing's segment still exist, with few enough new obstacles in the packing's ranges? */
 static bool
 is_valid(struct dryi_paged *p)
 {
@@ -470,8 +468,8 @@ is_valid(struct dryi_paged *p)
 }
 
 /*
- * Begin a layout of this segment, without steps, unless the last layout lies there. False: no
- * memory.
+ * Begin a layout without steps in this segment, unless the last layout is already there. False: out
+ * of memory.
  */
 static bool
 begin_layout(struct dryi_paged *p, uint32_t segment)
@@ -482,10 +480,7 @@ begin_layout(struct dryi_paged *p, uint32_t segment)
     return dryi_paged_layout_index(p, segment);
 }
 
-/*
- * Make the packing the layout. False: something failed; there is no layout then, and all else is as
- * sound as before.
- */
+/* Turn the packing into the layout. False: the place has no layout then, and is otherwise valid. */
 static bool
 adopt(struct dryi_paged *p)
 {
@@ -505,10 +500,7 @@ adopt(struct dryi_paged *p)
            with_needs(p, info.used_pages, bring_missing);
 }
 
-/*
- * Make a job, and do it at once if nobody takes jobs. False: there will be no layout for this
- * period.
- */
+/* Create a job; run it at once if the caller takes no jobs. False: this period gets no layout. */
 static bool
 request_job(struct dryi_paged *p)
 {
@@ -531,8 +523,9 @@ dryi_paged_layout_make(struct dryi_paged *p)
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct packing *packing = &p->packing;
     if (p->requests < p->layout_earliest || packing->state == JOB_OUT)
-        return;               /* the period is still there when it begins anew */
-    dryi_paged_unpark_all(p); /* the job packs around all that is taken */
+        return; /* the next begin of the period tries again */
+    /* Parked blocks would otherwise become obstacles of the job. */
+    dryi_paged_unpark_all(p);
     if (packing->state != JOB_NONE && !dryi_packing_job_is_of(packing->job, p->forecast))
         end_job(p);
     if (packing->state == JOB_IS_BACK && !is_valid(p)) {

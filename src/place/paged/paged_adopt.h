@@ -7,18 +7,18 @@
 #include "place/paged/record/paged_state.h"
 
 /*
- * Make a packing job, or adopt its packing as the layout. An adoption waits for the streams and
- * moves pages. Requires that a period without a layout begins.
+ * Create a packing job, or adopt its finished packing. Adoption waits for the streams and moves
+ * pages. Requires that a period without a layout begins.
  */
 DRYI_NOINLINE void dryi_paged_layout_make(struct dryi_paged *p);
 /*
- * Give the pages that the layout leaves over back to the device, after a wait for the streams: once
- * a layout, when a period took all of its hints.
+ * Release the pages that the layout leaves over, after a wait for the streams. Called once per
+ * layout, after a period that took all of its hints.
  */
 DRYI_NOINLINE void dryi_paged_layout_settle(struct dryi_paged *p);
-/* End the job, unless a taker has it. */
+/* Destroy the job, unless its taker still has it. */
 void dryi_paged_packing_finish(struct dryi_paged *p);
-/* The ops of place.h. */
+/* Implement the functions of the same names in place.h. */
 struct dryi_packing_job *dryi_paged_take_job(void *self);
 void dryi_paged_return_job(void *self, struct dryi_packing_job *job);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Caches that several threads use at once: which thread may change which link between blocks.
+ * Caches used by several threads: which thread may change which link between blocks.
  *
- * A link between two blocks of one list is changed with the list's cache. A link to a hole, or to
- * nothing, is changed with the cache of its block. A link between two streams' blocks would belong
- * to both caches, so it is changed only by a thread that also holds the place. The first thread
- * that has to do so puts a divider there. Each of the two streams then changes its own side of the
- * divider, with its cache alone.
+ * A link between two blocks of one list is changed with that list's cache held. A link to a hole,
+ * or to no block, is changed with the cache of its block. A link between two streams' blocks would
+ * belong to both caches, so only a thread that also holds the place changes it. The first such
+ * thread inserts a divider. Each stream then changes its own side of the divider with only its
+ * cache.
  *
- * A divider is a record without bytes. A divider is dropped when one of its neighbours comes to
- * another list, or when one request takes both neighbours. A thread that holds the place and all
- * caches merges across a divider once the uses of one neighbour are complete. When caches are
- * shared no more, all dividers are dropped.
+ * A divider is a block record of 0 bytes. It is dropped when a neighbour is assigned to another
+ * list, or when one request takes both neighbours. A thread that holds the place and all caches
+ * merges across a divider once one neighbour's uses are complete. When sharing ends, all dividers
+ * are dropped.
  */
 
 #include "place/paged/paged_cache_shared.h"
@@ -43,7 +43,7 @@ is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
            p->lists[its]->kind == FREE_STREAM;
 }
 
-/* Put a divider behind `prev`, at `addr`, where the next block begins. Takes a record of `list`. */
+/* Insert a divider after `prev`, at its end `addr`. Uses a spare record of `list`. */
 static void
 put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
 {
@@ -63,8 +63,8 @@ put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
 }
 
 /*
- * Put dividers between a block of a stream and its neighbours of other streams. Requires the place,
- * and two records that the block's list has for itself.
+ * Insert dividers between a stream's block and neighbours of other streams. Requires the place, and
+ * two spare records of the block's list.
  */
 static void
 divide(struct dryi_paged *p, uint32_t block)
@@ -87,8 +87,8 @@ drop_dividers(struct dryi_paged *p)
 }
 
 /*
- * Merge the neighbours of a divider, if both are free and the uses of one are complete. The
- * complete block comes to the other stream's list.
+ * Merge the neighbours of a divider if both are free and one is complete. The complete one moves to
+ * the other's list.
  */
 static void
 merge_across(struct dryi_paged *p, uint32_t divider)
@@ -113,7 +113,7 @@ dryi_paged_dividers_merge(struct dryi_paged *p)
     if (p->requests - p->dividers_request < p->divider_count)
         return;
     p->dividers_request = p->requests;
-    /* A merge may drop the next divider, too: the next call looks at the rest then. */
+    /* If a merge also dropped the next divider, the walk stops; the next call resumes. */
     for (uint32_t at = p->first_divider, next;
          at != NONE && p->blocks[at].state == BLOCK_DIVIDER; at = next) {
         next = p->blocks[at].bin_next;
@@ -124,8 +124,8 @@ dryi_paged_dividers_merge(struct dryi_paged *p)
 /* --- records ------------------------------------------------------------------------ */
 
 /*
- * Let a list have records for a cut or a merge with the cache alone, and room for records that a
- * merge gives back. Requires the place.
+ * Give a list spare records for one cut or merge, and space to take back those of a merge. Requires
+ * the place.
  */
 static void
 refill_records(struct dryi_paged *p, struct free_list *s)
@@ -138,10 +138,7 @@ refill_records(struct dryi_paged *p, struct free_list *s)
 
 /* --- beside the place --------------------------------------------------------------------- */
 
-/*
- * Begin or end the sharing of a cache, as p->is_shared says. A shared cache holds large blocks too,
- * and its lists have records for themselves.
- */
+/* Apply p->is_shared to a cache: a shared one also holds large blocks and spare records. */
 static void
 share_cache(struct dryi_paged *p, struct dryi_cache *f)
 {
@@ -200,7 +197,7 @@ void
 dryi_paged_cache_give_back(struct dryi_cache *cache)
 {
     struct dryi_paged *p = cache->place;
-    DRYI_ASSERT(!cache->is_used); /* its local statistics are balanced */
+    DRYI_ASSERT(!cache->is_used); /* its local statistics were added */
     for (int i = 0; i < 2; i++) {
         struct free_list *s = p->lists[cache->list_ids[i]];
         s->stays_cached = s->has_records = false;
@@ -221,7 +218,7 @@ dryi_paged_cache_share(void *self, bool is_shared)
     if (is_shared && !p->is_shared && p->forecast) {
         dryi_forecast_drop(p->forecast);
         dryi_paged_unpark_all(p);
-        dryi_paged_layout_finish(p); /* no block of its segment is indexed any more */
+        dryi_paged_layout_finish(p); /* stops indexing the blocks of its segment */
     }
     p->is_shared = is_shared;
     if (!is_shared)
@@ -230,7 +227,7 @@ dryi_paged_cache_share(void *self, bool is_shared)
         share_cache(p, f);
 }
 
-/* For assertions: a thread that does not hold the place enters the cache, or leaves it. */
+/* For assertions: mark that a thread uses the cache without holding the place. */
 static inline void
 set_alone(struct dryi_cache *cache, bool is_alone)
 {
@@ -249,7 +246,7 @@ list_for(const struct dryi_cache *f, uint64_t bytes)
     return f->lists[bytes <= f->place->conf.small_max];
 }
 
-/* Return where the cache counts: in its local statistics while shared, else in the place's. */
+/* Return where the cache counts: its local statistics while shared, else the place's. */
 static struct paged_stat *
 local_of(struct dryi_cache *f)
 {
@@ -268,21 +265,21 @@ count_taken(struct dryi_cache *cache, bool is_small, uint64_t bytes, uint64_t si
     stat_taken(cache->local, is_small, bytes, size);
 }
 
-/* Note and count that a block of the cache is freed, in the present epoch of its stream. */
+/* Count a block freed into the cache, in the current epoch of its stream. */
 static void
 count_put(struct dryi_cache *cache, bool is_small, struct block *b)
 {
     struct stream *stream = &cache->place->streams[cache->stream];
     b->epoch = stream->epoch;
-    /* No needless write is made: other threads use the neighbouring records. */
+    /* Write only on change: other threads use the neighbouring stream records (false sharing). */
     if (stream->freed != stream->epoch)
         stream->freed = stream->epoch;
     stat_given(local_of(cache), is_small, b->size, b->requested);
 }
 
 /*
- * Would `bytes` more be too much for the cache before its local statistics are balanced? A balance
- * adds up the caches' peaks, each of another time, and the budget grows by peaks.
+ * Would `bytes` more exceed what the cache may take before a balance? A balance adds the caches'
+ * peaks, which are of different times, and an overstated peak would raise the budget.
  */
 static bool
 is_beyond_local(const struct dryi_cache *cache, uint64_t bytes)
@@ -335,8 +332,8 @@ dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block)
 /* --- beside other stream caches ------------------------------------------------------------------ */
 
 /*
- * Cut a block for the request, with neither new pages nor another stream's memory. Dividers come to
- * lie around the stream's free block, so that the next cut there needs the cache alone.
+ * Cut a block without new pages or another stream's memory. Inserts dividers around the stream's
+ * free block, so the next cut there needs only the cache.
  */
 static uint32_t
 cut_divided(struct dryi_paged *p, const struct request *r)
@@ -361,12 +358,13 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
     p->is_beside = true;
     refill_records(p, s);
     if (s->dead.count >= RECORDS_ONCE && dryi_paged_block_has_once(p))
-        block = cut_divided(p, r); /* else making more could move all records */
+        /* Growing the array would move records that other threads use. */
+        block = cut_divided(p, r);
     p->is_beside = false;
     return block;
 }
 
-/* Cut a block with the cache alone, if the cut changes only what this cache owns. */
+/* Cut a block while holding only the cache, if all links it changes belong to the cache. */
 static uint32_t
 cut_beside(struct dryi_cache *cache, const struct request *r)
 {
@@ -385,8 +383,9 @@ cut_beside(struct dryi_cache *cache, const struct request *r)
 }
 
 /*
- * May the cache cut a block for the request? While blocks are pending it may not, since an alloc
- * also asks about their events. On a full device pages decide where a large block lies.
+ * May the cache cut a block for this request? Not while blocks are pending, because only alloc
+ * queries their events. Not a large block on a full device, because page counts decide its spot
+ * there.
  */
 static bool
 may_cut(const struct dryi_cache *cache, const struct request *r)
@@ -408,7 +407,7 @@ dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
     r.list = cache->list_ids[is_small];
     if (!may_cut(cache, &r))
         return false;
-    /* take() leaves a cached block in the cache if its address is not registered. */
+    /* take() returned no cached block whose address is unregistered, so try it here. */
     uint32_t found = dryi_paged_cache_take_top(p, p->lists[r.list], r.bytes);
     if (found == NONE)
         found = has_place ? cut_with_place(p, &r) : cut_beside(cache, &r);
@@ -494,8 +493,8 @@ raise_to(int64_t *peak, int64_t value, int64_t most)
 }
 
 /*
- * Add `b`, the sum of one local statistic over the caches, to the place's statistic. Peaks of bytes
- * rise to what is reserved at most.
+ * Add the summed local statistics of the caches, `b`, to the place's. Byte peaks are capped by the
+ * reserved bytes.
  */
 static void
 close_local(struct dryi_paged *p, enum stat_name name, const struct paged_stat *b)
@@ -534,13 +533,13 @@ add_local(struct paged_stat *sum, struct paged_stat *b)
 }
 
 /*
- * The peak over all caches may be overstated by 1/LOCAL_SHARE of the reserved bytes, or by LOCAL_LEAST,
- * whichever is larger.
+ * The peak over all caches may be overstated by 1/LOCAL_SHARE of the reserved bytes, or by
+ * LOCAL_LEAST (bytes), whichever is larger.
  */
 #define LOCAL_SHARE 64
 #define LOCAL_LEAST (2 * DRYI_MIB)
 
-/* Return p->local_max for `count` caches, and one more that may be used from now on. */
+/* Return p->local_max, in bytes, for `count` caches plus one that may be opened meanwhile. */
 static int64_t
 most_of_a_cache(const struct dryi_paged *p, size_t count)
 {
@@ -555,7 +554,7 @@ dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches, size_t co
     struct dryi_paged *p = self;
     struct paged_stat sums[LOCAL_STATS] = {0};
     int64_t most = most_of_a_cache(p, count);
-    if (p->local_max != most) /* no needless write: all caches read it */
+    if (p->local_max != most) /* Write only on change: all caches read this field */
         p->local_max = most;
     uint64_t used = 0;
     for (size_t i = 0; i < count; i++) {

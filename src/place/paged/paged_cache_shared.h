@@ -3,8 +3,8 @@
 #define DRYI_PLACE_PAGED_CACHE_SHARED_H
 
 /*
- * Caches that several threads use at once. The calls are those of dryi_cache_ops (place_cache.h).
- * A divider lies between two streams' blocks, so that each cache changes only links of its own.
+ * Caches used by several threads at once. The functions are those of dryi_cache_ops
+ * (place_cache.h). A divider between two streams' blocks lets each cache change its own links only.
  */
 
 #include "place/paged/record/paged_state.h"
@@ -25,8 +25,8 @@ uint64_t dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches,
 void dryi_paged_cache_watch(void *self, struct dryi_cache_watcher watcher);
 
 /*
- * Merge free blocks across all dividers. Acts only after as many requests as there are dividers,
- * so that a request pays for one divider at most.
+ * Merge free blocks across all dividers. Does nothing until as many requests came as there are
+ * dividers, so the cost per request is one divider.
  */
 void dryi_paged_dividers_merge(struct dryi_paged *p);
 

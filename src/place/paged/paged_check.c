@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The invariants of the placement, P1 to P12, each said where it is walked. P8 is walked by
+ * The invariants of the placement, P1 to P12, each stated at its check. P8 is checked by
  * dryi_paged_layout_check() and dryi_paged_parking_check().
  */
 
@@ -14,20 +14,22 @@
 #include "place/paged/record/paged_index.h"
 #include "place/paged/record/paged_park.h"
 
-/* What a walk finds, to hold against what was counted: [0] large, [1] small. */
+/* Totals recomputed by the check, to compare with the counters: [0] large, [1] small. */
 struct sums {
     int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
-    uint32_t *by_list; /* blocks of each */
+    uint32_t *by_list; /* number of blocks per list */
     uint32_t blocks, listed_blocks, cached, parked, dividers, pending_uses;
 };
 
 /*
- * P1: the blocks of a segment lie gapless in address order and fill it; holes begin and end at pages.
- * P2: no two neighbours are both holes, or both free on the same list.
- * P10: the address of a block is registered or indexed only if the block is used, cached or parked,
- * and the index finds what it is said to find.
+ * P1: the blocks of a segment are contiguous, ordered by address, and fill it; holes begin and end
+ * at
+ *     page boundaries.
+ * P2: two adjacent blocks are never both holes, or both free on the same list.
+ * P10: a block's address is registered or indexed only if the block is used, cached or parked, and
+ *     the index finds the blocks that it should.
  */
 static const char *
 check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
@@ -67,8 +69,8 @@ is_of_stream(const struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * P3: a block is of a list of its arena.
- * P9: a divider lies between blocks of two streams, while caches are shared.
+ * P3: a block belongs to a list of its arena.
+ * P9: a divider separates blocks of two streams, and only while caches are shared.
  */
 static const char *
 check_list(const struct dryi_paged *p, const struct segment *segment,
@@ -87,9 +89,9 @@ check_list(const struct dryi_paged *p, const struct segment *segment,
 }
 
 /*
- * P4: every page lies under exactly one address, or in the stock; a page lies under every address
- * that no hole covers, and under no other. P7, that pages of a NO_REMAP pool stay, shows in the
- * device's checker alone.
+ * P4: each page is mapped at exactly one address or is in the stock; an address has a page exactly
+ * if no hole covers it. P7, that pages of a NO_REMAP pool stay in place, is checked only by the
+ * checking device.
  */
 static const char *
 check_pages(const struct dryi_paged *p, const struct segment *segment,
@@ -102,7 +104,7 @@ check_pages(const struct dryi_paged *p, const struct segment *segment,
         uint32_t page = segment->pages[(at - segment->addr) >> p->page_shift];
         if ((page == 0) != (b->state == BLOCK_HOLE) || page > p->page_slots)
             return "P4: a page lies under every address that no hole covers";
-        if (page == 0 || at < b->addr) /* its block before has counted it */
+        if (page == 0 || at < b->addr) /* counted with the previous block */
             continue;
         if (seen[page - 1]++)
             return "P4: a page lies under one address";
@@ -165,7 +167,7 @@ check_segment(const struct dryi_paged *p, const struct segment *segment,
     return NULL;
 }
 
-/* P3: a free block is in its list's bin exactly once; a bin's bit is set if the bin has blocks. */
+/* P3: a free block is in its list's bin exactly once; a bin's bit is set if it has blocks. */
 static const char *
 check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *count)
 {
@@ -186,7 +188,7 @@ check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *cou
     return NULL;
 }
 
-/* P3: a cached block is on the stack of its size, once, and stacks count their blocks. */
+/* P3: a cached block is on the stack of its size exactly once; lists count cached blocks. */
 static const char *
 check_caches(const struct dryi_paged *p, uint32_t list, uint32_t *count)
 {
@@ -215,7 +217,7 @@ is_counted(const struct dryi_paged *p, enum stat_name name, const int64_t sums[2
            t->peak[1] >= sums[1];
 }
 
-/* P5: statistics and counters are what a walk gives. */
+/* P5: statistics and counters equal the recomputed totals. */
 static const char *
 check_sums(const struct dryi_paged *p, struct sums *sums)
 {
@@ -236,7 +238,7 @@ check_sums(const struct dryi_paged *p, struct sums *sums)
     return NULL;
 }
 
-/* Return how many records a list has, none of them a block's; NONE: one of them is. */
+/* Count a list of unused records; NONE: one of them is in use. */
 static uint32_t
 count_dead(const struct dryi_paged *p, const struct records *dead)
 {
@@ -249,11 +251,11 @@ count_dead(const struct dryi_paged *p, const struct records *dead)
     return count;
 }
 
-/* P9: every record is a block's, or on one list of records. */
+/* P9: each record belongs to a block or is on exactly one list of records. */
 static const char *
 check_records(const struct dryi_paged *p, const struct sums *sums)
 {
-    /* NIL has none, and each free list one that is no block's. */
+    /* NIL, and the sentinel of each free list, use a record without a block. */
     uint64_t count = (uint64_t)sums->blocks + count_dead(p, &p->dead) + 1;
     for (uint32_t i = 0; i < p->list_count; i++) {
         const struct free_list *s = p->lists[i];
@@ -272,8 +274,8 @@ check_records(const struct dryi_paged *p, const struct sums *sums)
 }
 
 /*
- * P6: what waits for streams is not given to others before their uses are complete: events end epochs
- * in order, and no stream comes behind an epoch that has not ended.
+ * P6: memory that waits for streams is given to others only after its uses complete. Events end
+ * epochs in order, and no stream is ordered after an epoch that has not ended.
  */
 static const char *
 check_streams(const struct dryi_paged *p)
@@ -303,7 +305,7 @@ check_streams(const struct dryi_paged *p)
     return waiting == p->waiting_uses ? NULL : "P6: what waits for streams is counted";
 }
 
-/* P11: a pool is found by its id; idle pools are on one list, free records of pools on another. */
+/* P11: a pool is found by its id; idle pools are on one list, unused pool records on another. */
 static const char *
 check_pools(const struct dryi_paged *p)
 {
@@ -331,7 +333,7 @@ check_pools(const struct dryi_paged *p)
     return listed == dead ? NULL : "P11: a pool that is gone leaves its record";
 }
 
-/* P3: the lists whose stacks may have blocks are on one list of those. */
+/* P3: lists whose stacks may have blocks are chained from p->first_cached. */
 static const char *
 check_cached(const struct dryi_paged *p)
 {
@@ -347,7 +349,7 @@ check_cached(const struct dryi_paged *p)
     return listed == cached ? NULL : "P3: a list that is noted is on the list of those";
 }
 
-/* Return how many free lists are linked from `first`; NONE: the links do not agree. */
+/* Count the free lists linked from `first`; NONE: the links are inconsistent. */
 static uint32_t
 count_lists(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t whose)
 {
@@ -363,14 +365,14 @@ count_lists(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t
     return count;
 }
 
-/* Is the list of this arena, or NONE? */
+/* Does the list belong to this arena? True for NONE. */
 static bool
 is_of_arena(const struct dryi_paged *p, uint32_t list, uint32_t arena)
 {
     return list == NONE || (p->lists[list] && p->lists[list]->arena == arena);
 }
 
-/* P12: a stream's list is linked from its stream and its arena, or is gone and leaves its number. */
+/* P12: a stream's list is linked from its stream and arena; a dropped list's index is free. */
 static const char *
 check_lists(const struct dryi_paged *p)
 {
@@ -397,7 +399,7 @@ check_lists(const struct dryi_paged *p)
                : "P12: a free list is its stream's and its arena's, or is gone";
 }
 
-/* P1: a segment is on its arena's list. */
+/* P1: each live segment is on its arena's list. */
 static const char *
 check_segment_lists(const struct dryi_paged *p)
 {

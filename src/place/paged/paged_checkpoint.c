@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A private pool goes back to a checkpoint. All blocks in use are freed, then each block of the
- * checkpoint is carved out of free memory where it was.
+ * Restoring a private pool to a checkpoint. All blocks in use are freed. Then each block of the
+ * checkpoint is carved out of free memory at its old address.
  *
- * Streams share a pool here, so another stream may have free memory now where a block was. The
- * restore does not write these bytes, but they belong to the block's stream from then on. So the
- * restore waits for what the other stream did there. All waits and all refusals come before
- * anything changes.
+ * Streams share a pool, so another stream may have free memory now where a block was. The restore
+ * does not write there, but the block's stream may. So the restore waits for the other stream. All
+ * waits and refusals come before any change.
  *
- * Cost: O(blocks of the pool and of the checkpoint), and a wait for each part of another stream
- * that is not complete.
+ * Cost: O(blocks of the pool and of the checkpoint), plus one wait for each stream with incomplete
+ * uses in the way.
  */
 
 #include "place/paged/paged_checkpoint.h"
@@ -31,12 +30,12 @@ enum wait { WAIT_NOT, WAIT_WANTED, WAITED };
 struct restore {
     struct dryi_paged *p;
     uint32_t pool;
-    const struct dryi_block_info *blocks; /* by address */
+    const struct dryi_block_info *blocks; /* ordered by address */
     size_t count;
-    uint32_t *lists; /* by block of the checkpoint; NONE: the block was free */
-    uint8_t *waits;  /* by stream: enum wait */
+    uint32_t *lists; /* per checkpoint block; NONE: the block was free */
+    uint8_t *waits;  /* per stream: enum wait */
     uint32_t stream_count;
-    uint32_t *used; /* blocks in use now */
+    uint32_t *used; /* blocks in use when the restore begins */
     size_t used_count, used_capacity;
     const struct dryi_restore_watcher *watcher;
     struct dry_error *err;
@@ -88,7 +87,7 @@ refuse(const struct restore *r, uint64_t addr, const char *why)
                      why);
 }
 
-/* Note a wait for the stream of a block in the way, unless the block is of `list` or complete. */
+/* Request a wait for the stream of a block in the way, unless it is on `list` or complete. */
 static enum dry_status
 want_wait(const struct restore *r, uint32_t block, uint32_t list)
 {
@@ -105,7 +104,7 @@ want_wait(const struct restore *r, uint32_t block, uint32_t list)
     return DRY_OK;
 }
 
-/* Can this block make way for a block of the checkpoint, which goes to `list`? */
+/* Can this block be replaced by a checkpoint block of `list`? */
 static enum dry_status
 check_block(const struct restore *r, uint32_t block, uint32_t list)
 {
@@ -117,7 +116,7 @@ check_block(const struct restore *r, uint32_t block, uint32_t list)
     return want_wait(r, block, list);
 }
 
-/* Return the index of the first block of the checkpoint that ends behind this address. */
+/* Return the index of the first checkpoint block that ends after this address. */
 static size_t
 find_saved(const struct restore *r, uint64_t addr)
 {
@@ -133,8 +132,8 @@ find_saved(const struct restore *r, uint64_t addr)
 }
 
 /*
- * Check a block of the pool against each block of the checkpoint that it overlaps. Adds the bytes
- * of the overlaps to *covered.
+ * Check a block of the pool against the checkpoint blocks that it overlaps. Adds the overlapping
+ * bytes to *covered.
  */
 static enum dry_status
 check_against_saved(const struct restore *r, uint32_t block, uint64_t *covered)
@@ -170,7 +169,7 @@ check_arena(const struct restore *r, uint32_t arena, uint64_t *covered)
     return status;
 }
 
-/* Check all blocks of the pool against all blocks of the checkpoint that were in use. */
+/* Check all blocks of the pool against all checkpoint blocks that were in use. */
 static enum dry_status
 check_once(const struct restore *r)
 {
@@ -186,7 +185,7 @@ check_once(const struct restore *r)
     return status;
 }
 
-/* Wait for one stream that is to be waited for. DRY_END: there is none. */
+/* Wait for one stream with a requested wait. END: there is none. */
 static enum dry_status
 wait_for_one(const struct restore *r)
 {
@@ -207,8 +206,8 @@ wait_for_one(const struct restore *r)
 }
 
 /*
- * Check and wait until no stream is to be waited for. A wait completes frees, whose blocks
- * coalesce: so everything is checked again.
+ * Repeat check and wait until no wait is requested. A wait completes frees, whose blocks then
+ * coalesce, so all blocks must be checked again.
  */
 static enum dry_status
 check_all(const struct restore *r)
@@ -225,8 +224,8 @@ check_all(const struct restore *r)
 /* --- room for records ------------------------------------------------------------------------ */
 
 /*
- * Find the list of each block that was in use, and reserve records. A list that counts a block of
- * its own stays, so each block is counted beforehand. False: no memory.
+ * Find the list of each block that was in use, and reserve records. An empty list may be dropped,
+ * so each list counts its blocks in advance. False: out of memory.
  */
 static bool
 hold_lists(const struct restore *r)
@@ -272,7 +271,7 @@ flush(const struct restore *r)
     }
 }
 
-/* Note the blocks of an arena that are in use now. False: no memory. */
+/* Collect the blocks of an arena that are in use. False: out of memory. */
 static bool
 collect_used(struct restore *r, uint32_t arena)
 {
@@ -292,7 +291,7 @@ collect_used(struct restore *r, uint32_t arena)
 
 /* --- going back ------------------------------------------------------------------------------ */
 
-/* Free all blocks in use. Blocks with recorded uses come first: their frees alone can fail. */
+/* Free all blocks in use. Those with recorded uses come first: only their frees can fail. */
 static enum dry_status
 free_all(const struct restore *r)
 {
@@ -315,8 +314,8 @@ free_all(const struct restore *r)
 }
 
 /*
- * Find the block that holds the address of a saved block. Saved blocks come by address, so the
- * search begins at `last`, the block carved before, if `last` lies in the same segment.
+ * Find the block that contains the address of a checkpoint block. They come in address order, so
+ * the search starts at `last`, the block carved before, if it is in the same segment.
  */
 static uint32_t
 find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_t last)
@@ -332,7 +331,7 @@ find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_
     return b;
 }
 
-/* Carve a saved block out of the free blocks that lie there, and make it one of `list`. */
+/* Carve a checkpoint block out of free memory at its address, and assign it to `list`. */
 static uint32_t
 carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t list,
       uint32_t last)

@@ -2,7 +2,7 @@
 #ifndef DRYI_PLACE_PAGED_CHECKPOINT_H
 #define DRYI_PLACE_PAGED_CHECKPOINT_H
 
-/* Private pools that go back to a checkpoint: the ops of place.h. */
+/* Restoring private pools to checkpoints: functions of place.h. */
 
 #include "place/paged/record/paged_state.h"
 

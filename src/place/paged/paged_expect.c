@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Expected requests go where the layout, an offline packing of their period, has them.
+ * Expected requests get the ranges that the layout, an offline packing of their period, assigned to
+ * them.
  *
- * A layout lies in one segment, at addresses where something is free at the time or will be. Each
- * hint is held against the blocks that are there. A request gets nothing but free memory that its
- * stream may have, whatever the forecast says.
+ * A layout occupies one segment, at addresses that were free or will be. Each hint is validated
+ * against the current blocks: a request gets only free memory that its stream may use, even if the
+ * forecast is wrong.
  */
 
 #include "place/paged/paged_expect.h"
@@ -19,12 +20,12 @@
 #include "place/paged/record/paged_index.h"
 #include "place/paged/record/paged_park.h"
 
-/* Blocks that one packed block is put together from. A range in more pieces is no place of a layout. */
+/* Most blocks that a range may consist of. A range in more pieces is left to the ladder. */
 #define PARTS_MAX 32
 
 /*
- * May one more wait be put in? A period has as many waits as ranges that go from stream to stream,
- * and a few more.
+ * Is another wait within this period's allowance? A period needs one wait per range that passes
+ * between streams, plus some drift.
  */
 static bool
 may_wait(struct dryi_paged *p)
@@ -39,19 +40,19 @@ may_wait(struct dryi_paged *p)
     return layout->waits < layout->handed + DRYI_FORECAST_DRIFT_LEAST;
 }
 
-/* A range of the layout, and what lies there. */
+/* A range of the layout, and the state of its blocks. */
 struct range {
     struct spot spot;
-    /* Other streams with blocks there that can be waited for, and the newest epoch of each. */
+    /* Other streams with blocks in the range to be waited for, and the newest epoch of each. */
     uint32_t streams[DRYI_PACKING_STREAMS_MAX];
     uint64_t epochs[DRYI_PACKING_STREAMS_MAX];
     uint32_t stream_count;
-    uint32_t parked; /* a parked block that is in the way; NONE */
+    uint32_t parked; /* a parked block inside the range, or NONE */
 };
 
 /*
- * Note that the range needs a wait for this block. False: the block is of no stream, or the range
- * has too many streams.
+ * Add the block's stream to the waits of the range. False: the block belongs to no stream, or the
+ * range has too many streams.
  */
 static bool
 note_wait(const struct dryi_paged *p, const struct block *b, struct range *range)
@@ -74,8 +75,8 @@ note_wait(const struct dryi_paged *p, const struct block *b, struct range *range
 }
 
 /*
- * Is all of the range free for the request, or free for it after a wait? *range says what lies
- * there.
+ * Is the whole range free for the request, now or after waits? Fills *range. range->parked: the
+ * parked block that prevents this, or NONE.
  */
 static bool
 can_lie(const struct dryi_paged *p, const struct request *r, uint64_t addr,
@@ -112,10 +113,7 @@ is_free_now(const struct dryi_paged *p, const struct request *r, uint64_t addr,
     return can_lie(p, r, addr, range) && range->stream_count == 0;
 }
 
-/*
- * Do as can_lie(), but unpark the parked blocks that are in the way: the program is not as
- * expected.
- */
+/* Do as can_lie(), but unpark blocks inside the range: the program deviates from its period. */
 static bool
 make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
          struct range *range)
@@ -129,8 +127,8 @@ make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
 }
 
 /*
- * Let the request's stream wait for all uses in the range that are not complete. False: the stream
- * may not wait, or cannot.
+ * Make the request's stream wait for all incomplete uses in the range. False: no wait is allowed,
+ * or the device refused.
  */
 static bool
 wait_for(struct dryi_paged *p, const struct request *r, const struct range *range)
@@ -151,7 +149,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
     return true;
 }
 
-/* Take a block at the address. NONE: the request cannot lie there. */
+/* Take a block at the address. NONE: the range cannot serve the request. */
 DRYI_NOINLINE static uint32_t
 take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 {
@@ -172,13 +170,14 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
     return dryi_paged_spot_take(p, r, spot, &block) == DRY_OK ? block : NONE;
 }
 
-/* Take the block that is parked for this very request, else what lies in the hint's range. NONE. */
+/* Take the block parked for this request, else a block in the hint's range; NONE: neither fits. */
 static uint32_t
 take_forecast(struct dryi_paged *p, const struct request *r, const struct dryi_hint *hint)
 {
     uint32_t block = dryi_paged_parked_find(p, hint->step);
     if (block != NONE && p->blocks[block].size == r->bytes &&
-        p->blocks[block].list == r->list) { /* keys are hashes */
+        /* Keys are hashes, so a hint may be of another size or stream. */
+        p->blocks[block].list == r->list) {
         dryi_paged_parked_pop(p, hint->step);
         return block;
     }
@@ -206,7 +205,7 @@ dryi_paged_take_expected(struct dryi_paged *p, struct request *r)
     r->has_ticket = true;
     r->ticket = hint.ticket;
     r->successor = NONE;
-    /* The block that fits a request that the layout does not expect may be parked. */
+    /* The layout did not expect this request, but a parked block may fit. */
     if (hint.step == DRYI_STEP_NONE && p->layout.parked_count > 0)
         dryi_paged_unpark_all(p);
     if (hint.offset == DRYI_HINT_NONE)

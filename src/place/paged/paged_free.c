@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Frees: a block becomes free when the program has freed the block and its recorded uses by other
- * streams are complete.
+ * Frees. A block becomes free once the program has freed it and its recorded uses by other streams
+ * are complete.
  */
 
 #include "place/paged/paged_free.h"
@@ -64,7 +64,7 @@ end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
         dryi_forecast_freed(p->forecast, b->bin_prev, b->epoch);
 }
 
-/* Put a free block into its stream's cache, or coalesce the block onto its list. */
+/* Put a freed block into its stream's cache, or coalesce the block onto its list. */
 static inline void
 make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
 {
@@ -91,11 +91,11 @@ dryi_paged_complete(struct dryi_paged *p, uint32_t block)
     stat_sub(p, STAT_PENDING, small, 1);
     stat_sub(p, STAT_PENDING_BYTES, small, b->size);
     end_use(p, s, block);
-    /* The block is not parked: a request that is not its successor may have waited for it. */
+    /* Not parked: a request other than its successor may have waited for this block. */
     make_free(p, s, block);
 }
 
-/* Record one event for each use in a list, on its stream: all of them, or none on failure. */
+/* Record one event per use in a list, each on its stream. On failure none remains. */
 DRYI_NOINLINE static enum dry_status
 record_uses(struct dryi_paged *p, uint32_t first)
 {
@@ -111,7 +111,7 @@ record_uses(struct dryi_paged *p, uint32_t first)
     return DRY_OK;
 }
 
-/* Queue the uses of a pending block. The block's list of uses becomes their count. */
+/* Queue the uses of a pending block. `uses` changes from their list to their count. */
 DRYI_NOINLINE static void
 queue_uses(struct dryi_paged *p, uint32_t block)
 {
@@ -127,7 +127,7 @@ queue_uses(struct dryi_paged *p, uint32_t block)
     p->blocks[block].uses = count;
 }
 
-/* Hold back the events of a freed block until no capture is left. */
+/* Defer the events of a freed block until the last capture ends. */
 static void
 hold(struct dryi_paged *p, uint32_t block)
 {
@@ -148,13 +148,13 @@ dryi_paged_release_held(struct dryi_paged *p)
         uint32_t block = p->first_held;
         enum dry_status status = record_uses(p, p->blocks[block].uses);
         if (dryi_note_hindered(&p->hindered, status) != DRY_OK)
-            return; /* the next request tries again */
+            return; /* The next request retries */
         p->first_held = p->blocks[block].bin_next;
         queue_uses(p, block);
     }
 }
 
-/* Note that the program frees a block, in the present epoch of its stream. */
+/* Account for a free by the program, in the current epoch of the block's stream. */
 static inline void
 note_free(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
@@ -178,9 +178,9 @@ is_of_capture(const struct dryi_paged *p, const struct free_list *s, uint32_t us
 }
 
 /*
- * Other streams may still use the block: make it pending until their uses are complete. During a
- * capture a free is held back if one of the block's streams is captured. The same holds for a
- * stream that is gone, since the device is not asked about such a stream then.
+ * Other streams may still use the block: make it pending until their uses are complete. While a
+ * capture is active, the free is deferred if one of the block's streams is captured. It is also
+ * deferred if the device does not support an event on a stream, because the stream may have ended.
  */
 DRYI_NOINLINE static enum dry_status
 free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
@@ -192,7 +192,8 @@ free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
         is_held = true;
         status = DRY_OK;
     }
-    if (status == DRY_ERR_UNSUPPORTED) /* a stream that is gone cannot be asked about */
+    /* The stream has ended, so no event can show when its use completes. */
+    if (status == DRY_ERR_UNSUPPORTED)
         return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;
@@ -217,7 +218,8 @@ dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
     struct free_list *s = p->lists[b->list];
     if (b->uses != NONE)
         return free_recorded(p, s, block);
-    if (!s->is_small) { /* the neighbours are looked at soon, and lie far from here */
+    /* Coalescing reads the neighbours' records next, which are rarely in the processor's cache. */
+    if (!s->is_small) {
         prefetch_block(p, b->next);
         prefetch_block(p, b->prev);
     }

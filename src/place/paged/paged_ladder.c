@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A miss tries the cheap ways first: blocks of other streams, pages of the stock, new pages under
- * the budget, pages from under free blocks. The dear ways follow: a wait put into a stream, and new
- * pages beyond the budget. When the device or the limit refuses, a miss waits for everything that
- * can be waited for.
+ * The ladder for a miss. Cheap ways first: other streams' blocks, pages of the stock, new pages
+ * within the budget, pages of free blocks. Then costly ones: a wait inserted into a stream, new
+ * pages beyond the budget. If the device or the limit refuses, a miss waits for all streams.
  */
 
 #include "place/paged/paged_ladder.h"
@@ -28,8 +27,8 @@
 /* --- pages -------------------------------------------------------------------------------- */
 
 /*
- * Is one page more within the budget, and what was bought beyond, with the request alive? The last
- * page of each arena is, too, however small the program is: a pool has two arenas.
+ * Is another page within the budget plus bought pages, once the request is allocated? The last page
+ * of each arena always is, however small the program: a pool has two arenas.
  */
 static bool
 is_in_budget(const struct dryi_paged *p, const struct request *r)
@@ -44,18 +43,18 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
            reserved <= most + 2 * pools * p->page_bytes;
 }
 
-/* How far a miss goes for its pages. */
+/* How far a miss may go for its pages. */
 enum rung {
-    RUNG_TIGHT,  /* pages under free blocks, waited for if need be; memory is short */
-    RUNG_BUDGET, /* new pages in the budget, and pages under blocks with complete uses */
-    RUNG_WAIT,   /* and pages that can be waited for, and new ones beyond the budget */
-    RUNG_ALL,    /* all pages there are */
-    RUNG_LAST,   /* and the pages of pools that give them before an OOM */
+    RUNG_TIGHT,  /* scarce memory: pages of free blocks, with a wait if needed */
+    RUNG_BUDGET, /* new pages within the budget, pages of complete free blocks */
+    RUNG_WAIT,   /* also pages after a wait, and new ones beyond the budget */
+    RUNG_ALL,    /* all pages of pools that always give theirs */
+    RUNG_LAST,   /* also pages of pools that give theirs before an OOM */
 };
 
 /*
- * Create pages until the stock holds `want`; without `any`, within the budget alone. NO_SPACE is no
- * failure yet, and becomes OK.
+ * Create pages until the stock holds `want`; without `any`, only within the budget. A full device
+ * is not an error yet: NO_SPACE becomes OK.
  */
 static enum dry_status
 create_pages(struct dryi_paged *p, const struct request *r, uint64_t want, bool any)
@@ -73,7 +72,7 @@ is_short(const struct dryi_paged *p, uint64_t want)
     return p->stock_count < want;
 }
 
-/* Reclaim the pages that a spot needs from under free blocks, but not from the spot itself. */
+/* Reclaim the pages that a spot needs from free blocks outside the spot. */
 static enum dry_status
 reclaim_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
                   enum reclaim_effort effort)
@@ -83,8 +82,8 @@ reclaim_pages_for(struct dryi_paged *p, const struct request *r, const struct sp
 }
 
 /*
- * Bring as many pages into the stock as the spot needs. *moved is set if blocks may have changed on
- * the way. NO_SPACE: the rung has too few pages.
+ * Bring the pages that the spot needs into the stock. *moved: blocks may have changed. NO_SPACE:
+ * this rung has too few pages.
  */
 static enum dry_status
 get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot,
@@ -122,8 +121,8 @@ dryi_paged_fund(struct dryi_paged *p, const struct request *r, const struct spot
 }
 
 /*
- * Reserve a segment for the request. NO_SPACE: the device has no addresses left, even after all was
- * given back that the rung allows.
+ * Reserve a segment for the request. NO_SPACE: the device has no addresses, even after the rung
+ * returned all that it may.
  */
 static enum dry_status
 reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
@@ -140,13 +139,13 @@ reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
     }
 }
 
-/* Turns of a bounded rung: nearly always the first or second one ends the search. */
+/* Attempts of a bounded rung; nearly always the first or second succeeds. */
 #define ATTEMPT_MAX 8
 
 /*
- * Take a block by mapping pages. The search for a spot begins anew when blocks have changed
- * meanwhile. RUNG_ALL and RUNG_LAST search as long as need be, for each turn but the last reserves
- * addresses or brings pages.
+ * Take a block by mapping pages. If blocks changed while pages were fetched, the search is
+ * repeated. RUNG_ALL and RUNG_LAST repeat without a bound: each attempt but the last gains
+ * addresses or pages, so they end.
  */
 static enum dry_status
 take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
@@ -173,7 +172,7 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
             return dryi_paged_spot_take(p, r, &spot, block);
         if (rung == RUNG_TIGHT)
             continue;
-        *block = dryi_paged_take_own(p, r); /* the wait may have freed enough */
+        *block = dryi_paged_take_own(p, r); /* a wait may have freed a block that fits */
         if (*block != NONE)
             return DRY_OK;
     }
@@ -182,10 +181,14 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
 
 /* --- devices without pages ---------------------------------------------------------------- */
 
-/* PyTorch's kRoundLarge, kLargeBuffer and kMinLargeAlloc: a program sees the segments it knows. */
+/*
+ * Bytes. PyTorch's kRoundLarge, kLargeBuffer and kMinLargeAlloc, so that a program sees segments of
+ * the sizes it is used to.
+ */
 #define SEGMENT_STEP (2 * DRYI_MIB)
 #define SEGMENT_LEAST (20 * DRYI_MIB)
-#define SEGMENT_OWN (10 * DRYI_MIB) /* a request of this size gets its own segment */
+/* Bytes; a request of this size or more gets its own segment. */
+#define SEGMENT_OWN (10 * DRYI_MIB)
 
 static enum dry_status
 take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
@@ -218,7 +221,7 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
 
 /* --- before an OOM ------------------------------------------------------------------------ */
 
-/* Take the request from free memory, which may lie in blocks side by side, of several lists. */
+/* Take the request from adjacent free blocks, which may be of several lists. */
 static uint32_t
 take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind)
 {
@@ -233,7 +236,7 @@ take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind
     return dryi_note_hindered(&p->hindered, status) == DRY_OK ? block : NONE;
 }
 
-/* Take any free memory of the arena that the request may have, also what bounded searches miss. */
+/* Take any free memory of the arena that the request may use, also what bounded searches miss. */
 static uint32_t
 take_any(struct dryi_paged *p, const struct request *r)
 {
@@ -241,10 +244,7 @@ take_any(struct dryi_paged *p, const struct request *r)
     return block == NONE ? take_joined(p, r, SEARCH_FREE) : block;
 }
 
-/*
- * Does the arena have a free block? No list is made here, for all pools that lend nothing would get
- * one.
- */
+/* Does the arena have a free block? Asking for the request's list would create the list. */
 static bool
 has_free(const struct dryi_paged *p, uint32_t arena)
 {
@@ -255,7 +255,7 @@ has_free(const struct dryi_paged *p, uint32_t arena)
     return any;
 }
 
-/* Take a free block of a private pool that lends its blocks before an OOM. */
+/* Take a free block of a private pool that lends its blocks before an OOM (USE_ON_OOM). */
 static uint32_t
 take_lent(struct dryi_paged *p, const struct request *r)
 {
@@ -279,7 +279,7 @@ take_lent(struct dryi_paged *p, const struct request *r)
     return NONE;
 }
 
-/* Take any free block that is left, of the request's pool or lent by another. */
+/* Take any remaining free block, of the request's pool or lent by another. */
 static uint32_t
 take_left(struct dryi_paged *p, const struct request *r)
 {
@@ -288,15 +288,14 @@ take_left(struct dryi_paged *p, const struct request *r)
 }
 
 /*
- * Wait for events, the oldest first, until there is a block for the request. A sweep goes over all
- * blocks, so each sweep comes after twice as many waits as the last. Otherwise many events times
- * many blocks would stand before an OOM.
+ * Wait for events, oldest first, until a block fits. A sweep visits all blocks, so the waits
+ * between sweeps double. A sweep per wait would cost events times blocks before an OOM.
  */
 static uint32_t
 take_waited(struct dryi_paged *p, const struct request *r)
 {
     uint32_t skipped = NONE, block = NONE;
-    (void)dryi_paged_mark_all(p); /* blocks that get no event stay where they are */
+    (void)dryi_paged_mark_all(p); /* blocks that get no event stay unavailable */
     for (uint64_t waits = 1; block == NONE && dryi_paged_wait_oldest(p, &skipped);
          waits++) {
         if (!dryi_is_power_of_two(waits))
@@ -308,20 +307,23 @@ take_waited(struct dryi_paged *p, const struct request *r)
 }
 
 /*
- * Wait for everything that can be waited for, then search all memory thoroughly. After a failure
- * nothing is left that another try could use, unless the request was hindered.
+ * Wait for all streams, then search all memory exhaustively. After a failure a repeated call cannot
+ * succeed, unless p->hindered is set.
  */
 static enum dry_status
 climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
     p->retries++;
-    p->hindered = DRY_OK; /* all that was refused so far is asked for again */
+    p->hindered = DRY_OK; /* everything refused so far is tried again */
     dryi_paged_release_held(p);
     dryi_paged_flush(p);
     *block = dryi_paged_take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
-    /* Two rounds: blocks that the first round frees have an epoch of their own stream after it. */
+    /*
+     * Two rounds: a pending block freed in round one is incomplete in its own stream, and needs
+     * another event.
+     */
     for (int round = 0; round < 2 && *block == NONE; round++)
         *block = take_waited(p, r);
     if (*block != NONE)
@@ -333,11 +335,11 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     enum dry_status status = take_new(p, r, RUNG_ALL, block);
     if (status != DRY_ERR_NO_SPACE)
         return status;
-    *block = take_left(p, r); /* pools that lend blocks lose them below */
+    *block = take_left(p, r); /* before pools that lend blocks lose their pages below */
     return *block != NONE ? DRY_OK : take_new(p, r, RUNG_LAST, block);
 }
 
-/* Take free memory without one more page, and without a wait. */
+/* Take free memory without another page and without a wait. */
 static uint32_t
 take_at_hand(struct dryi_paged *p, const struct request *r)
 {
@@ -348,7 +350,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         block = dryi_paged_take_own(p, r);
     if (block == NONE)
         block = dryi_paged_take_passed(p, r);
-    /* Blocks freed by a captured stream stay apart from complete ones: a request may span both. */
+    /* A captured stream's frees are not merged with complete blocks: a request may span both. */
     if (block == NONE && dryi_paged_is_captured(p, r->stream))
         block = take_joined(p, r, SEARCH_JOINED);
     return block;
@@ -357,8 +359,9 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
 #define AHEAD_LEAST (256 * DRYI_MIB)
 
 /*
- * Return how many pending bytes are accepted: as many as ever were allocated, and a little for a
- * program that has hardly begun. A host that runs far ahead of its streams has ever more pending.
+ * Return how many pending bytes are accepted: the peak of allocated bytes, at least AHEAD_LEAST for
+ * a program that just started. Without a bound, a host far ahead of its streams would reserve ever
+ * more.
  */
 static uint64_t
 pending_accepted(const struct dryi_paged *p)
@@ -370,8 +373,8 @@ pending_accepted(const struct dryi_paged *p)
 #define AHEAD_MAX 32 /* events that one request waits for */
 
 /*
- * Hold the host back until the oldest events are complete, if too much is pending; then take a free
- * block. Requires that the request is beyond the budget.
+ * Block the host until the oldest events complete, while too many bytes are pending; then take a
+ * free block. Requires that the request exceeds the budget.
  */
 static uint32_t
 take_held_back(struct dryi_paged *p, const struct request *r)
@@ -386,7 +389,7 @@ take_held_back(struct dryi_paged *p, const struct request *r)
     return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
 }
 
-/* Take a block of what lies on caches, before more is reserved than the budget allows. */
+/* Take a block from flushed caches, before more is reserved than the budget allows. */
 static uint32_t
 take_flushed(struct dryi_paged *p, const struct request *r)
 {
@@ -396,7 +399,7 @@ take_flushed(struct dryi_paged *p, const struct request *r)
                                                            : NONE;
 }
 
-/* Serve a miss beyond the budget: the host waits, or a stream does, or more is reserved. */
+/* Serve a miss beyond the budget: by a host wait, a stream wait, or more reserved pages. */
 static enum dry_status
 climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
@@ -411,7 +414,7 @@ climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *blo
     if (p->conf.reuse_waiting) {
         status = dryi_paged_take_waiting(p, r, block);
         if (status == DRY_ERR_SYSTEM)
-            status = DRY_ERR_NO_SPACE; /* the ladder goes on without a wait */
+            status = DRY_ERR_NO_SPACE; /* continue without a wait */
     }
     if (status == DRY_ERR_NO_SPACE)
         status = take_new(p, r, RUNG_WAIT, block);
@@ -425,7 +428,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
     DRYI_ASSERT_SLOW(r->bytes % GRAIN == 0 && p->lists[r->list]->arena == r->arena);
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    /* A block from before the limit was lowered may be larger than the limit. */
+    /* A block from before the limit was lowered may exceed the limit. */
     if ((r->bytes > p->limit_bytes || r->bytes > p->device_total) &&
         r->bytes > stat_all(p, STAT_RESERVED_BYTES))
         return DRY_ERR_NO_SPACE;
@@ -455,7 +458,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 
 /*
  * Small blocks need pages and addresses of their own, which may run out while the large arena still
- * has room.
+ * has memory.
  */
 enum dry_status
 dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)

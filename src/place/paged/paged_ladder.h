@@ -2,13 +2,13 @@
 #ifndef DRYI_PLACE_PAGED_LADDER_H
 #define DRYI_PLACE_PAGED_LADDER_H
 
-/* The ladder: the ways to serve a miss, from the cheap to the dear. */
+/* The ladder: the ways to serve a miss, ordered by cost. */
 
 #include "base/ablate.h"
 #include "place/paged/record/paged_state.h"
 #include "place/paged/record/paged_stats.h"
 
-/* Is memory so short that each page counts? */
+/* Is free memory so scarce that large requests must save pages? See TIGHT_SHARE. */
 static inline bool
 dryi_paged_is_tight(const struct dryi_paged *p)
 {
@@ -18,18 +18,18 @@ dryi_paged_is_tight(const struct dryi_paged *p)
            reserved - live < reserved / TIGHT_SHARE;
 }
 
-/* Find a block of r->bytes for a request that no list could serve. *block is on no list. */
+/* Find a block of r->bytes for a request that no list could serve. *block is unlisted. */
 DRYI_NOINLINE enum dry_status dryi_paged_climb(struct dryi_paged *p,
                                                const struct request *r, uint32_t *block);
 /*
- * Serve a small request, after dryi_paged_climb() failed, as the smallest large one. On success *r
+ * Serve a small request as the smallest large one, after dryi_paged_climb() failed. On success *r
  * is that large request.
  */
 enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
                                        uint32_t *block);
 /*
- * Bring the pages that a spot needs into the stock, within the budget. *moved is set if blocks may
- * have changed. NO_SPACE: there are too few pages.
+ * Bring the pages that a spot needs into the stock, within the budget. *moved: blocks may have
+ * changed. NO_SPACE: too few pages.
  */
 enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
                                 const struct spot *spot, bool *moved);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pools, the scopes in which requests go to them, and captures. */
+/* Pools, the scopes that direct requests to pools, and captures. */
 
 #include "place/paged/paged_pool.h"
 
@@ -65,8 +65,8 @@ dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id)
 }
 
 /*
- * Make an arena and its two lists. If memory runs out, what was made stays, and the next call makes
- * the rest. False: no memory.
+ * Make an arena and its two lists. If memory runs out, the finished part stays and the next call
+ * completes it. False: out of memory.
  */
 static bool
 make_arena(struct dryi_paged *p, uint32_t index)
@@ -88,7 +88,7 @@ make_arena(struct dryi_paged *p, uint32_t index)
     return a->holes != NONE && a->shared != NONE;
 }
 
-/* Return the record of a dropped pool, with its empty arenas, or a new record; NONE: no memory. */
+/* Return a dropped pool's record, with its empty arenas, or a new one; NONE: out of memory. */
 static uint32_t
 take_record(struct dryi_paged *p)
 {
@@ -202,7 +202,7 @@ find_scope(const struct dryi_paged *p, uint32_t pool)
     size_t i = p->scope_count;
     while (i > 0 && p->scopes[i - 1].pool != pool)
         i--;
-    return i; /* the index of the scope, plus 1; 0: there is none */
+    return i; /* index plus 1; 0: not found */
 }
 
 enum dry_status

@@ -3,8 +3,8 @@
 #define DRYI_PLACE_PAGED_POOL_H
 
 /*
- * Pools, the scopes in which requests go to them, and captures. A private pool without users is
- * idle. NONE is no pool.
+ * Pools, the scopes that direct requests to pools, and captures. A private pool without users is
+ * idle. NONE: no pool.
  */
 
 #include "place/paged/record/paged_state.h"
@@ -12,15 +12,15 @@
 uint32_t dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id);
 uint32_t dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id,
                               unsigned flags);
-/* Drop an idle pool that has no memory. */
+/* Drop an idle pool. Requires that the pool has no segments. */
 void dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool);
-/* Make the first idle pool the last. Requires that a pool is idle. */
+/* Move the first idle pool to the end of the list. Requires an idle pool. */
 void dryi_paged_idle_turn(struct dryi_paged *p);
-/* Return the pool of the innermost scope that covers the stream, or the default pool. */
+/* Return the pool of the innermost scope that covers the stream; the default pool if none does. */
 DRYI_NOINLINE uint32_t dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream);
-/* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
+/* May free pages of this arena be moved elsewhere? `oom`: true to prevent an OOM. */
 bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
-/* The ops of place.h. */
+/* Implement the functions of the same names in place.h. */
 enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags);
 enum dry_status dryi_paged_begin_pool(void *self, struct dryi_pool_id id,
                                       struct dryi_stream_filter filter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Giving back: free blocks to the shared lists, pages to the stock, segments to the device. */
+/* Giving memory back: see paged_reclaim.h. */
 
 #include "place/paged/paged_reclaim.h"
 
@@ -44,7 +44,7 @@ void
 dryi_paged_sweep(struct dryi_paged *p)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    dryi_paged_flush(p); /* waiting may have filled the caches again */
+    dryi_paged_flush(p); /* waiting may have refilled the caches */
     for (uint32_t i = 0; i < p->segment_slots; i++) {
         if (p->segments[i].live)
             sweep_segment(p, &p->segments[i]);
@@ -53,13 +53,13 @@ dryi_paged_sweep(struct dryi_paged *p)
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-/* A reclaim under way. */
+/* A reclaim in progress. */
 struct reclaim {
-    uint64_t want;             /* pages in the stock */
-    uint64_t keep_lo, keep_hi; /* no page from here */
+    uint64_t want;             /* page count of the stock to reach */
+    uint64_t keep_lo, keep_hi; /* pages of this address range stay */
     enum reclaim_effort effort;
-    uint32_t asked; /* the stream that was asked last */
-    uint32_t asks;  /* how often a stream was asked */
+    uint32_t asked; /* the stream queried last */
+    uint32_t asks;  /* queries of streams so far */
 };
 
 static bool
@@ -68,7 +68,7 @@ is_waiting(const struct reclaim *reclaim)
     return reclaim->effort >= RECLAIM_WAIT;
 }
 
-/* Does the reclaim look at everything, without bounds? */
+/* Does the reclaim visit all blocks, without bounds? */
 static bool
 is_thorough(const struct reclaim *reclaim)
 {
@@ -76,15 +76,15 @@ is_thorough(const struct reclaim *reclaim)
 }
 
 /*
- * Bounds of a reclaim that is not thorough. Beside these, LOOKS_MAX streams are asked, which may
- * cost a call of the driver each, and LOOKS_MAX idle pools are looked at, in turns.
+ * Bounds of a reclaim that is not thorough. In addition, at most LOOKS_MAX streams are queried,
+ * each possibly with a driver call, and LOOKS_MAX idle pools visited.
  */
 #define RECLAIM_LIST_MAX                                                                 \
-    1024 /* streams' lists of an arena looked at: only their counts are read */
+    1024 /* streams' lists of an arena visited: only their counts are read */
 
 /*
- * Find the whole pages of a free block that may go, none of [keep_lo, keep_hi). Pages before this
- * range come first, else pages behind. False: there are none.
+ * Find the whole pages of a free block outside [keep_lo, keep_hi), preferably before that range.
+ * False: none.
  */
 static bool
 pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim *reclaim,
@@ -101,8 +101,8 @@ pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim
 }
 
 /*
- * Are the uses of a free block complete? If not, ask about its stream, or wait, as the effort says.
- * *changed: more of the stream is complete now, and lists may have changed.
+ * Are the uses of a free block complete? If not, query its stream or wait for it, as the effort
+ * allows. *changed: the stream has progressed, so lists may have changed.
  */
 static bool
 complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
@@ -128,10 +128,13 @@ complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
     else
         dryi_paged_observe(p, s->stream);
     *changed = p->streams[s->stream].completed != done;
-    return false; /* if *changed, the list is looked at again */
+    return false; /* If *changed, the caller scans the list again. */
 }
 
-/* Unmap `count` pages of [lo, hi) at most, next to a hole: holes grow, and blocks stay whole. */
+/*
+ * Unmap at most `count` pages of [lo, hi), next to a hole if possible: holes grow and free blocks
+ * stay large.
+ */
 static enum dry_status
 unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint64_t count)
 {
@@ -148,7 +151,7 @@ unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint6
     return dryi_paged_unmap(p, block, lo, hi);
 }
 
-#define RECLAIM_SCAN_MAX 256 /* blocks of a list looked at, unless thorough */
+#define RECLAIM_SCAN_MAX 256 /* blocks of a list visited, unless thorough */
 
 static enum dry_status
 reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
@@ -164,7 +167,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
                 return DRY_OK;
             if (!is_thorough(reclaim) && looked++ >= RECLAIM_SCAN_MAX)
                 return DRY_OK;
-            next = p->blocks[at].bin_next; /* stays on the list when `at` leaves */
+            next = p->blocks[at].bin_next; /* stays listed when `at` is removed */
             uint64_t lo, hi;
             enum dry_status status = DRY_OK;
             if (pages_of(p, &p->blocks[at], reclaim, &lo, &hi) &&
@@ -181,7 +184,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
     return DRY_OK;
 }
 
-/* Reclaim from the streams' lists of an arena, newest first; from part of many unless thorough. */
+/* Reclaim from the streams' lists of an arena, newest first; bounded unless thorough. */
 static enum dry_status
 reclaim_from_streams(struct dryi_paged *p, const struct arena *a, struct reclaim *reclaim)
 {
@@ -219,7 +222,7 @@ reclaim_from_pool(struct dryi_paged *p, uint32_t pool, struct reclaim *reclaim)
     return status;
 }
 
-/* Reclaim from one idle pool until it has no more, then from the next, so that pools get empty. */
+/* Reclaim from idle pools, one after the other, so that emptied ones can be forgotten. */
 static enum dry_status
 reclaim_from_idle(struct dryi_paged *p, struct reclaim *reclaim)
 {
@@ -269,7 +272,7 @@ dryi_paged_reclaim(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
 
 /* --- cached memory ------------------------------------------------------------------------ */
 
-/* Is the segment one hole or, on a device without pages, one free block that is complete? */
+/* Is the segment a single hole or, on a device without pages, a single complete free block? */
 static bool
 is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
 {
@@ -280,7 +283,7 @@ is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
            (!segment->pages && b->state == BLOCK_FREE && dryi_paged_is_complete(p, b));
 }
 
-/* Return an empty segment. A layout ends with its segment. */
+/* Return an empty segment. If the layout is there, it ends. */
 static void
 return_segment(struct dryi_paged *p, uint32_t segment)
 {
@@ -303,7 +306,7 @@ dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
     return false;
 }
 
-/* Forget an idle pool, if it has no segments and none of its scopes is begun. */
+/* Drop an idle pool if it has no segments and no active scope. */
 static void
 forget_pool(struct dryi_paged *p, uint32_t pool)
 {
@@ -326,15 +329,15 @@ forget_pools(struct dryi_paged *p)
 }
 
 /*
- * Take the pages of an idle pool into the stock, as far as their uses are complete. Under the
- * budget no other request would ask for these pages, and each pool has records and addresses.
+ * Move the complete pages of an idle pool to the stock. Within the budget no request would reclaim
+ * them, yet each pool holds records and addresses.
  */
 static enum dry_status
 empty_pool(struct dryi_paged *p, uint32_t pool, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     for (uint32_t arena = 2 * pool; arena <= 2 * pool + 1 && status == DRY_OK; arena++) {
-        sweep_arena(p, arena); /* streams' blocks may share a page */
+        sweep_arena(p, arena); /* coalesce first: streams' blocks may share a page */
         status = reclaim_from_arena(p, arena, reclaim);
     }
     return status;
@@ -366,14 +369,14 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
         uint32_t pool = p->first_idle;
         dryi_paged_idle_turn(p);
         if (is_emptied && empty_pool(p, pool, &reclaim) != DRY_OK)
-            is_emptied = false; /* the next request for pages meets the error, too */
+            is_emptied = false; /* The next request for pages reports the error */
         return_empty_segments(p, 2 * pool);
         return_empty_segments(p, 2 * pool + 1);
         forget_pool(p, pool);
     }
 }
 
-/* Take part of the idle pools' pages into the stock. */
+/* Move the complete pages of all idle pools to the stock. */
 static void
 empty_idle_pools(struct dryi_paged *p)
 {
@@ -384,7 +387,7 @@ empty_idle_pools(struct dryi_paged *p)
     }
 }
 
-/* Is all of the segment free and complete, or holes? */
+/* Does the segment consist of holes and complete free blocks? */
 static bool
 is_free_segment(const struct dryi_paged *p, const struct segment *segment)
 {
@@ -397,13 +400,13 @@ is_free_segment(const struct dryi_paged *p, const struct segment *segment)
     return true;
 }
 
-/* Take the pages of a segment into the stock. Requires that nothing of the segment is in use. */
+/* Move the pages of a segment to the stock. Requires that the segment has no block in use. */
 static enum dry_status
 empty_segment(struct dryi_paged *p, const struct segment *segment)
 {
     DRYI_ASSERT_SLOW(segment->live && segment->pages);
     enum dry_status status = DRY_OK;
-    sweep_segment(p, segment); /* streams' blocks may share a page */
+    sweep_segment(p, segment); /* coalesce first: streams' blocks may share a page */
     for (uint32_t at = segment->first_block; at != NONE && status == DRY_OK;
          at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
@@ -412,12 +415,12 @@ empty_segment(struct dryi_paged *p, const struct segment *segment)
         if (b->state == BLOCK_FREE && lo < hi)
             status = dryi_paged_unmap(p, at, lo, hi);
         if (p->blocks[at].state == BLOCK_DEAD)
-            at = segment->first_block; /* the hole before has taken `at` in */
+            at = segment->first_block; /* the previous hole has merged `at` */
     }
     return status;
 }
 
-/* Empty each free segment of any pool that gives pages before an OOM. */
+/* Empty each free segment of all pools that give pages before an OOM. */
 static void
 empty_free_segments(struct dryi_paged *p)
 {
@@ -458,20 +461,24 @@ dryi_paged_wait_all(struct dryi_paged *p)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_release_held(
-        p); /* frees of a capture, if no event could be recorded when it ended */
-    /* Twice: a block that the first round of waits frees has a new epoch, of its own stream. */
+        p); /* frees deferred by a capture whose end could not record their events */
+    /*
+     * Two rounds: a pending block freed in round one is incomplete in its own stream, and needs
+     * another event.
+     */
     for (int round = 0; round < 2; round++) {
         uint32_t skipped = NONE;
-        (void)dryi_paged_mark_all(p); /* a block without an event stays as it is */
+        (void)dryi_paged_mark_all(p); /* a block that gets no event stays incomplete */
         while (dryi_paged_wait_oldest(p, &skipped))
             continue;
     }
     p->syncs++;
 }
 
-/* A gather looks at all blocks and streams. Each request pays for so many of them. */
+/* A gather visits all blocks and streams. It waits for one request per GATHER_SHARE of them. */
 #define GATHER_SHARE 32
-#define GATHER_FACTOR 1.75 /* reserved bytes, as a multiple of the peak of active bytes */
+/* Minimum ratio of reserved bytes to the peak of active bytes. */
+#define GATHER_FACTOR 1.75
 
 bool
 dryi_paged_gather(struct dryi_paged *p)
@@ -514,7 +521,7 @@ dryi_paged_trim(void *self, uint64_t target)
     return status;
 }
 
-/* Trim to 0, for the default pool or an idle pool: the memory of idle pools goes with the rest. */
+/* Trim to 0 for the default or an idle pool. Either releases the memory of all idle pools. */
 enum dry_status
 dryi_paged_empty_cache(void *self, struct dryi_pool_id id)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The search for a spot says where pages would do most good.
+ * The search for the spot where the fewest pages are needed.
  *
- * Holes and the free blocks next to them are runs. A request can lie in a run once pages are under
- * the request. A run costs as many pages as its holes do under the request. The request shares
- * pages with its neighbours at its edges.
+ * A run is a sequence of adjacent holes and free blocks. A request fits in a run once pages are
+ * mapped in its range. The cost is the pages of the run's holes in that range. At its edges the
+ * request shares pages with its neighbours.
  *
- * A bounded search tries runs around free blocks that hold what is left of the request beyond whole
- * pages. The search also tries runs around holes of about the size of the request, and the fresh
- * addresses at the end. The run with the fewest pages wins.
+ * A bounded search tries runs around free blocks that can hold the request's part beyond whole
+ * pages. It also tries runs around holes of about the request's size, and the unused addresses at
+ * the end. The run with the fewest pages wins.
  *
- * All runs are tried before an OOM, however long they are. If pages can be had for any spot, they
+ * Before an OOM all runs are tried, whatever their length. If pages can be had for any spot, they
  * can be had for the spot found then.
  */
 
@@ -24,32 +24,32 @@
 #include "place/paged/record/paged_event.h"
 #include "place/paged/record/paged_page.h"
 
-#define REACH 16    /* blocks that a run extends to either side; before an OOM all */
-#define SEED_MAX 32 /* free blocks and holes of a list that runs are tried from */
+#define REACH 16    /* Blocks that a run extends to each side in a bounded search */
+#define SEED_MAX 32 /* blocks of one list from which a bounded search tries runs */
 
 #define RUN_MAX (2 * REACH + 1)
 
 struct run {
-    uint32_t first, count; /* blocks */
+    uint32_t first, count; /* the first block, and the number of blocks */
     uint64_t begin, end;
-    uint64_t free; /* bytes that have pages */
+    uint64_t free; /* bytes with pages */
     struct run_part *parts;
 };
 
-/* A power of two: a bounded search looks into four lists. */
+/* Slots of a hash table of runs tried: a bounded search uses up to four lists. A power of two. */
 #define TRIED_COUNT (4u * SEED_MAX)
 
-/* A search: the request, and the best spot so far (its block is NONE: there is no spot yet). */
+/* A search: the request, and the best spot so far (its block is NONE before the first). */
 struct search {
     const struct dryi_paged *p;
     const struct request *r;
     enum search_kind kind;
     bool maps;              /* holes may be part of a run */
-    bool gives;             /* pages of this arena may go elsewhere */
-    struct run_part *parts; /* room for part_max of them */
+    bool gives;             /* pages of this arena may be moved elsewhere */
+    struct run_part *parts; /* capacity: part_max */
     size_t part_max;
     struct spot best;
-    uint32_t tried[TRIED_COUNT]; /* first blocks of runs, hashed; NIL: none */
+    uint32_t tried[TRIED_COUNT]; /* first block of each run tried, by hash; NIL: none */
 };
 
 static bool
@@ -66,7 +66,7 @@ is_part_of_run(const struct search *search, uint32_t block)
            (b->list == list || dryi_paged_is_usable(p, list, b));
 }
 
-/* Return the block before, or behind, this one; a divider between them is skipped. */
+/* Return the block before this one, past a divider. */
 static uint32_t
 block_before(const struct dryi_paged *p, uint32_t block)
 {
@@ -84,8 +84,8 @@ block_behind(const struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * Can pages of a free block lie elsewhere? Searches before an OOM come after all waits: a block
- * whose uses are not complete then stays where it is.
+ * Can pages of a free block be moved elsewhere? Searches before an OOM come after all waits: a
+ * block still incomplete then cannot be moved.
  */
 static bool
 is_movable(const struct search *search, const struct block *b)
@@ -116,7 +116,7 @@ make_part(const struct search *search, uint32_t block)
     return part;
 }
 
-/* Make the parts of a run that was measured. Most measured runs are not worth their parts. */
+/* Fill in the parts of a measured run. A separate step, because most runs are rejected before. */
 static void
 make_parts(const struct search *search, struct run *run)
 {
@@ -132,7 +132,7 @@ make_parts(const struct search *search, struct run *run)
     }
 }
 
-/* Return the first block of the run around a block. */
+/* Return the first block of the run around `seed`, at most REACH blocks before it. */
 static uint32_t
 first_of_run(const struct search *search, uint32_t seed)
 {
@@ -148,8 +148,8 @@ first_of_run(const struct search *search, uint32_t seed)
 }
 
 /*
- * Note a run by its first block. True: the run is new, as far as runs are remembered. Most blocks
- * of a run lead to the same first block, so each run is tried once.
+ * Record a run by its first block. True: the run is new, as far as the hash table remembers. Most
+ * blocks of a run lead to the same first block, so each run is tried about once.
  */
 static bool
 is_new_run(struct search *search, uint32_t first)
@@ -178,17 +178,14 @@ measure_run(const struct search *search, uint32_t first, struct run *run)
 }
 
 /*
- * The parts where the last spot lay: those of its begin, its first page and its last page. Spots
- * come in order, so the parts of the next spot are there or further on.
+ * Parts of the last spot: at its begin, its first page and its last page. Spots come in address
+ * order, so the search for the next spot resumes there.
  */
 struct cursor {
     uint32_t addr, lo, hi;
 };
 
-/*
- * Return the last part that begins at or below the address; the first part if the address is below
- * all.
- */
+/* Return the last part that begins at or below the address; the first part if there is none. */
 static const struct run_part *
 find_part(const struct run *run, uint32_t *at, uint64_t addr)
 {
@@ -199,8 +196,8 @@ find_part(const struct run *run, uint32_t *at, uint64_t addr)
 }
 
 /*
- * Count the bytes below the address that are of holes, and of pages that could lie elsewhere.
- * `part`: what find_part() returns for the address.
+ * Count the bytes below the address in holes and in movable pages. `part`: what find_part() returns
+ * for the address.
  */
 static void
 count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
@@ -212,14 +209,14 @@ count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
     *movable = part->movable + (part->is_hole ? 0 : here);
 }
 
-/* Return the pages of a spot that count first in a search. */
+/* Return the page count that a kind of search minimizes. */
 static uint64_t
 pages_of(const struct spot *spot, enum search_kind kind)
 {
     return kind == SEARCH_FRESH ? spot->fresh : spot->cost;
 }
 
-/* Count the pages of a spot. */
+/* Compute the pages that a spot needs. */
 static void
 measure_spot(const struct search *search, const struct run *run, struct cursor *cursor,
              struct spot *spot)
@@ -261,8 +258,8 @@ try_spot(struct search *search, const struct run *run, struct cursor *cursor,
 }
 
 /*
- * May a spot of the run be better? Bytes that find no room in the run's free blocks need pages,
- * wherever the request lies.
+ * Can a spot of this run beat the best one? Bytes beyond the run's free bytes need pages wherever
+ * the request is placed.
  */
 static bool
 may_be_better(const struct search *search, const struct run *run)
@@ -284,10 +281,9 @@ try_before(struct search *search, const struct run *run, struct cursor *cursor,
 }
 
 /*
- * Try the spots right behind and right before the bounds of a part. A hole at the end of a segment
- * is not tried from its end: the request would lie far from all other blocks there. Searches before
- * an OOM try the bounds of the whole pages of the part, too. A spot whose ends lie between such
- * bounds costs as much at one of them.
+ * Try the spots adjacent to the bounds of a part. The end of a segment's last hole is not tried:
+ * the request would be far from all other blocks. Before an OOM the bounds of the part's whole
+ * pages are tried too. This suffices: a spot between two bounds costs as much as one at a bound.
  */
 static void
 try_part(struct search *search, const struct run *run, const struct run_part *part,
@@ -321,10 +317,7 @@ try_run(struct search *search, uint32_t seed)
         try_part(search, &run, &run.parts[i], &behind, &before);
 }
 
-/*
- * Try blocks of a list, from a size upwards. SEARCH_FRESH tries a free block only if a hole is next
- * to it.
- */
+/* Try blocks of a list, from `size` up. SEARCH_FRESH tries a free block only next to a hole. */
 static void
 try_list(struct search *search, uint32_t list, uint64_t size)
 {
@@ -345,7 +338,7 @@ try_list(struct search *search, uint32_t list, uint64_t size)
     }
 }
 
-/* Return the block behind the run that begins there. *count: the blocks of the run. */
+/* Return the block after the run that begins here. *count: the blocks of the run. */
 static uint32_t
 skip_run(const struct search *search, uint32_t first, size_t *count)
 {
@@ -355,7 +348,7 @@ skip_run(const struct search *search, uint32_t first, size_t *count)
     return at;
 }
 
-/* Return the first block of the next run, from this block on; NONE. */
+/* Return the first block of the next run at or after this block; NONE: none. */
 static uint32_t
 next_run(const struct search *search, uint32_t at)
 {
@@ -364,7 +357,7 @@ next_run(const struct search *search, uint32_t at)
     return at;
 }
 
-/* Return how many blocks the longest run has. */
+/* Return the number of blocks in the longest run. */
 static size_t
 measure_longest(const struct search *search)
 {
@@ -381,7 +374,7 @@ measure_longest(const struct search *search)
     return longest;
 }
 
-/* Try every run, whole. */
+/* Try all runs in full length. */
 static enum dry_status
 try_all(struct dryi_paged *p, struct search *search)
 {
@@ -403,9 +396,9 @@ try_all(struct dryi_paged *p, struct search *search)
 }
 
 /*
- * Try a hole that is sure to do, for the bounded search may not have come to one. The hole is of
- * the size's own bin if it is among the newest there, else of a bin above. A segment that was just
- * reserved for the request is among the newest.
+ * Try a hole that is large enough, in case the bounded search tried none. It is one of the newest
+ * holes in the size's own bin, else the first of a larger bin. A segment just reserved for the
+ * request is among the newest.
  */
 static void
 try_sure(struct search *search, uint32_t holes)
@@ -432,7 +425,8 @@ try_some(struct search *search)
     const struct dryi_paged *p = search->p;
     const struct request *r = search->r;
     const struct arena *arena = &p->arenas[r->arena];
-    if (search->kind == SEARCH_JOINED) { /* one of two blocks is half of it */
+    /* One of two adjacent blocks has at least half the bytes. */
+    if (search->kind == SEARCH_JOINED) {
         try_list(search, r->list, r->bytes / 2);
         try_list(search, arena->shared, r->bytes / 2);
         return;
@@ -474,7 +468,7 @@ dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_
 
 /* --- taking ------------------------------------------------------------------------------- */
 
-/* Map pages under every hole of the spot. *block: the block that holds the spot's begin then. */
+/* Map pages in all holes of the spot. *block: the block that then contains the spot's begin. */
 static enum dry_status
 fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
      uint32_t *block)
@@ -499,8 +493,8 @@ fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
 }
 
 /*
- * Return how many blocks the spot has, each of which may be cut at both ends. The count is RUN_MAX
- * at least, and seldom more: caches use the records that are left.
+ * Return the number of blocks in the spot, each of which may be cut at both ends. At least RUN_MAX,
+ * and rarely more; caches use the spare records.
  */
 static uint32_t
 count_parts(const struct dryi_paged *p, const struct spot *spot, uint64_t end)

@@ -2,31 +2,30 @@
 #ifndef DRYI_PLACE_PAGED_SPOT_H
 #define DRYI_PLACE_PAGED_SPOT_H
 
-/* A spot is where a request could lie, in free blocks side by side or once pages come there. */
+/* A spot is a range for a request: adjacent free blocks, or holes once pages are mapped there. */
 
 #include "place/paged/record/paged_state.h"
 
-/* Kinds of search: which spots are looked at, and which pages count first. */
+/* Kinds of search: the spots considered, and the pages to minimize. */
 enum search_kind {
-    SEARCH_FRESH,  /* some spots at holes; pages to be mapped count */
-    SEARCH_TOUCH,  /* some spots; pages that could serve elsewhere count, mapped or not */
-    SEARCH_JOINED, /* some spots in free memory alone; also on a device without pages */
-    SEARCH_ALL,    /* all spots; the same pages count as for SEARCH_TOUCH */
-    SEARCH_LAST, /* as SEARCH_ALL, and pools that give pages before an OOM give theirs */
-    SEARCH_FREE, /* all spots in free memory alone, as for SEARCH_JOINED */
+    SEARCH_FRESH, /* some spots with holes; minimize the pages to map */
+    /* Some spots; minimize the pages used, mapped or not, that could serve elsewhere. */
+    SEARCH_TOUCH,
+    SEARCH_JOINED, /* Some spots in free memory only; works on devices without pages */
+    SEARCH_ALL,    /* all spots; minimize as SEARCH_TOUCH does */
+    SEARCH_LAST,   /* as SEARCH_ALL, with pages of pools that give theirs before an OOM */
+    SEARCH_FREE,   /* all spots in free memory only */
 };
 
 /*
- * Find the cheapest spot for the request. The spot's block is NONE if there is no spot. SEARCH_ALL
- * and SEARCH_LAST look at every run, and promise more. If any spot can get its pages (from the
- * stock, the device, or other blocks whose uses are complete), the spot found can. Only searches of
- * all spots take memory, and can return MEMORY.
+ * Find the best spot for the request; spot->block is NONE if there is none. SEARCH_ALL and
+ * SEARCH_LAST guarantee more. If any spot can get its pages from the stock, the device or other
+ * complete blocks, the spot found can. Only searches of all spots allocate memory and can return
+ * MEMORY.
  */
 enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request *r,
                                      enum search_kind kind, struct spot *spot);
-/*
- * Map the spot's pages, which the stock must hold, and take r->bytes there. *block is on no list.
- */
+/* Map the spot's pages, which the stock must hold, and take r->bytes there. *block is unlisted. */
 enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                                      const struct spot *spot, uint32_t *block);
 

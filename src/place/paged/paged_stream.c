@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Streams come and go, and the place is not told when a stream is gone. So a stream is forgotten
- * once nothing of it is left, whether the stream is gone or not. Nothing is left if no block is in
- * use, no event is under way, and the uses of all free blocks are complete.
+ * Stream records. Streams come and go, and the place is not told when a stream ends. So a stream is
+ * forgotten once it has no state left, whether it ended or not. Then no block is in use, no event
+ * is pending, and all its free blocks are complete.
  *
- * The next new stream recycles the record, with its free lists. A forgotten stream that comes back
- * is a new stream. The epochs of a recycled stream record go on, so that what other streams know of
- * the record stays true. All that the forgotten stream itself knew is forgotten, too.
+ * The next new stream recycles the record with its free lists. A forgotten stream that comes back
+ * counts as new. Epochs of a recycled record continue, so orderings that other streams have on it
+ * stay true. The orderings of the forgotten stream itself are dropped.
  */
 
 #include "place/paged/paged_stream.h"
@@ -21,17 +21,17 @@
 #include "place/paged/record/paged_order.h"
 
 /*
- * The bounds of what one new stream costs. LOOK_MAX: records that a search looks at, in turns.
- * WORK_MAX: free lists looked at, and free blocks moved to the shared lists. Mostly two looks
- * suffice, for a look also clears what would deny a record to the next new stream. WORK_MAX is
- * twice what two caches hold, so that no stream leaves more than the next one can clear.
+ * Bounds on the cost of one new stream. LOOK_MAX: stream records visited, in turns. WORK_MAX: free
+ * lists visited plus free blocks moved to the shared lists. Two records usually suffice, because a
+ * visit also prepares the records that follow. WORK_MAX is twice the capacity of two caches, so a
+ * new stream can clear more than any one stream leaves.
  */
 #define WORK_MAX (4 * CACHE_MAX)
 #define LOOK_MAX 256
-/* If so many streams want an event, these events are worth a wait for the device. */
+/* Streams without an event from which on one wait for the whole device pays. */
 #define MARK_LEAST 128
 
-/* The rest of this cost, and how many of the streams looked at want an event. */
+/* The remaining budget of a search, and the number of visited streams that lack an event. */
 struct look {
     uint32_t work, looks, unmarked;
 };
@@ -45,8 +45,8 @@ spend(struct look *look, uint32_t work)
 }
 
 /*
- * Move the free blocks of a list to the shared list, as far as the look goes. True: no block is of
- * the list any more. Requires that the uses of its free blocks are complete.
+ * Move the free blocks of a list to the shared list, within the budget. True: the list has no
+ * blocks left. Requires that the uses of its free blocks are complete.
  */
 static bool
 empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
@@ -66,10 +66,7 @@ empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
     return s->block_count == 0;
 }
 
-/*
- * Is the record of a stream worth a look? A stream that was asked for since the last look, or that
- * has a cache, will be asked for again.
- */
+/* May the record be recycled? Not if the stream had a request since the last visit or a cache. */
 static bool
 may_be_left(struct dryi_paged *p, uint32_t stream)
 {
@@ -79,14 +76,14 @@ may_be_left(struct dryi_paged *p, uint32_t stream)
     return !was_asked && !s->has_cache && stream != p->last_stream;
 }
 
-/* Has the stream no uses, and is only an event missing to say that its frees are complete? */
+/* Does the stream lack only an event to show that its frees are complete? */
 static bool
 wants_event(const struct stream *s)
 {
     return s->uses == 0 && s->freed > s->marked;
 }
 
-/* Is nothing left of the stream? Empties the stream's lists on the way, as the look allows. */
+/* Does the stream have no state left? Empties the stream's lists as the budget allows. */
 static bool
 is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
 {
@@ -102,7 +99,7 @@ is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
     return true;
 }
 
-/* Return the next stream of which nothing is left; NONE: no such stream was found. */
+/* Return the next stream without state; NONE: none found within the budget. */
 static uint32_t
 find_left(struct dryi_paged *p, struct look *look)
 {
@@ -114,7 +111,7 @@ find_left(struct dryi_paged *p, struct look *look)
     return NONE;
 }
 
-/* End the epoch of a stream, as complete. Requires that the device was waited for. */
+/* End the current epoch of a stream, as complete. Requires a preceding wait for the device. */
 static void
 end_epoch(struct stream *s)
 {
@@ -122,9 +119,9 @@ end_epoch(struct stream *s)
 }
 
 /*
- * Let the streams that were looked at in vain have their events, or need none. No event can be
- * recorded on a stream that is gone, and the place cannot tell which streams are gone. So the
- * device, if it has wait_all, is waited for once for all these streams.
+ * Complete the frees of the streams just visited. A stream that has ended can record no event, and
+ * the place cannot tell which have ended. So one wait_all, if the device has it, covers all these
+ * streams. Otherwise an event is recorded on each that is not in use.
  */
 static void
 mark_left(struct dryi_paged *p)
@@ -134,7 +131,8 @@ mark_left(struct dryi_paged *p)
         p->counters.driver_calls++;
         waited = p->device.ops->wait_all(p->device.self);
     }
-    p->next_mark = p->streams_made + MARK_LEAST; /* even if the wait was refused */
+    /* Also after a refused wait, so that it is not repeated at once. */
+    p->next_mark = p->streams_made + MARK_LEAST;
     uint32_t stream = p->stream_turn;
     for (unsigned i = 0; i < LOOK_MAX && i < p->stream_count; i++) {
         struct stream *s = &p->streams[stream];
@@ -142,15 +140,15 @@ mark_left(struct dryi_paged *p)
         if (wants_event(s) && waited == DRY_OK)
             end_epoch(s);
         else if (wants_event(s) && waited == DRY_ERR_UNSUPPORTED && !is_asked)
-            (void)dryi_paged_mark(p, stream); /* if refused, the stream stays as it is */
+            (void)dryi_paged_mark(p, stream); /* on failure the stream is unchanged */
         stream = stream == 0 ? p->stream_count - 1 : stream - 1;
     }
-    p->stream_turn = stream; /* find_left() looks at these streams next */
+    p->stream_turn = stream; /* find_left() visits these streams next */
 }
 
 /*
- * Return a recycled stream record; NONE: there is none. During a capture no stream is asked about,
- * so no record is recycled.
+ * Return a recyclable stream record; NONE: none. During a capture no stream is queried, so no
+ * record is recycled.
  */
 static uint32_t
 take_record(struct dryi_paged *p)
@@ -171,7 +169,10 @@ take_record(struct dryi_paged *p)
     return stream;
 }
 
-/* Make one stream record more, which is not counted yet; NONE: no memory. */
+/*
+ * Make a stream record, still uncounted; NONE: out of memory. Also reserves the stream's entries in
+ * `progressed` and `busy`.
+ */
 static uint32_t
 make_record(struct dryi_paged *p)
 {
@@ -191,7 +192,7 @@ make_record(struct dryi_paged *p)
 static uint32_t
 make_stream(struct dryi_paged *p, uint64_t value)
 {
-    /* The entry is made before another stream is forgotten, and gets its value below. */
+    /* Insert the key first: a failure must come before another stream is forgotten. */
     if (!dryi_map_put(&p->stream_ids, value, NONE))
         return NONE;
     uint32_t stream = take_record(p);
@@ -204,7 +205,7 @@ make_stream(struct dryi_paged *p, uint64_t value)
     p->stream_count += stream == p->stream_count;
     p->streams_made++;
     p->streams[stream].value = value;
-    dryi_map_put(&p->stream_ids, value, stream); /* takes no memory: the entry is there */
+    dryi_map_put(&p->stream_ids, value, stream); /* cannot fail: the key exists */
     return stream;
 }
 
@@ -227,7 +228,7 @@ dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
     return p->last_stream = stream;
 }
 
-/* Let `to` come behind every epoch that `from` comes behind. False: no memory. */
+/* Let `to` inherit all orderings of `from`. False: out of memory. */
 static bool
 pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
 {
@@ -244,8 +245,8 @@ pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
 }
 
 /*
- * Note that the program made `stream` wait for `on`. The present epoch of `on` ends without an
- * event, since the program itself has ordered `stream` behind `on`.
+ * Note that the program made `stream` wait for `on`. The current epoch of `on` ends without an
+ * event: the program's own wait orders `stream` after it.
  */
 enum dry_status
 dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
@@ -257,7 +258,7 @@ dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
         return DRY_ERR_MEMORY;
     if (to == from)
         return DRY_OK;
-    /* A captured wait orders nodes of the graph, not what the streams were given before. */
+    /* A wait during capture orders graph nodes, not work submitted before. */
     if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))
         return DRY_OK;
     if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))

@@ -2,14 +2,14 @@
 #ifndef DRYI_PLACE_PAGED_STREAM_H
 #define DRYI_PLACE_PAGED_STREAM_H
 
-/* The records of streams: found, made, recycled. */
+/* The records of streams: found, created, recycled. */
 
 #include "place/paged/record/paged_state.h"
 
-/* Return the record of a stream, made if need be; NONE: no memory. */
+/* Return the record of a stream; create it on first use. NONE: out of memory. */
 DRYI_NOINLINE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
 
-/* Do the same, at once for the stream of the last request. */
+/* Do as dryi_paged_stream_find(); the stream of the last request is found without a look-up. */
 static inline uint32_t
 dryi_paged_stream_index(struct dryi_paged *p, uint64_t value)
 {
@@ -18,7 +18,7 @@ dryi_paged_stream_index(struct dryi_paged *p, uint64_t value)
     return dryi_paged_stream_find(p, value);
 }
 
-/* The ops of place.h. */
+/* Implement the functions of the same names in place.h. */
 bool dryi_paged_has_stream(const void *self, uint64_t stream);
 enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Taking free memory without a page more, as the header says. */
+/* Taking free memory without new pages: see paged_take.h. */
 
 #include "place/paged/paged_take.h"
 
@@ -46,8 +46,8 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
 }
 
 /*
- * Take a block that another stream freed up to an epoch. If `ordered`, the request's stream comes
- * behind this epoch; otherwise the epoch is the last complete epoch of the other stream.
+ * Take a block that another stream freed up to some epoch. With `ordered`, that is the epoch after
+ * which the request's stream is ordered; otherwise the last complete epoch of the other stream.
  */
 static uint32_t
 take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
@@ -63,7 +63,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
         uint64_t epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
                                  : p->streams[s->stream].completed;
         if (ordered && epoch == 0)
-            continue; /* the request's stream comes behind nothing of this stream */
+            continue; /* the request's stream is not ordered after this stream */
         uint32_t found = dryi_paged_list_find_old(p, s, r->bytes, epoch);
         if (found == NONE)
             continue;
@@ -91,7 +91,10 @@ dryi_paged_take_some(struct dryi_paged *p, const struct request *r)
     return block == NONE ? dryi_paged_take_passed(p, r) : block;
 }
 
-/* Events looked at for the first of a late enough epoch. The stream's last event is sound, too. */
+/*
+ * Events visited to find the first of a late enough epoch. The stream's last event is correct too,
+ * but waits longer.
+ */
 #define EVENT_MAX 32
 
 enum dry_status
@@ -106,7 +109,7 @@ dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t e
     const struct stream *s = &p->streams[on];
     uint32_t use = s->first_use;
     if (use == NONE)
-        return DRY_OK; /* the epoch is complete */
+        return DRY_OK; /* no event is pending, so the epoch is complete */
     for (unsigned i = 0; p->uses[use].epoch < epoch; i++)
         use = i < EVENT_MAX ? p->uses[use].next : s->last_use;
     if (!dryi_paged_learn(p, stream, on, 0))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The place as a snapshot sees it: each mapped run of a segment is a segment. Free neighbours are
- * one block there, whatever lists they lie on. Streams share segments, so all segments are the
- * default stream's, here and in what observers are told.
+ * The place as a snapshot lists it: each contiguous mapped range counts as a segment. Adjacent free
+ * blocks count as one block, whatever their lists. Streams share segments, so all segments are
+ * attributed to the default stream, here and in observer events.
  */
 
 #include "place/paged/paged_view.h"
@@ -36,7 +36,7 @@ dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info 
     };
 }
 
-/* A walk: the caller's visitor, and room for the blocks of the longest mapped run. */
+/* A walk: the caller's visitor, and an array for the blocks of one mapped range. */
 struct walk {
     const struct dryi_paged *p;
     enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
@@ -95,10 +95,7 @@ walk_segment(struct walk *walk, const struct segment *segment)
     return status == DRY_OK && count > 0 ? visit_run(walk, segment, count) : status;
 }
 
-/*
- * Visit all that is mapped by address. Segments are sorted for that; blocks of a segment are in
- * order already.
- */
+/* Visit all mapped memory by address. Only segments need sorting; their blocks are in order. */
 enum dry_status
 dryi_paged_walk(const void *self,
                 enum dry_status (*visit)(void *visitor,

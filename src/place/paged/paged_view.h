@@ -2,7 +2,7 @@
 #ifndef DRYI_PLACE_PAGED_VIEW_H
 #define DRYI_PLACE_PAGED_VIEW_H
 
-/* The place as others see it: the ops of place.h, and the walk of all invariants. */
+/* Read access to the place: functions of place.h, and the check of all invariants. */
 
 #include "place/paged/record/paged_state.h"
 
@@ -13,7 +13,7 @@ enum dry_status dryi_paged_walk(
     enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
                              const struct dryi_block_info *blocks, size_t count),
     void *visitor);
-/* Walk all invariants (paged_check.c). FORMAT: *err says which is broken. */
+/* Check all invariants (paged_check.c). FORMAT: *err names the first violated one. */
 enum dry_status dryi_paged_check(const void *self, struct dry_error *err);
 
 #endif

@@ -3,9 +3,9 @@
 /*
  * Requests: rounding and the ladder of retries.
  *
- * A request is rounded, looks for a free block of its pool and stream, then asks the device,
- * then gives back cached memory in ever larger helpings and asks again. Whatever a failing
- * request has done on its way stays done.
+ * A request is rounded and takes a free block of its pool and stream. If there is none, it asks the
+ * device, then releases cached memory in growing amounts and asks again. A failed request does not
+ * undo these effects.
  */
 
 #include "place/torch/torch.h"
@@ -26,7 +26,7 @@ set_limit(struct dryi_torch *t, double fraction)
     DRYI_ASSERT_SLOW(fraction >= 0 && fraction <= 1);
     t->has_limit = fraction < 1.0 && t->device_total != UINT64_MAX;
     t->mapped_limit_bytes = UINT64_MAX;
-    if (t->has_limit) /* rounded to nearest: x + 1/2 is exact enough for any device */
+    if (t->has_limit) /* exact for the size of any device */
         t->limit_bytes = (uint64_t)(fraction * (double)t->device_total + 0.5);
 }
 
@@ -69,7 +69,7 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     return DRY_OK;
 }
 
-/* The limit and the statistic of max_split_size stay those of the beginning, as in PyTorch. */
+/* The limit and the max_split_size statistic keep their initial values, as in PyTorch. */
 enum dry_status
 dryi_torch_set_conf(struct dryi_torch *place, const char *text, size_t length,
                     struct dryi_torch_conf *conf, struct dry_error *err)
@@ -81,7 +81,7 @@ dryi_torch_set_conf(struct dryi_torch *place, const char *text, size_t length,
     return status;
 }
 
-/* Return a range to the device, in use or not. */
+/* Return a segment to the device, whether its blocks are in use or not. */
 static void
 return_segment(struct dryi_torch *t, const struct segment *s)
 {
@@ -95,7 +95,7 @@ return_segment(struct dryi_torch *t, const struct segment *s)
         if (!t->blocks[b].mapped)
             continue;
         uint64_t begin =
-            t->blocks[b].addr; /* a mapped run ends where an unmapped begins */
+            t->blocks[b].addr; /* a mapped run ends at the next unmapped block */
         while (t->blocks[b].next != NONE && t->blocks[t->blocks[b].next].mapped)
             b = t->blocks[b].next;
         uint64_t end = t->blocks[b].addr + t->blocks[b].size;
@@ -140,7 +140,7 @@ dryi_torch_destroy(struct dryi_torch *t)
 
 /* --- alloc -------------------------------------------------------------------------------- */
 
-/* The next of `divisions` equal steps between two powers of two. */
+/* Round up to the next of `divisions` equal steps between two powers of two. */
 static uint64_t
 round_to_division(uint64_t size, uint64_t divisions)
 {
@@ -211,7 +211,7 @@ is_capturing(const struct dryi_torch *t, const struct request *r)
     return dryi_torch_in_capture(t) || dryi_torch_is_captured(t, r->stream);
 }
 
-/* Only a full device leads to the next rung; a rejection or a broken driver ends it. */
+/* Only a full device leads to the next retry; a rejection or a device failure ends the request. */
 static bool
 is_worth_retrying(const struct dryi_torch *t, enum dry_status status)
 {
@@ -219,9 +219,9 @@ is_worth_retrying(const struct dryi_torch *t, enum dry_status status)
 }
 
 /*
- * try_mempool_fallback: a request of the default pools may take a free block of a private
- * one that was made for that, and is then a request of that pool. PyTorch asks such pools in
- * the order of a hash table; here the oldest is first.
+ * Serve a request of the default pools from a free block of a private pool with USE_ON_OOM
+ * (PyTorch's try_mempool_fallback). On success *r becomes a request of that pool. PyTorch tries
+ * such pools in hash table order; here the oldest is first.
  */
 static uint32_t
 take_from_private(struct dryi_torch *t, struct request *r)
@@ -262,7 +262,7 @@ climb_ladder(struct dryi_torch *t, struct request *r, uint32_t *block)
     }
     if (dryi_torch_release_available(t, r))
         status = dryi_torch_segment_alloc(t, r, false, block);
-    /* Only the first attempt's rejection ends it; a later one's is kept for the verdict. */
+    /* Only the first attempt's rejection ends the request here; a later one sets the status. */
     if (status == DRY_ERR_NO_SPACE && !is_capturing(t, r)) {
         status = dryi_torch_release_cached(t, (struct dryi_pool_id){0, 0});
         if (status == DRY_OK)
@@ -312,7 +312,7 @@ dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream, dryi_bloc
         t->hindered = DRY_OK;
         status = climb_ladder(t, &r, &found);
         if (status == DRY_ERR_NO_SPACE && t->hindered != DRY_OK)
-            return t->hindered; /* PyTorch throws where an event is refused, too */
+            return t->hindered; /* PyTorch also throws if an event is refused */
         if (status == DRY_ERR_NO_SPACE && !t->rejected)
             report_oom(t, &r);
         if (status != DRY_OK)
@@ -350,7 +350,7 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
     if (available != NONE) {
         outlook->released_first = t->blocks[available].addr;
         outlook->is_enough =
-            t->blocks[available].size >= r.rounded; /* oversize it is anyway */
+            t->blocks[available].size >= r.rounded; /* it is oversize in any case */
     }
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Blocks: the free sets, best fit, split and merge.
+ * Blocks: free sets, best fit, split and merge.
  *
- * PyTorch keeps one set a pool ordered by (stream, size, registration counter, address). No
- * search ever crosses a stream, so there is one tree a (pool, stream) here, with the key
- * (size, tie). The tie is the address or, from 2.13 on, the counter of the segment before
- * the offset in it, which orders the same way in one word.
+ * PyTorch has one set per pool, ordered by (stream, size, registration counter, address). No search
+ * crosses a stream, so here each (pool, stream) has its own tree, with the key (size, tie). The tie
+ * is the address or, from 2.13 on, the segment's counter followed by the offset in it, which gives
+ * the same order in one 64-bit word.
  */
 
 #include "place/torch/torch_block.h"
@@ -14,7 +14,8 @@
 #include "base/assert.h"
 #include "base/memory.h"
 
-#define OFFSET_BITS 36 /* of the tie: offsets in units of 512 bytes, up to 32 TiB */
+/* Bits of the tie for offsets in units of 512 bytes: up to 32 TiB. */
+#define OFFSET_BITS 36
 
 bool
 dryi_torch_block_reserve(struct dryi_torch *t, size_t count)
@@ -172,7 +173,7 @@ dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other)
     return gained;
 }
 
-/* The size that a free block could grow to, with the unmapped addresses behind it. */
+/* Return the size to which a free block can grow, with the unmapped addresses after it. */
 static uint64_t
 growable_size(const struct dryi_torch *t, uint32_t block)
 {
@@ -182,8 +183,9 @@ growable_size(const struct dryi_torch *t, uint32_t block)
 }
 
 /*
- * With expandable segments, the first fit may be the tail of a segment that can still grow.
- * Prefer a following candidate that wastes less (active), or any from cudaMalloc (not).
+ * Choose among expandable blocks, because the best fit may be the end of a segment that can grow.
+ * With may_expand: prefer a later candidate with less growable space. Without: return the first
+ * cudaMalloc block.
  */
 static uint32_t
 skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block,
@@ -203,7 +205,7 @@ skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block,
     return block;
 }
 
-/* A block at or over max_split_size is only for requests of that kind, and nearly exact. */
+/* A block of max_split_size or more serves only requests of that size, with limited slack. */
 bool
 dryi_torch_may_have(const struct dryi_torch *t, uint64_t block_size, uint64_t size)
 {
@@ -211,7 +213,7 @@ dryi_torch_may_have(const struct dryi_torch *t, uint64_t block_size, uint64_t si
         return block_size < t->conf.max_split_size;
     uint64_t slack =
         t->rules->slack_is_option ? t->conf.max_non_split_rounding_size : FIXED_SLACK;
-    return block_size < size + slack; /* which may wrap, as it does there */
+    return block_size < size + slack; /* may wrap around, as in PyTorch */
 }
 
 uint32_t
@@ -252,7 +254,7 @@ should_split(const struct dryi_torch *t, const struct block *block,
     return r->rounded < t->conf.max_split_size && remaining > LARGE_SPLIT_REST;
 }
 
-/* The front becomes a block of its own; the rest keeps the record and is free again. */
+/* Split off the front as a new block. The rest keeps its record and returns to the free set. */
 static uint32_t
 split_front(struct dryi_torch *t, uint32_t block, uint64_t size)
 {
@@ -273,7 +275,7 @@ split_front(struct dryi_torch *t, uint32_t block, uint64_t size)
     return front;
 }
 
-/* inactive_split before anything else: peaks depend on the order. */
+/* Count inactive_split first, as PyTorch does: peaks depend on the order. */
 static void
 count_use_of_split(struct dryi_torch *t, const struct block *used, bool was_split,
                    uint64_t rest_size)
@@ -331,7 +333,10 @@ dryi_torch_block_use(struct dryi_torch *t, uint32_t block, const struct request 
                                      should_split(t, &t->blocks[block], r));
 }
 
-/* How inactive_split changes when a block comes back: one net change, not three. */
+/*
+ * Net change of inactive_split when a block is freed. One update instead of three, because peaks
+ * depend on it.
+ */
 struct split_change {
     int64_t count, bytes;
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A private pool goes back to a former layout, as PyTorch does it: everything in use is freed, then
- * each segment of the checkpoint is cut as it was, block by block, and what was free is freed.
+ * Restoring a private pool to a checkpoint, as PyTorch does. All blocks in use are freed. Then each
+ * segment is cut into the checkpoint's blocks, and those that were free are freed again.
  *
- * All that could refuse is asked before anything changes. PyTorch asks on its way.
- * Cost: O(blocks of the pool and of the checkpoint + all segments).
- * Source: DeviceCachingAllocator::setCheckpointPoolState (c10/cuda/CUDACachingAllocator.cpp, 2.15).
+ * All refusals come before any change; PyTorch checks on the way. Cost: O(blocks of the pool and of
+ * the checkpoint + all segments). Source: DeviceCachingAllocator::setCheckpointPoolState
+ * (c10/cuda/CUDACachingAllocator.cpp, 2.15).
  */
 
 #include "place/torch/torch_checkpoint.h"
@@ -25,7 +25,7 @@ find_used_owner(const struct dryi_torch *t, struct dryi_pool_id pool)
     return is_used ? owner : NONE;
 }
 
-/* Events for frees that captures put off, or the failure that kept them from it. */
+/* Record events for frees that captures deferred. Returns the failure that prevented one. */
 static enum dry_status
 settle(struct dryi_torch *t)
 {
@@ -46,7 +46,7 @@ dryi_torch_hold_pool(struct dryi_torch *t, struct dryi_pool_id pool, uint64_t *h
 
 /* --- may it go back? ----------------------------------------------------------------------- */
 
-/* The saved blocks of one mapped run, and the segment they lie in. */
+/* The checkpoint blocks of one mapped range, and its segment. */
 struct saved_run {
     const struct dryi_block_info *blocks;
     size_t count;
@@ -59,7 +59,7 @@ end_of(const struct dryi_block_info *b)
     return b->addr + b->size;
 }
 
-/* Take the run that begins at `blocks`, of at most `most` blocks. */
+/* Return the run that begins at `blocks`, at most `most` blocks long. */
 static struct saved_run
 next_run(const struct dryi_block_info *blocks, size_t most)
 {
@@ -71,7 +71,7 @@ next_run(const struct dryi_block_info *blocks, size_t most)
     return run;
 }
 
-/* The pool's segments by their ordinals. False: no memory. */
+/* Map ordinals to the pool's segments. False: out of memory. */
 static bool
 index_segments(const struct dryi_torch *t, uint32_t owner, struct dryi_map *segments)
 {
@@ -93,7 +93,7 @@ has_waiting_block(const struct dryi_torch *t, uint32_t segment)
     return b != NONE;
 }
 
-/* Do mapped bytes begin where the run does, and go on to its end? */
+/* Does a mapped range begin at the run's begin, and reach its end? */
 static bool
 covers_run(const struct dryi_torch *t, const struct saved_run *run)
 {
@@ -150,7 +150,7 @@ free_segment(struct dryi_torch *t, uint32_t segment,
     return status;
 }
 
-/* Free all that is in use. A block of the checkpoint's segments cannot fail: nothing uses it. */
+/* Free all blocks in use. Blocks of the checkpoint's segments cannot fail: no stream uses them. */
 static enum dry_status
 free_all(struct dryi_torch *t, uint32_t owner, const struct dryi_restore_watcher *watcher)
 {
@@ -172,7 +172,7 @@ find_block(const struct dryi_torch *t, uint32_t segment, uint64_t addr)
     return b;
 }
 
-/* Cut the run as it was: every block is in use then. Returns the first one. */
+/* Cut the run into its blocks, all of them in use at first. Returns the first one. */
 static uint32_t
 cut_run(struct dryi_torch *t, const struct saved_run *run,
         const struct dryi_restore_watcher *watcher)
@@ -205,7 +205,7 @@ restore_run(struct dryi_torch *t, const struct saved_run *run,
             watcher->begin(watcher->self, DRY_ACTION_FREE_REQUESTED);
             enum dry_status status = dryi_torch_free(t, at);
             DRYI_ASSERT(status == DRY_OK);
-            (void)status; /* no stream uses what was cut just now */
+            (void)status; /* cannot fail: no other stream uses a block just cut */
         }
         at = t->blocks[at].next;
     }

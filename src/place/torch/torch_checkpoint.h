@@ -2,7 +2,7 @@
 #ifndef DRYI_TORCH_CHECKPOINT_H
 #define DRYI_TORCH_CHECKPOINT_H
 
-/* Private pools that go back to a former layout: hold_pool and restore_pool of place/place.h. */
+/* Restoring private pools to a checkpoint: hold_pool and restore_pool of place/place.h. */
 
 #include "place/torch/torch_state.h"
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PYTORCH_CUDA_ALLOC_CONF, read the way PyTorch reads it.
+ * Parsing of PYTORCH_CUDA_ALLOC_CONF as PyTorch does it.
  *
- * Source: c10/core/AllocatorConfig.{h,cpp} and c10/cuda/CUDAAllocatorConfig.{h,cpp}, main
- * at 2.15.0a0. The language is looser than it looks, and a string copied from a running
- * job must mean here what it meant there, so the looseness is kept:
+ * Source: c10/core/AllocatorConfig.{h,cpp} and c10/cuda/CUDAAllocatorConfig.{h,cpp}, main at
+ * 2.15.0a0. PyTorch's parser is lenient. A string copied from a running job must mean the same
+ * here, so this parser is equally lenient:
  *
- *   tokens     `,` `:` `[` `]` each stand alone, everything between them is one token, and
+ *   tokens     each of `,` `:` `[` `]` is a token, and so is all text between two of them;
  *              white space is dropped even inside a token ("T rue" is True)
- *   marks      where a mark is expected, whatever stands there is skipped unread; only
- *              running out of tokens is an error
- *   numbers    as strtoull and strtod: what follows the number is ignored, "-1" wraps
- *   passes     three: large_segment_size_mb alone (any token that reads so, even where a
- *              value stands), then the options of every accelerator, then CUDA's own; each
- *              of the last two steps over the other's values
- *   resets     max_split_size, the roundup table and the garbage collection threshold start
- *              afresh with every string, the rounding slack becomes the large segment size;
- *              all else keeps what an earlier string gave it
+ *   marks      where a mark is expected, any token is skipped unread; only the end of the text
+ *              is an error
+ *   numbers    as strtoull and strtod: text after the number is ignored, "-1" wraps around
+ *   passes     three: large_segment_size_mb alone (any token that reads so, even in the place
+ *              of a value), then the options of all accelerators, then CUDA's own; each of the
+ *              last two skips the other's values
+ *   resets     each string resets max_split_size, the roundup table and the garbage collection
+ *              threshold, and sets the rounding slack to the large segment size; all other
+ *              options keep their values
  *
- * torch_conf_reader.h has tokens, marks and numbers; here are the options and the passes.
+ * torch_conf_reader.h has tokens, marks and numbers; this file has the options and the passes.
  */
 #include "place/torch/torch.h"
 
@@ -35,7 +35,8 @@
 
 #define ROUNDUP_COUNT 16u
 #define MIB_MAX (UINT64_MAX / DRYI_MIB)
-#define LARGE_SEGMENT_MIB_MIN 10u /* kMinLargeAlloc: must be exceeded */
+/* PyTorch's kMinLargeAlloc; the option must exceed it. */
+#define LARGE_SEGMENT_MIB_MIN 10u
 #define REGISTER_THREADS_MAX 128u
 
 /* ---- options ---- */
@@ -43,7 +44,7 @@
 enum pass { PASS_EVERY, PASS_CUDA };
 
 struct option;
-/* Reads from the value token, which is r->now, to the last token of the value. */
+/* Read a value. r->now is its first token on entry, and its last on return. */
 typedef enum dry_status (*read_option)(struct dryi_conf_reader *r,
                                        const struct option *option);
 
@@ -82,7 +83,7 @@ read_bool(struct dryi_conf_reader *r, const struct option *option)
     return DRY_OK;
 }
 
-/* MiB to bytes; PyTorch lowers what would not fit to the largest that does. */
+/* Convert MiB to bytes; as in PyTorch, a value too large becomes the maximum. */
 static enum dry_status
 read_mib(struct dryi_conf_reader *r, const struct option *option)
 {
@@ -108,7 +109,7 @@ read_large_segment(struct dryi_conf_reader *r, const struct option *option)
     return read_mib(r, option);
 }
 
-/* max_split_size_mb and max_non_split_rounding_mb: not below the large segment. */
+/* Read max_split_size_mb or max_non_split_rounding_mb, neither below the large segment size. */
 static enum dry_status
 read_split(struct dryi_conf_reader *r, const struct option *option)
 {
@@ -134,7 +135,7 @@ read_gc_threshold(struct dryi_conf_reader *r, const struct option *option)
     enum dry_status status = dryi_conf_read_double(r, r->now, &value);
     if (status != DRY_OK)
         return status;
-    if (!(value > 0.0 && value < 1.0)) /* so that NaN fails */
+    if (!(value > 0.0 && value < 1.0)) /* written so that NaN fails */
         return dryi_conf_fail_value(
             r, r->now, "garbage_collect_threshold is invalid, set it in (0.0, 1.0)");
     store(r, option, &value, sizeof value);
@@ -164,11 +165,11 @@ fill_roundup(struct dryi_conf_reader *r, size_t begin, size_t end, uint64_t divi
 }
 
 struct roundup_list {
-    size_t last; /* index of the last interval listed */
+    size_t last; /* index of the last listed interval */
     bool begun;
 };
 
-/* One `key:divisions`; the key is in MiB, or `>` for all above the last. */
+/* Read one `key:divisions`; the key is in MiB, or `>` for all above the last interval. */
 static enum dry_status
 read_roundup_entry(struct dryi_conf_reader *r, struct roundup_list *list)
 {
@@ -225,7 +226,7 @@ read_roundup_list(struct dryi_conf_reader *r)
         if (!dryi_conf_peek(r, &after))
             return dryi_conf_fail_end(r);
         if (!dryi_conf_is(r, after, "]"))
-            (void)dryi_conf_next(r); /* a comma, it is hoped */
+            (void)dryi_conf_next(r); /* normally a comma */
     }
     return fail_bracket(r);
 }
@@ -291,8 +292,8 @@ read_pinned_reserve(struct dryi_conf_reader *r, const struct option *option)
 }
 
 /*
- * "0.5" of the device or "40G". PyTorch reads it with a C++ stream: decimal only, all of
- * it, finite and positive; anything else is warned of there and ignored. False: ignore.
+ * Read "0.5" (of the device) or "40G". PyTorch uses a C++ stream: decimal, complete, finite and
+ * positive; it warns of any other text and ignores it. False: ignore the option.
  */
 static bool
 read_reserve(const struct dryi_conf_reader *r, struct dryi_conf_token token, bool *is_gib,
@@ -327,11 +328,11 @@ read_expandable_reserve(struct dryi_conf_reader *r, const struct option *option)
     return DRY_OK;
 }
 
-/* `[name:value,...]`: streams have no class here, so only the form matters. */
+/* Check `[name:value,...]`, and ignore its values: streams have no classes here. */
 static enum dry_status
 read_reserve_by_class(struct dryi_conf_reader *r, const struct option *option)
 {
-    (void)option; /* r->now is taken to be the opening bracket */
+    (void)option; /* r->now is assumed to be the opening bracket */
     struct dryi_conf_token after;
     for (;;) {
         if (!dryi_conf_peek(r, &after))
@@ -351,7 +352,7 @@ read_reserve_by_class(struct dryi_conf_reader *r, const struct option *option)
 static const struct option large_segment_option = {
     "large_segment_size_mb", PASS_EVERY, read_large_segment, IN_CONF(large_segment_size)};
 
-/* A NULL `read` steps over the value: what stands there was read in the first pass. */
+/* `read` NULL: the value was read in the first pass, and is skipped here. */
 static const struct option options[] = {
     {"large_segment_size_mb", PASS_EVERY, NULL, DROPPED},
     {"max_split_size_mb", PASS_EVERY, read_split, IN_CONF(max_split_size)},
@@ -393,7 +394,7 @@ find_option(const struct dryi_conf_reader *r, struct dryi_conf_token key)
 
 /* ---- passes ---- */
 
-/* Step from the key to its value: two tokens on, whatever the first of them is. */
+/* Move from the key to its value, two tokens on; the token between is not checked. */
 static enum dry_status
 enter_value(struct dryi_conf_reader *r)
 {
@@ -444,7 +445,7 @@ read_options(struct dryi_conf_reader *r, enum pass pass)
         status = is_ours ? option->read(r, option) : skip_value(r);
         if (status != DRY_OK)
             return status;
-        (void)dryi_conf_next(r); /* a comma, it is hoped */
+        (void)dryi_conf_next(r); /* normally a comma */
     }
     return DRY_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Source: ConfigTokenizer in c10/core/AllocatorConfig.h; the rest stands in torch_conf_reader.h. */
+/* See torch_conf_reader.h. Source: ConfigTokenizer in c10/core/AllocatorConfig.h. */
 
 #include "place/torch/torch_conf_reader.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- tokens ---- */
 
-/* isspace() of the C locale, whatever the program's is. */
+/* Do as isspace() in the C locale, whatever the program's locale. */
 static bool
 is_space(char c)
 {
@@ -63,10 +63,10 @@ void
 dryi_conf_rewind(struct dryi_conf_reader *r)
 {
     r->at = 0;
-    r->index = SIZE_MAX; /* the first dryi_conf_next() makes it 0 */
+    r->index = SIZE_MAX; /* so that the first token has index 0 */
 }
 
-/* The next byte of a token that is not white space; false at its end. */
+/* Get the next byte of a token that is not white space. False: end of the token. */
 static bool
 next_byte(const struct dryi_conf_reader *r, struct dryi_conf_token *rest, char *c)
 {

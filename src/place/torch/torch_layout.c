@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The layout: looked at (get_block, walk), begun from (restore), proved (check).
- */
+/* The layout: read access (get_block, walk), restoring, and the check of the invariants. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +42,14 @@ dryi_torch_get_block(const void *self, dryi_block block, struct dryi_block_info 
     };
 }
 
-/* A segment as a snapshot shows it: blocks from `first` on, as far as they are mapped. */
+/* A mapped range as a snapshot lists it: block_count blocks from `first` on. */
 struct run {
     uint64_t addr, size;
     uint32_t first, segment;
     size_t block_count;
 };
 
-/* The mapped run that begins at or after `block`; first NONE at the end of the segment. */
+/* Return the mapped run at or after `block`. run.first is NONE at the end of the segment. */
 static struct run
 next_run(const struct dryi_torch *t, uint32_t segment, uint32_t block)
 {
@@ -69,7 +67,7 @@ next_run(const struct dryi_torch *t, uint32_t segment, uint32_t block)
     return run;
 }
 
-/* The block after a run. */
+/* Return the block after a run. */
 static uint32_t
 after_run(const struct dryi_torch *t, const struct run *run)
 {
@@ -79,7 +77,7 @@ after_run(const struct dryi_torch *t, const struct run *run)
     return block;
 }
 
-/* Counts the runs and, if `runs` is not NULL, writes them. */
+/* Count the runs and write them to `runs` unless NULL. *longest: most blocks of one run. */
 static size_t
 list_runs(const struct dryi_torch *t, struct run *runs, size_t *longest)
 {
@@ -202,7 +200,7 @@ count_restored(struct dryi_torch *t, const struct block *b)
     }
 }
 
-/* Carve `r` out of `front`, the block that covers it; what lies behind stays `front`'s. */
+/* Split a block off the begin of `front`, and mark it as `info` says. Returns the rest or NONE. */
 static uint32_t
 carve(struct dryi_torch *t, uint32_t front, const struct dryi_block_info *info)
 {
@@ -225,8 +223,8 @@ carve(struct dryi_torch *t, uint32_t front, const struct dryi_block_info *info)
 }
 
 /*
- * The blocks of one restored range, from `front`, the block that covers them. Free ones go
- * into the free set when their links are final. Returns the block behind them, or NONE.
+ * Make the blocks of one restored range from `front`, the block that contains the range. Returns
+ * the block after the range, or NONE. A free block is inserted once its links are final.
  */
 static uint32_t
 restore_blocks(struct dryi_torch *t, uint32_t front, const struct dryi_torch_restored *r,
@@ -280,8 +278,8 @@ restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_
 }
 
 /*
- * The unmapped block that covers the range, or NONE. Runs come in order, so it is the end of
- * the reservation that the run before lies in, if that reaches so far.
+ * Return the unmapped block that contains the range, or NONE. Ranges come in order, so it is the
+ * end of the previous range's reservation, if the reservation reaches that far.
  */
 static uint32_t
 find_room(const struct dryi_torch *t, const struct dryi_segment_info *info, uint32_t lane)
@@ -319,7 +317,8 @@ restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t 
     if ((info->addr - t->segments[segment].addr) % page != 0)
         return DRY_ERR_FORMAT;
     dryi_torch_unmapped_remove(t, front);
-    if (info->addr > t->blocks[front].addr) { /* a hole before the run stays unmapped */
+    /* Addresses before the range stay unmapped. */
+    if (info->addr > t->blocks[front].addr) {
         struct block *hole = &t->blocks[front];
         uint32_t rest = dryi_torch_block_make(t, segment, info->addr,
                                               hole->addr + hole->size - info->addr);
@@ -372,7 +371,7 @@ dryi_torch_restore(struct dryi_torch *t, const struct dryi_torch_restored *segme
 
 /* --- proving ------------------------------------------------------------------------------ */
 
-/* Sums of a walk, to hold against the statistics: [0] large, [1] small. */
+/* Sums over all blocks, to compare with the statistics: [0] large, [1] small. */
 struct tally {
     int64_t allocation, active, split, segment;
     int64_t allocated_bytes, active_bytes, requested_bytes, split_bytes, reserved_bytes;

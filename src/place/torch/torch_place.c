@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * PyTorch's decisions as a place among others.
- */
+/* PyTorch's allocator behind the interface of place.h. */
 
 #include "place/torch/torch.h"
 
@@ -52,7 +50,7 @@ place_empty_cache(void *self, struct dryi_pool_id pool)
     return dryi_torch_empty_cache(self, pool);
 }
 
-/* Do nothing: one stream never takes what another has free, in whatever order they are. */
+/* Does nothing: no stream ever takes another's free memory, whatever their order. */
 static enum dry_status
 place_stream_waits(void *self, uint64_t stream, uint64_t on)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Streams, private pools with their scopes, and the lanes of both: they say where a request
- * belongs. Streams and lanes are found by a hash in O(1), owners by their id in O(log n).
+ * Streams, private pools with their scopes, and lanes. Streams and lanes are found by a hash in
+ * O(1), owners by id in O(log n).
  */
 
 #include "place/torch/torch_pool.h"
@@ -43,7 +43,8 @@ dryi_torch_stream_progressed(struct dryi_torch *t, uint64_t stream)
         return;
     DRYI_ASSERT_SLOW(t->progressed_count < t->stream_count);
     t->streams[index].may_be_done = true;
-    t->progressed[t->progressed_count++] = index; /* one place a stream was reserved */
+    /* Dryi_torch_stream_index() reserved it. */
+    t->progressed[t->progressed_count++] = index;
 }
 
 uint32_t
@@ -93,7 +94,7 @@ dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id)
     return is_it ? owner : NONE;
 }
 
-/* One that is gone and has left nothing, or a new one; NONE: no memory. */
+/* Take an unused record, or a new one; NONE: out of memory. */
 static uint32_t
 take_record(struct dryi_torch *t)
 {
@@ -117,9 +118,8 @@ take_record(struct dryi_torch *t)
 }
 
 /*
- * An id that was used before is another owner's: what the former one left behind (addresses that
- * could not be mapped) is not for the new one. A record that is taken again keeps its lanes,
- * which are empty.
+ * An id used before gets a new owner: what the former owner left (addresses that could not be
+ * unmapped) does not pass to it. A recycled record keeps its lanes, which are empty.
  */
 uint32_t
 dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
@@ -166,7 +166,7 @@ dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner)
     DRYI_ASSERT_SLOW(o->prev != NONE && t->owners[o->prev].next == owner &&
                      t->unused_owners > 0);
     dryi_treap_remove(t->owner_nodes, &t->owners_by_id, owner);
-    t->owners[o->prev].next = o->next; /* the default pool's is always before it */
+    t->owners[o->prev].next = o->next; /* never NONE: the default pool is the oldest */
     if (o->next != NONE)
         t->owners[o->next].prev = o->prev;
     else
@@ -186,7 +186,7 @@ dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner)
         free_record(t, owner);
 }
 
-/* Owners are made without users; the first one makes them unfreeable. */
+/* Add a user. An owner is created without users, and becomes unfreeable with the first. */
 void
 dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner)
 {
@@ -213,7 +213,7 @@ dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_pool_id pool)
     if (owner == 0 || (owner != NONE && dryi_torch_is_in_scope(t, owner)))
         return DRY_ERR_ARGUMENT;
     if (owner != NONE && t->owners[owner].use_count == 0)
-        return DRY_ERR_ARGUMENT; /* released, and not yet gone: PyTorch refuses too */
+        return DRY_ERR_ARGUMENT; /* Released but not yet freed; PyTorch refuses too */
     if (!dryi_memory_grow(&t->memory, &t->scopes, &t->scope_capacity, t->scope_count + 1,
                           sizeof *t->scopes))
         return DRY_ERR_MEMORY;

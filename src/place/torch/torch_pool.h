@@ -3,35 +3,35 @@
 #define DRYI_TORCH_POOL_H
 
 /*
- * Streams, owners (the default pool and the private ones) and lanes (a pool and a stream): they
- * say where a request belongs.
+ * Streams, owners (the default pool and private pools) and lanes (a pool and a stream): where a
+ * request belongs.
  */
 
 #include "place/torch/torch_state.h"
 
-/* An open scope counts as a capture, by the rules of this release. */
+/* Is a scope open that counts as a capture in this release? */
 bool dryi_torch_in_capture(const struct dryi_torch *t);
-/* Work on this stream is being captured. */
+/* Is this stream being captured? */
 bool dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream);
 /* Is a scope of this owner open? */
 bool dryi_torch_is_in_scope(const struct dryi_torch *t, uint32_t owner);
-/* The owner that requests of this stream go to. */
+/* Return the owner that serves requests of this stream. */
 uint32_t dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream);
-/* The index of a stream, new or known; NONE when there is no memory. */
+/* Return the index of a stream; add it on first use. NONE: out of memory. */
 uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
-/* The lane of a pool and a stream, new or known; NONE when there is no memory. */
+/* Return the lane of a pool and a stream; add it on first use. NONE: out of memory. */
 uint32_t dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream);
-/* The same if it is known, else NONE. */
+/* Return the lane of a pool and a stream; NONE: never used. */
 uint32_t dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream);
-/* The owner with this id, or NONE. */
+/* Return the owner with this id, or NONE. */
 uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id);
-/* One user more. */
+/* Add a user to an owner. */
 void dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner);
-/* A new owner without users; NONE when there is no memory. */
+/* Make an owner without users; NONE: out of memory. */
 uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id);
-/* It goes by its id no more; its record, when the last of its segments goes. */
+/* End an owner: its id finds it no more. Its record is freed with its last segment. */
 void dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner);
-/* One of its segments is gone. */
+/* Note that an owner lost a segment. */
 void dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner);
 
 #endif

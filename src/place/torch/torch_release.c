@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Giving back to the device: garbage collection, oversize segments, and all cached memory,
- * in the order PyTorch does them.
+ * Releasing memory to the device: garbage collection, oversize segments, and all cached memory, in
+ * PyTorch's order.
  */
 
 #include "place/torch/torch_release.h"
@@ -17,7 +17,7 @@
 
 /* --- walks over a pool, in the order (stream, size, ...) ---------------------------------- */
 
-/* The pool's first lane, and the one after a lane, by the values of their streams. */
+/* Iterate over the lanes of a pool, ordered by the values of their streams. */
 static uint32_t
 first_lane(const struct dryi_torch *t, uint32_t pool)
 {
@@ -56,7 +56,7 @@ struct ages {
     uint64_t count;
 };
 
-/* Expandable blocks count in both sums although nothing here can free them, as in PyTorch. */
+/* Expandable blocks count in both sums, as in PyTorch, although they cannot be freed here. */
 static struct ages
 sum_ages(const struct dryi_torch *t, uint32_t pool)
 {
@@ -74,7 +74,7 @@ sum_ages(const struct dryi_torch *t, uint32_t pool)
     return ages;
 }
 
-/* One pass frees every whole segment of at least this age; it does not stop at a target. */
+/* Free all whole segments of at least this age, even beyond the target. Returns the bytes. */
 static uint64_t
 free_aged(struct dryi_torch *t, uint32_t pool, double age, struct ages *ages)
 {
@@ -107,7 +107,7 @@ dryi_torch_collect_garbage(struct dryi_torch *t)
     if (t->total_bytes <= threshold)
         return;
     uint64_t target = t->total_bytes - threshold, reclaimed = 0, freed = 1;
-    uint32_t pool = 0; /* the default large pool only */
+    uint32_t pool = 0; /* PyTorch collects from the default large pool only */
     struct ages ages = sum_ages(t, pool);
     while (reclaimed < target && freed > 0 && ages.count > 0) {
         freed = free_aged(t, pool, ages.total / (double)ages.count, &ages);
@@ -117,14 +117,14 @@ dryi_torch_collect_garbage(struct dryi_torch *t)
 
 /* --- oversize blocks ---------------------------------------------------------------------- */
 
-/* Requests count as at least max_split_size here. */
+/* Return the bytes to release for a request: at least max_split_size. */
 static uint64_t
 oversize_of(const struct dryi_torch *t, const struct request *r)
 {
     return r->rounded < t->conf.max_split_size ? t->conf.max_split_size : r->rounded;
 }
 
-/* The largest oversize block of this stream below a key, or NONE. */
+/* Return the largest oversize block of this lane below a key, or NONE. */
 static uint32_t
 oversize_below(const struct dryi_torch *t, const struct request *r, uint64_t major,
                uint64_t minor)
@@ -134,7 +134,7 @@ oversize_below(const struct dryi_torch *t, const struct request *r, uint64_t maj
     return b != NONE && t->blocks[b].size >= t->conf.max_split_size ? b : NONE;
 }
 
-/* One that is large enough, if the smallest such is a whole segment. */
+/* Return the smallest free block that suffices, if it is a whole segment; else NONE. */
 static uint32_t
 oversize_at_least(const struct dryi_torch *t, const struct request *r)
 {
@@ -158,7 +158,10 @@ dryi_torch_available_find(const struct dryi_torch *t, const struct request *r)
     return b;
 }
 
-/* Enough bytes of whole oversize segments of this stream, the smallest that does first. */
+/*
+ * Release whole oversize segments of this lane until the request fits: one that suffices, else the
+ * largest first. True: enough was released.
+ */
 bool
 dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
 {
@@ -188,8 +191,9 @@ dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
 /* --- everything cached -------------------------------------------------------------------- */
 
 /*
- * Whole segments go back in the order of the set; expandable blocks are collected and
- * unmapped afterwards, chained through `uses`, which a free block does not need.
+ * Release the cached memory of a pool. Whole segments come first, in the order of the set.
+ * Expandable blocks are collected and unmapped afterwards, linked through `uses`, which a free
+ * block does not need.
  */
 static enum dry_status
 release_pool(struct dryi_torch *t, uint32_t pool)
@@ -227,7 +231,8 @@ release_owner(struct dryi_torch *t, uint32_t owner)
 {
     DRYI_ASSERT_SLOW(owner == 0 || t->owners[owner].use_count == 0);
     uint32_t small_first =
-        owner > 0; /* PyTorch: large, then small; private: small first */
+        /* PyTorch's order: default pools large first, private ones small first. */
+        owner > 0;
     enum dry_status status = release_pool(t, 2 * owner + small_first);
     if (status == DRY_OK)
         status = release_pool(t, 2 * owner + !small_first);
@@ -241,8 +246,8 @@ is_default_id(struct dryi_pool_id id)
 }
 
 /*
- * Nobody uses the pool: its cached memory goes back, and with the last of it the pool. While a
- * scope of the pool is open, requests still go there. PyTorch fails in such a request.
+ * Release the cached memory of a pool without users, and drop the pool with its last memory. While
+ * a scope is open the pool stays, because requests still go there; PyTorch fails in such a request.
  */
 static enum dry_status
 release_unused(struct dryi_torch *t, uint32_t owner)
@@ -272,7 +277,7 @@ dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only)
     }
     uint32_t left = t->unused_owners;
     for (uint32_t o = t->owners[0].next, next; left > 0 && status == DRY_OK; o = next) {
-        next = t->owners[o].next; /* it may go */
+        next = t->owners[o].next; /* before this owner may be dropped */
         if (t->owners[o].use_count > 0)
             continue;
         left--;
@@ -283,9 +288,10 @@ dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only)
 
 /* --- down to a target --------------------------------------------------------------------- */
 
-/* Free blocks that may go back, gathered before the first goes: they change the trees. */
+/* Free blocks to release, collected before the first release changes the trees. */
 struct candidates {
-    struct dryi_sort_item *items; /* the key is UINT64_MAX - size: largest first */
+    /* Key: UINT64_MAX - size, so that the largest is first. */
+    struct dryi_sort_item *items;
     struct dryi_sort_item *scratch;
     size_t capacity, scratch_capacity;
     uint32_t count;
@@ -322,7 +328,7 @@ gather_pool(struct dryi_torch *t, uint32_t pool, bool expandable, struct candida
     return true;
 }
 
-/* Gather from the default pools, and from private ones that nobody uses any more. */
+/* Collect from the default pools and from private pools without users. */
 static bool
 gather(struct dryi_torch *t, bool expandable, struct candidates *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Releases of PyTorch decide differently: a row for each release that changed a rule. A release
- * has the rules of the last row that is not after it, found in a walk over the rows.
+ * The rules of PyTorch's releases: one row per release that changed a rule. A release has the rules
+ * of the last row that is not newer.
  */
 
 #include "place/torch/torch.h"
@@ -10,10 +10,10 @@
 #include "base/assert.h"
 #include "base/fail.h"
 
-/* The newest release that was looked at: it has the rules of the last row. */
+/* The newest release examined; the last row holds up to it. */
 #define RELEASE_NEWEST "2.15"
 
-/* doc/torch-rules.md says what each row rests on. Oldest first. */
+/* Oldest first. doc/torch-rules.md has the evidence for each row. */
 static const struct dryi_torch_rules all_rules[] = {
     {.release = "2.0",
      .last = "2.5",
@@ -72,7 +72,7 @@ struct version {
     unsigned major, minor;
 };
 
-/* At most four digits, which is more than a release will need. */
+/* Read at most four digits. Returns the end of the number, or NULL. */
 static const char *
 read_number(const char *at, unsigned *number)
 {
@@ -84,7 +84,7 @@ read_number(const char *at, unsigned *number)
     return at == begin ? NULL : at;
 }
 
-/* "2.11", and after it nothing, ".1", "a0", "rc1", "+cu128"...: not part of the rule. */
+/* Read "2.11"; a suffix such as ".1", "a0", "rc1" or "+cu128" is ignored. */
 static bool
 read_version(const char *release, struct version *v)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Segments: ranges from the device, whole (cudaMalloc) or page by page (expandable).
+ * Segments: ranges from the device, whole (cudaMalloc) or by page (expandable).
  *
- * An expandable segment reserves 9/8 of the device in addresses. It maps pages of 2 MiB (small
- * pool) or large_segment_size (large pool) at its end or in its holes, so that free memory of
- * one stream stays in one piece. Pages go back only when cached memory is
- * released as a whole.
+ * An expandable segment reserves addresses for 9/8 of the device. Pages of 2 MiB (small pool) or
+ * large_segment_size (large pool) are mapped at its end or in its holes, so free memory of a stream
+ * stays contiguous. Pages are unmapped only when cached memory is released.
  */
 
 #include "place/torch/torch_segment.h"
@@ -19,7 +18,7 @@
 bool
 dryi_torch_segment_reserve(struct dryi_torch *t, size_t count)
 {
-    DRYI_ASSERT_SLOW(count == 1); /* a free slot is one */
+    DRYI_ASSERT_SLOW(count == 1); /* one unused record suffices */
     return t->free_segment_slot != NONE ||
            dryi_memory_grow(&t->memory, &t->segments, &t->segment_capacity,
                             t->segment_slots + count, sizeof *t->segments);
@@ -54,7 +53,7 @@ dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size, uint
     return segment;
 }
 
-/* The segment's last block goes with it. */
+/* Drop a segment with its last block. */
 static void
 drop_segment(struct dryi_torch *t, uint32_t segment)
 {
@@ -138,7 +137,7 @@ dryi_torch_expandable_reach(const struct dryi_torch *t, uint64_t page)
     return dryi_round_up(asked < reach ? asked : reach, page);
 }
 
-/* A block that a growing request may run through: free in every sense, mapped or not. */
+/* Is this block free for a growing request, mapped or not? */
 static bool
 is_usable(const struct dryi_torch *t, uint32_t block)
 {
@@ -166,7 +165,7 @@ make_expandable(struct dryi_torch *t, const struct request *r, uint32_t *block)
     enum dry_status status = dryi_torch_driver(t)->reserve(t->device.self, size, &addr);
     if (status != DRY_OK)
         return status;
-    if (size < r->rounded) { /* no segment could ever hold it */
+    if (size < r->rounded) { /* larger than any segment can be */
         dryi_torch_driver(t)->unreserve(t->device.self, addr, size);
         return DRY_ERR_NO_SPACE;
     }
@@ -195,8 +194,8 @@ dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r)
 }
 
 /*
- * Map the front of an unmapped block, at least `size` bytes of it, rounded up to pages. The
- * result, merged with its free neighbours, is in the free set and still called `block`.
+ * Map at least the first `size` bytes of an unmapped block, rounded up to pages. On success `block`
+ * is merged with its free neighbours and in the free set.
  */
 static enum dry_status
 map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
@@ -238,7 +237,10 @@ min_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Pages mapped before a failure stay mapped, as free memory: there is no way back. */
+/*
+ * Get a block from expandable segments. Pages mapped before a failure stay mapped, as free memory,
+ * as in PyTorch.
+ */
 static enum dry_status
 alloc_pages(struct dryi_torch *t, const struct request *r, uint32_t *found)
 {
@@ -260,7 +262,7 @@ alloc_pages(struct dryi_torch *t, const struct request *r, uint32_t *found)
     return DRY_OK;
 }
 
-/* A part of a free block that stays mapped when its pages in the middle go. */
+/* Make a free block of the mapped bytes beside pages that were unmapped. */
 static void
 keep_part(struct dryi_torch *t, uint32_t after, uint32_t segment, uint64_t addr,
           uint64_t size)
@@ -316,7 +318,7 @@ dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
 
 /* --- both ------------------------------------------------------------------------------- */
 
-/* throw_on_cudamalloc_oom: refuse before asking the driver, and without any retry. */
+/* Does throw_on_cudamalloc_oom reject the request, before any driver call or retry? */
 static bool
 is_rejected(const struct dryi_torch *t, uint64_t alloc_size)
 {

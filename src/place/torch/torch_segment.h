@@ -2,20 +2,26 @@
 #ifndef DRYI_TORCH_SEGMENT_H
 #define DRYI_TORCH_SEGMENT_H
 
-/* Segments: ranges from the device, whole or page by page, and the records of both. */
+/* Segments: ranges from the device, whole or by page, and their records. */
 
 #include "place/torch/torch_state.h"
 
-/* A block of at least the request from the device, in no set; NONE and a status. */
+/*
+ * Get a block of at least r->rounded bytes from the device; *block is in no set. NO_SPACE: the
+ * device or a limit refused.
+ */
 enum dry_status dryi_torch_segment_alloc(struct dryi_torch *t, const struct request *r,
                                          bool is_retry, uint32_t *block);
-/* The lowest place with room: an unmapped block, or the free one right before it; NONE. */
+/*
+ * Return the lowest range that can hold the request: an unmapped block, or the free block right
+ * before it. NONE: none.
+ */
 uint32_t dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r);
-/* Give an unsplit free cudaMalloc block back. */
+/* Return a whole free cudaMalloc segment to the device. */
 void dryi_torch_segment_free(struct dryi_torch *t, uint32_t block);
 /*
- * Unmap the whole pages inside a free block; drops the segment if nothing is left of it. They
- * stay where the device refuses to wait for the block's stream.
+ * Unmap the whole pages inside a free block, and drop the segment if it has no pages left. The
+ * pages stay mapped if the device refuses to wait for the block's stream.
  */
 void dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block);
 uint32_t dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size,

@@ -3,19 +3,20 @@
 #define DRYI_PLACE_TORCH_STATE_H
 
 /*
- * The nouns of place/torch, and what is asked, counted and told of them. Each file has its
- * functions in a header of its name:
+ * The data structures of place/torch, and functions that count changes and report events. Each file
+ * has its functions in a header of its name:
  *
- *     torch            requests, the ladder of retries
- *     torch_pool       streams, pools, lanes
- *     torch_block      free sets, split, merge
- *     torch_segment    ranges from the device
- *     torch_stream     frees, and what they wait for
- *     torch_release    giving back
- *     torch_checkpoint private pools that go back to a former layout
- *     torch_layout.c   walk, restore, check
+ *   torch            requests, the ladder of retries
+ *   torch_pool       streams, pools, lanes
+ *   torch_block      free sets, split, merge
+ *   torch_segment    ranges from the device
+ *   torch_stream     frees, and what they wait for
+ *   torch_release    memory released to the device
+ *   torch_checkpoint private pools restored to a checkpoint
+ *   torch_layout.c   walk, restore, check
  *
- * Everything is an index into a growable array, so that records may move; NONE is no index.
+ * Records refer to each other by index in growable arrays, because an array may move; NONE is never
+ * an index.
  */
 
 #include "base/assert.h"
@@ -28,83 +29,84 @@
 #define NONE UINT32_MAX
 
 #define BLOCK_SIZE_MIN UINT64_C(512)
-#define SMALL_SIZE_MAX DRYI_MIB      /* rounded requests up to here: the small pool */
-#define SMALL_SEGMENT (2 * DRYI_MIB) /* a cudaMalloc, or a page, of the small pool */
-#define LARGE_REQUEST_MIN (10 * DRYI_MIB) /* from here a request gets its own segment */
+#define SMALL_SIZE_MAX DRYI_MIB           /* largest rounded request of the small pool */
+#define SMALL_SEGMENT (2 * DRYI_MIB)      /* a cudaMalloc, or a page, of the small pool */
+#define LARGE_REQUEST_MIN (10 * DRYI_MIB) /* a request this large gets its own segment */
 #define LARGE_ROUND (2 * DRYI_MIB)
 #define LARGE_SPLIT_REST DRYI_MIB   /* a large block is split if more than this remains */
-#define FIXED_SLACK (20 * DRYI_MIB) /* oversize slack before 2.6 */
+#define FIXED_SLACK (20 * DRYI_MIB) /* slack of oversize blocks before 2.6 */
 #define REQUEST_LIMIT (UINT64_C(1) << 60)
-#define TOTAL_LIMIT (UINT64_C(1) << 62) /* of all segments: statistics are int64_t */
-/* Address space of an expandable segment where the device's size is unknown. */
+/* Limit on all segments, because statistics are int64_t. */
+#define TOTAL_LIMIT (UINT64_C(1) << 62)
+/* Assumed device size for expandable segments if the device does not tell its size. */
 #define UNKNOWN_DEVICE_TOTAL (UINT64_C(1) << 40)
 
 struct block {
     uint64_t addr, size, requested;
     uint64_t gc_base;
-    uint64_t made;       /* how many blocks were made before it */
-    uint32_t prev, next; /* in the segment; next also links free slots */
+    uint64_t made;       /* blocks created before this one */
+    uint32_t prev, next; /* Neighbours in the segment; next also links unused records */
     uint32_t segment, pool, stream, lane;
-    uint32_t uses; /* recorded streams, a list of struct stream_use */
+    uint32_t uses; /* list of struct stream_use; NONE: empty */
     uint32_t next_deferred;
-    uint32_t event_count; /* events still to pass */
+    uint32_t event_count; /* events that the freed block still waits for */
     bool live, allocated, mapped;
 };
 
 struct segment {
-    uint64_t addr, size; /* of the range or of the reserved addresses */
-    uint64_t page;       /* 0: from cudaMalloc */
+    uint64_t addr, size; /* of the range, or of the reserved addresses */
+    uint64_t page;       /* page size in bytes; 0: from cudaMalloc */
     uint64_t counter;    /* PyTorch's registration counter */
     uint32_t first_block;
     uint32_t ordinal;
     uint32_t lane;
-    uint32_t next_free; /* links free slots */
+    uint32_t next_free; /* links unused records */
     bool live;
 };
 
-/* One stream that uses a block beside its own; from the free on, one event to wait for. */
+/* A recorded use of a block by another stream. After the free: an event to wait for. */
 struct stream_use {
     uint64_t event;
     uint32_t block, stream, next;
-    bool in_capture; /* recorded where an open scope counts as a capture */
+    bool in_capture; /* recorded while an open scope counted as a capture */
 };
 
 struct stream {
     uint64_t value;
     uint32_t queue_first, queue_last; /* stream_uses in the order of their events */
-    uint32_t next_busy;               /* list of streams with a queue */
+    uint32_t next_busy;               /* links streams that have a queue */
     bool is_busy;
-    bool may_be_done; /* told to have progressed */
+    bool may_be_done; /* reported to have progressed */
 };
 
-/* One size class of one (private or default) pool. */
+/* The small or the large pool of an owner. */
 struct block_pool {
-    uint32_t lanes; /* a tree of its lanes, by the value of their streams */
+    uint32_t lanes; /* tree of its lanes, by the value of their streams */
     uint64_t search_count;
 };
 
-/* A pool and a stream: where a block lives and dies. */
+/* A pool and a stream; a block stays in one lane all its life. */
 struct lane {
-    uint32_t free_root;     /* free blocks by (size, tie) */
-    uint32_t unmapped_root; /* unmapped blocks by address */
+    uint32_t free_root;     /* tree of free blocks by (size, tie) */
+    uint32_t unmapped_root; /* tree of unmapped blocks by address */
     uint32_t pool, stream;
 };
 
-/* Number 0 is the default pool, for ever in use. Its block pools are 2n and 2n + 1. */
+/* The default pool (index 0, always in use) or a private one; n has block pools 2n and 2n + 1. */
 struct owner {
     struct dryi_pool_id id;
-    unsigned flags; /* DRYI_POOL_... */
+    unsigned flags; /* DRYI_POOL_.. */
     uint64_t use_count;
-    uint64_t made;           /* how many owners were made before it */
-    uint64_t reserved_bytes; /* of its segments and mapped pages */
-    uint32_t figure;         /* of t->figures */
+    uint64_t made; /* Owners created before this one; tells apart owners of equal id */
+    uint64_t reserved_bytes; /* in its segments and mapped pages */
+    uint32_t figure;         /* index in t->figures */
     uint32_t segments;
     uint32_t prev,
-        next; /* of those that live, the oldest first; next links free records */
+        next; /* of live owners, oldest first; next also links unused records */
     bool live;
 };
 
-/* Requests of these streams go to this owner. */
+/* Directs the requests of these streams to this owner. */
 struct scope {
     uint32_t owner;
     struct dryi_stream_filter filter;
@@ -117,9 +119,9 @@ struct dryi_torch {
     const struct dryi_torch_rules *rules;
     struct dryi_place_observer observer;
     struct dry_stats stats;
-    uint64_t driver_calls, events_recorded; /* which PyTorch does not count */
-    uint64_t reserved_peak;                 /* before the peaks were last reset */
-    struct dryi_place_figures figures;      /* of owners, and of those that are gone */
+    uint64_t driver_calls, events_recorded; /* not counted by PyTorch */
+    uint64_t reserved_peak; /* bytes; highest peak before the last reset of peaks */
+    struct dryi_place_figures figures; /* per owner, destroyed ones included */
     uint64_t device_total;
     uint64_t seed; /* of the priorities in trees */
 
@@ -133,15 +135,16 @@ struct dryi_torch {
     uint32_t segment_slots, free_segment_slot;
     uint32_t segments_made;
     uint64_t next_counter;
-    uint64_t made_count; /* blocks ever made */
+    uint64_t made_count; /* blocks created so far */
 
     struct stream *streams;
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
-    struct dryi_intern stream_ids;          /* value -> index */
-    uint32_t busy_streams;                  /* list */
-    uint32_t deferred_first, deferred_last; /* blocks freed in what counts as a capture */
-    uint32_t *progressed;                   /* streams told to have progressed */
+    struct dryi_intern stream_ids; /* value of a stream -> index */
+    uint32_t busy_streams;         /* linked list */
+    /* Blocks freed during a capture, or a scope that counts as one. */
+    uint32_t deferred_first, deferred_last;
+    uint32_t *progressed; /* streams reported to have progressed */
     size_t progressed_capacity;
     uint32_t progressed_count;
     bool progress_is_told;
@@ -149,46 +152,50 @@ struct dryi_torch {
     struct stream_use *uses;
     size_t use_capacity;
     uint32_t use_count, free_use;
-    struct dryi_map recorded; /* block and stream -> the use, while the block is in use */
+    /* Key: block and stream; value: index in `uses`; for blocks in use. */
+    struct dryi_map recorded;
 
     struct owner *owners;
-    struct dryi_treap_node *owner_nodes; /* parallel to owners: those that live, by id */
+    struct dryi_treap_node *owner_nodes; /* parallel to owners: the live ones, by id */
     size_t owner_capacity, owner_node_capacity;
     uint32_t owner_count, free_owner_slot, newest_owner, owners_by_id;
     struct block_pool *pools;
     size_t pool_capacity;
-    uint32_t unused_owners; /* live and without users: freeable */
+    uint32_t unused_owners; /* live owners without users: freeable */
     uint64_t owners_made;
 
     struct dryi_intern lane_ids; /* (pool, stream) -> index in lanes */
     struct lane *lanes;
     struct dryi_treap_node *lane_nodes; /* parallel to lanes */
     size_t lane_capacity, lane_node_capacity;
-    uint32_t last_lanes[2]; /* of the large and the small pools: mostly asked again */
-    struct scope *scopes;   /* outermost first */
+    /* Last lanes of large and of small requests; usually the next one's too. */
+    uint32_t last_lanes[2];
+    struct scope *scopes; /* outermost first */
     size_t scope_capacity;
     uint32_t scope_count;
     struct dryi_stream_filter *captures; /* outermost first */
     size_t capture_capacity;
     uint32_t capture_count;
-    bool serves_on_oom; /* some owner was made with DRYI_POOL_USE_ON_OOM */
+    bool serves_on_oom; /* an owner was created with DRYI_POOL_USE_ON_OOM */
 
-    uint64_t total_bytes; /* from the device: segments and mapped pages */
+    uint64_t total_bytes; /* bytes from the device: segments and mapped pages */
     bool has_limit;
     uint64_t limit_bytes;
-    /* Pages of expandable segments go beyond limit_bytes, which PyTorch holds against what is
-     * asked; beyond this nothing goes. */
+    /*
+     * Limit on mapped bytes. PyTorch compares limit_bytes with requested sizes, so pages of
+     * expandable segments may exceed it, but never this limit.
+     */
     uint64_t mapped_limit_bytes;
-    bool rejected; /* the request under way broke throw_on_cudamalloc_oom */
-    /* The first failure that kept that request from what was freed; OK: none did. */
+    bool rejected; /* the current request was rejected by throw_on_cudamalloc_oom */
+    /* First failure that kept the current request from freed memory; OK: none. */
     enum dry_status hindered;
 };
 
-/* A request under way. */
+/* A request in progress. */
 struct request {
-    uint64_t size;       /* as asked */
-    uint64_t rounded;    /* the size of its block */
-    uint64_t alloc_size; /* of a segment for it, and for limits */
+    uint64_t size;       /* bytes, as requested */
+    uint64_t rounded;    /* bytes of its block */
+    uint64_t alloc_size; /* bytes of a new segment for it; compared with limits */
     uint32_t stream, pool, lane;
     bool expandable; /* may use and grow expandable segments */
 };
@@ -211,7 +218,7 @@ block_is_expandable(const struct dryi_torch *t, const struct block *block)
     return t->segments[block->segment].page != 0;
 }
 
-/* The device is about to be called. */
+/* Return the device's functions, and count the driver call that follows. */
 static inline const struct dry_device_ops *
 dryi_torch_driver(struct dryi_torch *t)
 {
@@ -223,7 +230,7 @@ static inline void
 dryi_torch_stat_add(struct dry_stat *stat, int64_t amount)
 {
     stat->current += amount;
-    if (amount > 0) { /* the sums may wrap: nothing bounds how often it is done */
+    if (amount > 0) { /* Sums may wrap around: the number of calls is unbounded */
         stat->allocated = (int64_t)((uint64_t)stat->allocated + (uint64_t)amount);
         if (stat->current > stat->peak)
             stat->peak = stat->current;
@@ -232,7 +239,7 @@ dryi_torch_stat_add(struct dry_stat *stat, int64_t amount)
     }
 }
 
-/* The same for the array: `all` and the pool's kind. */
+/* Do as dryi_torch_stat_add() for `all` and for the pool's kind. */
 static inline void
 dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amount)
 {
@@ -244,7 +251,7 @@ dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amoun
                      stat->small_pool.current + stat->large_pool.current);
 }
 
-/* Tell the observer of something about this block or range of a segment. */
+/* Report an event on a block or range of a segment to the observer. */
 static inline void
 dryi_torch_tell(struct dryi_torch *t, enum dry_action action, uint32_t segment,
                 uint64_t addr, uint64_t size)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * PyTorch's statistics reset, and the counters PyTorch has no name for.
- */
+/* Reset of PyTorch's statistics, and counters that PyTorch does not have. */
 
 #include "base/assert.h"
 #include "place/torch/torch_state.h"

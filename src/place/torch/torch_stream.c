@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Frees, and the streams they wait for: a block that other streams use becomes reusable when
- * an event on each of them, recorded at its free, has passed.
+ * Frees, and the streams they wait for. A block that other streams use becomes reusable once the
+ * events recorded on them at its free have completed.
  */
 
 #include "place/torch/torch_stream.h"
@@ -53,7 +53,7 @@ dryi_torch_record_stream(struct dryi_torch *t, dryi_block block, uint64_t stream
     return DRY_OK;
 }
 
-/* One event a recorded stream, all or none. */
+/* Record one event per recorded stream. On failure none remains. */
 static enum dry_status
 record_events(struct dryi_torch *t, const struct block *b)
 {
@@ -71,7 +71,7 @@ record_events(struct dryi_torch *t, const struct block *b)
     return DRY_OK;
 }
 
-/* Each use goes from the block's list to the end of its stream's queue. */
+/* Move each use from the block's list to the end of its stream's queue. */
 static void
 queue_uses(struct dryi_torch *t, struct block *b)
 {
@@ -98,8 +98,8 @@ queue_uses(struct dryi_torch *t, struct block *b)
 }
 
 /*
- * In a capture PyTorch may not record events: the block waits for the first malloc outside.
- * Its uses recorded inside are then taken to be over, as at the end of a real capture.
+ * Defer a free in a capture, where PyTorch records no events, until the first alloc outside. Uses
+ * recorded inside count as complete then, as at the end of a real capture.
  */
 static void
 defer(struct dryi_torch *t, uint32_t block)
@@ -147,7 +147,7 @@ dryi_torch_settle_deferred(struct dryi_torch *t)
     }
 }
 
-/* Its own stream or one that uses it is being captured: no event may be recorded. */
+/* Is the block's own stream captured, or one that uses it? Then no event may be recorded. */
 static bool
 waits_for_capture(const struct dryi_torch *t, const struct block *b)
 {
@@ -170,7 +170,8 @@ dryi_torch_free(struct dryi_torch *t, dryi_block block)
     struct block *b = &t->blocks[block];
     bool deferred = b->uses != NONE && waits_for_capture(t, b);
     enum dry_status status = deferred ? DRY_OK : record_events(t, b);
-    if (status == DRY_ERR_UNSUPPORTED) /* of a stream that is gone: nobody can tell */
+    /* The stream has ended, so no event can show its completion. */
+    if (status == DRY_ERR_UNSUPPORTED)
         return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;
@@ -191,7 +192,7 @@ dryi_torch_free(struct dryi_torch *t, dryi_block block)
 
 /* --- events ----------------------------------------------------------------------------- */
 
-/* The first use of this stream is over: the last one of a block frees it. */
+/* Finish the first use of this stream. The last use of a block frees it. */
 static void
 finish_first_use(struct dryi_torch *t, struct stream *stream)
 {
@@ -211,7 +212,7 @@ finish_first_use(struct dryi_torch *t, struct stream *stream)
         dryi_torch_block_free(t, block);
 }
 
-/* An event that is not done holds up its own stream's queue only. */
+/* Finish complete uses of a stream, in order: an incomplete event only delays its own stream. */
 static void
 finish_done_uses(struct dryi_torch *t, uint32_t index)
 {
@@ -223,7 +224,7 @@ finish_done_uses(struct dryi_torch *t, uint32_t index)
         finish_first_use(t, stream);
 }
 
-/* Streams without a queue leave the list here, not when their queue runs dry. */
+/* Process all busy streams. Only this function removes a stream without a queue from the list. */
 static void
 process_busy_streams(struct dryi_torch *t)
 {
@@ -248,7 +249,7 @@ dryi_torch_process_events(struct dryi_torch *t)
         process_busy_streams(t);
         return;
     }
-    uint32_t left = 0; /* those captured are looked at when that is over */
+    uint32_t left = 0; /* captured streams stay for a call after the capture */
     for (uint32_t i = 0; i < t->progressed_count; i++) {
         uint32_t index = t->progressed[i];
         DRYI_ASSERT_SLOW(t->streams[index].may_be_done);
@@ -262,7 +263,7 @@ dryi_torch_process_events(struct dryi_torch *t)
     t->progressed_count = left;
 }
 
-/* False: the device refused, and the use may not be over. */
+/* Wait for a use. False: the device refused, and the use may be incomplete. */
 static bool
 wait_for_use(struct dryi_torch *t, uint32_t use)
 {
@@ -294,7 +295,7 @@ dryi_torch_wait_for_streams(struct dryi_torch *t)
     }
 }
 
-/* The same for the blocks of one private pool: others may stand before them in a queue. */
+/* Wait only for uses of one private pool's blocks, which may come after others in a queue. */
 void
 dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner)
 {

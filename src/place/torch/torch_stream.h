@@ -6,9 +6,12 @@
 
 #include "place/torch/torch_state.h"
 
-/* Outside a capture: events for what was freed in one. A failing one is tried again. */
+/*
+ * Record the events of frees that captures deferred, unless a capture is active. A failed one is
+ * retried at the next call.
+ */
 void dryi_torch_settle_deferred(struct dryi_torch *t);
-/* Wait until every pending free is done; or those of one owner's blocks. */
+/* Wait until all pending frees are complete, or those of one owner's blocks. */
 void dryi_torch_wait_for_streams(struct dryi_torch *t);
 void dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner);
 

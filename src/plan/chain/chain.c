@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Chains: stages one after another, every field checked when it comes, so that nobody has to
- * later.
+ * Chains: stages one after another. Every field is checked when its stage is added, so
+ * planners need no checks.
  *
- * A stage's fields in a fixed order, eight bytes each, the least significant first, are its
- * shape. Equal shapes are interned as one kind, by which planners see runs of equal stages,
- * and the chain's hash is made of shapes, one stage after the other.
+ * A stage's shape is its fields in a fixed order, as 64-bit little-endian values. Equal
+ * shapes are interned as one kind, by which planners recognize runs of equal stages. The
+ * chain's hash is computed from the shapes in order.
  */
 #include <drystone/chain.h>
 
@@ -64,7 +64,10 @@ put_stage(struct shape *shape, const struct dry_stage *stage)
         put_word(shape, option->backward_tmp_bytes);
         put_word(shape, option->offload_bytes);
     }
-    /* Behind all that, so that nothing changes where forwards need what the stage's does. */
+    /*
+     * After all others, so that hashes of options without a forward_tmp of their own stay
+     * the same.
+     */
     for (uint32_t k = 1; k <= stage->option_count; k++) {
         uint64_t tmp = dryi_stage_forward_tmp(stage, k);
         if (tmp == stage->forward_tmp_bytes)
@@ -87,7 +90,7 @@ hash_frame(const struct dry_chain_frame *frame)
 
 /* --- checks ------------------------------------------------------------------------------- */
 
-/* The stage or option that is checked, for the text. */
+/* The stage that is checked, for error texts. */
 struct subject {
     size_t index;
     const char *name;
@@ -200,7 +203,7 @@ larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* *sum += count * value; false: that is more than 63 bits. */
+/* Add count * value to *sum. Returns false if the sum exceeds 63 bits. */
 static bool
 add_times(uint64_t *sum, uint64_t value, uint64_t count)
 {
@@ -258,7 +261,10 @@ size_of_text(const char *text)
     return text ? strlen(text) + 1 : 0;
 }
 
-/* Makes the stage's pointers those of a copy that the chain owns. */
+/*
+ * Replace the stage's pointers by those of a copy that the chain owns. Returns false if
+ * memory ran out.
+ */
 static bool
 copy_stage(struct dry_chain *chain, struct dry_stage *stage)
 {
@@ -347,7 +353,7 @@ check_repeat(const struct dry_chain *chain, const struct subject *who, size_t re
     return DRY_OK;
 }
 
-/* The last step of an add: nothing here can fail. */
+/* Append the stage after all checks. Cannot fail. */
 static void
 append(struct dry_chain *chain, const struct dry_stage *stage, uint32_t kind,
        uint64_t shape_hash, size_t repeat)
@@ -375,7 +381,7 @@ dry_chain_add(struct dry_chain *chain, const struct dry_stage *stage, size_t rep
                          "stage %zu (%.60s), %zu times: with it the chain's bytes or "
                          "times are more than 63 bits",
                          who.index, who.name, repeat);
-    struct dry_stage own = *stage; /* may be one of ours, which moves */
+    struct dry_stage own = *stage; /* may point into chain->stages, which moves */
     struct shape shape = {.size = 0};
     put_stage(&shape, &own);
     size_t copies = chain->copy_count;

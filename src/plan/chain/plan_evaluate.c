@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An evaluation carries a plan out on paper, stage by stage, and writes down every byte and
- * every nanosecond by the rules at the head of plan.h.
+ * The evaluation simulates a plan stage by stage, and counts every byte and every nanosecond by
+ * the rules at the head of plan.h.
  *
- * A run is a list of items side by side: those of the plan, or those inside a range. Its
- * forward pass goes through them in order, its backward pass in reverse. A range met on the
- * way back is a run of its own; when that is through, the way back goes on before the range.
- * Items know what they are in and what is before them, so nothing has to be stacked.
+ * A run is a list of neighbouring items: those of the plan, or those inside a range. Its forward
+ * pass handles them in order, its backward pass in reverse. A range met during the backward pass
+ * is a run of its own; after it, the pass continues with the item before the range. Links lead
+ * from each item to its range and to the item before, so no stack is needed.
  *
- * J1  held is the frame's persistent and input bytes, what saved stages whose backward is to
- *     come hold, less what is away of it, and the outputs of ranges that wait.
+ * J1  held is the frame's persistent and input bytes, the bytes of saved stages whose backward is
+ *     to come, less what they have offloaded, and the outputs of ranges whose backward is to come.
  * J2  away[i] is what stage i has on the host; not 0 only between the forward of stage i + 1
  *     in the same run and its backward.
  *
@@ -28,10 +28,10 @@ struct evaluation {
     struct dryi_plan_link *links;
     const struct dry_plan_observer *observer;
     uint64_t *away;
-    uint64_t held;      /* H */
-    uint64_t gradients; /* G of the forward pass under way */
-    uint64_t grads;     /* of weights, of stages whose backward is over */
-    uint64_t leaving;   /* of the stage before: goes while this one runs */
+    uint64_t held;      /* H of plan.h */
+    uint64_t gradients; /* G of plan.h, during the current forward pass */
+    uint64_t grads;     /* weights' gradients of stages whose backward is over */
+    uint64_t leaving;   /* bytes of the stage before, offloaded while this one runs */
     enum dry_plan_phase forward_phase;
     bool is_too_long;
     struct dry_plan_cost cost;
@@ -46,7 +46,10 @@ tell(const struct evaluation *e, struct dry_plan_step step)
     e->observer->step(e->observer->self, &step);
 }
 
-/* `step` without its begin. Inline, so that without an observer none is made. */
+/*
+ * Account for a step, whose time_ns is filled here. Inline, so that the struct is
+ * optimized away if there is no observer.
+ */
 static inline void
 take(struct evaluation *e, struct dry_plan_step step)
 {
@@ -64,7 +67,10 @@ take(struct evaluation *e, struct dry_plan_step step)
         e->is_too_long = true;
 }
 
-/* Stage i has run, so stage i - 1's copy to the host is complete: its bytes no longer count as held. */
+/*
+ * Stage i has run, so stage i - 1's copy to the host is complete: its bytes no longer
+ * count as held.
+ */
 static void
 let_leave(struct evaluation *e, uint32_t i)
 {
@@ -96,7 +102,7 @@ forward_saved(struct evaluation *e, uint32_t i, uint32_t option)
 static void
 forward_range(struct evaluation *e, uint32_t first, uint32_t last)
 {
-    uint64_t input = 0; /* the first one's is held by whoever made it */
+    uint64_t input = 0; /* the first stage's input is part of `held` */
     for (uint32_t i = first; i <= last; i++) {
         const struct dry_stage *stage = &e->stages[i];
         uint64_t bare = e->held + e->gradients;
@@ -163,7 +169,7 @@ forward_run(struct evaluation *e, uint32_t begin, uint32_t end)
 {
     for (uint32_t at = begin; at < end; at += 1 + e->items[at].inner_count)
         forward_item(e, &e->items[at]);
-    e->leaving = 0; /* nothing runs after the last one that it could hide behind */
+    e->leaving = 0; /* no stage runs after the last, so its bytes stay on the device */
 }
 
 static void
@@ -173,7 +179,10 @@ backward_stages(struct evaluation *e, const struct dry_plan_item *item)
         backward_saved(e, i, item->option);
 }
 
-/* Forward again; returns the item to go back from. */
+/*
+ * Run the range forward again. Returns its last inner item, from which the backward
+ * continues; DRYI_NO_ITEM if the range has none and is complete.
+ */
 static uint32_t
 enter_range(struct evaluation *e, uint32_t at)
 {
@@ -192,7 +201,7 @@ enter_range(struct evaluation *e, uint32_t at)
     return DRYI_NO_ITEM;
 }
 
-/* The item to go back from when this one is through: before it, or before what it is in. */
+/* Return the item whose backward follows this one's: the item before it, or before its range. */
 static uint32_t
 step_back(const struct evaluation *e, uint32_t at)
 {

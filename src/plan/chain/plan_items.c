@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Lists of items: how planners make them, and what is refused of those that come from
- * elsewhere. A list is a tree written in order, a range before what is in it, so neither
- * needs more than the ranges that are open.
+ * Lists of items: how planners make them, and checks of lists from outside. A list is a tree in
+ * preorder, a range before its inner items. So both only need to track the open ranges.
  */
 #include "base/assert.h"
 #include "base/fail.h"
@@ -105,13 +104,13 @@ struct check {
     uint32_t count;
     struct dryi_plan_link *links;
     struct dry_error *err;
-    uint32_t open;     /* the innermost range that is not complete */
-    uint32_t before;   /* the item before in it */
-    uint32_t expected; /* the stage that comes next */
+    uint32_t open;     /* the innermost incomplete range */
+    uint32_t before;   /* the previous item in it */
+    uint32_t expected; /* first stage of the next item */
     uint64_t runs;
 };
 
-/* The index after the last item inside the open range. */
+/* Return the index after the last item inside the open range. */
 static uint32_t
 end_of_open(const struct check *c)
 {
@@ -197,7 +196,7 @@ check_range(struct check *c, uint32_t at)
     return DRY_OK;
 }
 
-/* Nested ranges run their stages again and again; here is where that ends. */
+/* Count the stages that run again; DRYI_PLAN_RUNS_MAX limits the evaluation's time. */
 static enum dry_status
 count_runs(struct check *c, uint32_t at)
 {

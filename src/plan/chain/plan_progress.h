@@ -3,14 +3,14 @@
 #define DRYI_PLAN_PROGRESS_H
 
 /*
- * Progress: the caller is told how far a planner is, and may end it.
+ * Progress: a planner reports to the caller, who may cancel.
  *
  *     for (each row of a table)
  *         if (!dryi_plan_go_on(progress, 1))
  *             return DRY_ERR_CANCELLED;                      the caller writes the text
  *
- * Nobody knows beforehand how many rows there will be, so they are only counted. One struct is
- * for all planners that a call asks, one after the other.
+ * The total number of rows is not known beforehand, so rows are only counted. All
+ * planners of one call share one struct, one after the other.
  */
 
 #include <stdbool.h>
@@ -19,17 +19,17 @@
 
 #include <drystone/status.h>
 
-/* Rows between two calls, about: a fraction of a second at most. */
+/* Rows between two reports, which take a fraction of a second at most. */
 #define DRYI_PROGRESS_ROWS 64u
 
 struct dryi_plan_progress {
-    bool (*tell)(void *self, uint64_t done, uint64_t total); /* NULL: nobody is told */
+    bool (*tell)(void *self, uint64_t done, uint64_t total); /* NULL: no reports */
     void *self;
     uint64_t done, told;
-    bool is_cancelled; /* for good: who said so is not called again */
+    bool is_cancelled; /* stays true; `tell` is not called again */
 };
 
-/* Count so many rows more. False: they are the last. `progress` NULL: nobody is told. */
+/* Count `rows` more rows. Returns false if the caller cancelled. `progress` may be NULL. */
 static inline bool
 dryi_plan_go_on(struct dryi_plan_progress *progress, uint64_t rows)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The search of rules with one number. The idea stands in plan_search.h.
+ * The search of rules with one number. plan_search.h explains it.
  *
- * Cost: a plan made and evaluated for each number that is tried, and the best made once more.
+ * Cost: a plan made and evaluated for each number that is tried, and the best made again.
  */
 #include "plan/chain/plan_search.h"
 

@@ -3,7 +3,7 @@
 #define DRYI_PLAN_STATE_H
 
 /*
- * The state of a planner: what it gets and what it fills.
+ * The state of a planner: its inputs and its results.
  *
  *     enum dry_status
  *     dryi_plan_METHOD(struct dryi_planning *p)
@@ -20,9 +20,9 @@
  *         return DRY_OK;
  *     }
  *
- * The caller evaluates the items again: a plan that needs more than the budget never gets out,
- * and is a broken invariant of the planner. The optimizer's step needs the same whatever the
- * plan, so planners need not look at it: the caller adds it to the floor.
+ * The caller evaluates the items again. A plan that exceeds the budget is never returned;
+ * it is a bug of the planner. The optimizer's step needs the same bytes in every plan. So
+ * planners ignore the step, and the caller adds its bytes to the floor.
  *
  * P1  room_bytes + base_bytes == options.budget_bytes, where that is a limit and at least
  *     base_bytes.
@@ -38,19 +38,19 @@
 #include "plan/chain/chain_state.h"
 #include "plan/chain/plan_progress.h"
 
-/* All stages that one evaluation runs forward, each time counted, are no more. */
+/* The most forward runs of stages that one evaluation performs, each rerun counted. */
 #define DRYI_PLAN_RUNS_MAX (UINT64_C(1) << 26)
 #define DRYI_PLAN_SLOTS_MAX (1u << 20)
 #define DRYI_NO_ITEM UINT32_MAX
 
-/* Items under way. */
+/* A list of items under construction. */
 struct dryi_plan_list {
     struct dry_plan_item *items;
     size_t count, capacity;
-    size_t level; /* items from here on are of the level that is being filled */
+    size_t level; /* items from here on belong to the range being filled */
 };
 
-/* The least that some plan needs, with all that the frame has, and where. */
+/* The least peak of any plan, with the whole frame, and where it occurs. */
 struct dryi_plan_floor {
     uint64_t bytes;
     uint64_t stage;
@@ -58,45 +58,43 @@ struct dryi_plan_floor {
 };
 
 struct dryi_planning {
-    /* given */
+    /* Inputs. */
     struct dry_memory memory;
     struct dry_plan_options options;
     const struct dry_chain *chain;
     struct dry_error *err;
-    struct dryi_plan_progress *progress; /* NULL: nobody is told */
+    struct dryi_plan_progress *progress; /* NULL: no reports */
     const struct dry_stage *stages;
     const uint32_t *kinds; /* equal numbers: equal stages */
-    uint32_t count;        /* of stages, at least 1 */
-    uint64_t base_bytes;   /* persistent and input: under everything but the step */
-    uint64_t room_bytes;   /* the budget above that; UINT64_MAX: no limit; 0 when less */
-    uint64_t base_ns;      /* all forwards and backwards, once each */
-    uint64_t *forward_before, *backward_before; /* times of stages below i */
-    uint64_t
-        *grads_from; /* grads_bytes of stages i and above: G' of i is grads_from[i + 1] */
-    /* filled */
+    uint32_t count;        /* number of stages, at least 1 */
+    uint64_t base_bytes; /* persistent and input bytes: held in all phases but the step */
+    uint64_t room_bytes; /* budget beyond base_bytes, at least 0; UINT64_MAX: no limit */
+    uint64_t base_ns;    /* all forwards and backwards, once each */
+    uint64_t *forward_before, *backward_before; /* times of all stages before i */
+    /* grads_bytes of stages i and above: G' of i is grads_from[i + 1] */
+    uint64_t *grads_from;
+    /* Results. */
     struct dryi_plan_list list;
     struct dryi_plan_floor floor;
-    uint64_t bound_ns; /* at first base_ns */
+    uint64_t bound_ns; /* initially base_ns */
     uint32_t slots, window;
     uint64_t table_bytes;
 };
 
-/*
- * Take and check the options, and make the sums. Requires dryi_planning_finish() in any case.
- */
+/* Take and check the options, and compute the sums. Requires dryi_planning_finish() in any case. */
 DRY_CHECK_RESULT enum dry_status dryi_planning_init(
     struct dryi_planning *p, const struct dry_chain *chain,
     const struct dry_plan_options *options, struct dry_error *err);
 void dryi_planning_finish(struct dryi_planning *p);
 
-/* The gradient that stage i's backward makes: of its input. */
+/* Return the bytes of the gradient that stage i's backward makes for its input. */
 static inline uint64_t
 dryi_input_gradient(const struct dryi_planning *p, uint32_t i)
 {
     return i ? p->stages[i - 1].gradient_bytes : p->chain->frame.input_gradient_bytes;
 }
 
-/* Stages first to last forward, once. */
+/* Return the time of one forward of stages first to last. */
 static inline uint64_t
 dryi_forward_ns(const struct dryi_planning *p, uint32_t first, uint32_t last)
 {
@@ -106,41 +104,41 @@ dryi_forward_ns(const struct dryi_planning *p, uint32_t first, uint32_t last)
 /* --- items -------------------------------------------------------------------------------- */
 
 /*
- * These fill p->list in order; false: no memory. Saved stages side by side with the same
- * option become one item, and a range whose inner items say "save all as it is" gets none, so
- * that equal plans have equal items.
+ * Append saved stages to p->list. All functions here return false if memory ran out.
+ * Neighbours saved by the same option are joined into one item. A range drops inner items
+ * that only save all as it is. So equal plans have equal items.
  */
 DRY_CHECK_RESULT bool dryi_plan_push_save(struct dryi_planning *p, uint32_t first,
                                           uint32_t last, uint32_t option);
-/* Push a range that keeps all in its second run. */
+/* Append a range that saves everything in its second run. */
 DRY_CHECK_RESULT bool dryi_plan_push_range(struct dryi_planning *p, uint32_t first,
                                            uint32_t last);
-/* Push such a range, but stages that must not run twice are saved, and cut it. */
+/* Append such a range. Stages that must not run twice are saved instead, and divide it. */
 DRY_CHECK_RESULT bool dryi_plan_push_cut(struct dryi_planning *p, uint32_t first,
                                          uint32_t last);
 /*
- * Open a range with items of its own: those pushed until it is closed. *item is for closing;
- * ranges are closed in the reverse order of opening.
+ * Open a range: items pushed until it is closed are its inner items. *item is for
+ * closing. Ranges close in the reverse order of opening.
  */
 DRY_CHECK_RESULT bool dryi_plan_open_range(struct dryi_planning *p, uint32_t first,
                                            uint32_t last, uint32_t *item);
 void dryi_plan_close_range(struct dryi_planning *p, uint32_t item);
 void dryi_plan_clear(struct dryi_planning *p);
-/* Evaluate what p->list costs. */
+/* Compute the cost of p->list. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_price(const struct dryi_planning *p,
                                                  struct dry_plan_cost *cost);
-/* Evaluate p->list, and tell the observer every step; NULL: nobody. */
+/* Compute the cost of p->list, and report every step to the observer, which may be NULL. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_observe(
     const struct dryi_planning *p, const struct dry_plan_observer *observer,
     struct dry_plan_cost *cost);
 
-/* How items hang together; DRYI_NO_ITEM where there is none. */
+/* The tree of items; DRYI_NO_ITEM where an item is missing. */
 struct dryi_plan_link {
-    uint32_t parent, prev; /* the range it is in, the item before it there */
-    uint32_t last_inner;   /* of a range */
+    uint32_t parent, prev; /* the enclosing range, and the previous item in it */
+    uint32_t last_inner;   /* of a range: its last direct inner item */
 };
 
-/* Check a list of items (plan.h) and link it; `links` has room for `count`. */
+/* Check a list of items by the rules of plan.h, and fill links[0] to links[count - 1]. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_check(const struct dry_chain *chain,
                                                  const struct dry_plan_item *items,
                                                  uint32_t count,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A planning: what a planner gets. The options are checked, times are summed from the front
- * and gradients from the back, and the room is the budget above what is there whatever the
- * plan. This stands here and not in plan.c, because a planner may make another's planning
- * (nested asks one-level).
+ * Sets up the input of a planner. The options are checked, times are summed from the
+ * front and gradients from the back. The planner's memory is the budget less the bytes
+ * that every plan holds. This file is separate from plan.c because the nested planner
+ * sets up a one-level planning.
  */
 #include <drystone/plan.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An estimate from end to end: units, a step, rows; and the search for what fits. The idea
- * stands in estimate_inside.h.
+ * An estimate from end to end: units, a step, rows; and the search for the largest value
+ * that fits. estimate_inside.h explains the method.
  *
- * Cost: that of a step (estimate_step.c); a search makes an estimate for each of about twice
- * the bits of its answer.
+ * Cost: that of a step (estimate_step.c). A search makes about two estimates for each bit
+ * of its answer.
  */
 #include <drystone/estimate.h>
 
@@ -24,8 +24,8 @@ larger(uint64_t a, uint64_t b)
 }
 
 /*
- * Set what the letters of formulas stand for. The forward of inference is of one prompt. Keys
- * that cannot be split further are there on every device of the group.
+ * Set the values of the letters in formulas. Inference runs the forward for one prompt at a time.
+ * Key heads beyond the tensor-parallel degree cannot be split, so every device has at least one.
  */
 static void
 set_symbols(struct dry_estimate *e)
@@ -81,7 +81,7 @@ build(struct dry_estimate *e)
         dryi_build_transformer(e);
 }
 
-/* About what a stage holds: enough to tell which is the fullest. */
+/* Estimate what a stage holds, well enough to find the fullest. */
 static uint64_t
 weigh(const struct dry_estimate *e)
 {
@@ -116,7 +116,7 @@ choose_stage(struct dry_estimate *e)
     e->setup.stage = worst;
 }
 
-/* --- what it says ------------------------------------------------------------------------- */
+/* --- the summary -------------------------------------------------------------------------- */
 
 static uint64_t
 trained_of(const struct dry_estimate *e, const struct dryi_unit *u)
@@ -296,7 +296,7 @@ try_value(struct search *s, uint64_t units, bool *fits, struct dry_error *err)
     return status == DRY_ERR_LIMIT && units > 1 ? DRY_OK : status;
 }
 
-/* Doubled until it does not fit, then halved between the two. */
+/* Find the largest value that fits: double until one fails, then bisect. */
 static enum dry_status
 search(struct search *s, uint64_t *value, struct dry_error *err)
 {

@@ -2,14 +2,14 @@
 /*
  * Attention: the tensors that it makes and saves. It is multi-head with fewer keys than
  * queries (Ainslie et al., arXiv:2305.13245) or with latent keys (DeepSeek-V2,
- * arXiv:2405.04434). A fused kernel keeps one number a row (Dao et al., arXiv:2205.14135);
- * single operations keep the probabilities.
+ * arXiv:2405.04434). A fused kernel keeps one number for each row (Dao et al.,
+ * arXiv:2205.14135); single operations keep the probabilities.
  */
 #include "plan/estimate/estimate_inside.h"
 
 /* --- queries, keys, values ---------------------------------------------------------------- */
 
-/* The tensors that a norm narrower than the hidden size saves, by name and size. */
+/* Names and sizes of the tensors that a norm narrower than the hidden size saves. */
 struct inner_norm {
     const char *statistics, *statistics_size;
     const char *wide, *wide_size;
@@ -17,9 +17,9 @@ struct inner_norm {
 };
 
 /*
- * Add such a norm. Made of single operations, it works on a copy in fp32 if its input is
- * narrower. The copy is saved in the input's place, and so is what comes out before the
- * weights, for their gradient.
+ * Add what such a norm saves. If it consists of single operations, it works on an fp32
+ * copy of a narrower input. The copy is saved instead of the input. The output before the
+ * weights is saved too, for the weights' gradient.
  */
 static void
 norm_inside(struct dry_estimate *e, uint32_t input, const struct inner_norm *n)
@@ -141,7 +141,7 @@ add_matrix(struct dry_estimate *e, uint64_t in, uint64_t out, bool is_split)
     dryi_param_add(e, &matrix);
 }
 
-/* Queries straight or by way of a latent; `input` is saved by what is made first. */
+/* Build the queries, directly or through a latent. The first operation saves `input`. */
 static uint32_t
 make_latent_queries(struct dry_estimate *e, uint32_t input)
 {
@@ -202,7 +202,7 @@ make_again(struct dry_estimate *e, uint32_t index)
     return index;
 }
 
-/* Scores, probabilities, their mask; what the values are multiplied with. */
+/* Build scores, probabilities and their mask. Returns what the values are multiplied with. */
 static uint32_t
 make_probabilities(struct dry_estimate *e, const struct dryi_heads *h, bool is_cross)
 {
@@ -237,7 +237,7 @@ make_probabilities(struct dry_estimate *e, const struct dryi_heads *h, bool is_c
     return last;
 }
 
-/* Add the mask of the attention's output, behind the projection. */
+/* Add the mask of the attention's output, after the projection. */
 static void
 add_output_mask(struct dry_estimate *e)
 {

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A unit as a stage of a chain: what it takes while it runs, beyond what the rules of
- * <drystone/plan.h> charge anyhow, and how much there is to compute.
+ * Converts a unit to a stage of a chain: its temporary bytes beyond what
+ * <drystone/plan.h> charges by its rules, and its FLOPs.
  *
  * Cost: a pass over its operations.
  */
 #include "plan/estimate/estimate_inside.h"
 
-/* Is this saved by the unit, and not for the loss? Tensors of the loss are gone with it. */
+/*
+ * Return whether the unit saves the tensor. Tensors of the loss do not count: they end
+ * with the loss.
+ */
 static bool
 is_saved(const struct dryi_op *op)
 {
     return op->saver != DRYI_NO_OP && op->group == DRY_GROUP_ACTIVATIONS;
 }
 
-/* The most of what the forward makes and does not save, its output left out. */
+/* Return the peak of what the forward makes and does not save, without the unit's output. */
 static uint64_t
 walk_forward(const struct dryi_op *ops, uint32_t count)
 {
@@ -28,7 +31,7 @@ walk_forward(const struct dryi_op *ops, uint32_t count)
     return most;
 }
 
-/* The most of gradients of what the unit makes inside, and of what the loss saved. */
+/* Return the peak of the gradients of tensors made inside, plus what the loss saved. */
 static uint64_t
 walk_backward(const struct dryi_op *ops, uint32_t count)
 {
@@ -50,7 +53,7 @@ walk_backward(const struct dryi_op *ops, uint32_t count)
     return most;
 }
 
-/* Two a product: an element of the output and a column of the matrix that makes it. */
+/* Return the FLOPs of matrices: two for each output element and column of its matrix. */
 static uint64_t
 count_flops(const struct dry_estimate *e, const struct dryi_unit *unit)
 {
@@ -69,7 +72,7 @@ count_flops(const struct dry_estimate *e, const struct dryi_unit *unit)
     return sum;
 }
 
-/* Queries with keys and probabilities with values. */
+/* Return the FLOPs of queries with keys and of probabilities with values. */
 static uint64_t
 count_scores(const struct dry_estimate *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of layers over images as one unit. A convolution, a linear layer, a batch norm and a
- * pool save their input, as autograd does; a ReLU saves its output, a maximum the place it
- * was at. A tensor that two layers save is there once: the earlier of them is the last to let
- * it go.
+ * A list of layers over images as one unit. Convolutions, linear layers, batch norms and
+ * pools save their input, as autograd does. A ReLU saves its output, a max pool also the
+ * indices of the maxima. A tensor that two layers save exists once: the earlier layer,
+ * whose backward is later, frees it.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct image {
 struct walk {
     struct dry_estimate *e;
     struct image *images; /* by layer + 1; 0: the input */
-    uint32_t *ops;        /* likewise: the operations that made them */
+    uint32_t *ops;        /* operations that made the images, by layer + 1 */
     size_t layer;
 };
 
@@ -30,8 +30,8 @@ fail_layer(struct walk *w, const char *what)
 }
 
 /*
- * Find where in `images` and `ops` the tensor that a layer reads stands; false: no such layer
- * before it.
+ * Find the index in `images` and `ops` of the tensor that a layer reads. Returns false if
+ * no earlier layer made it.
  */
 static bool
 find_source(const struct walk *w, int64_t from, size_t *at)
@@ -44,7 +44,10 @@ find_source(const struct walk *w, int64_t from, size_t *at)
     return true;
 }
 
-/* (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1; 0: the window is too large. */
+/*
+ * (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1; 0: the window is too
+ * large.
+ */
 static uint64_t
 slide(uint64_t size, const struct dry_conv_layer *l)
 {
@@ -116,7 +119,7 @@ set_image(struct dry_estimate *e, const struct image *i)
     e->symbols.values['W'] = i->width;
 }
 
-/* Saved by the layer's operation: of several savers the first is the last to let go. */
+/* Save a layer's input. The first saver stays, because its backward comes last. */
 static void
 save_input(struct walk *w, uint32_t input, uint32_t op)
 {
@@ -134,7 +137,7 @@ add_params(struct walk *w, const struct dry_conv_layer *l, const struct image *i
     else if (l->kind == DRY_CONV_LINEAR)
         p.cols = in->channels;
     else
-        p.rows = in->channels; /* a norm's */
+        p.rows = in->channels; /* the weights of a norm */
     if (p.cols == 0 && l->kind != DRY_CONV_NORM)
         return;
     dryi_param_add(w->e, &p);
@@ -143,7 +146,7 @@ add_params(struct walk *w, const struct dry_conv_layer *l, const struct image *i
         dryi_param_add(w->e, &p);
 }
 
-/* Add what is saved beside tensors, before the operation that saves it. */
+/* Add what a layer saves in addition to its tensors, before the operation that saves it. */
 static void
 add_extra(struct walk *w, enum dry_conv_kind kind)
 {
@@ -181,7 +184,7 @@ add_layer(struct walk *w, const struct dry_conv_layer *l)
     w->images[w->layer + 1] = out;
     w->ops[w->layer + 1] = input;
     if (l->kind == DRY_CONV_FLATTEN)
-        return; /* a view: the same tensor, of another form */
+        return; /* the output is a view of the same tensor */
     set_image(e, &out);
     add_extra(w, l->kind);
     uint32_t op = dryi_op_add(e, dry_conv_kind_name(l->kind), "e b C H W");
@@ -198,7 +201,10 @@ add_layer(struct walk *w, const struct dry_conv_layer *l)
         dryi_op_save(e, op, op);
 }
 
-/* The logits are what the last layer made: held, and their logarithms saved. */
+/*
+ * Build the loss. The last layer's output is the logits, which stay allocated; their
+ * logarithms are saved.
+ */
 static void
 end_conv(struct walk *w, size_t layers)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attention of a decoder to what an encoder made: keys and values come of the source's
+ * A decoder's attention to its encoder: keys and values are computed from the source's
  * tokens (M), which the unit between both stacks keeps.
  */
 #include "plan/estimate/estimate_inside.h"
 
-/* Keys and values have the encoder's states for input, which are saved once for all layers. */
+/*
+ * Build cross queries, keys or values. The input of keys and values is the encoder's
+ * states, which the bridge saves for all layers.
+ */
 static uint32_t
 make_one(struct dry_estimate *e, const char *name, const char *size, bool has_bias,
          uint32_t target)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts before layers are tables of tokens and positions, patches of images (ViT), and two
- * convolutions over sound (Whisper). One more lies between an encoder and its decoder.
+ * The units before layers: tables of tokens and positions, patches of images (ViT), and two
+ * convolutions over sound (Whisper); and the bridge between an encoder and its decoder.
  */
 #include "plan/estimate/estimate_inside.h"
 
@@ -18,7 +18,7 @@ add_table(struct dry_estimate *e, const char *name, uint64_t rows, uint64_t cols
         dryi_param_add(e, &table);
 }
 
-/* Add a convolution's matrix and bias, to the operation that was added last. */
+/* Add a convolution's matrix and bias to the operation added last. */
 static void
 add_filter(struct dry_estimate *e, const char *name, uint64_t cols)
 {
@@ -36,7 +36,7 @@ add_input(struct dry_estimate *e, const char *name, const char *size)
     return input;
 }
 
-/* Tokens by number: tables are looked up and summed. */
+/* Build the embedding of token numbers, a sum of table look-ups. */
 static uint32_t
 embed_tokens(struct dry_estimate *e)
 {
@@ -53,7 +53,9 @@ embed_tokens(struct dry_estimate *e)
     return sum;
 }
 
-/* Patches are convolved; the first token is one of its own. */
+/*
+ * Build the embedding of image patches, which a convolution makes. The first token is a parameter.
+ */
 static uint32_t
 embed_patches(struct dry_estimate *e)
 {
@@ -69,8 +71,9 @@ embed_patches(struct dry_estimate *e)
 }
 
 /*
- * Sound has two frames for each token of the encoder, so that the second convolution has a
- * stride of 2. The decoder's table is here, since the head and the bridge share it.
+ * Build the embedding of sound. It has two frames for each token of the encoder, because
+ * the second convolution has a stride of 2. The decoder's table is added here, since the
+ * head and the bridge share it.
  */
 static uint32_t
 embed_sound(struct dry_estimate *e)
@@ -119,7 +122,10 @@ dryi_build_embedding(struct dry_estimate *e)
     dryi_unit_end(e);
 }
 
-/* Norm the encoder's states (M tokens), keep them for all layers, and embed the decoder's. */
+/*
+ * Build the bridge: norm the encoder's states (M tokens), keep them for all decoder
+ * layers, and embed the decoder's tokens.
+ */
 void
 dryi_build_bridge(struct dry_estimate *e)
 {

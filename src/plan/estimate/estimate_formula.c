@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Formulas as people write them: the number and the text come of one string, so that what is
- * printed is what was computed.
+ * Formulas: one string gives both the number and the text, so the printed formula is the
+ * one computed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ dryi_ceil_div(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* The least x with x * x >= value. */
+/* Return the least x with x * x >= value. */
 uint64_t
 dryi_isqrt_up(uint64_t value)
 {
@@ -46,7 +46,7 @@ dryi_isqrt_up(uint64_t value)
     return low;
 }
 
-/* A factor: a letter or a number. */
+/* A factor of a formula: a letter or a number. */
 struct factor {
     uint64_t value;
     const char *word;
@@ -85,7 +85,7 @@ next_factor(struct reader *r, struct factor *f)
     return true;
 }
 
-/* Two texts that grow side by side; what is too long is cut. */
+/* The formula with letters and with numbers, built in parallel. Excess characters are cut off. */
 struct texts {
     char letters[DRY_FORMULA_BYTES], numbers[DRY_FORMULA_BYTES];
     size_t letters_length, numbers_length;

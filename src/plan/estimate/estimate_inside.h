@@ -3,17 +3,17 @@
 #define DRYI_PLAN_ESTIMATE_INSIDE_H
 
 /*
- * An estimate from the inside: units, made of operations and parameters.
+ * The internals of an estimate: units, made of operations and parameters.
  *
- * An operation makes one tensor. The forward allocates it and drops it after its last use,
- * unless the backward of some operation, its saver, needs it. The backward goes through the
- * operations from the last to the first. At each it makes the gradients of the tensors whose
- * last use it was, and those of its weights. Then it drops the gradient of its own output and
- * what it was the saver of. Operation 0 is the unit's input, which the unit before has made;
- * the last is its output.
+ * An operation makes one tensor. The forward allocates it and frees it after its last
+ * use, unless the backward of some operation, its saver, needs it. The backward goes
+ * through the operations from the last to the first. Each operation's backward makes the
+ * gradients of the tensors whose last use it was, and those of its weights. Then it frees
+ * the gradient of its own output and the tensors it was the saver of. Operation 0 is the
+ * unit's input, made by the unit before; the last is its output.
  *
- * The step (estimate_step.c, estimate_training.c) knows no more than this, and the rows are
- * sums over the same operations. So both cannot disagree.
+ * The step (estimate_step.c, estimate_training.c) and the rows use only these operations,
+ * so they cannot disagree.
  */
 
 #include <stdbool.h>
@@ -23,21 +23,21 @@
 #include <drystone/estimate.h>
 
 #define DRYI_NO_OP UINT32_MAX
-/* Numbers of a configuration and products of them. */
+/* Limits of a configuration's numbers, and of their products. */
 #define DRYI_NUMBER_MAX (UINT64_C(1) << 40)
 #define DRYI_SUM_MAX (UINT64_C(1) << 62)
 
 /* --- formulas ----------------------------------------------------------------------------- */
 
-/* The values that the letters of formulas stand for; a letter without a number is 1. */
+/* The values of the letters in formulas; letters without a meaning are 1. */
 struct dryi_symbols {
     uint64_t values[128];
 };
 
 /*
- * Evaluate "e b s h / c r": letters and numbers, multiplied; behind the bar, divided by; up
- * to a whole number. `text` gets "e*b*s*h/c = 2*8*2048*1024/2", without divisors that are 1.
- * False: more than DRYI_SUM_MAX.
+ * Evaluate a formula like "e b s h / c r": letters and numbers, multiplied; those after
+ * the slash divide. The result is rounded up. `text` gets "e*b*s*h/c = 2*8*2048*1024/2",
+ * without divisors that are 1. Returns false if a product reaches DRYI_SUM_MAX.
  */
 bool dryi_formula_eval(const struct dryi_symbols *symbols, const char *expression,
                        uint64_t *value, char text[DRY_FORMULA_BYTES]);
@@ -47,44 +47,43 @@ bool dryi_formula_eval(const struct dryi_symbols *symbols, const char *expressio
 struct dryi_op {
     const char *name;
     char formula[DRY_FORMULA_BYTES];
-    uint64_t bytes;      /* of what it makes */
-    uint64_t grad_bytes; /* of the gradient of that; 0: it has none */
+    uint64_t bytes;      /* bytes of its tensor */
+    uint64_t grad_bytes; /* bytes of the tensor's gradient; 0: it has none */
     uint32_t last_use;   /* operation; DRYI_NO_OP: it stays until the unit's backward */
-    uint32_t saver;      /* operation whose backward lets it go; DRYI_NO_OP: not saved */
-    uint32_t param_first,
-        param_count;               /* of the unit's, that its backward has gradients of */
-    enum dry_estimate_group group; /* that it counts for while it is saved */
-    bool is_aux;                   /* made for the backward alone */
-    bool is_made_again;            /* by selective checkpointing, for its saver */
-    bool is_tied;                  /* its matrix is the first unit's */
-    uint32_t first_dead, next_dead;   /* lists by last use ... */
-    uint32_t first_saved, next_saved; /* ... and by saver, made by dryi_unit_end() */
+    uint32_t saver;      /* operation whose backward frees it; DRYI_NO_OP: not saved */
+    uint32_t param_first, param_count; /* range of the unit's parameters that it uses */
+    enum dry_estimate_group group;     /* group that it counts for while it is saved */
+    bool is_aux;                       /* made only for the backward */
+    bool is_made_again; /* selective checkpointing recomputes it for its saver */
+    bool is_tied;       /* its matrix is the first unit's */
+    uint32_t first_dead, next_dead;   /* list by last use, filled by dryi_unit_end() */
+    uint32_t first_saved, next_saved; /* list by saver, filled by dryi_unit_end() */
 };
 
 struct dryi_param {
     const char *name;
     uint64_t rows, cols; /* cols 0: a vector */
-    uint64_t count;      /* of such matrices: experts */
+    uint64_t count;      /* number of such matrices, one for each expert */
     uint64_t split;      /* devices that share it by tensor or expert parallelism */
-    uint64_t elements;   /* on this device */
+    uint64_t elements;   /* number of elements on this device */
     bool is_expert, is_frozen;
-    bool is_hidden;   /* a matrix inside of a layer, which Muon steps */
-    bool is_split_in; /* by its columns, so that its output is whole */
-    bool is_copy;     /* of one on another device: no parameter more */
-    bool is_wide;     /* of 4 bytes an element, whatever the precision */
-    bool is_linear;   /* a matrix that quantization stores in fewer bits */
+    bool is_hidden;   /* a matrix inside a layer; Muon keeps one state for it */
+    bool is_split_in; /* split by columns, so that every device has the whole output */
+    bool is_copy;     /* copy of a parameter on another device, not counted again */
+    bool is_wide;     /* 4 bytes an element at any precision */
+    bool is_linear;   /* stored in fewer bits by quantization */
 };
 
 struct dryi_unit {
     const char *name;
     size_t op_first, op_count;
     size_t param_first, param_count;
-    uint64_t count;         /* on this device */
-    uint64_t model_count;   /* in the model */
-    bool is_layer;          /* may be checkpointed */
-    bool has_cache;         /* keys and values of earlier tokens are kept in inference */
-    uint64_t active_count;  /* parameters that one token meets, of one */
-    uint64_t params, local; /* of one: in the model, on this device */
+    uint64_t count;         /* instances on this device */
+    uint64_t model_count;   /* instances in the model */
+    bool is_layer;          /* can be checkpointed */
+    bool has_cache;         /* inference keeps keys and values of earlier tokens */
+    uint64_t active_count;  /* of one unit: parameters that one token uses */
+    uint64_t params, local; /* of one unit: parameters in the model, on this device */
 };
 
 #define DRYI_UNITS_MAX 6
@@ -94,7 +93,7 @@ struct dry_estimate {
     struct dry_model model;
     struct dry_run_setup setup;
     struct dryi_symbols symbols;
-    struct dry_error *err; /* of the call under way */
+    struct dry_error *err; /* error of the current call */
     enum dry_status status;
 
     struct dryi_op *ops;
@@ -112,22 +111,22 @@ struct dry_estimate {
     struct dry_estimate_summary summary;
 };
 
-/* --- estimate_units.c: what all builders of units use -------------------------------------- */
+/* --- estimate_units.c: functions for all builders of units --------------------------------- */
 
-/* Begin the next unit; DRY_ERR_* in e->status from then on if there is no memory. */
+/* Begin the next unit. If memory runs out, e->status says so. */
 struct dryi_unit *dryi_unit_begin(struct dry_estimate *e, const char *name);
 /*
- * Add an operation to the last unit; returns its index there. Nothing is done after a
- * failure.
+ * Add an operation to the last unit. Returns its index there. Does nothing once e->status
+ * is an error.
  */
 uint32_t dryi_op_add(struct dry_estimate *e, const char *name, const char *expression);
-/* The operation of that index; valid until the next add. */
+/* Return an operation of the last unit; valid until the next add. */
 struct dryi_op *dryi_op_at(struct dry_estimate *e, uint32_t index);
 /* Keep the tensor until the backward of operation `saver`. */
 void dryi_op_save(struct dry_estimate *e, uint32_t index, uint32_t saver);
-/* Add a tensor made for the backward of the operation before it alone: masks, statistics. */
+/* Add a tensor that only the backward needs, like a mask or statistics. */
 uint32_t dryi_op_aux(struct dry_estimate *e, const char *name, const char *expression);
-/* Add a parameter of the operation that was added last. */
+/* Add a parameter to the operation added last. */
 void dryi_param_add(struct dry_estimate *e, const struct dryi_param *param);
 void dryi_unit_end(struct dry_estimate *e);
 
@@ -136,19 +135,19 @@ void dryi_unit_end(struct dry_estimate *e);
 void dryi_build_transformer(struct dry_estimate *e);
 /* Build the first unit: tokens, patches or sound (estimate_embed.c). */
 void dryi_build_embedding(struct dry_estimate *e);
-/* Build what lies between an encoder and its decoder (estimate_embed.c). */
+/* Build the unit between an encoder and its decoder (estimate_embed.c). */
 void dryi_build_bridge(struct dry_estimate *e);
-/* Build a layer, as the last unit (estimate_layer.c). */
+/* Build a layer in the last unit (estimate_layer.c). */
 enum dryi_layer { DRYI_LAYER_PLAIN, DRYI_LAYER_EXPERTS, DRYI_LAYER_CROSS };
 void dryi_build_layer(struct dry_estimate *e, enum dryi_layer kind);
 /*
- * Build attention, from the normed input to the context's projection (estimate_attention.c);
- * returns the projection.
+ * Build attention, from the normed input to the output projection (estimate_attention.c).
+ * Returns the projection.
  */
 uint32_t dryi_build_attention(struct dry_estimate *e, uint32_t input);
-/* Build the attention to what the encoder made (estimate_cross.c), likewise. */
+/* Build the attention to the encoder's states (estimate_cross.c). Returns the projection. */
 uint32_t dryi_build_cross(struct dry_estimate *e, uint32_t input);
-/* Build the product of queries, keys and values; then the projection, which it returns. */
+/* Build the product of queries, keys and values, and the projection, which is returned. */
 struct dryi_heads {
     uint32_t queries, keys, values;
 };
@@ -156,33 +155,30 @@ uint32_t dryi_build_product(struct dry_estimate *e, const struct dryi_heads *hea
                             bool is_cross);
 void dryi_build_conv(struct dry_estimate *e);
 
-/* The names of a norm's operations. */
 struct dryi_norm_names {
     const char *statistics, *wide, *normalized, *output;
 };
-/*
- * Build a norm of operation `input`: statistics, output, weights; returns the output's index.
- */
+/* Build a norm of operation `input`: statistics, output, weights. Returns the output. */
 uint32_t dryi_build_norm(struct dry_estimate *e, uint32_t input,
                          const struct dryi_norm_names *names);
-/* `index` as matrices want it: itself, or under autocast a copy that is narrower. */
+/* Return `index` in the width of matrices: itself, or under autocast a narrower copy. */
 uint32_t dryi_build_cast(struct dry_estimate *e, uint32_t index, const char *name);
-/* Note that `by` needs operation `index`, too. */
+/* Record that operation `by` needs the tensor of `index`. */
 void dryi_op_use(struct dry_estimate *e, uint32_t index, uint32_t by);
-/* Build the adapters of so many linear layers: what A makes is saved for B. */
+/* Add the outputs of LoRA's A for these targets, which are saved for B. */
 void dryi_build_adapters(struct dry_estimate *e, uint32_t targets);
 
-/* A matrix of a linear layer, its bias and its adapter. */
+/* A linear layer: its matrix, bias and adapter. */
 struct dryi_linear {
     const char *name;
     uint64_t in, out;
-    bool is_split_out; /* over the tensor-parallel group by outputs, else by inputs */
+    bool is_split_out; /* tensor parallelism splits its outputs, else its inputs */
     bool has_bias;
-    uint32_t target; /* DRY_LORA_*; 0: none can have an adapter */
-    uint64_t count;  /* experts; 0: one, of the layer */
+    uint32_t target; /* DRY_LORA_*; 0: no adapters */
+    uint64_t count;  /* experts; 0: a single layer */
 };
 void dryi_linear_add(struct dry_estimate *e, const struct dryi_linear *linear);
-/* Does a linear layer of these targets keep its input? */
+/* Return whether linear layers of these targets keep their input for the backward. */
 bool dryi_keeps_input(const struct dry_estimate *e, uint32_t targets);
 bool dryi_has_dropout(const struct dry_estimate *e);
 
@@ -194,72 +190,69 @@ struct dryi_widths {
 struct dryi_widths dryi_widths_of(enum dry_precision precision);
 
 #define DRYI_STATES_MAX 6
-/* The tensors of an optimizer's state for a parameter, in bytes; returns how many. */
+/* Compute the bytes of each tensor of a parameter's optimizer state. Returns their number. */
 size_t dryi_state_sizes(const struct dry_run_setup *setup, const struct dryi_param *param,
                         uint64_t sizes[DRYI_STATES_MAX]);
 
 enum dryi_kept { DRYI_KEPT_WEIGHTS, DRYI_KEPT_GRADS, DRYI_KEPT_STATES };
-/* Is this shared among the data-parallel group? */
+/* Return whether ZeRO shards these bytes over the data-parallel group. */
 bool dryi_is_sharded(const struct dry_run_setup *setup, enum dryi_kept kept);
-/* The bytes of one such unit on this device, sharded if it is. */
+/* Return the bytes of one such unit on this device, after sharding. */
 uint64_t dryi_unit_bytes(const struct dry_estimate *e, const struct dryi_unit *unit,
                          enum dryi_kept kept);
-/* The bytes of one parameter, whole. */
+/* Return the bytes of one parameter, before sharding. */
 uint64_t dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param *param,
                           enum dryi_kept kept);
-/*
- * The bytes of autocast's narrower copies of a unit's matrices; tables are looked up as they
- * are.
- */
+/* Return the bytes of autocast's narrower copies of a unit's matrices. Tables are not cast. */
 uint64_t dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit);
 bool dryi_has_static_grads(const struct dry_run_setup *setup);
 
-/* The bytes of a quantized matrix (estimate_quantize.c), not divided among devices. */
+/* Return the bytes of a quantized matrix (estimate_quantize.c), before it is split over devices. */
 uint64_t dryi_quantized_bytes(const struct dry_model *model,
                               const struct dryi_param *param);
-/* Is this matrix stored in fewer bits? */
+/* Return whether the matrix is stored in fewer bits. */
 bool dryi_is_quantized(const struct dry_model *model, const struct dryi_param *param);
-/* The bytes of the largest matrix that is widened before it is multiplied with. */
+/* Return the bytes of the largest matrix that is widened before its product. */
 uint64_t dryi_widened_bytes(const struct dry_estimate *e);
 enum dry_status dryi_quantization_check(const struct dry_model *model,
                                         struct dry_error *err);
 
-/* --- the rest ------------------------------------------------------------------------------- */
+/* --- checks, sums, steps, rows -------------------------------------------------------------- */
 
-/* Check fields against one another; fill in presets and defaults. */
+/* Check fields against one another, and fill in derived values and defaults. */
 enum dry_status dryi_model_check(struct dry_model *model, struct dry_error *err);
 enum dry_status dryi_setup_take(struct dry_run_setup *to,
                                 const struct dry_run_setup *from, struct dry_error *err);
 enum dry_status dryi_setup_check(struct dry_run_setup *setup,
                                  const struct dry_model *model, struct dry_error *err);
 
-/* The forwards of model chunks whose activations are there at once; 1 without a pipeline. */
+/* Return the number of chunk forwards whose activations exist at once; 1 without a pipeline. */
 uint64_t dryi_flights(const struct dry_estimate *e);
 /*
- * For inference: the bytes of one layer's keys and values; of the logits of one token of all
- * requests.
+ * For inference: dryi_cache_bytes() is one layer's keys and values, dryi_token_logits()
+ * one token's logits, both for all requests.
  */
 uint64_t dryi_cache_bytes(const struct dry_estimate *e, bool is_global);
 uint64_t dryi_cross_cache_bytes(const struct dry_estimate *e);
-/* The tokens of an encoder. */
+/* Return the number of the encoder's tokens. */
 uint64_t dryi_source_tokens(const struct dry_estimate *e);
 uint64_t dryi_token_logits(const struct dry_estimate *e);
-/* The length of segments that are run again: so many of a chunk's layers; 0: none. */
+/* Return the length in layers of segments that are recomputed, for a chunk of `layers`; 0: none. */
 uint64_t dryi_segment_layers(const struct dry_estimate *e, uint64_t layers);
 uint64_t dryi_isqrt_up(uint64_t x);
 
 void dryi_estimate_rows(struct dry_estimate *e);
-/* Run two steps on a simulated device; fills the phases. */
+/* Run two steps on a simulated device. Fills the summary's phases. */
 void dryi_estimate_step(struct dry_estimate *e);
-/* The bytes that a unit saves for its backward; is_selective: without what is made again. */
+/* Return the bytes that a unit saves for its backward; is_selective: less what is recomputed. */
 uint64_t dryi_unit_saved(const struct dry_estimate *e, const struct dryi_unit *unit,
                          bool is_selective);
 
-/* Fill what a chain needs to know of a unit (estimate_chain.c). */
+/* Fill the fields of a unit that a chain needs (estimate_chain.c). */
 void dryi_unit_chain(const struct dry_estimate *e, const struct dryi_unit *unit,
                      struct dry_estimate_unit *shown);
 
-/* a + b, a * b; DRYI_SUM_MAX: that or more. */
+/* a + b and a * b, at most DRYI_SUM_MAX. */
 uint64_t dryi_sum(uint64_t a, uint64_t b);
 uint64_t dryi_product(uint64_t a, uint64_t b);
 uint64_t dryi_ceil_div(uint64_t a, uint64_t b);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A layer of a transformer: the tensors that it makes and saves. They follow Korthikanti et
- * al. (arXiv:2205.05198, section 4.1) tensor by tensor, for other norms, gated MLPs and
- * experts, too.
+ * A layer of a transformer: the tensors that it makes and saves. They follow Korthikanti
+ * et al. (arXiv:2205.05198, section 4.1) tensor by tensor. Other norms, gated MLPs and
+ * experts are added in the same way.
  */
 #include "plan/estimate/estimate_inside.h"
 
 /* --- norms -------------------------------------------------------------------------------- */
 
 /*
- * Add what a norm of single operations saves: a copy in fp32 if the input is narrower, and
- * what came out of it, for the gradient of the weights. True: the input itself is saved.
+ * Add what a norm of single operations saves: an fp32 copy if the input is narrower, and the
+ * output before the weights, for their gradient. Returns whether the input itself is saved.
  */
 static bool
 add_composed(struct dry_estimate *e, const struct dryi_norm_names *names)
@@ -59,8 +59,9 @@ dryi_build_cast(struct dry_estimate *e, uint32_t index, const char *name)
 /* Names and sizes of one MLP: dense, of experts, or shared by all tokens. */
 struct mlp {
     const char *gate, *up, *activation, *parts, *product;
-    const char *size, *parts_3, *parts_1; /* expressions; parts of composed functions */
-    uint64_t width, count;                /* of the matrices; count 0: no experts */
+    /* formulas; parts: what composed activations save */
+    const char *size, *parts_3, *parts_1;
+    uint64_t width, count; /* of the matrices; count 0: no experts */
 };
 
 static void
@@ -92,7 +93,7 @@ add_down(struct dry_estimate *e, const struct mlp *mlp)
     dryi_linear_add(e, &linear);
 }
 
-/* The function behind the first matrix: what it saves beside its output. */
+/* Build the activation after the first matrix, and what it saves. */
 static uint32_t
 activate(struct dry_estimate *e, const struct mlp *mlp, uint32_t input)
 {
@@ -110,7 +111,7 @@ activate(struct dry_estimate *e, const struct mlp *mlp, uint32_t input)
     return output;
 }
 
-/* Build from the normed input to what the last matrix reads; that matrix keeps it. */
+/* Build an MLP up to the input of its last matrix, which keeps that input. */
 static uint32_t
 build_inner(struct dry_estimate *e, const struct mlp *mlp, uint32_t input)
 {
@@ -157,10 +158,7 @@ build_dense(struct dry_estimate *e, uint32_t input)
 
 /* --- experts ------------------------------------------------------------------------------ */
 
-/*
- * Build the router, which says where the tokens go: probabilities and the chosen ones in
- * fp32, three lists of int64.
- */
+/* Build the router: probabilities and choices in fp32, and three lists of int64. */
 static void
 build_router(struct dry_estimate *e, uint32_t input)
 {
@@ -184,7 +182,7 @@ build_router(struct dry_estimate *e, uint32_t input)
     dryi_op_aux(e, "router weights", "e b s k / c");
 }
 
-/* Weigh what the shared experts made by the sigmoid of one number a token (Qwen2-MoE). */
+/* Weight the shared experts' output by the sigmoid of one number for each token (Qwen2-MoE). */
 static uint32_t
 weigh_shared(struct dry_estimate *e, uint32_t input, uint32_t output)
 {
@@ -222,7 +220,10 @@ build_shared(struct dry_estimate *e, uint32_t input)
     return e->model.has_shared_gate ? weigh_shared(e, input, output) : output;
 }
 
-/* Every token goes to k experts, wherever they are: in the mean k tokens for one. */
+/*
+ * Build the experts. Every token goes to k experts on any device: on average k tokens for
+ * each of its own.
+ */
 static uint32_t
 build_experts(struct dry_estimate *e, uint32_t input)
 {
@@ -283,7 +284,7 @@ static const struct dryi_norm_names norm_attention = {
 static const struct dryi_norm_names norm_mlp = {
     "mlp norm statistics", "mlp norm input, fp32", "mlp, normalized", "mlp, normed"};
 
-/* The norm of what attention or the MLP made, of models that have one (Gemma 2). */
+/* Build the norm after attention or the MLP, for models that have one (Gemma 2). */
 static uint32_t
 norm_output(struct dry_estimate *e, uint32_t made, const struct dryi_norm_names *names)
 {
@@ -299,7 +300,7 @@ add_residual(struct dry_estimate *e, uint32_t input, uint32_t made)
     return sum;
 }
 
-/* Attention and MLP of the same input (GPT-NeoX), by one norm (Falcon) or by two. */
+/* Build attention and MLP of the same input (GPT-NeoX), with one norm (Falcon) or two. */
 static void
 build_beside(struct dry_estimate *e, uint32_t input, bool has_experts)
 {
@@ -310,7 +311,8 @@ build_beside(struct dry_estimate *e, uint32_t input, bool has_experts)
     if (!e->model.has_one_norm) {
         normed = dryi_build_norm(e, input, &norm_2);
         if (first_saver != DRYI_NO_OP)
-            dryi_op_save(e, input, first_saver); /* the earlier is the last to need it */
+            /* The earlier saver's backward comes last. */
+            dryi_op_save(e, input, first_saver);
         normed = dryi_build_cast(e, normed, "norm 2 output, cast");
     }
     uint32_t saver =
@@ -324,7 +326,10 @@ build_beside(struct dry_estimate *e, uint32_t input, bool has_experts)
     dryi_op_use(e, attention, output);
 }
 
-/* x + attention(norm(x)), then the same with the MLP (GPT-2), and the encoder between. */
+/*
+ * Build x + attention(norm(x)), then the same with the MLP (GPT-2). A decoder's attention
+ * to its encoder is in between.
+ */
 static void
 build_before(struct dry_estimate *e, uint32_t input, enum dryi_layer kind)
 {
@@ -346,7 +351,7 @@ build_before(struct dry_estimate *e, uint32_t input, enum dryi_layer kind)
     dryi_op_use(e, made, output);
 }
 
-/* norm(x + attention(x)), then the same with the MLP (BERT). */
+/* Build norm(x + attention(x)), then the same with the MLP (BERT). */
 static void
 build_behind(struct dry_estimate *e, uint32_t input, bool has_experts)
 {

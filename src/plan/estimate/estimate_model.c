@@ -98,7 +98,7 @@ dry_quantization_name(enum dry_quantization quantization)
 
 /* --- numbers ------------------------------------------------------------------------------ */
 
-/* A field: its name, its value, and from where to where it may go. */
+/* A field with the range that it must be in. */
 struct field {
     const char *name;
     uint64_t value, low, high;
@@ -224,7 +224,7 @@ check_numbers(const struct dry_model *m, struct dry_error *err)
     return check_fields(fields, COUNT_OF(fields), err);
 }
 
-/* Check what images, sound and an encoder ask of each other. */
+/* Check the fields of images, sound and an encoder against each other. */
 static enum dry_status
 check_source(const struct dry_model *m, struct dry_error *err)
 {
@@ -252,8 +252,8 @@ check_source(const struct dry_model *m, struct dry_error *err)
 }
 
 /*
- * Check the heads of a model as it was said, before it is completed; its numbers are none too
- * large.
+ * Check the heads of a model as the caller gave it, before it is completed. Requires
+ * numbers within their limits.
  */
 static enum dry_status
 check_heads(const struct dry_model *m, struct dry_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models that we know by name, from the configurations their authors publish. */
+/* Models known by name, from the configurations that their authors publish. */
 #include <string.h>
 
 #include "base/sized.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrices in fewer bits: the bytes of everything that a format stores for one of them. The
- * shapes are those of the tensors that AutoAWQ, AutoGPTQ, bitsandbytes, compressed-tensors
- * and Transformers' FP8 and MXFP4 write.
+ * Matrices in fewer bits: the bytes of everything that a format stores for a matrix. The
+ * shapes are those of the tensors that AutoAWQ, AutoGPTQ, bitsandbytes,
+ * compressed-tensors and Transformers' FP8 and MXFP4 write.
  */
 #include "base/fail.h"
 #include "plan/estimate/estimate_inside.h"
 
-#define WORD_BITS 32u     /* elements are packed into words of so many bits */
+#define WORD_BITS 32u     /* elements are packed into 32-bit integers */
 #define NF4_BLOCK 64u     /* elements that share a scale */
-#define NF4_TABLE 64u     /* bytes of the 16 values that codes stand for */
-#define NESTED_BLOCK 256u /* scales that share a scale of their own */
+#define NF4_TABLE 64u     /* bytes of the table of the 16 values of a code */
+#define NESTED_BLOCK 256u /* scales that share a second scale */
 #define NESTED_TABLE 1024u
 #define MXFP4_BLOCK 32u
 
@@ -21,7 +21,7 @@ dryi_is_quantized(const struct dry_model *model, const struct dryi_param *param)
            (param->is_expert || !model->are_experts_quantized_only);
 }
 
-/* The bytes of so many elements of `bits` each, in whole words. */
+/* Return the bytes of `elements` of `bits` each, in whole 32-bit integers. */
 static uint64_t
 packed(uint64_t elements, uint64_t bits)
 {
@@ -34,7 +34,7 @@ groups_of(const struct dry_model *m, uint64_t in)
     return dryi_ceil_div(in, m->quantization_group ? m->quantization_group : in);
 }
 
-/* Words, zero points and scales of AWQ and GPTQ; `words` are the matrix's own bytes. */
+/* Return the bytes of AWQ or GPTQ: `words`, which are the matrix's own, zero points and scales. */
 static uint64_t
 grouped(const struct dry_model *m, const struct dryi_param *p, uint64_t words)
 {
@@ -44,7 +44,9 @@ grouped(const struct dry_model *m, const struct dryi_param *p, uint64_t words)
     return dryi_sum(words, dryi_sum(zeros, scales));
 }
 
-/* Packed by rows with a scale of 2 bytes a group, and two numbers of int64: the shape. */
+/*
+ * Return the bytes of rows packed with a 2-byte scale for each group, and the shape in two int64.
+ */
 static uint64_t
 compressed(const struct dry_model *m, const struct dryi_param *p)
 {
@@ -57,7 +59,10 @@ compressed(const struct dry_model *m, const struct dryi_param *p)
     return dryi_sum(dryi_sum(words, scales), dryi_sum(zeros, 16));
 }
 
-/* Half a byte each, scales in fp32, or in 8 bits with scales and an offset of their own. */
+/*
+ * Return half a byte for each element, and scales: in fp32, or in 8 bits with scales and
+ * an offset of their own.
+ */
 static uint64_t
 nf4(uint64_t elements, bool is_double)
 {
@@ -116,7 +121,7 @@ dryi_quantized_bytes(const struct dry_model *model, const struct dryi_param *par
     return dryi_product(bytes, param->count);
 }
 
-/* Long inputs are multiplied with the matrix in 16 bits, which is made for that time. */
+/* Return whether long inputs need the matrix in 16 bits, which then exists during the product. */
 static bool
 is_widened(enum dry_quantization quantization)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The estimate line by line: a row is a name, bytes, the formula with its numbers, its source. */
+/*
+ * The rows of an estimate, each with a name, bytes, the formula with its numbers, and its source.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,7 @@ static const char from_nobody[] = "assumed";
 
 /* --- making rows -------------------------------------------------------------------------- */
 
-/* Add a row; a row of no bytes is left out. */
+/* Add a row, unless its bytes are 0. Returns NULL if none was added. */
 static struct dry_estimate_row *
 add_row(struct dry_estimate *e, enum dry_estimate_group group, const char *name,
         uint64_t bytes, const char *source)
@@ -36,7 +38,7 @@ add_row(struct dry_estimate *e, enum dry_estimate_group group, const char *name,
     return row;
 }
 
-/* The formula's text, where the bytes are a sum that may differ by what is rounded up. */
+/* Add a row whose bytes are a sum of rounded terms, so the formula's value may differ slightly. */
 static void
 add_sum(struct dry_estimate *e, enum dry_estimate_group group, const char *name,
         uint64_t bytes, const char *expression)
@@ -76,9 +78,9 @@ ull(uint64_t x)
     return (unsigned long long)x;
 }
 
-/* --- what stays from step to step --------------------------------------------------------- */
+/* --- bytes kept from step to step --------------------------------------------------------- */
 
-/* Trained parameters of this device. */
+/* Count the trained parameters of this device. */
 static uint64_t
 count_trained(const struct dry_estimate *e)
 {
@@ -129,7 +131,7 @@ add_states(struct dry_estimate *e)
             rules[e->setup.optimizer] ? rules[e->setup.optimizer] : "");
 }
 
-/* Matrices in fewer bits, of this device, before ZeRO shares them. */
+/* Quantized matrices of this device, before ZeRO shards them. */
 struct quantized {
     uint64_t elements, bytes;
 };
@@ -181,16 +183,16 @@ add_kept(struct dry_estimate *e)
 /* --- activations -------------------------------------------------------------------------- */
 
 struct layers {
-    uint64_t count;    /* on this device */
-    uint64_t saved;    /* of the largest */
-    uint64_t input;    /* what a checkpoint keeps */
-    uint64_t segments; /* a chunk's, times its forwards under way */
-    uint64_t longest;  /* layers of a segment */
-    uint64_t whole;    /* layers that save all, forwards under way counted */
-    uint64_t flights;  /* forwards of chunks under way */
+    uint64_t count;    /* layers on this device */
+    uint64_t saved;    /* bytes that the largest layer saves */
+    uint64_t input;    /* bytes that a checkpoint keeps */
+    uint64_t segments; /* segments of a chunk, times `flights` */
+    uint64_t longest;  /* layers of the longest segment */
+    uint64_t whole;    /* layers that save everything, times `flights` */
+    uint64_t flights;  /* chunk forwards whose activations exist at once */
 };
 
-/* Layers of the largest chunk, cut as the step cuts them. */
+/* Count the layers of the largest chunk, divided into segments as the step does. */
 static struct layers
 count_layers(const struct dry_estimate *e)
 {
@@ -219,7 +221,7 @@ count_layers(const struct dry_estimate *e)
     return l;
 }
 
-/* Add what selective checkpointing makes again, of one layer at a time. */
+/* Add what selective checkpointing recomputes, one layer at a time. */
 static void
 add_made_again(struct dry_estimate *e)
 {
@@ -235,7 +237,7 @@ add_made_again(struct dry_estimate *e)
                 "scores and masks of one layer");
 }
 
-/* Units of layers one by one where all of them save; else by the largest. */
+/* Add the layers that save everything: a row for each unit of layers. */
 static void
 add_whole_layers(struct dry_estimate *e, const struct layers *l)
 {
@@ -322,7 +324,7 @@ add_loss(struct dry_estimate *e)
                     e->model.patch ? "2 4 b V / t" : "2 4 b s V / c t", from_torch);
 }
 
-/* --- what is there for moments ------------------------------------------------------------ */
+/* --- temporary bytes ---------------------------------------------------------------------- */
 
 static const struct dryi_unit *
 largest_unit(const struct dry_estimate *e)
@@ -412,9 +414,9 @@ add_outside(struct dry_estimate *e)
     add_formula(e, DRY_GROUP_OUTSIDE, "buffers of communication", "n B", from_nobody);
 }
 
-/* --- what the field says ------------------------------------------------------------------ */
+/* --- formulas from the literature --------------------------------------------------------- */
 
-/* The root by Newton's method: the library has no math library. */
+/* Return the root by Newton's method: the library does not link the math library. */
 static double
 square_root(double x)
 {
@@ -436,7 +438,7 @@ is_korthikanti(const struct dry_estimate *e)
            e->setup.lora_rank == 0 && m->head_dim * m->heads == m->hidden;
 }
 
-/* Their table 2, a layer. */
+/* Add the bytes of a layer by table 2 of Korthikanti et al. */
 static void
 add_korthikanti(struct dry_estimate *e)
 {
@@ -487,7 +489,7 @@ add_references(struct dry_estimate *e)
 
 /* --- inference ---------------------------------------------------------------------------- */
 
-/* A row for layers that look back so far, and one for layers that look back at all. */
+/* Add a row for layers with a window, and one for layers without. */
 static void
 add_caches(struct dry_estimate *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes that stay from step to step: weights, gradients, the optimizer's state; and how
- * ZeRO (Rajbhandari et al., arXiv:1910.02054) shares them.
+ * The bytes that stay from step to step: weights, gradients, the optimizer's state; and
+ * how ZeRO (Rajbhandari et al., arXiv:1910.02054) shards them.
  */
 #include "base/fail.h"
 #include "base/sized.h"
@@ -24,7 +24,7 @@ dryi_widths_of(enum dry_precision precision)
     return widths[precision];
 }
 
-/* Megatron's gradients are one buffer, there from the beginning. */
+/* Megatron's gradients are one buffer, allocated before the first step. */
 bool
 dryi_has_static_grads(const struct dry_run_setup *setup)
 {
@@ -33,7 +33,7 @@ dryi_has_static_grads(const struct dry_run_setup *setup)
 
 /* --- states ------------------------------------------------------------------------------- */
 
-/* So many states of the size of the parameter; the others have rules of their own. */
+/* Return the number of states of the parameter's size; 0 for optimizers with other rules. */
 static uint64_t
 count_states(enum dry_optimizer optimizer)
 {
@@ -61,7 +61,7 @@ add_8bit(const struct dryi_param *p, uint64_t sizes[DRYI_STATES_MAX], size_t cou
     return count;
 }
 
-/* Rows and columns of every matrix (Shazeer and Stern, arXiv:1804.04235). */
+/* Add the row and column sums of every matrix (Shazeer and Stern, arXiv:1804.04235). */
 static size_t
 add_adafactor(const struct dryi_param *p, uint64_t sizes[DRYI_STATES_MAX], size_t count)
 {
@@ -126,7 +126,9 @@ dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param *param,
     return sum;
 }
 
-/* Experts that are spread over devices already are shared by fewer. */
+/*
+ * Return the devices that shard experts: expert parallelism leaves fewer that hold the same ones.
+ */
 static uint64_t
 expert_group(const struct dry_run_setup *setup)
 {

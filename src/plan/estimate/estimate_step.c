@@ -1,31 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Steps of training: in which order the units run forward and backward, and the optimizer's.
+ * Steps of training: the order in which units run forward and backward, and the optimizer's step.
  *
- * Two steps are run: the first makes the optimizer's states, the second meets them. With more
- * microbatches than one, so are two rounds: the second meets gradients. The passes of one unit
- * stand in estimate_training.c.
+ * Two steps are run: the first makes the optimizer's states, the second already has them. With
+ * several microbatches, each step has two rounds: the second already has gradients. The passes of
+ * one unit are in estimate_training.c.
  *
  * Cost: two steps, each of dryi_flights() forwards and backwards of all instances a round.
  */
 #include "base/fail.h"
 #include "plan/estimate/estimate_training.h"
 
-#define INSTANCES_MAX 1000000u /* forwards of units, in all of a step */
+#define INSTANCES_MAX 1000000u /* limit of unit forwards in a step */
 
 /* --- segments ----------------------------------------------------------------------------- */
 
-/* A stretch of instances: run forward once without saving, if it is a segment. */
+/* A sequence of instances; if it is a segment, its first forward saves nothing. */
 struct stretch {
     size_t first, count;
     bool is_segment;
 };
 
-/*
- * The length of the segment that begins at this layer, so many behind the first; 0: none
- * begins here.
- */
+/* Return the length in layers of the segment that begins at `layer`; 0 if none begins there. */
 static size_t
 segment_at(const struct dry_estimate *e, uint64_t layer, uint64_t layers)
 {
@@ -47,7 +44,7 @@ forward_segment(struct dryi_training *t, size_t first, size_t count)
         size_t before = t->frame_count;
         dryi_training_forward(t, first + i, false);
         if (i > 0 && t->status == DRY_OK)
-            dryi_training_drop(t, &t->frames[before - 1]); /* the last one's output */
+            dryi_training_drop(t, &t->frames[before - 1]); /* the previous output */
     }
 }
 
@@ -71,7 +68,10 @@ backward_segment(struct dryi_training *t, size_t first, size_t count,
 
 /* --- a chunk of the model ----------------------------------------------------------------- */
 
-/* The instances of chunk `c`: layers in equal parts, the ends at the ends. */
+/*
+ * The instances of chunk `c`: an equal part of the layers, and the units before or after
+ * all layers.
+ */
 struct chunk {
     size_t first, first_layer, last_layer, last;
 };
@@ -115,7 +115,7 @@ forward_layers(struct dryi_training *t, const struct chunk *c)
     }
 }
 
-/* Run the layers backward. The beginning of each segment is found again. */
+/* Run the layers backward, with the same segments as the forward. */
 static struct dryi_training_block
 backward_layers(struct dryi_training *t, const struct chunk *c,
                 struct dryi_training_block flow)
@@ -152,7 +152,8 @@ backward_chunk(struct dryi_training *t, const struct chunk *c, bool is_last)
 {
     struct dryi_training_block flow = {DRYI_NO_BLOCK, DRY_GROUP_TEMPORARY, 0};
     size_t tail = is_last ? c->last : c->last_layer;
-    if (tail == c->last_layer && tail > c->first) { /* of the stage behind this one */
+    /* Its gradient comes from the next stage. */
+    if (tail == c->last_layer && tail > c->first) {
         const struct dryi_unit *unit = dryi_training_unit_at(t, tail - 1);
         flow = dryi_training_take(t, t->e->ops[unit->op_first + unit->op_count - 1].bytes,
                                   DRY_GROUP_TEMPORARY);
@@ -191,9 +192,7 @@ load_states(struct dryi_training *t)
     t->has_states = true;
 }
 
-/*
- * The bytes that the step computes with: Adam and its like take a tensor as large as a state.
- */
+/* Return the bytes of the tensor that Adam and similar optimizers compute a step in. */
 static uint64_t
 step_bytes(const struct dryi_training *t, const struct dryi_param *p)
 {
@@ -250,8 +249,8 @@ step(struct dryi_training *t)
 /* --- the loop ----------------------------------------------------------------------------- */
 
 /*
- * Run the forwards that are under way at once, then their backwards; the last one has the
- * loss.
+ * Run the forwards whose activations exist at once, then their backwards. The last
+ * forward has the loss.
  */
 static void
 train_round(struct dryi_training *t, uint64_t flights)
@@ -288,7 +287,7 @@ train(struct dryi_training *t)
     }
 }
 
-/* Take the keys and values of every layer that keeps them; the windowed ones come first. */
+/* Allocate the keys and values of every layer that caches them; layers with a window come first. */
 static void
 take_caches(struct dryi_training *t)
 {
@@ -303,7 +302,7 @@ take_caches(struct dryi_training *t)
     }
 }
 
-/* Infer: take the weights and the cache, and send one request's prompt through the layers. */
+/* Run inference: allocate weights and cache, and run one request's prompt through the layers. */
 static void
 infer(struct dryi_training *t)
 {
@@ -318,7 +317,7 @@ infer(struct dryi_training *t)
     for (size_t i = 0; i < t->instance_count && t->status == DRY_OK; i++) {
         size_t before = t->frame_count;
         if (!is_layer(t, i) && i > 0 && i + 1 == t->instance_count)
-            break; /* the head sees the last token alone */
+            break; /* the head reads only the last token */
         dryi_training_forward(t, i, false);
         if (before && t->status == DRY_OK)
             dryi_training_drop(t, &t->frames[before - 1]);
@@ -328,7 +327,7 @@ infer(struct dryi_training *t)
     dryi_training_drop(t, &logits);
 }
 
-/* --- the whole ------------------------------------------------------------------------ */
+/* --- the summary ---------------------------------------------------------------------- */
 
 static void
 sum_up(struct dry_estimate *e)

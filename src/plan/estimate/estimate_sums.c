@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sums that both the step and the rows use: how many forwards are under way at once, how long
- * segments are, what a cache and one token's logits take.
+ * Sums that both the step and the rows use: forwards under way at once, the length of
+ * segments, and the bytes of a cache and of one token's logits.
  */
 #include "plan/estimate/estimate_inside.h"
 
 /*
- * One forward, one backward (Narayanan et al., arXiv:2104.04473): stage r of p holds p - r
- * microbatches. With m chunks a device it holds (m - 1) p + 2 (p - r - 1) + 1 forwards of
- * chunks.
+ * One forward, one backward (Narayanan et al., arXiv:2104.04473): stage r of p holds p -
+ * r microbatches. With m chunks a device it holds (m - 1) p + 2 (p - r - 1) + 1 forwards
+ * of chunks.
  */
 uint64_t
 dryi_flights(const struct dry_estimate *e)

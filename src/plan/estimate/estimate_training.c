@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The passes of a unit, request by request, through PyTorch's allocator on a simulated
- * device.
+ * The passes of a unit, request by request, through PyTorch's allocator on a simulated device.
  *
- * A forward pushes a frame, a handle an operation, and frees each tensor after its last use
- * unless the backward needs it. A backward goes through the operations from the last to the
- * first, as estimate_inside.h says, and pops the frame. If weights and gradients are sharded,
- * whole ones are there for the time of a pass alone.
+ * A forward pushes a frame, which has a block for each operation. It frees each tensor after its
+ * last use unless the backward needs it. A backward visits the operations in reverse, as
+ * estimate_inside.h says, and pops the frame. Sharded weights and gradients exist whole only
+ * during a pass.
  *
- * Cost: a request or two an operation and pass.
+ * Cost: one or two requests for each operation and pass.
  */
 #include "plan/estimate/estimate_training.h"
 
@@ -107,7 +106,7 @@ dryi_training_load_weights(struct dryi_training *t)
     }
 }
 
-/* The bytes of all weights of a unit, in the width that they are computed with. */
+/* Return the bytes of all weights of a unit, in the width used for computing. */
 static uint64_t
 whole_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
 {
@@ -144,10 +143,7 @@ make_whole(struct dryi_training *t, size_t instance)
         t->gathered[instance] = dryi_training_take(t, bytes, DRY_GROUP_TEMPORARY);
 }
 
-/*
- * Make the weights of this instance whole and, if they are gathered, ahead of time those of
- * the next.
- */
+/* Make this instance's weights whole. If weights are gathered, gather the next instance's early. */
 static void
 gather(struct dryi_training *t, size_t instance, size_t next)
 {
@@ -160,8 +156,8 @@ gather(struct dryi_training *t, size_t instance, size_t next)
 /* --- gradients ---------------------------------------------------------------------------- */
 
 /*
- * Add gradients to a slot. A slot that is taken is added to, as are gradients that have a
- * place of their own.
+ * Add gradients to a slot. If the slot has a block, or gradients have a static buffer,
+ * they are temporary.
  */
 static void
 add_grad(struct dryi_training *t, struct dryi_training_block *slot, uint64_t bytes)
@@ -194,7 +190,7 @@ add_param_grads(struct dryi_training *t, size_t instance, const struct dryi_op *
             dryi_param_bytes(e, &e->params[e->units[0].param_first], DRYI_KEPT_GRADS));
 }
 
-/* Sum the gradients over the group: what is left of them here is the unit's share. */
+/* Reduce the gradients over the group, which leaves this device with the unit's shard. */
 static void
 share_grads(struct dryi_training *t, size_t instance)
 {
@@ -210,10 +206,7 @@ share_grads(struct dryi_training *t, size_t instance)
         dryi_training_drop(t, &slots[i]);
 }
 
-/*
- * Take Megatron's gradients, from the beginning; or DDP's buckets, unless gradients are views
- * of them.
- */
+/* Allocate Megatron's static gradients, or DDP's buckets unless gradients are views of them. */
 void
 dryi_training_load_grads(struct dryi_training *t)
 {
@@ -263,7 +256,7 @@ group_of(const struct dryi_op *op, bool is_saved)
     return is_saved ? DRY_GROUP_ACTIVATIONS : DRY_GROUP_TEMPORARY;
 }
 
-/* Drop what was used for the last time by operation `at`, and is not for the backward. */
+/* Free tensors whose last use was operation `at`, unless the backward needs them. */
 static void
 drop_dead(struct dryi_training *t, const struct dryi_op *ops,
           struct dryi_training_block *frame, uint32_t at, bool saves)
@@ -274,7 +267,7 @@ drop_dead(struct dryi_training *t, const struct dryi_op *ops,
     }
 }
 
-/* Run one unit forward; without `saves` its output alone is left. */
+/* Run one unit forward. Without `saves` only its output remains. */
 void
 dryi_training_forward(struct dryi_training *t, size_t instance, bool saves)
 {
@@ -298,7 +291,7 @@ dryi_training_forward(struct dryi_training *t, size_t instance, bool saves)
 
 /* --- backward ----------------------------------------------------------------------------- */
 
-/* Make once more what the operation's backward needs, under selective checkpointing. */
+/* Under selective checkpointing, recompute what the operation's backward needs. */
 static void
 make_again(struct dryi_training *t, const struct dryi_op *ops,
            struct dryi_training_block *frame, uint32_t at)
@@ -311,7 +304,7 @@ make_again(struct dryi_training *t, const struct dryi_op *ops,
     }
 }
 
-/* Make the gradients of what `at` was the last to use. */
+/* Allocate the gradients of tensors whose last use was `at`. */
 static void
 make_flows(struct dryi_training *t, const struct dryi_op *ops, uint32_t at)
 {
@@ -341,7 +334,8 @@ dryi_training_backward(struct dryi_training *t, size_t instance,
     struct dryi_training_block *frame = t->frames + t->frame_count - unit->op_count;
     for (size_t i = 0; i < unit->op_count; i++)
         t->flows[i].block = DRYI_NO_BLOCK;
-    gather(t, instance, instance - 1); /* before the first: beyond all */
+    /* For instance 0 this wraps, and gathers nothing. */
+    gather(t, instance, instance - 1);
     t->flows[last] = flow;
     dryi_training_drop(t, &frame[last]);
     for (uint32_t k = last; k > 0; k--) {
@@ -389,14 +383,14 @@ make_torch(struct dryi_training *t, struct dry_error *err)
         status = dryi_torch_conf_parse(e->setup.conf, strlen(e->setup.conf),
                                        &rules[count - 1], &torch.conf, err);
     if (status == DRY_ERR_FORMAT) {
-        status = DRY_ERR_ARGUMENT; /* it is no file's, it is the caller's */
+        status = DRY_ERR_ARGUMENT; /* the text is the caller's, not a file's */
         if (err)
             err->status = status;
     }
     return status == DRY_OK ? dryi_torch_create(&torch, &t->torch, err) : status;
 }
 
-/* Set which unit every instance is, and where its gradients go. */
+/* Set each instance's unit and the slot of its gradients. */
 static enum dry_status
 make_instances(struct dryi_training *t, struct dry_error *err)
 {

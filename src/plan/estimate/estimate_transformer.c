@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The units of a transformer: the embedding, layers, the head; which of them are here. */
+/*
+ * The units of a transformer: the embedding, layers, the head; and which of them this device has.
+ */
 #include "plan/estimate/estimate_inside.h"
 
 /* --- before the layers -------------------------------------------------------------------- */
 
-/* Build what the stage before sends. */
+/* Build the unit that receives the previous stage's output. */
 static void
 build_receive(struct dry_estimate *e)
 {
@@ -16,7 +18,7 @@ build_receive(struct dry_estimate *e)
     dryi_unit_end(e);
 }
 
-/* --- behind the layers -------------------------------------------------------------------- */
+/* --- after the layers --------------------------------------------------------------------- */
 
 static void
 mark_loss(struct dry_estimate *e, uint32_t index)
@@ -25,7 +27,7 @@ mark_loss(struct dry_estimate *e, uint32_t index)
         dryi_op_at(e, index)->group = DRY_GROUP_LOSS;
 }
 
-/* The matrix of the head: the embedding's, a copy of that, or its own. */
+/* Add the matrix of the head: the embedding's, a copy of it, or its own. */
 static void
 add_head_matrix(struct dry_estimate *e)
 {
@@ -51,7 +53,10 @@ add_head_matrix(struct dry_estimate *e)
         dryi_param_add(e, &bias);
 }
 
-/* Logits, in fp32 for the loss, their logarithms, which the loss's backward needs. */
+/*
+ * Build the logits, their fp32 copy for the loss, and the logarithms that the loss's
+ * backward needs.
+ */
 static void
 build_logits(struct dry_estimate *e, uint32_t input)
 {
@@ -81,10 +86,10 @@ build_logits(struct dry_estimate *e, uint32_t input)
     if (e->status != DRY_OK)
         return;
     dryi_op_at(e, logits)->last_use = read == logits ? logarithms : read;
-    dryi_op_at(e, logits)->saver = logits; /* the program holds them */
+    dryi_op_at(e, logits)->saver = logits; /* the training program holds them */
 }
 
-/* BERT's: a matrix, the function and a norm before the logits. */
+/* Build BERT's matrix, activation and norm before the logits. */
 static uint32_t
 build_transform(struct dry_estimate *e, uint32_t input)
 {
@@ -142,7 +147,7 @@ build_head(struct dry_estimate *e)
         at = build_transform(e, at);
     uint64_t tokens = e->symbols.values['s'];
     if (e->model.patch)
-        e->symbols.values['s'] = 1; /* an image's class is the first token's */
+        e->symbols.values['s'] = 1; /* only the first token's state classifies an image */
     if (!e->model.has_no_head)
         build_logits(e, at);
     else
@@ -151,9 +156,12 @@ build_head(struct dry_estimate *e)
     dryi_unit_end(e);
 }
 
-/* --- which layers are here ---------------------------------------------------------------- */
+/* --- layers of this stage ----------------------------------------------------------------- */
 
-/* Chunks of layers go round: chunk i is at stage i mod p; the first ones have one more. */
+/*
+ * Count this stage's layers. Chunk i of the layers is at stage i mod p; the first chunks
+ * have one layer more.
+ */
 static void
 count_layers(const struct dry_estimate *e, uint64_t *dense, uint64_t *all)
 {
@@ -182,7 +190,7 @@ build_layers(struct dry_estimate *e, const char *name, enum dryi_layer kind,
     dryi_unit_end(e);
 }
 
-/* Build the encoder in front of a decoder: its tokens are the source's. */
+/* Build an encoder before a decoder. Its tokens are the source's. */
 static void
 build_encoder(struct dry_estimate *e)
 {

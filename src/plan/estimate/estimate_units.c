@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units are put together: operations, parameters, and the lists that a step walks. */
+/* Functions that assemble units: operations, parameters, and the lists that a step walks. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -101,7 +101,10 @@ dryi_op_aux(struct dry_estimate *e, const char *name, const char *expression)
     return index;
 }
 
-/* An operation that was last used by none before it, or by one that is not there. */
+/*
+ * Enter the operation into the lists by last use and by saver. A last use after the
+ * unit's last operation counts as that one.
+ */
 static void
 end_op(struct dry_estimate *e, const struct dryi_unit *unit, uint32_t index)
 {
@@ -196,7 +199,7 @@ dryi_keeps_input(const struct dry_estimate *e, uint32_t targets)
     return e->setup.lora_rank == 0 || (e->setup.lora_targets & targets) != 0;
 }
 
-/* B A of LoRA: A is rank x in, B out x rank; the one at the split side is split, too. */
+/* Add LoRA's adapter: A is rank x in, B is out x rank. The one at the split side is split too. */
 static void
 add_adapter(struct dry_estimate *e, const struct dryi_linear *l)
 {

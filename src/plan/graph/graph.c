@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A graph is built, and sealed: edges sorted and each kept once, and an order found or checked
- * (Kahn 1962, the least number first).
+ * Building and sealing a graph. Sealing sorts the edges, drops duplicates, and finds or
+ * checks an order (Kahn 1962, the least number first).
  */
 #include <drystone/graph.h>
 
@@ -48,7 +48,8 @@ free_name(struct dry_graph *g, const char *name)
 {
     char *own = NULL;
     if (name) {
-        memcpy(&own, &name, sizeof own); /* it is ours, so not const */
+        /* The graph owns the name, so the const can go. */
+        memcpy(&own, &name, sizeof own);
         dryi_memory_free(&g->memory, own, strlen(name) + 1, 1);
     }
 }
@@ -158,15 +159,16 @@ dry_graph_get_order(const struct dry_graph *graph)
 
 struct sealing {
     struct dry_graph *g;
-    struct dryi_sort_item *items, *scratch; /* edge_count + 1 */
-    uint32_t *missing;                      /* by node: inputs that have no rank yet */
-    uint32_t *heap;                         /* nodes that could be next */
+    struct dryi_sort_item *items, *scratch; /* edge_count + 1 elements */
+    uint32_t *missing; /* by node: inputs that are not ordered so far */
+    uint32_t *heap;    /* nodes whose inputs are all ordered */
     size_t heap_count;
 };
 
 /*
- * Make links by the far end `key` (ranks, or numbers before there are ranks), both ascending,
- * each once: first[i] .. first[i + 1] are those of i.
+ * Fill links, grouped by the node at one end: links[first[i]] to links[first[i + 1] - 1]
+ * belong to i. Both ends are ranks, or numbers if `rank` is NULL. Groups are ascending,
+ * without duplicates. Returns the number of links.
  */
 static size_t
 make_links(struct sealing *s, const uint32_t *rank, bool by_user, uint32_t *first,
@@ -222,8 +224,8 @@ pop(struct sealing *s)
 }
 
 /*
- * Name a node on a cycle. A node that waits for an input waits for one that waits: after so
- * many steps back, the node is in a ring.
+ * Name a node on a cycle. Every node that waits has an input that waits too. After
+ * `count` steps back along such inputs, the node must be on a cycle.
  */
 static enum dry_status
 fail_cycle(const struct sealing *s, struct dry_error *err)
@@ -242,7 +244,7 @@ fail_cycle(const struct sealing *s, struct dry_error *err)
                      g->nodes[node].name ? g->nodes[node].name : "no name");
 }
 
-/* Links are by number here. */
+/* Find an order. Requires links by node number. */
 static enum dry_status
 find_order(struct sealing *s, struct dry_error *err)
 {

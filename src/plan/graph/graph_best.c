@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The best sequence so far. Every planner offers what it finds and asks whether to go on; so both
- * stand below the planners, and graph_plan.c, which runs them in turn, stands above.
+ * The best sequence so far. Every planner offers its sequences here and asks whether to go on. So
+ * this file is below the planners, while graph_plan.c, which runs them in turn, is above.
  */
 #include "plan/graph/graph_state.h"
 

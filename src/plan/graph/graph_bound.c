@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Bounds: the bytes and the time that no sequence can do without.
+ * Lower bounds of the bytes and of the time of every sequence.
  *
- * Bytes: a node that runs needs its inputs, what it makes, its workspace, and every value
- * that is read later and must not be made again. The end needs all outputs.
+ * Bytes: a running node needs its inputs, its value, its workspace, and every value that
+ * is read later and must not be recomputed. The end needs all outputs.
  *
- * Time: look at the moment when the t-th node of the order runs for the first time. All
- * before it have run, none behind it has. A value that is read later is there now, or is made
- * again later. If it is made again, its inputs are there now or are made again too. This is
- * the problem of <drystone/knapsack.h>: choose which of all values to keep in what t leaves
- * of the budget, so that the rest runs again in the least time. The bound of that problem is
- * one of ours. The worst moment counts.
+ * Time: consider the moment when the t-th node of the order runs for the first time. All
+ * nodes before it have run, none after it has. A value that is read later is held now, or
+ * is recomputed later. If it is recomputed, its inputs are held now or recomputed too.
+ * This is the problem of <drystone/knapsack.h>: choose the values to keep in the budget
+ * that t leaves, so that recomputing the others takes the least time. Its bound is also a
+ * bound of the sequence. The largest over all moments counts.
  *
- * Cost: a knapsack a moment, in all LOOKS_MAX looks or so.
+ * Cost: a knapsack for each moment, LOOKS_MAX steps in all or so.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
-/* Is the value read after rank t has run for the first time? */
+/* Return whether the value is read after the first run of rank t. */
 static bool
 is_read_after(const struct dry_graph *g, uint32_t rank, uint32_t t)
 {
@@ -50,8 +50,8 @@ own_need(const struct dry_graph *g, uint32_t rank)
 }
 
 /*
- * The bytes of the inputs of a rank that must not run again: of all, or of those that nobody
- * reads later.
+ * Return the bytes of a rank's inputs that must not run again: of all of them, or with
+ * `is_last` of those that are not read later.
  */
 static uint64_t
 fixed_inputs(const struct dry_graph *g, uint32_t rank, bool is_last)
@@ -96,12 +96,12 @@ dry_graph_get_floor(const struct dry_graph *graph, uint32_t *node)
 struct bounder {
     struct dryi_graph_search *s;
     const struct dry_graph *g;
-    struct dry_keep_item *items;   /* by rank */
-    struct dry_keep_input *inputs; /* all, by user */
+    struct dry_keep_item *items;   /* by rank: the values before a moment */
+    struct dry_keep_input *inputs; /* of all nodes, grouped by user */
     bool *is_kept;                 /* by rank; scratch */
     struct dryi_sort_item *moments, *scratch;
-    uint64_t *needed; /* of the order */
-    uint32_t *runs;   /* the order */
+    uint64_t *needed; /* by rank: need in the order without reruns */
+    uint32_t *runs;   /* the order without reruns */
 };
 
 static void
@@ -124,7 +124,7 @@ fill_items(struct bounder *b, uint32_t t)
     }
 }
 
-/* Find *bound: the runs again after the first run of t take at least that long. */
+/* Find *bound: recomputation after the first run of t takes at least that long. */
 static enum dry_status
 bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
 {
@@ -142,7 +142,7 @@ bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
     enum dry_status status =
         dry_keep_solve(&problem, &options, b->is_kept, &result, NULL);
     *looks += t + b->g->input_first[t];
-    if (status == DRY_OK) { /* a node's flow is some passes more */
+    if (status == DRY_OK) { /* each node of that search computes a flow: some 20 passes */
         uint64_t most = result.nodes * 20 * (t + b->g->input_first[t]);
         *looks += result.is_proved && most < LOOKS_A_MOMENT ? most : LOOKS_A_MOMENT;
         *bound = result.bound_ns;
@@ -150,7 +150,7 @@ bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
     return status;
 }
 
-/* Sort the moments by what the order needs then, the most last. */
+/* Sort the moments by their need in the order, the largest last. */
 static void
 sort_moments(struct bounder *b)
 {
@@ -173,7 +173,9 @@ fill_inputs(struct bounder *b)
     }
 }
 
-/* Bound the worst moments first, as far as the looks go; those that fit add nothing. */
+/*
+ * Bound the moments with the largest needs first, within LOOKS_MAX. Moments that fit add nothing.
+ */
 static enum dry_status
 bound_all(struct bounder *b)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The evaluation of sequences. Backwards, a value is there exactly if a later run has asked for it
- * and no run has made it yet. So one pass from the last run to the first, with a mark a
- * value, gives every need. A value that is asked for and never made is the only error there
- * can be.
+ * The evaluation of sequences. A value is held at a run exactly if a later run reads it and no run
+ * in between makes it again. So one pass from the last run to the first computes every need, with
+ * a flag for each value. The only possible error is a value that is read and never made.
  *
  * Cost: runs and their inputs.
  */
@@ -17,10 +16,7 @@
 
 #define NOBODY UINT32_MAX
 
-/*
- * Mark a value as wanted from the run `use` backwards; returns what that adds to what is
- * there.
- */
+/* Mark a value as wanted before run `use`. Returns the bytes that this adds to the held bytes. */
 static uint64_t
 want(const struct dry_graph *g, struct dryi_look *look, uint32_t rank, uint32_t use)
 {
@@ -51,7 +47,7 @@ void
 dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
                 struct dryi_look *look)
 {
-    uint64_t held = begin_look(g, count, look); /* after the run */
+    uint64_t held = begin_look(g, count, look); /* after run p */
     for (size_t p = count; p-- > 0;) {
         uint32_t rank = runs[p];
         const struct dry_graph_node *node = dryi_graph_at(g, rank);
@@ -119,11 +115,11 @@ dryi_graph_runs_finish(const struct dry_memory *memory, struct dryi_graph_runs *
 
 struct evaluation {
     const struct dry_graph *g;
-    const uint32_t *nodes; /* the caller's, node numbers */
-    uint32_t *runs;        /* ranks */
+    const uint32_t *nodes; /* the caller's node numbers */
+    uint32_t *runs;        /* the same as ranks */
     size_t count;
     struct dryi_look look;
-    uint8_t *is_run; /* by rank */
+    uint8_t *is_run; /* by rank: it has run */
 };
 
 static enum dry_status
@@ -155,8 +151,8 @@ check_runs(struct evaluation *v, struct dry_error *err)
 }
 
 /*
- * Tell the observer every run. It holds afterwards what the next run needs, without what that
- * adds.
+ * Report every run to the observer. held_bytes is what the run needed, less its workspace
+ * and the values that it was the last to read.
  */
 static void
 tell(struct evaluation *v, const struct dry_graph_observer *observer)
@@ -168,12 +164,13 @@ tell(struct evaluation *v, const struct dry_graph_observer *observer)
     for (size_t p = 0; p < v->count; p++) {
         uint32_t rank = v->runs[p];
         const struct dry_graph_node *node = dryi_graph_at(g, rank);
-        held = v->look.needed[p] - node->tmp_bytes; /* and now all that ends here goes */
+        /* The values that end here are subtracted below. */
+        held = v->look.needed[p] - node->tmp_bytes;
         if (v->look.last_use[p] == p)
             held -= node->bytes;
         for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++) {
             uint32_t input = g->inputs[e];
-            if (v->look.until[input] == p) /* the last of its present value */
+            if (v->look.until[input] == p) /* this run is its last reader */
                 held -= dryi_graph_at(g, input)->bytes;
         }
         step = (struct dry_graph_step){g->order[rank], v->is_run[rank], step.time_ns,

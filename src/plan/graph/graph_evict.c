@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Eviction: the order is run through with a cache as large as the budget. A value that is
- * needed and not there is made again, with what it needs, and what is least worth keeping
- * makes room. This is like DTR (Kirisame et al., ICLR 2021), except that the next use of a
- * value is known.
+ * Eviction: run the order with a cache as large as the budget. A needed value that is missing is
+ * recomputed, with the inputs that it lacks. The values least worth keeping are evicted for it.
+ * This is like DTR (Kirisame et al., ICLR 2021), except that the next use of a value is known.
  *
- * A node that waits for inputs keeps those that are there: they are pinned. If everything is
- * pinned and there is no room, this finds no sequence; another planner may.
+ * A node that waits for inputs pins those that are present. If everything is pinned and the cache
+ * is full, this planner finds no sequence; another may.
  *
- * Cost: a look at all values for each that makes room; LOOKS_MAX bounds that.
+ * Cost: a pass over all values for each eviction; LOOKS_MAX bounds the total.
  */
 #include <string.h>
 
@@ -18,25 +17,24 @@
 
 #define NOBODY UINT32_MAX
 #define LOOKS_MAX UINT64_C(300000000)
-#define TOLD_EVERY 64u /* nodes */
+#define TOLD_EVERY 64u /* nodes between two progress reports */
 
 struct cache {
     const struct dry_graph *g;
     struct dry_memory memory;
     uint64_t budget, held, looks;
     unsigned variant;
-    uint32_t frontier; /* the rank that runs for the first time now */
+    uint32_t frontier; /* rank of the node that runs for the first time */
     uint8_t *is_there;
-    uint32_t *pins; /* by rank: who waits and has it as an input */
-    uint32_t
-        *next_user; /* by rank: in `users`, the first that is not before the frontier */
+    uint32_t *pins;      /* by rank: number of waiting nodes with this input */
+    uint32_t *next_user; /* by rank: index into `users` of the next user */
     struct dryi_graph_search *s;
-    uint32_t *waiting; /* a stack */
+    uint32_t *waiting; /* stack of nodes that wait for inputs */
     size_t waiting_count;
     struct dryi_graph_runs *sequence;
 };
 
-/* How much is lost with the value; the least worth goes. */
+/* Return what evicting the value would cost by the variant's measure; the least is evicted. */
 static double
 worth(struct cache *c, uint32_t rank)
 {
@@ -60,8 +58,8 @@ worth(struct cache *c, uint32_t rank)
 }
 
 /*
- * Is the value never evicted? Outputs stay, so that the end needs no care, and so do values
- * that could not be made again for their users.
+ * Return whether the value is never evicted. Outputs stay, so that they are present at
+ * the end. Fixed values with users stay because they cannot be recomputed.
  */
 static bool
 is_held_for_good(const struct dry_graph *g, uint32_t rank)
@@ -71,7 +69,10 @@ is_held_for_good(const struct dry_graph *g, uint32_t rank)
            (node->is_fixed && g->user_first[rank] < g->user_first[rank + 1]);
 }
 
-/* Evict the value of the least worth. False: there is nothing to evict. */
+/*
+ * Evict the value of the least worth. Returns false if none can be evicted, or LOOKS_MAX
+ * is used up.
+ */
 static bool
 evict(struct cache *c)
 {
@@ -104,7 +105,7 @@ make_room(struct cache *c, uint64_t bytes)
     return true;
 }
 
-/* Push a node that waits for its inputs, which stay from now on if they are there. */
+/* Push a node that waits for its inputs, and pin those inputs. */
 static void
 wait_for(struct cache *c, uint32_t rank)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The best sequence of a small graph: A* over (how many nodes have run for the first time,
- * the set of values that are there). A step drops a value, for nothing, or runs a node whose
- * inputs are there: the next of the order, or one that has run before. The rest takes at
- * least the first runs that are left, and that never overestimates. So the first state in
- * which the last node has run is the best.
+ * The optimal sequence of a small graph by A*. A state is the number of nodes that have
+ * run for the first time, and the set of values that are held. A step drops a value at no
+ * cost, or runs a node whose inputs are held: the next of the order, or one that has run
+ * before. The estimate of the remaining time is the first runs that are left, which never
+ * overestimates. So the first state in which the last node has run is optimal.
  *
- * States are reached in a fixed order, so the sequence is the same everywhere. If no state is
- * left and the last node has not run, no sequence fits.
+ * States are reached in a fixed order, so the sequence is the same on every machine. If
+ * no state is left and the last node has not run, no sequence fits.
  *
- * Cost: states x nodes, each with a place in a table and a heap.
+ * Cost: states x nodes, each with an entry in a hash table and in a heap.
  */
 #include <string.h>
 
@@ -21,42 +21,42 @@
 #include "plan/graph/graph_state.h"
 
 #define NOBODY UINT32_MAX
-#define TOLD_EVERY 1024u /* states */
-#define DROP UINT32_MAX  /* in place of a node */
+#define TOLD_EVERY 1024u /* states between two progress reports */
+#define DROP UINT32_MAX  /* in `run`: the step dropped a value */
 
 struct state {
-    uint32_t there;  /* a bit a rank */
-    uint32_t done;   /* first runs */
-    uint32_t parent; /* state; NOBODY: the beginning */
-    uint32_t run;    /* what led here: rank; DROP */
-    uint64_t time;   /* the least so far */
+    uint32_t there;  /* held values, a bit for each rank */
+    uint32_t done;   /* number of first runs */
+    uint32_t parent; /* state before; NOBODY: the first state */
+    uint32_t run;    /* the step to it: a rank, or DROP */
+    uint64_t time;   /* the least found so far */
     bool is_closed;
 };
 
 struct open_state {
-    uint64_t time, rest; /* the sum is the least it can come to */
+    uint64_t time, rest; /* lower bound of the remaining time */
     uint32_t state;
 };
 
 struct exact {
     struct dryi_graph_search *s;
     const struct dry_graph *g;
-    uint32_t inputs[DRYI_EXACT_NODES_MAX];   /* sets, by rank */
+    uint32_t inputs[DRYI_EXACT_NODES_MAX];   /* bit sets, by rank */
     uint64_t rest[DRYI_EXACT_NODES_MAX + 1]; /* time of first runs from a rank on */
     uint32_t outputs;
     struct state *states;
     size_t count, capacity;
     struct open_state *heap;
     size_t heap_count, heap_capacity;
-    struct dryi_map found; /* (done, there) to state */
+    struct dryi_map found; /* maps (done, there) to its state */
     bool has_memory, is_full;
 };
 
 /* --- the heap -------------------------------------------------------------------------------- */
 
 /*
- * Does `a` leave the heap before `b`? The least sum does; among equals the state that has
- * done most, then the one that was there first.
+ * Return whether `a` leaves the heap before `b`: by the least time + rest, then by most
+ * nodes done, then by the older state.
  */
 static bool
 is_before(const struct exact *x, const struct open_state *a, const struct open_state *b)
@@ -138,7 +138,7 @@ bytes_there(const struct exact *x, uint32_t there)
     return bytes;
 }
 
-/* Outputs that must not run again are never dropped. */
+/* Return whether the step may drop the value. Outputs that must not run again are never dropped. */
 static bool
 may_drop(const struct exact *x, const struct state *from, uint32_t rank)
 {
@@ -147,7 +147,7 @@ may_drop(const struct exact *x, const struct state *from, uint32_t rank)
     return (from->there >> rank & 1) && !(is_output && is_fixed);
 }
 
-/* May the node run? Its inputs are there, its value is not, and it may run again. */
+/* Return whether the node may run: its inputs are held, its value is not, and it may run again. */
 static bool
 may_run(const struct exact *x, const struct state *from, uint32_t rank)
 {
@@ -167,8 +167,8 @@ has_room(const struct exact *x, uint32_t rank, uint64_t held)
 }
 
 /*
- * Reach all that can run. True: something could run but for the room, so there is a reason to
- * drop a value now.
+ * Reach all states that run a node. Returns true if one could not run for lack of memory:
+ * only then is there a reason to drop a value.
  */
 static bool
 run_all(struct exact *x, uint32_t at, const struct state *from)
@@ -194,8 +194,8 @@ run_all(struct exact *x, uint32_t at, const struct state *from)
 }
 
 /*
- * Reach all states a step away. A drop that nothing waits for can as well come later, so only
- * other drops are steps.
+ * Reach all states one step away. A drop that no run waits for can come later, so such
+ * drops are skipped.
  */
 static void
 expand(struct exact *x, uint32_t at)
@@ -219,7 +219,10 @@ is_goal(const struct exact *x, const struct state *state)
     return state->done == x->g->count && (state->there & x->outputs) == x->outputs;
 }
 
-/* Find the state that ends the best sequence; NOBODY: none, or the search was cut off. */
+/*
+ * Find the final state of the optimal sequence. Returns NOBODY if there is none, or if
+ * the search was cut off.
+ */
 static uint32_t
 search(struct exact *x)
 {

@@ -3,7 +3,7 @@
 /*
  * Checkmate's mixed integer program (Jain et al., MLSys 2020, sections 4.4 to 4.8) as text.
  *
- * In stage t the t-th node of the order runs for the first time, and any before it again, in
+ * In stage t the t-th node of the order runs for the first time. Nodes before it may run again, in
  * the order. With i, k ranks, D(k) the inputs of k:
  *
  *   advance   R_t_t = 1
@@ -17,8 +17,8 @@
  *             U_t_k = U_t_k-1 + b_k R_t_k - b_i F_t_i_k-1 for all i freed after k - 1
  *             U_t_k + tmp_k R_t_k <= budget
  *
- * If there are outputs, a last stage runs nodes again only, and they are held beyond it.
- * Fixed nodes run in their own stage alone.
+ * If there are outputs, an additional last stage only runs nodes again, and outputs are held after
+ * it. Fixed nodes run in their own stage only.
  *
  * Cost: stages x (nodes + edges) rows and variables.
  */
@@ -65,7 +65,10 @@ is_output(const struct lp *lp, uint32_t rank)
     return dryi_graph_at(lp->g, rank)->is_output;
 }
 
-/* Is there a variable R_t_i, S_t_i? A variable that is not there is 0. */
+/*
+ * Return whether the program has the variable R_t_i; a variable left out is 0. has_held()
+ * is the same for S_t_i.
+ */
 static bool
 has_run(const struct lp *lp, uint32_t t, uint32_t i)
 {
@@ -117,7 +120,7 @@ write_inputs(struct lp *lp, uint32_t t, uint32_t k)
     }
 }
 
-/* Write what may be held into stage t, from the stage before. */
+/* Write the rows that limit what stage t holds to what the stage before held or ran. */
 static void
 write_holds(struct lp *lp, uint32_t t)
 {
@@ -133,7 +136,7 @@ write_holds(struct lp *lp, uint32_t t)
     }
 }
 
-/* Write the sum of hazards but for the constant 1; returns how many there can be. */
+/* Write the sum of hazards without the constant 1. Returns H, the largest sum possible. */
 static uint32_t
 write_hazards(struct lp *lp, uint32_t t, uint32_t i, uint32_t k)
 {
@@ -164,7 +167,7 @@ write_free(struct lp *lp, uint32_t t, uint32_t i, uint32_t k)
     put(lp, " <= %u\n", most - 1);
 }
 
-/* Write what is freed after k: itself and its inputs. */
+/* Write the rows of what may be freed after k: its own value and its inputs. */
 static void
 write_frees(struct lp *lp, uint32_t t, uint32_t k)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The frame of the graph planners: what is tried in which order, and what the answer is
- * worth.
+ * The frame of the graph planners: in which order they are tried, and how good the result is.
  *
- * The order as it is comes first. If it does not fit, A* is tried on small graphs, then the
- * bound, which may prove that nothing fits, then the local search.
+ * The order without reruns comes first. If it does not fit, small graphs are searched by A*. Then
+ * comes the bound, which may prove that nothing fits, then the local search.
  */
 #include <string.h>
 
@@ -43,7 +42,7 @@ dry_graph_method_name(enum dry_graph_method method)
     return method < DRY_GRAPH_METHOD_COUNT ? names[method] : "unknown method";
 }
 
-/* --- the order as it is -------------------------------------------------------------------------- */
+/* --- the order without reruns -------------------------------------------------------------------- */
 
 static enum dry_status
 try_order(struct dryi_graph_search *s, uint64_t *order_bytes)
@@ -94,7 +93,7 @@ fail_space(const struct dryi_graph_search *s, const struct dry_graph_summary *su
         budget, floor, (unsigned long long)summary->order_bytes);
 }
 
-/* Is there still something to look for? */
+/* Return whether a plan is still missing and may exist. */
 static bool
 is_open(const struct dryi_graph_search *s)
 {
@@ -130,7 +129,7 @@ hash_of(const uint32_t *runs, size_t count)
     return hash;
 }
 
-/* The evaluation has the last word on what a sequence costs. */
+/* Evaluate the sequence again: the public evaluation decides its cost. */
 static enum dry_status
 report(struct dryi_graph_search *s, struct dry_graph_plan *plan, struct dry_error *err)
 {

@@ -3,24 +3,23 @@
 /*
  * The local search over sequences.
  *
- * Any sequence with first runs in the order is a plan: what a run reads is held from the run
- * before that made it. So nothing can go wrong but the peak, and two moves are enough. A node
- * is run again before the next use of its value, which frees its bytes from the use before to
- * there. Or a rerun is taken out.
+ * Any sequence with first runs in the order is a valid plan: what a run reads is held from the run
+ * that made it last. Only the peak can be too high, so two moves suffice. One runs a node again
+ * before the next use of its value, which frees its bytes since the previous use. The other
+ * removes a rerun.
  *
- * Repair: while the sequence needs too much, look at the worst place. The candidates are the
- * values that are there and not used there. The value whose rerun takes the least time for
- * the bytes and places it relieves is run again later. Its inputs that are gone by then are
- * run again too, or held for longer if there is room; or small ones are held anyhow, over the
- * worst place, if the value relieves more.
+ * Repair: while the sequence exceeds the budget, relieve its peak. The candidates are the values
+ * that are held but not used at the peak. The best has the rerun with the least time for the bytes
+ * and runs it relieves. Inputs of it that are gone by then are rerun too, or held for longer if
+ * they fit. If the value relieves more bytes, small inputs are held even over the peak.
  *
- * A round takes some neighbouring reruns out, repairs with scores shaken by chance, and takes
- * out what has become needless. It keeps the result if that takes no more time, or little
- * more in the beginning (record-to-record travel, Dueck 1993). Some rounds begin with the
- * order again. How often a node may run is limited, by chance: if values are dropped again
- * and again, reruns only make more places that need too much.
+ * A round removes some neighbouring reruns, repairs with randomized scores, and removes reruns
+ * that are now needless. It keeps the result if that takes no more time, or slightly more in early
+ * rounds (record-to-record travel, Dueck 1993). Some rounds start from the order again. A random
+ * limit holds how often a node may run: otherwise values that are dropped again and again add runs
+ * that exceed the budget.
  *
- * Cost: a look at the whole sequence for each rerun; LOOKS_PER_STEP bounds that.
+ * Cost: a pass over the whole sequence for each rerun; LOOKS_PER_STEP bounds the total.
  */
 #include <string.h>
 
@@ -29,10 +28,10 @@
 #include "plan/graph/graph_state.h"
 
 #define NOBODY UINT32_MAX
-#define LOOKS_PER_STEP UINT64_C(100000) /* of all rounds, on average */
+#define LOOKS_PER_STEP UINT64_C(100000) /* average over all rounds */
 #define LOOKS_PER_ROUND UINT64_C(20000000)
 #define LOOKS_PER_START UINT64_C(100000000)
-#define CLOSURE_MAX 64u /* nodes run again for one value */
+#define CLOSURE_MAX 64u /* nodes rerun for one value */
 
 struct improver {
     struct dryi_graph_search *s;
@@ -42,26 +41,29 @@ struct improver {
     uint64_t random;
     struct dryi_graph_runs current, work;
     uint64_t current_ns;
-    struct dryi_look look; /* at `work`; by run: room for `run_capacity` */
+    struct dryi_look look; /* needs of `work`; its arrays are by run */
     size_t needed_capacity, last_use_capacity, over_capacity, at_capacity;
-    uint32_t *over;       /* by run: how many before it need too much; one more */
-    uint32_t *first, *at; /* runs of a rank: at[first[rank]] .. at[first[rank + 1]] */
-    /* The uses around the worst place, by rank. */
-    uint32_t *before, *next; /* the use before, or the run; the next use */
-    uint8_t *is_member;      /* of the closure at hand; all 0 between */
+    uint32_t *over; /* by run: how many before it exceed the budget; one more element */
+    /* at[first[rank]] to at[first[rank + 1] - 1]: the rank's runs */
+    uint32_t *first, *at;
+    /* By rank, the uses around the peak. */
+    uint32_t *before, *next; /* before: the previous use or run; next: the next use */
+    uint8_t *is_member;      /* scratch flags, all 0 between uses */
     uint32_t members[CLOSURE_MAX], best_members[CLOSURE_MAX];
     size_t member_count, best_count;
-    uint32_t best_at; /* before which run they go; NOBODY: there is nothing to do */
+    /* Run before which the members are inserted; NOBODY: no candidate. */
+    uint32_t best_at;
     double best_score;
-    double noise; /* scores are shaken by up to this part */
+    double noise; /* scores rise by up to this fraction, at random */
     /*
-     * Inputs of at most so many bytes are held over the worst place and not run again; in
-     * this round, so many quarters of the bytes of what is run again.
+     * Inputs up to held_max bytes are held over the peak instead of rerun. In each round,
+     * held_max is `quarters` quarters of the bytes of the rerun value.
      */
     uint64_t held_max;
     unsigned quarters;
-    unsigned exponent; /* of the places relieved */
-    uint32_t runs_max; /* of a node: more only makes more places that need too much */
+    unsigned exponent; /* weight of the number of runs relieved */
+    /* Limit of one node's runs: more would only add runs that exceed the budget. */
+    uint32_t runs_max;
 };
 
 static uint64_t
@@ -71,7 +73,7 @@ random_below(struct improver *im, uint64_t limit)
     return dryi_mix64(im->random) % limit;
 }
 
-/* --- a look ---------------------------------------------------------------------------------- */
+/* --- needs and indices ----------------------------------------------------------------------- */
 
 static bool
 take_room(struct improver *im, size_t runs)
@@ -96,7 +98,7 @@ look(struct improver *im)
     return DRY_OK;
 }
 
-/* Index where each rank runs, and where too much is needed. */
+/* Index the runs of each rank, and count the runs that exceed the budget. */
 static void
 index_runs(struct improver *im)
 {
@@ -117,7 +119,7 @@ index_runs(struct improver *im)
     im->looks += 3 * w->count + 2 * im->g->count;
 }
 
-/* The last run of a rank before a place; NOBODY: none. */
+/* Return the last run of a rank before `place`; NOBODY: none. */
 static uint32_t
 run_before(const struct improver *im, uint32_t rank, uint32_t place)
 {
@@ -139,10 +141,7 @@ note_use(uint32_t *uses, uint32_t rank, uint32_t place)
         uses[rank] = place;
 }
 
-/*
- * Find the uses before and after the worst place; not of what the place itself reads or
- * makes.
- */
+/* Find the uses before and after the peak, except of values that the peak run reads or makes. */
 static void
 find_uses(struct improver *im)
 {
@@ -168,9 +167,9 @@ find_uses(struct improver *im)
     im->looks += 3 * (uint64_t)count;
 }
 
-/* --- what a rerun takes ------------------------------------------------------------------------- */
+/* --- cost of a rerun ---------------------------------------------------------------------------- */
 
-/* Could a value be held in all places from one to the other? */
+/* Return whether a value could be held over all runs from `from` to `to`. */
 static bool
 has_room(struct improver *im, uint32_t from, uint32_t to, uint64_t bytes)
 {
@@ -186,7 +185,7 @@ has_room(struct improver *im, uint32_t from, uint32_t to, uint64_t bytes)
 
 enum fate { FATE_THERE, FATE_HELD, FATE_HELD_OVER, FATE_RERUN };
 
-/* Decide what becomes of an input of a node that is run again before `place`. */
+/* Decide what happens to an input of a node that is rerun before `place`. */
 static enum fate
 fate_of(struct improver *im, uint32_t input, uint32_t place)
 {
@@ -205,8 +204,8 @@ fate_of(struct improver *im, uint32_t input, uint32_t place)
 }
 
 /*
- * Write all that is run again with `rank` before `place` into members; *held: bytes that are
- * held over the worst place for that. False: too much.
+ * Collect in `members` all nodes to rerun with `rank` before `place`. *held: bytes held
+ * over the peak for them. Returns false if there are more than CLOSURE_MAX.
  */
 static bool
 close_over(struct improver *im, uint32_t rank, uint32_t place, uint64_t *held)
@@ -248,7 +247,7 @@ power(double x, unsigned exponent)
     return y;
 }
 
-/* The score: time for bytes and places, shaken; the less the better. */
+/* Return the score: time for bytes and runs relieved, randomized. The least score wins. */
 static double
 score_of(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
 {
@@ -262,7 +261,7 @@ score_of(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
     return score * (1.0 + im->noise * chance);
 }
 
-/* Keep the members at hand if their score is the best so far. */
+/* Keep `members` if their score is the best so far. */
 static void
 weigh(struct improver *im, uint32_t rank, uint32_t place)
 {
@@ -278,7 +277,7 @@ weigh(struct improver *im, uint32_t rank, uint32_t place)
     memcpy(im->best_members, im->members, im->member_count * sizeof *im->members);
 }
 
-/* Consider a rerun with its inputs rerun, too, and one that holds the small ones instead. */
+/* Consider a rerun whose inputs are rerun too, and one that holds the small inputs instead. */
 static void
 consider(struct improver *im, uint32_t rank)
 {
@@ -290,7 +289,7 @@ consider(struct improver *im, uint32_t rank)
         return;
     uint32_t place = im->next[rank];
     if (place == NOBODY || place > im->look.last_use[made])
-        place = im->look.last_use[made]; /* an output, that nothing reads any more */
+        place = im->look.last_use[made]; /* an output without further readers */
     im->held_max = 0;
     weigh(im, rank, place);
     im->held_max = node->bytes / 4 * im->quarters;
@@ -312,7 +311,7 @@ sort_members(uint32_t *members, size_t count)
 
 /* --- repair -------------------------------------------------------------------------------------- */
 
-/* Hold one value less at the worst place. *is_found: there was one. */
+/* Hold one value less at the peak. *is_found: there was a candidate. */
 static enum dry_status
 relieve(struct improver *im, bool *is_found)
 {
@@ -336,7 +335,7 @@ relieve(struct improver *im, bool *is_found)
     return DRY_OK;
 }
 
-/* Relieve places until `work` is within the budget; *is_found: it is. */
+/* Relieve peaks until `work` is within the budget; *is_found: it is. */
 static enum dry_status
 repair(struct improver *im, bool *is_found)
 {
@@ -354,10 +353,7 @@ repair(struct improver *im, bool *is_found)
     return status;
 }
 
-/*
- * Take reruns that are not needed out, from the last to the first. `work` is within the
- * budget.
- */
+/* Remove needless reruns, from the last to the first. Requires that `work` is within the budget. */
 static enum dry_status
 clean(struct improver *im)
 {
@@ -381,8 +377,8 @@ clean(struct improver *im)
 /* --- starts ---------------------------------------------------------------------------------------- */
 
 /*
- * Offer `work`, which is within the budget. Go on from it if it takes no more than the
- * current sequence, or at most `slack` more than the best.
+ * Offer `work`. Continue from it if it takes no more time than `current`, or at most
+ * `slack` more than the best. Requires that `work` is within the budget.
  */
 static enum dry_status
 accept(struct improver *im, uint64_t slack)
@@ -442,7 +438,7 @@ start(struct improver *im)
 
 /* --- rounds ------------------------------------------------------------------------------------------ */
 
-/* Take up to `count` reruns out, side by side among all reruns, from a place by chance. */
+/* Remove up to `count` consecutive reruns, starting from a random one. */
 static void
 destroy(struct improver *im, uint64_t count)
 {
@@ -464,8 +460,8 @@ destroy(struct improver *im, uint64_t count)
 }
 
 /*
- * Begin with the order again, for a little less than the budget: a sequence that fits that
- * leads elsewhere.
+ * Start from the order again, for up to 11 % less than the budget: the different sequence
+ * leads to a different optimum.
  */
 static enum dry_status
 restart(struct improver *im, bool *is_found)
@@ -479,7 +475,7 @@ restart(struct improver *im, bool *is_found)
     return status;
 }
 
-/* Make a variation in `work`; *is_found: it is within the budget. */
+/* Make a variation of `current` in `work`; *is_found: it is within the budget. */
 static enum dry_status
 vary(struct improver *im, bool *is_found)
 {
@@ -523,7 +519,7 @@ run_rounds(struct improver *im)
         if ((im->looks - looks) / LOOKS_PER_STEP >= s->options.steps)
             break;
         status = round_of(im, step);
-        if (s->is_cancelled) /* within the first */
+        if (s->is_cancelled) /* cancelled within the first round */
             break;
         s->steps = step + 1;
         if (status == DRY_OK && s->options.progress &&

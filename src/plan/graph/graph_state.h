@@ -3,8 +3,8 @@
 #define DRYI_PLAN_GRAPH_STATE_H
 
 /*
- * A graph, and what the planners share. Planners know nodes by rank: the place in the order.
- * So inputs of a node are always of a lower rank.
+ * A graph, and the state that its planners share. Planners identify nodes by rank, which is their
+ * position in the order of first runs. So a node's inputs always have lower ranks.
  *
  * A run is one execution of a node; a sequence is a list of runs.
  *
@@ -20,18 +20,19 @@ struct dryi_edge {
 
 struct dry_graph {
     struct dry_memory memory;
-    struct dry_graph_node *nodes; /* by number; names are ours */
+    struct dry_graph_node *nodes; /* by number; the graph owns their names */
     size_t count, node_capacity;
     struct dryi_edge *edges;
     size_t edge_count, edge_capacity;
     uint64_t bytes_sum, base_ns;
-    /* A sealed graph has these; all are by rank but `rank`. */
+    /* A sealed graph has these arrays; all but `rank` are indexed by rank. */
     bool is_sealed;
-    uint32_t *order;                    /* node number */
-    uint32_t *rank;                     /* by node number */
-    uint32_t *input_first, *user_first; /* count + 1 */
-    uint32_t *inputs, *users;           /* ranks */
-    size_t link_count;                  /* of inputs, of users */
+    uint32_t *order; /* the rank's node number */
+    uint32_t *rank;  /* by node number */
+    /* Indices into `inputs` and `users`; count + 1 elements. */
+    uint32_t *input_first, *user_first;
+    uint32_t *inputs, *users; /* ranks */
+    size_t link_count;        /* number of elements of `inputs`, and of `users` */
 };
 
 static inline const struct dry_graph_node *
@@ -42,34 +43,36 @@ dryi_graph_at(const struct dry_graph *g, uint32_t rank)
 
 /* --- sequences ---------------------------------------------------------------------------- */
 
-/* The findings of a look at a sequence; `needed` and `last_use` have room for all runs. */
+/* The result of a pass over a sequence. `needed` and `last_use` have an element for each run. */
 struct dryi_look {
     bool *is_wanted;  /* by rank; scratch */
     uint64_t *needed; /* by run, bytes */
-    uint32_t
-        *last_use;   /* by run: the last that reads it before it is made again; itself, if
-                           none does; the number of runs: it stays to the end. NULL: not wanted */
-    uint32_t *until; /* by rank: its last_use; scratch. NULL: last_use is not wanted */
-    uint64_t peak;   /* filled */
-    uint32_t peak_run; /* the first of the peak */
-    uint64_t time;     /* saturates */
-    uint32_t missing;  /* rank of a value that is read and not there; UINT32_MAX: none */
+    /*
+     * By run: the last run that reads its value before the node runs again; the run itself, if
+     * none does; the number of runs, if the value stays to the end. NULL: not computed.
+     */
+    uint32_t *last_use;
+    uint32_t *until;   /* by rank: current last_use; scratch. NULL if last_use is NULL */
+    uint64_t peak;     /* the largest of `needed` */
+    uint32_t peak_run; /* the first run that needs `peak` */
+    uint64_t time;     /* of all runs; saturates at UINT64_MAX */
+    uint32_t missing;  /* rank of a value that is read but missing; UINT32_MAX: none */
 };
 
-/* Look at a sequence of ranks. Time: O(runs and their inputs). */
+/* Compute the needs of a sequence of ranks. Time: O(runs and their inputs). */
 void dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
                      struct dryi_look *look);
 
 /*
- * A sequence that grows and shrinks; it is all zero to begin with, and memory is the
- * caller's.
+ * A sequence of runs that can be edited. It starts zeroed; its memory comes from the
+ * caller's allocator.
  */
 struct dryi_graph_runs {
     uint32_t *runs;
     size_t count, capacity;
 };
 
-#define DRYI_RUNS_PER_NODE 64u /* on average, at most: where planners give up */
+#define DRYI_RUNS_PER_NODE 64u /* average; planners give up longer sequences */
 
 bool dryi_graph_runs_insert(const struct dry_memory *memory, struct dryi_graph_runs *s,
                             size_t at, uint32_t run);
@@ -81,55 +84,61 @@ void dryi_graph_runs_finish(const struct dry_memory *memory, struct dryi_graph_r
 /* --- planners ------------------------------------------------------------------------------ */
 
 /*
- * A plan in the making. Planners that find a sequence within the budget that takes less time
- * than `best_ns` put it into `best`.
+ * A plan in progress. A planner that finds a faster sequence within the budget than
+ * `best` puts it there.
  */
 struct dryi_graph_search {
     const struct dry_graph *graph;
     struct dry_memory memory;
     struct dry_graph_options options;
     struct dryi_graph_runs best;
-    uint64_t best_ns;  /* UINT64_MAX: there is none */
-    uint64_t bound_ns; /* nothing takes less */
+    uint64_t best_ns;  /* UINT64_MAX: `best` is empty */
+    uint64_t bound_ns; /* no sequence takes less time */
     uint64_t steps, states;
-    bool is_infeasible; /* proved */
+    bool is_infeasible; /* proved that no sequence fits */
     bool is_cancelled;
-    enum dry_graph_method method; /* of best */
+    enum dry_graph_method method; /* that found `best` */
 };
 
 /*
- * Tell the caller's progress, before the rounds, which tell by themselves. False: the caller
- * wants no more; from then on it always is.
+ * Report progress before the rounds, which report by themselves. Returns false if the
+ * caller cancelled, now or before.
  */
 DRY_CHECK_RESULT bool dryi_graph_go_on(struct dryi_graph_search *s);
 
-/* Keep the sequence if it is better. The planners offer only those within the budget. */
+/*
+ * Keep the sequence if it is faster. Requires that it is within the budget. Errors:
+ * DRY_ERR_MEMORY.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_graph_offer(struct dryi_graph_search *s,
                                                   const struct dryi_graph_runs *sequence,
                                                   uint64_t time,
                                                   enum dry_graph_method method);
 
 /*
- * Search by A*; set bound_ns or is_infeasible if the search ends. Only for graphs of
- * DRYI_EXACT_NODES_MAX.
+ * Search by A*. If the search is complete, sets bound_ns or is_infeasible. Requires at
+ * most DRYI_EXACT_NODES_MAX nodes.
  */
 #define DRYI_EXACT_NODES_MAX 32u
 DRY_CHECK_RESULT enum dry_status dryi_graph_exact(struct dryi_graph_search *s);
 
 /*
- * Raise bound_ns, or prove that nothing fits. Requires that no node alone needs more than the
- * budget.
+ * Raise bound_ns, or prove that nothing fits. Requires that no node alone needs more than
+ * the budget.
  */
 DRY_CHECK_RESULT enum dry_status dryi_graph_bound(struct dryi_graph_search *s);
 
-/* Go through the order and evict what is least worth keeping; variant 0, 1 or 2. */
+/*
+ * Run the order and evict the values that are least worth keeping. `variant` selects the
+ * measure of worth: 0, 1 or 2. *is_found: the sequence fits the budget.
+ */
 #define DRYI_EVICT_VARIANTS 3
 DRY_CHECK_RESULT enum dry_status dryi_graph_evict(struct dryi_graph_search *s,
                                                   unsigned variant,
                                                   struct dryi_graph_runs *sequence,
                                                   bool *is_found);
 
-/* Improve by greedy repair, eviction, then rounds of the local search. */
+/* Search by greedy repair, by eviction, then by rounds of local search. */
 DRY_CHECK_RESULT enum dry_status dryi_graph_improve(struct dryi_graph_search *s);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The frame of the knapsack: a problem is checked and made into clusters, solved, and its
- * answer evaluated by items. The ideas stand in knapsack_search.c, knapsack_cut.c and
- * knapsack_table.c.
+ * The frame of the knapsack: checks a problem, groups its items into clusters, solves it,
+ * and evaluates the answer by items. The methods are in knapsack_search.c, knapsack_cut.c
+ * and knapsack_table.c.
  */
 #include <drystone/knapsack.h>
 
@@ -27,7 +27,7 @@ dry_keep_options_init_sized(struct dry_keep_options *options, size_t struct_size
     dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* --- a problem is checked ----------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------- */
 
 static enum dry_status
 check_items(const struct dry_keep_problem *p, struct dry_error *err)
@@ -72,7 +72,7 @@ check_problem(const struct dry_keep_problem *p, struct dry_error *err)
 
 /* --- clusters ------------------------------------------------------------------------------ */
 
-/* The least item of a set; paths are halved on the way. */
+/* Return the least item of the set, halving paths on the way. */
 static uint32_t
 find_root(uint32_t *parent, uint32_t i)
 {
@@ -116,7 +116,7 @@ join_all(struct dryi_keep *k)
     return is_fine;
 }
 
-/* Roots come before the others of their set, so one pass numbers the clusters. */
+/* Number the clusters. Roots precede the other items of their set, so one pass is enough. */
 static void
 number_clusters(struct dryi_keep *k)
 {
@@ -149,7 +149,7 @@ fill_clusters(struct dryi_keep *k, struct dry_error *err)
     return DRY_OK;
 }
 
-/* Inputs by user; unread items that are somebody's input make costs depend on each other. */
+/* Group inputs by user. Unread items that are inputs make the costs of clusters interdependent. */
 static void
 fill_inputs(struct dryi_keep *k, const struct dry_keep_problem *p)
 {
@@ -179,7 +179,10 @@ finish(struct dryi_keep *k)
     dryi_memory_free(&k->memory, k->first, k->count + 1, sizeof *k->first);
 }
 
-/* The items of the problem must be there, and be at least one. Finish in any case. */
+/*
+ * Initialize the state for a problem. Requires at least one item, whose array must
+ * outlive `k`, and finish() even after an error.
+ */
 static enum dry_status
 init(struct dryi_keep *k, const struct dry_keep_problem *p, struct dry_error *err)
 {
@@ -201,9 +204,9 @@ init(struct dryi_keep *k, const struct dry_keep_problem *p, struct dry_error *er
     return fill_clusters(k, err);
 }
 
-/* --- what is run again ---------------------------------------------------------------------- */
+/* --- evaluation ----------------------------------------------------------------------------- */
 
-/* Evaluate, by items, what the states of the clusters keep. */
+/* Evaluate what the states of the clusters keep, item by item. */
 static void
 evaluate(struct dryi_keep *k, struct dry_keep_result *result)
 {
@@ -274,8 +277,8 @@ check_budget(struct dryi_keep *k, uint64_t budget, struct dry_error *err)
 }
 
 /*
- * Drop kept clusters that nothing would run again if they were dropped: they take bytes for
- * nothing. An item is only wanted by items that are run again, which stay as they are.
+ * Drop kept clusters that would not be recomputed if they were dropped: keeping them
+ * saves no time. Items are only wanted by recomputed items, whose states do not change.
  */
 static void
 drop_useless(struct dryi_keep *k)
@@ -287,7 +290,7 @@ drop_useless(struct dryi_keep *k)
         bool is_free = k->items[i].time_ns == 0 &&
                        (k->is_additive || k->first[i] == k->first[i + 1]);
         if (k->items[i].rule == DRY_KEEP_ALWAYS || (is_run && !is_free))
-            c->is_certain = true; /* that it must stay */
+            c->is_certain = true; /* it must be kept */
     }
     for (size_t c = 0; c < k->cluster_count; c++) {
         if (!k->clusters[c].is_certain)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The curve of the knapsack: choices for budgets in equal steps, their lower convex hull
- * (Andrew 1979), and the few of it that say the most.
+ * The curve of the knapsack: solutions for budgets in equal steps, their lower convex
+ * hull (Andrew 1979), reduced to the points that matter most.
  *
  * Cost: BUDGETS knapsacks, which share the effort.
  */
@@ -20,9 +20,9 @@ struct curve {
     const struct dry_keep_problem *problem;
     struct dry_keep_options options;
     struct dry_keep_result results[BUDGETS];
-    uint32_t hull[BUDGETS]; /* ascending in bytes */
+    uint32_t hull[BUDGETS]; /* indices of results, ascending in bytes */
     size_t hull_count;
-    bool *is_kept; /* BUDGETS x items */
+    bool *is_kept; /* by budget and item: it is kept */
 };
 
 static enum dry_status
@@ -33,7 +33,7 @@ solve_one(struct curve *c, size_t n, uint64_t budget, struct dry_error *err)
                           c->is_kept + n * c->problem->item_count, &c->results[n], err);
 }
 
-/* The most first: it says where the curve begins and ends. */
+/* Solve for all budgets, the largest first: it determines the range of the curve. */
 static enum dry_status
 solve_all(struct curve *c, struct dry_error *err)
 {
@@ -67,8 +67,8 @@ sort_points(const struct curve *c, uint32_t *order)
 }
 
 /*
- * Twice the area of the triangle under the line from a to c that b cuts off; 0: b lies on the
- * line or above it. Bytes grow and time falls from a to b to c.
+ * Return twice the area of the triangle that b cuts off below the line from a to c; 0 if
+ * b is on the line or above. Bytes grow and time falls from a to b to c.
  */
 static dryi_wide
 area_below(const struct dry_keep_result *a, const struct dry_keep_result *b,
@@ -88,7 +88,7 @@ area_at(const struct curve *c, size_t at)
                       &c->results[c->hull[at + 1]]);
 }
 
-/* Andrew 1979, with points that are no better than the one before left out. */
+/* Compute the hull (Andrew 1979). Points no faster than the one before are left out. */
 static void
 make_hull(struct curve *c)
 {
@@ -107,7 +107,7 @@ make_hull(struct curve *c)
     }
 }
 
-/* Both ends stay. */
+/* Remove the points with the least area until `capacity` remain. Both ends stay. */
 static void
 thin_hull(struct curve *c, size_t capacity)
 {

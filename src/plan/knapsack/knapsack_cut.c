@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The bound for problems whose items depend on each other: a byte of the budget gets a price,
- * and what is left is a minimum cut.
+ * The bound for problems whose items depend on each other: a byte of the budget gets a price, and
+ * a minimum cut solves the rest.
  *
- * At a price, the least of (time of what is run again + price of what is kept) is found by a
- * network (a closure problem, Picard 1976). An item has two nodes, "it must be there" and "it
- * is run again":
+ * At a price, the minimum of (recomputation time + price of kept bytes) is a minimum cut (a
+ * closure problem, Picard 1976). An item has two nodes, "it must be there" and "it is run again":
  *
  *   source -> there      no limit, if the backward reads it
  *   there  -> again      the price of its bytes: cut, it is kept
  *   again  -> sink       its time: cut, it is run again
  *   again  -> there      of each of its inputs, no limit
  *
- * Whatever the price, the cut less the price of the whole budget is no more than the time of
- * any choice that fits (Lagrange). The best price is searched once, at the root. Groups and
- * ties are left out, which only lowers the bound.
+ * At any price, the cut less the price of the whole budget is a lower bound of the time of every
+ * choice that fits (Lagrange). The best price is searched once, at the root. Groups and ties are
+ * ignored, which only lowers the bound.
  *
- * Prices are rounded down by item, and the budget's up. A flow that is cut off when the effort
- * is spent is less than the cut, so the bound holds all the same.
+ * Prices of items are rounded down, the budget's up. If the effort ends during the flow, the flow
+ * is below the cut, so the bound still holds.
  */
 #include "base/assert.h"
 #include "base/bits.h"
@@ -27,19 +26,19 @@
 
 #define NOBODY UINT32_MAX
 #define UNLIMITED (UINT64_C(1) << 62)
-#define PRICE_BITS 32u /* behind the point */
+#define PRICE_BITS 32u /* fraction bits of `price` */
 
 struct dryi_cut {
     struct dryi_keep *k;
     uint32_t node_count, edge_count;
     uint32_t *head;  /* by node: its first edge */
-    uint32_t *next;  /* by edge: the next of the same node */
-    uint32_t *to;    /* by edge; edge ^ 1 is the way back */
-    uint64_t *room;  /* by edge */
-    uint32_t *level; /* by node: steps from the source; NOBODY: there is no way */
+    uint32_t *next;  /* by edge: the next edge of the same node */
+    uint32_t *to;    /* by edge; edge ^ 1 is its reverse */
+    uint64_t *room;  /* by edge: residual capacity */
+    uint32_t *level; /* by node: steps from the source; NOBODY: unreachable */
     uint32_t *at;    /* by node: the edge to try next */
-    uint32_t *queue; /* nodes; and the path, as edges */
-    uint64_t price;  /* of a byte */
+    uint32_t *queue; /* nodes to visit; in push_level(), the edges of the path */
+    uint64_t price;  /* of a byte, in units of 2^-32 */
 };
 
 static uint32_t
@@ -106,7 +105,7 @@ fill(struct dryi_cut *c)
         c->room[6 * i + 2] = k->items[i].time_ns;
         c->room[6 * i + 4] = k->items[i].is_unread ? 0 : UNLIMITED;
         if (state == DRYI_KEEP_KEPT)
-            c->room[6 * i] = 0; /* paid for already */
+            c->room[6 * i] = 0; /* its bytes are already off the budget */
         else if (state == DRYI_KEEP_OPEN)
             c->room[6 * i] = price_of(c, k->items[i].bytes);
     }
@@ -137,7 +136,7 @@ find_levels(struct dryi_cut *c)
     return c->level[1] != NOBODY;
 }
 
-/* Push as much as the path has room for; it ends now where it is full first. */
+/* Push the path's flow and return it. The path then ends at its first full edge. */
 static uint64_t
 push_along(struct dryi_cut *c, size_t *length)
 {

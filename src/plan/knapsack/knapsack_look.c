@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The look at a choice, or at a part of one: which items are certainly run again. An item that is
- * run again wants its inputs, which come before it, so one pass backwards finds all.
+ * Evaluates a choice, complete or partial: which items are certainly recomputed. A
+ * recomputed item wants its inputs, which precede it, so one backward pass finds all.
  *
  * Cost: items and inputs.
  */

@@ -3,22 +3,21 @@
 /*
  * Branch and bound over clusters.
  *
- * At a node some clusters are kept and some dropped. The items that are certainly run again
- * now take the time `forced`. An open cluster has the value that dropping it would certainly
- * add, by itself. Open clusters without a certain need add nothing. So no choice below the
- * node takes less than forced + all values - the fractional knapsack of the values. The
- * fractional knapsack takes open clusters by value per byte, the last one in part (Dantzig
- * 1957).
+ * At a node some clusters are kept and some dropped. The items that are then certainly recomputed
+ * take the time `forced`. The value of an open cluster is the time that dropping it alone would
+ * certainly add. Open clusters that are not certainly needed add nothing. So no choice below the
+ * node takes less than forced + all values - the fractional knapsack of the values. The fractional
+ * knapsack takes open clusters by value per byte, the last one in part (Dantzig 1957).
  *
  *   K1  If all certain ones fit, keeping them and dropping the rest meets the bound: solved.
  *   K2  If not, the cluster that fits in part only decides: keep it first, then drop it.
  *   K3  Clusters larger than what is left are dropped at once.
  *   K4  In additive problems, clusters of the same bytes and value are kept in their order:
- *       whoever drops one drops those behind it, whoever keeps one keeps those before it.
- *       Blocks that repeat have many such.
+ *       dropping one drops those after it, keeping one keeps those before it. Blocks that
+ *       repeat have many such clusters.
  *   K5  The whole ones plus all later ones that fit are a choice, and may be the best so far.
  *   K6  In other problems values say little, and a minimum cut gives a second bound and a
- *       second choice: what the cut keeps comes first.
+ *       second choice, which prefers what the cut keeps.
  *
  * Cost: a node is a pass over items and inputs; if values change, a sort and a flow too.
  */
@@ -29,13 +28,13 @@
 #include "plan/knapsack/knapsack_state.h"
 
 #define NOBODY UINT32_MAX
-#define PRICES 40u /* tried at the root */
+#define PRICES 40u /* prices tried at the root */
 #define PRICE_MAX (UINT64_C(1) << 62)
 
 struct decision {
-    uint32_t at;   /* in `order`, as it was then */
-    size_t trail;  /* how long it was before */
-    uint64_t left; /* before */
+    uint32_t at;   /* index in `order` at the time of the decision */
+    size_t trail;  /* `trail_count` before */
+    uint64_t left; /* budget left before */
     uint64_t bound;
     uint32_t cluster;
 };
@@ -48,16 +47,16 @@ struct search {
     size_t trail_count;
     struct decision *decisions;
     size_t decision_count;
-    uint8_t *choice;      /* by cluster */
-    uint32_t *kind;       /* by cluster: of additive problems, the same for twins */
+    uint8_t *choice; /* by cluster: scratch for a choice */
+    uint32_t *kind;  /* by cluster: equal numbers for twins (K4), in additive problems */
     struct dryi_cut *cut; /* NULL: the problem is additive */
     uint8_t *is_cut;      /* by cluster: the cut keeps it */
-    uint64_t left;        /* of the budget */
+    uint64_t left;        /* budget left, in bytes */
 };
 
 /* --- the order ------------------------------------------------------------------------------ */
 
-/* Is x to be taken before y? No two are equal. */
+/* Return whether x precedes y by value per byte. The order is total. */
 static bool
 comes_first(const struct dryi_keep *k, uint32_t x, uint32_t y)
 {
@@ -87,7 +86,7 @@ sift(const struct search *s, size_t i, size_t count)
     }
 }
 
-/* A heap whose top is the last of all. */
+/* Sort `order` by comes_first() with a heap (no memory, no recursion). */
 static void
 sort_order(const struct search *s)
 {
@@ -130,8 +129,8 @@ is_twin(const struct search *s, uint32_t x, uint32_t y)
 }
 
 /*
- * K4: twins lie side by side, as the order of additive problems never changes. False: with
- * those before it, it does not fit.
+ * Keep the cluster and its twins before it (K4), which are adjacent as the order of
+ * additive problems never changes. Returns false if they do not fit.
  */
 static bool
 keep(struct search *s, uint32_t at)
@@ -151,7 +150,7 @@ drop(struct search *s, const struct decision *d)
 {
     decide(s, d->cluster, DRYI_KEEP_DROPPED);
     if (!s->k->is_additive)
-        return; /* the order may be another by now */
+        return; /* the order may have changed; twins exist only in additive problems */
     for (size_t at = d->at + 1; at < s->order_count; at++) {
         if (!is_twin(s, d->cluster, s->order[at]))
             return;
@@ -161,7 +160,7 @@ drop(struct search *s, const struct decision *d)
 
 /* --- a node --------------------------------------------------------------------------------- */
 
-/* K3 */
+/* Drop clusters that exceed the budget left (K3). */
 static void
 drop_too_large(struct search *s)
 {
@@ -173,13 +172,13 @@ drop_too_large(struct search *s)
 }
 
 struct filling {
-    uint64_t values; /* of all open ones */
-    uint64_t saved;  /* at the most, by those that fit, the last in part */
-    uint32_t
-        broken; /* where in the order the first lies that fits in part; NOBODY: all do */
+    uint64_t values; /* sum over open clusters */
+    uint64_t saved; /* the most time that clusters which fit can save, the last in part */
+    /* Index in `order` of the first that fits only in part; NOBODY: all fit. */
+    uint32_t broken;
 };
 
-/* Put whole ones into `choice`, and those behind the broken one that fit (K5). */
+/* Set `choice` to the clusters that fit whole, including those after the broken one (K5). */
 static struct filling
 fill(struct search *s)
 {
@@ -204,7 +203,7 @@ fill(struct search *s)
     return f;
 }
 
-/* The time of a choice, by the same pass; the states are as before afterwards. */
+/* Return the time of `choice`. The states are restored afterwards. */
 static uint64_t
 time_of_choice(struct search *s)
 {
@@ -241,7 +240,7 @@ offer(struct search *s)
     }
 }
 
-/* Offer what the cut keeps, as far as it fits, then all else that does. */
+/* Offer a choice that keeps what the cut keeps and fits, then everything else that fits. */
 static void
 offer_cut(struct search *s)
 {
@@ -262,7 +261,7 @@ offer_cut(struct search *s)
     offer(s);
 }
 
-/* Find a bound by the cut, and offer the choice it makes; *bytes: of what the cut keeps. */
+/* Compute the cut's bound, and offer its choice. *bytes: what the cut keeps. */
 static uint64_t
 look_at_cut(struct search *s, uint64_t *bytes)
 {
@@ -282,8 +281,8 @@ look_at_cut(struct search *s, uint64_t *bytes)
 }
 
 /*
- * The best price, between one at which too much is kept and one at which it fits. The first
- * guess is the time of all for the bytes of all.
+ * Find the best price by bisection between one whose cut exceeds the budget and one whose
+ * cut fits. The first guess is the time of all items over the bytes of all.
  */
 static uint64_t
 find_price(struct search *s)
@@ -314,7 +313,7 @@ find_price(struct search *s)
     return best;
 }
 
-/* The better of two bounds, K6. */
+/* Return the better of `bound` and the cut's (K6). */
 static uint64_t
 bound_by_cut(struct search *s, uint64_t bound)
 {
@@ -323,7 +322,7 @@ bound_by_cut(struct search *s, uint64_t bound)
     return other > bound ? other : bound;
 }
 
-/* False: nothing below this node is better than what is known. */
+/* Process a node. Returns false if no choice below it can improve on the best. */
 static bool
 expand(struct search *s)
 {
@@ -346,7 +345,7 @@ expand(struct search *s)
         k->bound = bound;
     if (bound >= k->best_time)
         return false;
-    DRYI_ASSERT(f.broken != NOBODY); /* K1 */
+    DRYI_ASSERT(f.broken != NOBODY); /* K1: otherwise the bound was met */
     s->decisions[s->decision_count++] =
         (struct decision){f.broken, s->trail_count, s->left, bound, s->order[f.broken]};
     return keep(s, f.broken);
@@ -363,7 +362,7 @@ retreat(struct search *s)
     return true;
 }
 
-/* Bound what is not settled: it lies below the oldest decision, whose bound holds for it. */
+/* Bound the open nodes: they are below the oldest decision, whose bound holds for all of them. */
 static void
 settle_bound(struct search *s, bool is_done)
 {
@@ -420,7 +419,7 @@ dryi_keep_search(struct dryi_keep *k)
                    (s.cut || k->is_additive);
     if (is_fine) {
         k->best_time = UINT64_MAX;
-        k->effort = k->effort ? k->effort : 1; /* the root is always looked at */
+        k->effort = k->effort ? k->effort : 1; /* the root is always processed */
         init_order(&s);
         run(&s);
         undo(&s, &(struct decision){.left = k->budget - k->always});

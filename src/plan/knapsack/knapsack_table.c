@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The knapsack as a table over a grid, for what branch and bound left open.
+ * The knapsack as a table over a grid, for the gap that branch and bound left.
  *
- * With sizes in units rounded up, every choice the table makes fits. Rounded down, it saves
- * at least as much as any choice that fits, which is a bound. If the sizes' greatest common
- * divisor is unit enough, nothing is rounded and the table settles the matter.
+ * With sizes rounded up to units, every choice of the table fits. Rounded down, the table saves at
+ * least as much as any choice that fits, which gives a bound. If the greatest common divisor of
+ * the sizes is a large enough unit, nothing is rounded and the result is optimal.
  *
- * Cost: two passes of clusters x slots; a bit each for the way back.
+ * Cost: two passes of clusters x slots; one bit each to reconstruct the choice.
  */
 #include <string.h>
 
@@ -21,12 +21,12 @@
 
 struct table {
     struct dryi_keep *k;
-    uint64_t left; /* of the budget */
+    uint64_t left; /* budget left, in bytes */
     uint64_t unit;
-    uint64_t slots;   /* of `left` */
-    uint64_t *saved;  /* by slots used: the most */
-    uint64_t *way;    /* by cluster and slots: is it kept? */
-    size_t row_words; /* of the way */
+    uint64_t slots;   /* number of slots in `left` */
+    uint64_t *saved;  /* by slots used: the most time saved */
+    uint64_t *way;    /* a bit for each cluster and slot count: the cluster is kept */
+    size_t row_words; /* 64-bit elements of `way` for each cluster */
 };
 
 static bool
@@ -69,7 +69,7 @@ add(struct table *t, size_t c, uint64_t width, bool has_way)
     }
 }
 
-/* The most that can be saved, sizes rounded up (with the way back) or down. */
+/* Return the most time that can be saved, with sizes rounded up (recording `way`) or down. */
 static uint64_t
 fill(struct table *t, bool is_up)
 {
@@ -85,7 +85,7 @@ fill(struct table *t, bool is_up)
     return t->saved[t->slots];
 }
 
-/* Write the choice into the states of the clusters: the way back, then what still fits. */
+/* Set the states of the clusters to the table's choice, then keep everything else that fits. */
 static void
 take(struct table *t)
 {
@@ -112,7 +112,7 @@ static void
 improve(struct table *t)
 {
     struct dryi_keep *k = t->k;
-    uint64_t all = dryi_keep_look(k); /* and the values */
+    uint64_t all = dryi_keep_look(k); /* also sets the clusters' values */
     for (size_t c = 0; c < k->cluster_count; c++)
         all += k->clusters[c].value;
     uint64_t bound = all - fill(t, false);

@@ -4,19 +4,19 @@
  * The nested planner: Rotor (Beaumont et al., arXiv:1911.13214) with ranges of at most a
  * window's stages, options, and the evaluation's rules.
  *
- * A grid of slots is a help, not the truth: what is kept of many small stages is rounded many
- * times. So sizes are rounded to the nearest slot, and what that leaves out has a price.
- * Plans are read from the table for more and less memory than there is, and evaluated in bytes;
- * the fastest that fits is taken.
+ * A grid of slots is only approximate: many small saved sizes add up many rounding
+ * errors. So sizes are rounded to the nearest slot, and the remainder has a price. Plans
+ * are read from the table for more and for less memory than the budget. Each is evaluated
+ * in exact bytes, and the fastest that fits is taken.
  *
- * Beside it stands the plan of one level. Behind it stand the plan of sizes rounded up, and
- * the plan that the exact least memory guides to, which is there whenever any plan is. Sizes
- * rounded down give the time that no plan can be faster than.
+ * The plan of one level competes with these plans. If they fail, the plan of sizes
+ * rounded up and the plan of least memory are tried; the latter exists whenever any plan
+ * does. Sizes rounded down give a lower bound of every plan's time.
  *
- * The window grows by doubling until the table says the same at the budget.
+ * The window doubles until the table's value at the budget stops changing.
  *
- * Cost: that of the tables (plan_nested_table.c), and a walk and an evaluation for each column
- * that is looked at.
+ * Cost: that of the tables (plan_nested_table.c), and a walk and an evaluation for each
+ * column that is tried.
  */
 #include <string.h>
 
@@ -26,29 +26,32 @@
 #include "plan/nested/plan_nested.h"
 
 #define WINDOW_FIRST 16u
-#define COLUMNS_MORE 3u  /* tenths of the slots: what rounding may hide */
-#define UNUSED_PART 100u /* of the room: a plan that leaves more has rivals */
+#define COLUMNS_MORE 3u /* tenths of the slots to add: bytes that rounding may hide */
+/* A plan that leaves more than 1/100 of the memory unused is compared with fallbacks. */
+#define UNUSED_PART 100u
 #define LEAST_WORK (UINT64_C(1) << 25) /* stages * window^2: about 30 ms */
-#define ONE_LEVEL_MAX 4096u /* stages: beyond, that planner takes longer than this one */
-#define LOOKS_ABOVE 24u     /* columns above the one where plans begin to fit */
+/* stages; with more, the one-level planner takes longer than this one */
+#define ONE_LEVEL_MAX 4096u
+#define LOOKS_ABOVE 24u /* columns to try above the first whose plan fits */
 
 struct nested {
     struct dryi_planning *p;
     struct dryi_nested chain;
     struct dryi_nested_least least;
-    struct dryi_nested_pruning pruning; /* of the plan of one level; else zeroed */
+    /* By the one-level plan; zeroed if there is none. */
+    struct dryi_nested_pruning pruning;
     struct dryi_nested_table table;
-    uint32_t one_longest; /* range of that plan */
+    uint32_t one_longest; /* length of that plan's longest range, in stages */
     uint32_t window, window_max;
     uint32_t column; /* where the table's plans begin to fit */
     /* The best plan so far. */
     struct dry_plan_item *items;
     size_t item_count, item_capacity;
     struct dry_plan_cost cost;
-    uint32_t kept; /* so many were the best */
-    bool is_told;  /* what is wrong: the error has its text */
-    struct dryi_plan_floor
-        one_floor; /* of plans without ranges in ranges; 0: not asked */
+    uint32_t kept; /* number of plans that became the best */
+    bool is_told;  /* the error already has a text */
+    /* Floor of plans without nested ranges; 0: unknown. */
+    struct dryi_plan_floor one_floor;
 };
 
 static uint32_t
@@ -59,7 +62,7 @@ min(uint32_t a, uint32_t b)
 
 /* --- plans --------------------------------------------------------------------------------- */
 
-/* Keep p's list if it fits and is better; *fits is told. */
+/* Keep p's list if it fits and is better. *fits: whether it fits. */
 static enum dry_status
 consider(struct nested *n, const struct dryi_planning *p, bool *fits)
 {
@@ -68,7 +71,8 @@ consider(struct nested *n, const struct dryi_planning *p, bool *fits)
     enum dry_status status = dryi_plan_price(p, &cost);
     *fits = false;
     if (status != DRY_OK)
-        return status == DRY_ERR_LIMIT ? DRY_OK : status; /* it would run for ever */
+        /* Too many second runs to evaluate: not an option. */
+        return status == DRY_ERR_LIMIT ? DRY_OK : status;
     *fits =
         cost.peak_phase == DRY_PHASE_STEP || cost.peak_bytes <= p->options.budget_bytes;
     if (!*fits || (n->kept > 0 && (cost.time_ns > n->cost.time_ns ||
@@ -94,7 +98,7 @@ look(struct nested *n, uint32_t column, bool *fits)
     return status == DRY_OK ? consider(n, n->p, fits) : status;
 }
 
-/* The least column that takes no more than this one. */
+/* Return the least column with the same time as this one. */
 static uint32_t
 find_equal(const struct nested *n, uint32_t column)
 {
@@ -104,7 +108,7 @@ find_equal(const struct nested *n, uint32_t column)
     return column;
 }
 
-/* Halve to the column where plans begin to fit, then look upwards from there. */
+/* Bisect to the column where plans begin to fit, then try those above it. */
 static enum dry_status
 scan(struct nested *n)
 {
@@ -168,7 +172,10 @@ get_time(const struct nested *n)
         &n->table, min(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
 }
 
-/* Make the table of sizes rounded to the nearest, as wide as the limit lets it be. */
+/*
+ * Compute the table with sizes rounded to nearest. The window halves until
+ * table_bytes_max holds it.
+ */
 static enum dry_status
 make_nearest(struct nested *n)
 {
@@ -178,7 +185,7 @@ make_nearest(struct nested *n)
     return status;
 }
 
-/* Double the window, as long as that changes what the table says. */
+/* Double the window as long as the table's value at the budget changes. */
 static enum dry_status
 grow_window(struct nested *n)
 {
@@ -197,9 +204,9 @@ grow_window(struct nested *n)
     return status;
 }
 
-/* --- what no plan can do ------------------------------------------------------------------- */
+/* --- floor and bound ----------------------------------------------------------------------- */
 
-/* Find the least memory with this window. DRY_ERR_LIMIT: the one before is still there. */
+/* Compute the least memory with this window. DRY_ERR_LIMIT: the previous result stays. */
 static enum dry_status
 make_least(struct nested *n, uint32_t window)
 {
@@ -216,7 +223,7 @@ make_least(struct nested *n, uint32_t window)
     return DRY_OK;
 }
 
-/* Note the peak of all steps but the optimizer's. */
+/* Record the peak of all steps but the optimizer's. */
 static void
 see_step(void *self, const struct dry_plan_step *step)
 {
@@ -226,7 +233,10 @@ see_step(void *self, const struct dry_plan_step *step)
     *floor = (struct dryi_plan_floor){step->needed_bytes, step->stage, step->phase};
 }
 
-/* Widen the window of the least memory, as long as that needs less and limits allow it. */
+/*
+ * Widen the window of the least memory, as long as the result falls, exceeds `enough`,
+ * and limits allow it.
+ */
 static enum dry_status
 widen_least(struct nested *n, uint64_t enough)
 {
@@ -244,7 +254,7 @@ widen_least(struct nested *n, uint64_t enough)
     return DRY_OK;
 }
 
-/* Set the floor by the plan that needs least. */
+/* Set the floor to the peak of the plan of least memory. */
 static enum dry_status
 set_floor(struct nested *n)
 {
@@ -264,7 +274,7 @@ set_floor(struct nested *n)
     if (status != DRY_OK)
         return status;
     p->floor = floor;
-    /* All tables here count what options move to the host as held; other planners do not. */
+    /* These tables count offloaded bytes as held; the evaluation and one-level planning do not. */
     if (n->kept > 0 && n->cost.peak_bytes < p->floor.bytes)
         p->floor = (struct dryi_plan_floor){n->cost.peak_bytes, n->cost.peak_stage,
                                             n->cost.peak_phase};
@@ -279,7 +289,7 @@ set_bound(struct nested *n)
     uint64_t extra, bound;
     enum dry_status status = make_table(n, DRYI_ROUND_DOWN, n->window);
     if (status == DRY_ERR_LIMIT)
-        return DRY_OK; /* the time that all plans take is a bound */
+        return DRY_OK; /* base_ns remains the bound */
     if (status == DRY_OK)
         status = dryi_nested_bound(&n->table, &extra);
     if (status == DRY_OK && !__builtin_add_overflow(n->p->base_ns, extra, &bound))
@@ -302,8 +312,8 @@ save_all(struct nested *n)
 }
 
 /*
- * Is there room for the rows? A window that was asked for may have too many: that is known
- * before any work.
+ * Return whether the rows fit table_bytes_max. A requested window may have too many,
+ * which is checked before any work.
  */
 static bool
 has_room_for_rows(const struct nested *n)
@@ -313,7 +323,7 @@ has_room_for_rows(const struct nested *n)
            rows <= n->p->options.table_bytes_max / sizeof(struct dryi_nested_row);
 }
 
-/* Choose a window that is wide enough for the budget, or that a wider one does not help. */
+/* Choose the first window: the least memory with it fits the budget, or widening stops helping. */
 static enum dry_status
 start(struct nested *n)
 {
@@ -344,8 +354,8 @@ get_longest(const struct dryi_plan_list *list)
 }
 
 /*
- * Consider the plan without ranges in ranges: the planner of one level searches in bytes, and
- * takes a part of the time that this one takes.
+ * Consider the plan without nested ranges. The one-level planner searches in exact bytes,
+ * in a fraction of this planner's time.
  */
 static enum dry_status
 look_at_one_level(struct nested *n)
@@ -371,7 +381,10 @@ look_at_one_level(struct nested *n)
     return status == DRY_ERR_MEMORY || status == DRY_ERR_CANCELLED ? status : DRY_OK;
 }
 
-/* Build the plan of least memory, which fits by construction, and keep it if it is faster. */
+/*
+ * Build the plan of least memory, which fits by construction, and keep it if it is
+ * faster.
+ */
 static enum dry_status
 look_at_least(struct nested *n)
 {
@@ -382,8 +395,8 @@ look_at_least(struct nested *n)
 }
 
 /*
- * Consider look_at_least()'s plan, unless its ranges are longer than the table's, and the
- * plan of sizes rounded up.
+ * Consider the plan of sizes rounded up. Also consider look_at_least()'s plan, unless its
+ * ranges exceed the table's window.
  */
 static enum dry_status
 fall_back(struct nested *n)
@@ -397,7 +410,7 @@ fall_back(struct nested *n)
     return status == DRY_ERR_LIMIT ? DRY_OK : status;
 }
 
-/* Is there a plan, and does it use nearly all the room? */
+/* Return whether there is a plan that uses nearly all of the memory. */
 static bool
 is_used(const struct nested *n)
 {
@@ -407,7 +420,7 @@ is_used(const struct nested *n)
 }
 
 /*
- * Scan at the price that memory has by all plans, then at that of the table which this makes.
+ * Scan with the price that the relaxation gives, then with the table's price at the column found.
  */
 static enum dry_status
 scan_priced(struct nested *n)
@@ -423,7 +436,7 @@ scan_priced(struct nested *n)
     return status == DRY_OK ? scan(n) : status;
 }
 
-/* Prune with the plan that is kept: others have to be better. */
+/* Prune by the best plan so far: others have to be better. */
 static enum dry_status
 set_pruning(struct nested *n)
 {
@@ -451,7 +464,8 @@ search(struct nested *n)
     if (status == DRY_OK && n->table.unit > 1)
         status = scan_priced(n);
     if (status == DRY_ERR_LIMIT && n->table.price > 0)
-        status = DRY_OK; /* rows with a price are longer; they help, and need not be */
+        /* Rows with a price are longer; they are an improvement that may be skipped. */
+        status = DRY_OK;
     if (kept > 0 && n->kept == kept && n->one_longest > n->window)
         n->window = n->one_longest;
     if (status == DRY_OK && !is_used(n))
@@ -459,7 +473,7 @@ search(struct nested *n)
     n->p->window = n->window;
     if (status != DRY_OK || n->kept > 0)
         return status == DRY_OK ? set_bound(n) : status;
-    n->p->slots = 0; /* the limit left a table of ranges that are too short */
+    n->p->slots = 0; /* the table is unused: table_bytes_max made its ranges too short */
     n->p->window = n->least.window;
     return look_at_least(n);
 }

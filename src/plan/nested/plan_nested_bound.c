@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The time that no plan can fall below, found in three ways; the best counts.
+ * Three lower bounds of every plan's time; the best counts.
  *
- * The table with all sizes rounded down allows whatever is possible, and more: its time is a
- * bound, and exact if slots are as fine as sizes. Over a thousand sizes it is loose.
+ * The table with all sizes rounded down allows every possible plan, and more. So its time is a
+ * bound, which is exact if slots are as fine as sizes. Over thousands of sizes it is loose.
  *
- * When the last stage runs, every plan holds what its saved stages and its ranges' outputs
- * hold. The last stage's own need comes on top, and the sum is within the room. Leave every
- * other limit away and give this one a price instead (Lagrangian relaxation): for any price,
- * the least of
+ * When the last stage runs, every plan holds its saved stages and its ranges' outputs. The last
+ * stage's own need comes on top, and the sum is within the memory. Drop every other limit and give
+ * this one a price instead (Lagrangian relaxation). For any price, the minimum of
  *
- *     what runs again + price * (held + need of the last stage - room)
+ *     recomputation + price * (held + need of the last stage - memory)
  *
- * over all lists of saved stages and ranges is a bound, and one pass over the chain finds it.
- * The table says what a range runs again inside, for all the memory there is. With the price
- * at which the least holds just the room, only the one item that does not fit is lost.
+ * over all lists of saved stages and ranges is a bound, found in one pass over the chain. The
+ * table gives a range's recomputation inside, for all of the memory. The best price is that at
+ * which the best list holds just the memory. The bound is then at most one item off.
  *
- * With such a price the table makes promises (plan_nested.h): bounds that pay for what
- * rounding leaves away. They know all limits, and lose most if the price is not the same
- * everywhere.
+ * With such a price the table makes promises (plan_nested.h): bounds in which plans pay for what
+ * rounding drops. They know all limits, and are loosest if the true price varies along the chain.
  *
  * Cost: PRICES times stages * window, and three times the rows to the chain's end.
  */
@@ -29,11 +27,12 @@
 #include "base/memory.h"
 
 #define PRICES 48u
-#define EXACT_BELOW 0x1p24 /* sums of whole floats */
-#define MARGIN 1e-10 /* of sums of 200,000 doubles and what they are differences of */
+#define EXACT_BELOW 0x1p24 /* sums of whole floats are exact below 2^24 */
+/* Relative error of sums of 200,000 doubles and of their differences. */
+#define MARGIN 1e-10
 #define EXTRA_MAX 0x1p62
 
-/* The least of the chain from a stage on, and what it holds. */
+/* The best list from a stage on: its time, including the price, and what it holds. */
 struct rest {
     double time, held;
 };
@@ -55,7 +54,7 @@ take_less(const struct bound *b, struct rest *best, double time, double held,
         *best = (struct rest){time, held + rest->held};
 }
 
-/* The last stage holds what it needs at most. */
+/* Return what an option holds. For the last stage that is its need. */
 static double
 get_held(const struct bound *b, uint32_t s, const struct dryi_nested_option *o)
 {
@@ -88,7 +87,7 @@ look_at(const struct bound *b, uint32_t s)
     b->rests[s] = best;
 }
 
-/* The bound of one price; *held is what its least list holds. */
+/* Compute the bound for one price. *held: what the best list holds. */
 static double
 relax(const struct bound *b, double *held)
 {
@@ -103,7 +102,8 @@ relax(const struct bound *b, double *held)
 }
 
 /*
- * Find the best bound over prices: double or halve until the room lies between, then halve.
+ * Find the best bound over prices: double or halve until two prices enclose the memory,
+ * then bisect.
  */
 static double
 search(struct bound *b)
@@ -132,8 +132,7 @@ search(struct bound *b)
 }
 
 /*
- * The error of a sum of floats, each of which may have been rounded twice for every stage
- * there is.
+ * Return the rounding error of a sum of floats. Each may have been rounded twice for every stage.
  */
 static double
 get_error(const struct dryi_nested_table *table, double most)
@@ -149,7 +148,7 @@ get_table_bound(const struct dryi_nested_table *table)
     return (time - get_error(table, time)) * (double)table->quantum;
 }
 
-/* Find the bound by promises at a price, ns a part; 0: none can be made. */
+/* Compute the bound by promises at a price in ns a part; 0: no promise is possible. */
 static enum dry_status
 get_promise(struct dryi_nested_table *table, double price, double *bound)
 {

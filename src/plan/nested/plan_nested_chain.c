@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The chain in the nested planner's numbers. Each pass of a stage has needs, which are added
- * up once, by the rules of <drystone/plan.h>. Bytes are divided by their greatest common
- * divisor, so that a chain in MiB is as exact on a grid of slots as one in bytes.
+ * The chain in the nested planner's numbers. Each pass of a stage has needs, which are
+ * summed once, by the rules of <drystone/plan.h>. Bytes are divided by their greatest
+ * common divisor, so that a chain in MiB is as exact on a grid of slots as one in bytes.
  */
 #include "plan/nested/plan_nested.h"
 
 #include "base/memory.h"
 
-/* Greatest common divisor; of nothing and b: b. */
+/* Return the greatest common divisor; if `a` is 0, that is b. */
 static uint64_t
 divide(uint64_t a, uint64_t b)
 {

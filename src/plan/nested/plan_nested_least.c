@@ -6,9 +6,8 @@
  *   least(s, t) = min over what comes first of max(what its own passes need,
  *                                                  held + least(rest), least(range))
  *
- * This is the same recurrence as the table's, of a number instead of a row of them, and so
- * exact. It says what budget is too small, and guides to a plan that fits whenever there is
- * one.
+ * This is the table's recurrence with one number in place of a row, and so exact. It
+ * gives the least budget, and a plan that fits whenever one exists.
  *
  * Cost: stages * window^2 / 2, less what the needs of a longer range cut off.
  */
@@ -38,7 +37,7 @@ get(const struct dryi_nested_least *l, uint32_t s, uint32_t t)
     return s > t ? 0 : *find(l, s, t);
 }
 
-/* NEVER stays NEVER; sizes of a chain have 63 bits. */
+/* Add, keeping NEVER. Sizes of a chain have 63 bits, so nothing overflows. */
 static uint64_t
 add(uint64_t held, uint64_t least)
 {
@@ -54,11 +53,14 @@ get_saved(const struct dryi_nested_least *l, uint32_t s, uint32_t t, uint32_t op
     return max(need, add(o->held, get(l, s + 1, t)));
 }
 
-/* The last stage that a range from s may have, before t: a range that ends with t is useless. */
+/*
+ * Return the stage after the last that a range from s may have. A range that ends with t
+ * is useless.
+ */
 static uint32_t
 get_last(const struct dryi_nested_least *l, uint32_t s, uint32_t t)
 {
-    uint32_t last = l->chain->stages[s].fence; /* one more */
+    uint32_t last = l->chain->stages[s].fence; /* the first that is excluded */
     if (last > t)
         last = t;
     return last - s > l->window ? s + l->window : last;
@@ -129,10 +131,7 @@ dryi_nested_least_get(const struct dryi_nested_least *l)
     return l->ends ? l->ends[0] : DRYI_NESTED_NEVER;
 }
 
-/*
- * Choose what fits: saving as the stage has it, saving otherwise, the shortest range, in this
- * order.
- */
+/* Find a move that fits: save the stage as it is, else by an option, else the shortest range. */
 static bool
 get_move(const void *self, uint32_t s, uint32_t t, uint64_t m,
          struct dryi_nested_move *move)

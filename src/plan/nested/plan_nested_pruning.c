@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Pruning says what is left to recompute, with a plan at hand: the relaxation of
- * plan_one_pruning.c for ranges of any length that run again for nothing inside.
+ * Pruning by a known plan: the relaxation of plan_one_pruning.c, for ranges of any length
+ * whose inside costs nothing.
  *
- * When the last stage runs, a plan holds what its saved stages and the outputs of its ranges
- * hold, and that stage's need. Give that a price and leave every other limit away. The least
- * of all lists of items, and of all with a given range, are then bounds of nested plans too:
- * what a range recomputes inside comes on top.
+ * When the last stage runs, a plan holds its saved stages, the outputs of its ranges, and
+ * the need of that stage. Give these bytes a price and drop every other limit. The
+ * minimum over all lists of items, and that over all lists with a given range, then bound
+ * nested plans too. What a range recomputes inside only adds to them.
  *
- * So a plan that is better than the one at hand has no range whose list is not below it.
- * Inside its ranges it recomputes no more than the least of all lists is below the plan at
- * hand. On chains of hundreds of stages that is a few stages' time, which makes the rows of
- * ranges short.
+ * So a plan that beats the known one has no range whose bound reaches the known plan's
+ * time. Inside its ranges it recomputes at most the known plan's time less the minimum
+ * over all lists. On chains of hundreds of stages that is a few stages' time, which keeps
+ * the rows of ranges short.
  *
  * Cost: stages and options times PRICES, at most.
  */
@@ -22,21 +22,23 @@
 
 #define PRICES 48u
 #define PRICE_MAX 0x1p60
-#define MARGIN 1e-10 /* of sums of 200,000 doubles and what they are differences of */
+/* Relative error of sums of 200,000 doubles and of their differences. */
+#define MARGIN 1e-10
 #define NEVER 1e300
 
 struct line {
-    double time, held; /* time without what is held */
+    double time, held; /* time does not include the price of `held` */
 };
 
 struct search {
     struct dryi_nested_pruning *pruning;
-    double *rests; /* the least from a stage on, memory at its price */
-    double *held;  /* of a list that begins with a range to a stage, by that */
+    double *rests; /* by stage: the least from it on, including the price of memory */
+    /* By stage: bytes held by the list that begins with a range ending there. */
+    double *held;
     double price;
 };
 
-/* The last stage holds what it needs at most. */
+/* Return what an option holds. For the last stage that is its need. */
 static double
 get_held(const struct dryi_nested *chain, uint32_t s, const struct dryi_nested_option *o)
 {
@@ -60,14 +62,15 @@ save(const struct search *r, uint32_t s)
     return best;
 }
 
-/* Set pruning->to and the rests, and find the least of all, at one price. */
+/* Set pruning->to and the rests at one price. Returns the line of the best list. */
 static struct line
 relax(struct search *r)
 {
     const struct dryi_nested *chain = r->pruning->chain;
     double *to = r->pruning->to;
     struct line rest = {0, 0};
-    uint32_t last = (uint32_t)chain->count - 1, end = last; /* the best range's end */
+    /* `end`: the best range's last stage */
+    uint32_t last = (uint32_t)chain->count - 1, end = last;
     for (uint32_t s = last + 1; s-- > 0;) {
         struct line best = save(r, s);
         best.time += rest.time;
@@ -89,12 +92,13 @@ relax(struct search *r)
     return rest;
 }
 
-/* Set pruning->from: the least to every stage, less the work before it. */
+/* Set pruning->from: the least up to every stage, less the work before it. */
 static void
 set_ways(const struct search *r)
 {
     const struct dryi_nested *chain = r->pruning->chain;
-    double *from = r->pruning->from, best = NEVER; /* of those a range may begin with */
+    /* Over stages that a range may begin with. */
+    double *from = r->pruning->from, best = NEVER;
     from[0] = 0;
     for (uint32_t s = 0; s + 1 < chain->count; s++) {
         const struct dryi_nested_stage *stage = &chain->stages[s];
@@ -107,7 +111,7 @@ set_ways(const struct search *r)
     }
 }
 
-/* Sums at this price may be wrong by that. */
+/* Return a bound of the rounding errors of sums at this price. */
 static double
 get_slack(const struct search *r)
 {
@@ -116,7 +120,7 @@ get_slack(const struct search *r)
     return ((double)chain->stages[chain->count].work + held * r->price) * MARGIN;
 }
 
-/* Find the price at which the lines of two lists meet, one of which holds too much. */
+/* Find the price where the lines of two lists meet: one exceeds the memory, the other does not. */
 static void
 find_price(struct search *r)
 {

@@ -7,24 +7,25 @@
  *                          a range s to e, e < t:    work(s..e) + C(s, e, m)
  *                                                    + C(e+1, t, m - output(e))
  *
- * each if m is what its own passes need, or more. C is what runs again: forwards and
- * backwards that everybody pays are left out, so a cell is 0 from where all can be saved.
+ * Each requires that m is at least what its own passes need. C is recomputation only: every plan
+ * runs all forwards and backwards once, so a cell is 0 from where all can be saved.
  *
  * A row, C of one range for all m, is a float for every slot between `lo`, where it becomes
- * feasible, and `hi`, where it becomes 0. The rows of short ranges are short: a twentieth of
- * the columns for 32 stages of a thousand, which is what makes a window cheap. All loops over
- * slots add two rows and a number and take the minimum. They end where, by the rows' last
- * cells, there is nothing left to gain.
+ * feasible, and `hi`, where it becomes 0. The rows of short ranges are short: a twentieth of the
+ * columns for 32 stages of a thousand. This makes a window cheap. All loops over slots add two
+ * rows and a number and take the minimum. They stop where the rows' last cells show that nothing
+ * can be gained.
  *
- * Rounding errs most where much is kept: an output of a third of a slot is free on the grid,
- * and the table would keep them all. So the nearest slots are of running sums: a run of sizes
- * loses no more than one size. Besides, rows that reach the chain's end can carry a price (a
- * Lagrangian relaxation of the rest). The part of a size beyond its slots costs as much time as
- * memory is worth, and a part that is missing is paid back. Then 500 slots say what 64,000 do.
+ * Rounding errs most where much is kept: an output of a third of a slot is free on the grid, and
+ * the table would keep all of them. So running sums are rounded to nearest: a run of sizes errs by
+ * no more than one size would. Rows that reach the chain's end can also carry a price (a
+ * Lagrangian relaxation of the remainder). The part of a size beyond its slots costs as much time
+ * as memory is worth, and a part that is missing is paid back. Then 500 slots are as good as
+ * 64,000.
  *
- * Times are whole numbers of quanta, so that sums of floats are exact below 2^24. A cell is
- * found again by computing it again: no choices are stored. Bytes that an option moves to the
- * host count as held here.
+ * Times are whole numbers of quanta, so that sums of floats are exact below 2^24. No choices are
+ * stored: the walk computes a cell's candidates again to find its choice. Bytes that an option
+ * offloads count as held here, unless sizes are rounded down.
  *
  * Invariants
  *
@@ -41,20 +42,19 @@
 #include "base/assert.h"
 #include "base/memory.h"
 
-#define FAR 1e30f                  /* more than any sum of times */
-#define QUANTA (UINT64_C(1) << 23) /* of all forwards together: see above */
-#define SLOPE_PART 32u             /* of the columns, to both sides */
+#define FAR 1e30f /* exceeds any sum of times */
+/* Of all forwards together: their sum stays exact in a float. */
+#define QUANTA (UINT64_C(1) << 23)
+#define SLOPE_PART 32u /* the slope is taken over 1/32 of the columns to each side */
 #define CELLS_MIN (UINT64_C(1) << 14)
 
-/*
- * A candidate may come first: from slot `start` on it takes `time`, and what the two rows
- * say.
- */
+/* A first move: from slot `start` on it takes `time` plus the cells of the two rows. */
 struct dryi_nested_candidate {
-    const struct dryi_nested_row *range; /* NULL: none */
+    const struct dryi_nested_row *range; /* NULL: the move saves a stage */
     const struct dryi_nested_row *rest;
-    uint32_t start, shift; /* the rest has so many slots less */
-    float time, least;     /* of the two rows together */
+    /* start: first feasible slot; shift: slots that the move takes from `rest` */
+    uint32_t start, shift;
+    float time, least; /* least: the sum of the two rows' last cells */
 };
 
 static uint32_t
@@ -69,7 +69,7 @@ min(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* The whole slots of so many parts, at most one more than there are. */
+/* Return the slots of `parts` by the table's rounding, at most columns + 1. */
 static uint32_t
 get_slots(const struct dryi_nested_table *table, uint64_t parts)
 {
@@ -103,7 +103,7 @@ find(const struct dryi_nested_table *table, uint32_t s, uint32_t t)
     return &table->ranges[(size_t)s * table->window + (t - s)];
 }
 
-/* Read the cell of m in a row whose `lo` is not above m. */
+/* Return the cell of m. Requires row->lo <= m. */
 static float
 read_row(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
          uint32_t m)
@@ -111,7 +111,7 @@ read_row(const struct dryi_nested_table *table, const struct dryi_nested_row *ro
     return m < row->hi ? table->cells[row->at + m - row->lo] : 0;
 }
 
-/* Is this a row to the end, of which the price is part? */
+/* Return whether this is a row to the chain's end and carries the price. */
 static bool
 is_priced(const struct dryi_nested_table *table, uint32_t t)
 {
@@ -119,8 +119,8 @@ is_priced(const struct dryi_nested_table *table, uint32_t t)
 }
 
 /*
- * The price of what the slots leave out, or have too much; promises are of whole quanta, or
- * less.
+ * Return the price of what rounding to `slots` left out; negative if it added. Promises
+ * are rounded down to whole quanta.
  */
 static float
 get_price(const struct dryi_nested_table *table, uint64_t parts, uint32_t slots)
@@ -139,7 +139,7 @@ get_held(const struct dryi_nested_table *table, const struct dryi_nested_option 
     return table->rounding == DRYI_ROUND_DOWN ? option->light : option->held;
 }
 
-/* The slots that a pass of a row that goes to t needs. */
+/* Return the slots that a pass of a row to t needs. */
 static uint32_t
 get_need(const struct dryi_nested_table *table, uint32_t t, uint64_t parts)
 {
@@ -161,13 +161,13 @@ make_saved(const struct dryi_nested_table *table, uint32_t s, uint32_t t, uint32
     if (is_priced(table, t) && (s < t || table->promise == 0))
         c.time += get_price(table, get_held(table, o), c.shift);
     else if (is_priced(table, t))
-        c.time -= (float)table->promise; /* what is left over may be a slot */
+        c.time -= (float)table->promise; /* what is left over may be up to a slot */
     need = need > o->back ? need : o->back;
     c.start = max(get_need(table, t, need), c.shift + c.rest->lo);
     return c;
 }
 
-/* `pass`, in slots, is what its forward needs. */
+/* Make a range's candidate. `pass`: need of its forward, in slots. */
 static struct dryi_nested_candidate
 make_range(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32_t t,
            uint32_t pass)
@@ -185,7 +185,7 @@ make_range(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32
     return c;
 }
 
-/* The last stage, and one, that a range from s may have in a row that goes to t. */
+/* Return the stage after the last that a range from s may have in a row to t. */
 static uint32_t
 get_last(const struct dryi_nested_table *table, uint32_t s, uint32_t t)
 {
@@ -200,7 +200,7 @@ get_options(const struct dryi_nested_table *table, uint32_t s)
     return stages[s + 1].first - stages[s].first;
 }
 
-/* The slot from which on the candidate takes nothing; more than all columns: nowhere. */
+/* Return the slot from which on the candidate costs nothing; columns + 1 if none. */
 static uint32_t
 get_free(const struct dryi_nested_table *table, const struct dryi_nested_candidate *c)
 {
@@ -209,7 +209,7 @@ get_free(const struct dryi_nested_table *table, const struct dryi_nested_candida
     return max(max(c->start, c->rest->hi + c->shift), c->range ? c->range->hi : 0);
 }
 
-/* Can a plan that takes less than the pruning's limit have the range s to e? */
+/* Return whether a plan below the pruning's limit can have the range s to e. */
 static bool
 is_of_use(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32_t t)
 {
@@ -232,7 +232,7 @@ add_candidate(struct dryi_nested_table *table, struct dryi_nested_row *row, bool
     table->candidates[table->candidate_count++] = c;
 }
 
-/* Gather all that may come first, and find the row's lo and hi. */
+/* Collect all candidates, and compute the row's lo and hi. */
 static struct dryi_nested_row
 gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
 {
@@ -253,7 +253,7 @@ gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
             pass = needed > pass ? needed : pass;
             slots = get_need(table, t, pass + stages[t].end);
             if (slots >= row.hi)
-                break; /* so is every longer one */
+                break; /* every longer range needs at least as much */
         }
         if (is_of_use(table, s, e, t))
             add_candidate(table, &row, is_whole, make_range(table, s, e, t, slots));
@@ -281,7 +281,7 @@ relax_one(float *restrict into, const float *restrict a, float time, size_t coun
     }
 }
 
-/* The cell of a slot that the row has one for. */
+/* Return the address of m's cell. Requires row->lo <= m < row->hi. */
 static float *
 get_cell(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
          uint32_t m)
@@ -289,7 +289,7 @@ get_cell(const struct dryi_nested_table *table, const struct dryi_nested_row *ro
     return table->cells + (row->at + m - row->lo);
 }
 
-/* The first slot from `from` on, or `to`, where the row takes no more than `time`. */
+/* Return the first slot in [from, to) where the row takes at most `time`; `to` if none. */
 static uint32_t
 find_time(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
           uint32_t from, uint32_t to, float time)
@@ -305,8 +305,8 @@ find_time(const struct dryi_nested_table *table, const struct dryi_nested_row *r
 }
 
 /*
- * Take the candidate into the row. Both its rows add at least `least` to the time: nothing is
- * done in slots that have no more already.
+ * Apply the candidate to the row. Its two rows add at least `least`, so slots that
+ * already have time + least or less are skipped.
  */
 static void
 relax(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
@@ -361,7 +361,7 @@ reserve(struct dryi_nested_table *table, uint64_t cells)
     return true;
 }
 
-/* Fill the cells of the row that `candidates` are of. */
+/* Compute the row's cells from the collected candidates. */
 static void
 fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
 {
@@ -375,7 +375,7 @@ fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
         relax(table, row, &table->candidates[i]);
 }
 
-/* Trim cells that no plan of use has: the row begins behind them. */
+/* Trim cells of plans that are too slow: the row then begins after them. */
 static void
 trim_row(struct dryi_nested_table *table, struct dryi_nested_row *row)
 {
@@ -439,7 +439,7 @@ give(struct dryi_nested_table *table, void *old, uint64_t count, size_t element_
     dryi_memory_free(&table->chain->memory, old, count, element_bytes);
 }
 
-/* Spread the rows there are, to make room for longer ranges. */
+/* Move the rows to a wider layout, so that longer ranges fit. */
 static enum dry_status
 spread(struct dryi_nested_table *table, uint32_t window)
 {
@@ -465,10 +465,7 @@ spread(struct dryi_nested_table *table, uint32_t window)
     return DRY_OK;
 }
 
-/*
- * Lend: lower each promise to what it is to a candidate that may have a slot less, and is
- * paid a slot for that.
- */
+/* Lower each promise to the least over this slot and the one before, which pays a slot's price. */
 static void
 lend(struct dryi_nested_table *table, struct dryi_nested_row *row)
 {
@@ -497,8 +494,8 @@ make_ends(struct dryi_nested_table *table)
 }
 
 /*
- * Limit what ranges recompute inside: a better plan recomputes no more, by two roundings a
- * stage.
+ * Limit what useful ranges recompute inside: better plans recompute at most limit -
+ * bound. Rounding adds up to two quanta a stage.
  */
 static void
 set_most(struct dryi_nested_table *table)
@@ -531,7 +528,7 @@ dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window)
     return status == DRY_OK ? make_ends(table) : status;
 }
 
-/* The slots that a size adds to those of all before: a run of sizes is rounded but once. */
+/* Return the slots that a size adds to the running sum: a run of sizes is rounded only once. */
 static uint32_t
 get_share(const struct dryi_nested_table *table, uint64_t before, uint64_t parts)
 {
@@ -648,9 +645,9 @@ dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column)
     return make_ends(table);
 }
 
-/* --- the way back -------------------------------------------------------------------------- */
+/* --- moves of the best plan ---------------------------------------------------------------- */
 
-/* The time of the candidate in m slots; FAR: infeasible. */
+/* Return the time of the candidate in m slots; FAR: infeasible. */
 static float
 evaluate(const struct dryi_nested_table *table, const struct dryi_nested_candidate *c,
          uint32_t m)
@@ -663,7 +660,7 @@ evaluate(const struct dryi_nested_table *table, const struct dryi_nested_candida
     return time + read_row(table, c->rest, m - c->shift);
 }
 
-/* The first that takes what the cell says. */
+/* Find the first candidate whose time is the cell's. */
 static bool
 get_move(const void *self, uint32_t s, uint32_t t, uint64_t slots,
          struct dryi_nested_move *move)

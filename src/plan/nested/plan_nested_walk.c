@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The walk from what comes first in C(s, t, m), and first in the rest of it, to the items of
- * a plan. A range's items follow the range's own item, then come those of the rest. So the
- * rest waits on a stack, which is as deep as ranges lie in ranges, at most a window.
+ * Converts a guide's moves to the items of a plan. The first move of C(s, t, m) comes first, then
+ * those of the rest. A range's own item precedes the items inside it, and the items of the rest
+ * follow. So the rest waits on a stack, which is as deep as ranges are nested: at most a window.
  *
- * Cost: a move an item.
+ * Cost: one move for each item.
  */
 #include "plan/nested/plan_nested.h"
 
@@ -15,10 +15,10 @@
 struct frame {
     uint32_t s, t;
     uint64_t m;
-    uint32_t range; /* the item that this is the inside of, or none */
+    uint32_t range; /* the open item that this frame fills; DRYI_NO_ITEM: none */
 };
 
-/* One move of the frame on top. */
+/* Make one move in the top frame. */
 static enum dry_status
 step(struct dryi_planning *p, struct frame *frames, size_t *count,
      struct dryi_nested_guide guide)
@@ -47,7 +47,7 @@ enum dry_status
 dryi_nested_walk(struct dryi_planning *p, uint32_t window, struct dryi_nested_guide guide,
                  uint64_t m)
 {
-    /* A range inside another is shorter. */
+    /* A nested range is shorter than its parent, which limits the depth. */
     size_t depth = (size_t)(window < p->count ? window : p->count) + 1, count = 1;
     struct frame *frames = dryi_memory_zalloc(&p->memory, depth, sizeof *frames);
     if (!frames)

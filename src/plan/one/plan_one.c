@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Planning of one level: how many slots, at what price, and how long to search.
+ * Planning of one level: chooses the number of slots, their price, and the effort of the search.
  *
- * Pruning relaxes all limits but one, in one pass a price. This tells what a byte is worth,
- * gives a first plan, and says which items a better plan can have. Tables and searches hold
- * only those items.
+ * Pruning relaxes all limits but one, in one pass for each price. It finds the price of a byte, a
+ * first plan, and which items a better plan can have. Tables and searches hold only those items.
  *
- * If bytes are short all along the chain, a table of few slots may say more than pruning.
- * Every price gives a lower bound; the bound rises to the right price and falls behind it.
- * With a good price few slots know nearly as much as many.
+ * If bytes are scarce all along the chain, a table of few slots may give a better price than
+ * pruning. Every price gives a lower bound, which rises up to the right price and falls after it.
+ * With a good price, few slots bound nearly as well as many.
  *
- * If all that a plan can hold is a whole number of slots, nothing is rounded. The table is
- * exact then and needs no price, and the first plan that it leads to is the best.
+ * If everything that a plan can hold is a whole number of slots, nothing is rounded. The table is
+ * then exact and needs no price, and the first plan found by it is optimal.
  *
- * Cost: that of the tables and searches (plan_one_table.c, plan_one_search.c), which WORK_MAX
- * and MOVES_MAX limit.
+ * Cost: that of the tables and searches (plan_one_table.c, plan_one_search.c), limited by WORK_MAX
+ * and MOVES_MAX.
  */
 #include "plan/one/plan_one.h"
 #include "base/assert.h"
@@ -24,35 +23,42 @@
 #include "base/memory.h"
 #include "plan/chain/plan_state.h"
 
-#define PRICE_SLOTS 64u /* of a table that looks for the price, at least */
+#define PRICE_SLOTS 64u /* least number of slots of a table that searches for the price */
 #define PRICE_SHARE                                                                      \
-    3u /* of such slots are in what all needs beyond the memory, at least */
-/* The first search looks for plans that take so little more than the bound. */
+    3u /* the need of saving everything exceeds the memory by at least 3 such slots */
+/* The first search is limited to plans within 4 mean stages' time of the bound. */
 #define NEAR_STAGES 4
-#define GOOD_PART 1024 /* of a plan's time: a rest that is not looked for elsewhere */
+#define GOOD_PART 1024 /* a gap of 1/1024 of a plan's time ends the planning */
 #define LOOKS_FAR                                                                        \
-    (UINT64_C(1) << 20) /* after so many a plan is good that is better at all */
-#define LOOKS_MANY (UINT64_C(1) << 22) /* that no table looks at for a price */
-#define NEAR_LOOKS 24u                 /* a row: more only if that is little more */
+    (UINT64_C(1) << 20) /* with more items than this, any improvement ends the planning */
+/* With more items than this, tables do not refine the pruning's price. */
+#define LOOKS_MANY (UINT64_C(1) << 22)
+/* Items a row that a limit may admit even if they are over 25 % more than before. */
+#define NEAR_LOOKS 24u
 #define PRICE_MAX 0x1p51
-#define PRICE_LOOKS 40u     /* at most */
-#define PRICE_KNOWN 1.00025 /* of bounds: the pruning's price is fine */
-#define PRICE_NEAR 1.01     /* of bounds: to make small steps only */
-/* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
+#define PRICE_LOOKS 40u /* price look-ups with a table, at most */
+/* Bound ratio up to which the pruning's price is kept: tables add at most 0.025 %. */
+#define PRICE_KNOWN 1.00025
+/* Bound ratio up to which only the smallest factor is tried: tables add at most 1 %. */
+#define PRICE_NEAR 1.01
+/*
+ * Cells up to which a table may have more slots than `slots` asks for, if that makes it
+ * exact: about 10 ms.
+ */
 #define EXACT_CELLS (UINT64_C(1) << 20)
 /*
- * Sums in a table: one or two seconds. Chains of thousands of stages get fewer slots then, which
- * costs little, as prices pay for what is rounded.
+ * Sums in a table: one or two seconds. Chains of thousands of stages then get fewer
+ * slots, which costs little, as prices compensate for rounding.
  */
 #define WORK_MAX (UINT64_C(1) << 31)
 #define SLOTS_MIN 32u
 #define WIDTH_MAX 1024u
 #define MOVES_MAX                                                                        \
-    1500000u /* looks at items, of all ways that a search keeps: some 10 ms */
+    1500000u /* item visits of a whole search, over all ways kept: some 10 ms */
 #define MOVES_LONG                                                                       \
-    (UINT64_C(1) << 25) /* the same of a few ways: looking farther takes longer */
+    (UINT64_C(1) << 25) /* the same for up to WIDTH_FEW ways: long chains take longer */
 #define WIDTH_FEW 16u
-#define WAY_MOVES 8u /* so many does a way cost that is kept */
+#define WAY_MOVES 8u /* cost of storing a way, in item visits */
 
 struct planner {
     struct dryi_planning *p;
@@ -61,8 +67,8 @@ struct planner {
     struct dryi_one_pruning pruning;
     uint64_t memory;
     uint64_t slot;
-    uint64_t looks; /* at items, from all stages: at least 1 */
-    double price;   /* of a byte */
+    uint64_t looks; /* items of all stages that pass the pruning; at least 1 */
+    double price;   /* time of a byte */
 };
 
 /* --- slots ------------------------------------------------------------------------------- */
@@ -79,7 +85,7 @@ lesser(double a, double b)
     return a < b ? a : b;
 }
 
-/* Find the greatest unit that divides all that a plan can hold. */
+/* Find the largest size that divides everything a plan can hold. */
 static uint64_t
 unit_of(const struct dryi_one *one)
 {
@@ -104,7 +110,7 @@ slot_of(uint64_t memory, uint64_t slots)
     return memory > slots ? (memory - 1) / slots + 1 : 1;
 }
 
-/* Count the looks at items that pass the pruning. */
+/* Count the items that pass the pruning. */
 static uint64_t
 count_looks(const struct planner *r)
 {
@@ -117,7 +123,7 @@ count_looks(const struct planner *r)
     return looks;
 }
 
-/* Count the slots: as many as are asked for, fewer if that would take long. */
+/* Return the number of slots: options.slots, or fewer to stay within WORK_MAX. */
 static uint64_t
 count_slots(const struct planner *r)
 {
@@ -126,7 +132,7 @@ count_slots(const struct planner *r)
     return least(slots, most);
 }
 
-/* Half of the memory is left for the search. */
+/* Choose the slot. The table gets at most half of the memory; the search needs the other half. */
 static enum dry_status
 choose_slot(struct planner *r)
 {
@@ -158,11 +164,11 @@ struct pricing {
     const struct planner *planner;
     uint64_t slot;
     size_t looks;
-    double price, bound; /* the best; the price is a byte's */
+    double price, bound; /* the best so far; `price` is that of a byte */
     enum dry_status status;
 };
 
-/* The price of a slot: a whole number, and no more than anything can take. */
+/* Return the price of a slot: a whole number, at most PRICE_MAX to keep sums exact. */
 static double
 price_of(uint64_t slot, double price)
 {
@@ -177,7 +183,7 @@ make_table(const struct planner *r, uint64_t slot, double price, struct dryi_one
     return dryi_one_table_init(t, &r->one, &grid, r->p->err);
 }
 
-/* Is this price better? */
+/* Compute the bound at `price` with a table. Returns whether it is the best so far. */
 static bool
 try_price(struct pricing *q, double price)
 {
@@ -197,7 +203,9 @@ try_price(struct pricing *q, double price)
     return true;
 }
 
-/* Up, else down, as long as it is better. */
+/*
+ * Multiply the price by `factor` as long as the bound rises. If it falls at once, divide instead.
+ */
 static void
 climb(struct pricing *q, double factor)
 {
@@ -210,7 +218,7 @@ climb(struct pricing *q, double factor)
     }
 }
 
-/* Lower a price that is far too high: no plan would pay it. */
+/* Lower a price that is far too high until its bound is positive. */
 static void
 descend(struct pricing *q)
 {
@@ -219,9 +227,9 @@ descend(struct pricing *q)
 }
 
 /*
- * Choose the price: the pruning's, unless tables, which know all limits, say more; then the
- * last factor is enough. If the pruning has none, the first is what the floor's plan pays for
- * the bytes that it does without.
+ * Choose the price: the pruning's, unless tables, which know all limits, bound better.
+ * Then only the last factors are tried. If pruning has no price, start with what the
+ * least-memory plan pays for the bytes that it saves.
  */
 static enum dry_status
 choose_price(struct planner *r, uint64_t all_need)
@@ -282,7 +290,10 @@ save_all(const struct dryi_one *one, struct dryi_one_plan *plan)
     plan->cost = dryi_one_evaluate(one, plan->choices, plan->count);
 }
 
-/* Evaluate the plan of least memory; its peak is the floor, with the stage and phase of the peak. */
+/*
+ * Evaluate the plan of least memory; its peak is the floor, with the stage and phase of
+ * the peak.
+ */
 static enum dry_status
 set_floor(struct planner *r)
 {
@@ -300,7 +311,7 @@ set_floor(struct planner *r)
     return status;
 }
 
-/* How many ways: as the memory for tables allows, and the time. */
+/* Return how many ways a row keeps: limited by the memory for tables and by the time. */
 static size_t
 width_of(const struct planner *r, const struct dryi_one_table *t)
 {
@@ -313,14 +324,14 @@ width_of(const struct planner *r, const struct dryi_one_table *t)
     return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
 }
 
-/* The bound is in whole units of time, as every plan's cost is. */
+/* Return whether the plan meets the bound. Both are whole units of time. */
 static bool
 is_met(const struct planner *r, double bound)
 {
     return (double)r->plan.cost.extra <= bound;
 }
 
-/* Raise the bound. Only pruning knows anything of ranges that were not looked at. */
+/* Raise the bound. If long ranges were cut off, only the pruning's bound covers them. */
 static void
 set_bound(struct planner *r, double bound, bool is_cut)
 {
@@ -334,7 +345,7 @@ set_bound(struct planner *r, double bound, bool is_cut)
         p->bound_ns = bound_ns;
 }
 
-/* The last step is the one to the most, so that what is not needed before it is little. */
+/* Return the next width. The last step goes to `most`, so the searches before it cost little. */
 static size_t
 wider(size_t width, size_t most)
 {
@@ -345,7 +356,8 @@ wider(size_t width, size_t most)
 static enum dry_status
 search(struct planner *r, const struct dryi_one_table *t, double bound)
 {
-    bool is_far = bound >= r->pruning.limit; /* a first plan is all that there can be */
+    /* No plan is below the limit: the first plan found is enough. */
+    bool is_far = bound >= r->pruning.limit;
     size_t most = is_far ? 1 : width_of(r, t);
     enum dry_status status = DRY_OK;
     for (size_t width = 1; width <= most && status == DRY_OK;
@@ -359,7 +371,7 @@ search(struct planner *r, const struct dryi_one_table *t, double bound)
     return status;
 }
 
-/* Plans that take less than the pruning's limit. */
+/* Search for plans that take less time than the pruning's limit. */
 static enum dry_status
 plan_below(struct planner *r, uint64_t all_need)
 {
@@ -384,7 +396,7 @@ plan_below(struct planner *r, uint64_t all_need)
     return status;
 }
 
-/* Choose a limit near the bound: as far from it as does not let much more pass. */
+/* Choose a limit near the bound, as high as possible without admitting many items. */
 static double
 choose_limit(struct planner *r, double most)
 {
@@ -402,9 +414,7 @@ choose_limit(struct planner *r, double most)
     return lesser(bound + above, most);
 }
 
-/*
- * Take the pruning's plan if it is better; often it is a stage's time from the best there is.
- */
+/* Take the pruning's plan if it is better. It is often within one stage's time of the optimum. */
 static enum dry_status
 take_first(struct planner *r)
 {
@@ -456,7 +466,7 @@ plan_equal(struct planner *r)
     size_t *ends = dryi_memory_zalloc(&p->memory, p->count, sizeof *ends);
     if (!ends)
         return dryi_fail_memory(p->err, "a plan");
-    r->one.longest = r->one.count; /* one walk looks at so many */
+    r->one.longest = r->one.count; /* one walk is cheap, so no range is cut off */
     dryi_one_plan_equal(&r->one, r->memory, ends, &r->plan);
     set_bound(r, (double)r->plan.cost.extra, false);
     dryi_memory_free(&p->memory, ends, p->count, sizeof *ends);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The chain as one-level planning sees it: everything that does not depend on the plan is
- * summed here, once. The evaluation of plans, which is exact, stands here too.
+ * The chain as one-level planning sees it: sums that do not depend on the plan are
+ * computed once. The exact evaluation of plans is here too.
  *
  * Cost: stages and options; the floors come on top (plan_one_floor.c).
  */
@@ -13,9 +13,12 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* Looks at ranges, in all: a second. Up to 8,000 stages no range is too long. */
+/*
+ * Limits the number of ranges that are tried to about a second's work. Up to 8,000 stages
+ * no range is cut.
+ */
 #define LOOKS_MAX ((size_t)1 << 26)
-#define EXACT_BITS 52u /* sums of times; a double has 53 */
+#define EXACT_BITS 52u /* for sums of times; a double has 53 bits */
 
 static void
 count_parts(struct dryi_one *one, const struct dry_chain *chain)
@@ -41,7 +44,7 @@ take_parts(struct dryi_one *one)
     return one->stages && one->options && one->moved && one->floors;
 }
 
-/* Sum the gradients that are there while stage i runs backward: its weights' are the last. */
+/* Sum the gradients in memory while stage i runs backward, its own weights' included. */
 static void
 set_gradients(struct dryi_one *one, const struct dry_chain *chain)
 {
@@ -55,7 +58,7 @@ set_gradients(struct dryi_one *one, const struct dry_chain *chain)
     }
 }
 
-/* The next stage's row for what the option offloads; a new one if it offloads. */
+/* Return the next stage's row for what the option offloads; a new row if it offloads. */
 static size_t
 row_after(struct dryi_one *one, size_t *row, uint64_t moved, size_t plain)
 {
@@ -89,7 +92,7 @@ set_options(struct dryi_one *one, const struct dry_stage *stage, size_t i, size_
 static void
 set_stages(struct dryi_one *one, const struct dry_chain *chain)
 {
-    size_t row = 1; /* 0 is the first stage's */
+    size_t row = 1; /* row 0 is the first stage's */
     set_gradients(one, chain);
     for (size_t i = 0; i < one->count; i++) {
         const struct dry_stage *stage = &chain->stages[i];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Equal stages, and a last one of any kind: planned without a table, in one walk.
+ * Chains whose stages are equal but for the last: planned without a table, in one walk.
  *
- * Among plans that take equally long, there is one in which ranges come first and every range
- * but the last is as long as it can be:
+ * Among plans of equal time, in one the ranges come first, and every range but the last
+ * is as long as possible:
  *
  *   - A saved stage before a range may change places with it. The range then begins with one
  *     stage's saved bytes less held; its gradients of weights are one stage's more, which are no
  *     more than that. The saved stage then comes after the range's output, which is no more than
  *     what the range's last stage needed in its place before.
- *   - A range that could be one stage longer may take it from a range behind it, which then
- *     needs no more, and which is gone if it had but one.
+ *   - A range that could be one stage longer may take the first stage of the next range. That
+ *     range then needs no more, and is gone if it had only one stage.
  *
- * So a plan is a number of stages that run twice, and each more of them holds no more at the
- * end. The least number that fits is the best there is.
+ * So a plan is given by the number of stages that run twice. Each more of them holds no
+ * more at the end, so the least number that fits is optimal.
  */
 #include "plan/one/plan_one.h"
 
@@ -32,9 +32,7 @@ dryi_one_is_equal(const struct dry_chain *chain)
     return true;
 }
 
-/*
- * How far a range from stage `first` on can go in so much room; returns the stage behind it.
- */
+/* Return the stage after the longest range from `first` that needs at most `room` bytes. */
 static size_t
 longest(const struct dryi_one *one, size_t first, uint64_t room)
 {
@@ -49,9 +47,9 @@ longest(const struct dryi_one *one, size_t first, uint64_t room)
 }
 
 /*
- * With `held` bytes in use, can stages from `first` on be saved, the last with `option`?
- * The last of equal stages needs the most, except that the chain's first makes another
- * gradient.
+ * Return whether stages from `first` on can be saved with `held` bytes in use, the last
+ * with `option`. The last of the equal stages needs the most. The first is checked on its
+ * own: its backward makes the input's gradient, which may be larger.
  */
 static bool
 fits(const struct dryi_one *one, size_t first, uint64_t held, size_t option,
@@ -69,7 +67,10 @@ fits(const struct dryi_one *one, size_t first, uint64_t held, size_t option,
     return held + one->options[option].need <= memory;
 }
 
-/* Find how many stages run twice: more than `low`, at most `high`, which fits. */
+/*
+ * Find the least number of stages that must run twice: more than `low`, at most `high`,
+ * which fits.
+ */
 static size_t
 least_count(const struct dryi_one *one, size_t low, size_t high, uint64_t held,
             size_t option, uint64_t memory)
@@ -100,7 +101,7 @@ write_plan(const struct dryi_one *one, const size_t *ends, size_t count, size_t 
     plan->cost = dryi_one_evaluate(one, plan->choices, plan->count);
 }
 
-/* Find the best plan with this option of the last stage; `ends` has room for every stage. */
+/* Find the best plan with this option of the last stage. `ends` has an element for every stage. */
 static void
 plan_option(const struct dryi_one *one, uint64_t memory, size_t option, size_t *ends,
             struct dryi_one_plan *plan)

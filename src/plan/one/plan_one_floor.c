@@ -3,9 +3,9 @@
 /*
  * The least memory that some plan fits, from every stage on, exactly:
  *
- *     floor(i) = min over items from i on:  max(need, held + floor(behind it))
+ *     floor(i) = min over items from i on:  max(need, held + floor(after it))
  *
- * A range grows no further once it needs no less than the best item so far.
+ * A range stops growing once it needs as much as the best item so far.
  *
  * Cost: stages times the length of ranges that need less than the floor, which for equal
  * stages is about the square root of their number.

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Pruning finds what a byte is worth, and which items can be part of a good plan, with one
- * limit in the place of all.
+ * Pruning finds the price of a byte, and which items can be part of a good plan. It keeps one
+ * memory limit of all.
  *
- * When stage `at` runs backward, every plan holds what its items before it hold. The need of
- * the item that the stage is in comes on top, and the sum is within the memory. Leave every
- * other limit away and give this one a price (Lagrangian relaxation): for any price, the
- * least of
+ * When stage `at` runs backward, every plan holds what its items before it hold. The need of the
+ * item that includes `at` comes on top, and the sum must be within the memory. Drop every other
+ * limit and give this one a price (Lagrangian relaxation). For any price, the minimum of
  *
  *     time + price * (held before `at` + need at `at` - memory)
  *
- * over all lists of items is a bound. The least of the items from a stage on, `rest`, and of
- * those before it, `way`, are found in one pass each. The ranges from a stage are those to a
- * stage in reach. Both ends of what is in reach only move one way, so that a queue has the
- * best of them.
+ * over all lists of items is a lower bound. One pass each finds the minimum of the items from a
+ * stage on, `rest`, and of those before it, `from`. Ranges from a stage end within its reach. Both
+ * limits of the reach only move one way, so a monotonic queue holds its minimum.
  *
- * With both, the least of all lists with one given item is a sum of three numbers. If that
- * sum is not below the time of a plan that is there already, no better plan has the item.
- * Tables and searches need not look at it: a few are left of hundreds of ranges from a stage.
+ * With both, the minimum over all lists with a given item is a sum of three numbers. If the sum is
+ * not below the time of a known plan, no better plan has the item. Tables and searches skip it: of
+ * hundreds of ranges from a stage, a few are left.
  *
- * The lines of two lists, one that holds more than there is and one that does not, meet at a
- * price. It is the best if no list is below it there.
+ * As a function of the price, each list is a line. The lines of a list that exceeds the memory and
+ * of one that does not meet at a price. That price is the best if no list is below it there.
  *
- * Cost: stages and options times looks at prices.
+ * Cost: stages and options, times the number of prices tried.
  */
 #include "plan/one/plan_one.h"
 
@@ -31,18 +29,20 @@
 #include "base/memory.h"
 
 #define PRICES 48u
-/* The relative error of sums of 200,000 doubles and their differences. */
+/* bounds the relative error of sums of 200,000 doubles and of their differences */
 #define MARGIN 1e-10
-#define PLAN_STEP 0x1p-20 /* of the price */
+#define PLAN_STEP 0x1p-20 /* first increase of the price, as a fraction of it */
 #define PLAN_STEPS 8u
 #define PRICE_MAX 0x1p60
 
-/* A line: of a list of items, or of its end. */
+/* The cost of a list of items as a line over the price. */
 struct sum {
-    double time, held; /* time with what is held at its price */
+    double time, held; /* time includes held * price, except in find_price() */
 };
 
-/* Indices of the best so far and of what may be it when that is out of reach. */
+/*
+ * A monotonic queue of indices: the minimum, then those that succeed it when it leaves the reach.
+ */
 struct queue {
     size_t *at;
     size_t begin, end;
@@ -80,15 +80,15 @@ has_offload(const struct dryi_one *one)
 }
 
 /*
- * Set before which stage ranges end, at most. A range that is longer, or that begins before,
- * needs more.
+ * Set reach[i]: every range from stage i that fits ends before it. Longer ranges need
+ * more, as do ranges with the same end that begin earlier.
  */
 static void
 set_reach(struct dryi_one_pruning *s)
 {
     const struct dryi_one_stage *stages = s->one->stages;
     size_t end = s->one->count - !has_offload(s->one);
-    uint64_t sum = 0; /* of i to before end */
+    uint64_t sum = 0; /* of stages i to end - 1 */
     for (size_t i = end; i < s->one->count; i++)
         s->reach[i] = i;
     for (size_t i = end; i-- > 0;) {
@@ -121,7 +121,7 @@ take_less(struct sum *best, double time, double held)
     return true;
 }
 
-/* The bytes that an option adds to the limited sum. */
+/* Return the bytes that an option adds to the limited sum. */
 static double
 held_of(const struct dryi_one_pruning *s, size_t i, size_t k)
 {
@@ -131,14 +131,14 @@ held_of(const struct dryi_one_pruning *s, size_t i, size_t k)
     return i == s->at ? (double)o->need : (double)o->held;
 }
 
-/* The least that a range from i over `at` adds: what it has saved there. */
+/* Return the least that a range from i over `at` adds: the bytes it has saved at `at`. */
 static double
 covered(const struct dryi_one_pruning *s, size_t i)
 {
     return s->saved[s->at + 1] - s->saved[i] + (double)s->one->stages[s->at].back;
 }
 
-/* Find the least of stage i's options, which is item[i] from now on. */
+/* Find stage i's best option, and store it in items[i]. */
 static struct sum
 save(struct dryi_one_pruning *s, size_t i)
 {
@@ -151,7 +151,7 @@ save(struct dryi_one_pruning *s, size_t i)
     return best;
 }
 
-/* Set the least from every stage to `at` on; nothing behind `at` costs anything. */
+/* Compute the minimum from every stage to `at` on. Stages after `at` cost nothing. */
 static struct sum
 set_rests(struct dryi_one_pruning *s)
 {
@@ -187,8 +187,8 @@ set_rests(struct dryi_one_pruning *s)
 }
 
 /*
- * Set the least to every stage, less the time of all stages before it, and the rest behind
- * `at`.
+ * Compute the minimum up to every stage, less the forward time of all stages before it,
+ * and the values after `at`.
  */
 static void
 set_ways(struct dryi_one_pruning *s)
@@ -231,10 +231,7 @@ set_block_ends(struct dryi_one_pruning *s)
 
 /* --- prices ------------------------------------------------------------------------------ */
 
-/*
- * Find the bound at s->price. All lists hold at least 0, and what is nearest to the memory
- * says most.
- */
+/* Compute the bound at s->price. The slack covers rounding errors. */
 static double
 relax(struct dryi_one_pruning *s, struct sum *line)
 {
@@ -247,7 +244,7 @@ relax(struct dryi_one_pruning *s, struct sum *line)
     return bound - s->slack;
 }
 
-/* Look for the price between one line that holds too much and one that does not. */
+/* Find the best price between a line that exceeds the memory and one that does not. */
 static void
 find_price(struct dryi_one_pruning *s, const struct dryi_one_ends *ends)
 {
@@ -273,7 +270,7 @@ find_price(struct dryi_one_pruning *s, const struct dryi_one_ends *ends)
     s->price = price;
 }
 
-/* The stage that needs most when all is saved; of several the last. */
+/* Return the stage that needs most when everything is saved; the last if tied. */
 static size_t
 find_peak(const struct dryi_one *one)
 {
@@ -318,12 +315,13 @@ dryi_one_pruning_set(struct dryi_one_pruning *s, const struct dryi_one_ends *end
         }
     }
     prepare(s);
-    double whole = (double)(uint64_t)s->bound; /* as all plans' times are */
+    /* Times of plans are whole, so the bound may be rounded up. */
+    double whole = (double)(uint64_t)s->bound;
     s->bound = s->bound > whole ? whole + 1 : whole;
     dryi_one_pruning_limit(s, DRYI_ONE_NEVER);
 }
 
-/* Write the list of items of the least sum; all stages behind `at` are saved. */
+/* Write the best list of items; stages after `at` are saved. */
 static size_t
 collect(struct dryi_one_pruning *s, struct dryi_one_choice *choices)
 {
@@ -336,7 +334,7 @@ collect(struct dryi_one_pruning *s, struct dryi_one_choice *choices)
     return count;
 }
 
-/* Write the plan at a price; 0: it does not fit. */
+/* Write the best plan at a price. Returns 0 if it does not fit the memory. */
 static size_t
 plan_at(struct dryi_one_pruning *s, double price, struct dryi_one_choice *choices)
 {
@@ -348,8 +346,8 @@ plan_at(struct dryi_one_pruning *s, double price, struct dryi_one_choice *choice
 }
 
 /*
- * Try higher prices, until the limits hold that were left away; then halve down to the least
- * such price.
+ * Raise the price until the plan also fits the limits that were dropped. Then bisect to
+ * the least such price.
  */
 size_t
 dryi_one_pruning_plan(struct dryi_one_pruning *s, struct dryi_one_choice *choices)
@@ -391,7 +389,7 @@ dryi_one_pruning_option(const struct dryi_one_pruning *s, size_t i, size_t k)
 
 /* --- walks ------------------------------------------------------------------------------- */
 
-/* Skip a block of stages that no range of use ends in. */
+/* Skip a block of stages in which no useful range ends. */
 static bool
 skip(struct dryi_one_walk *w)
 {
@@ -435,7 +433,7 @@ dryi_one_walk_on(struct dryi_one_walk *w)
     return false;
 }
 
-/* --- life -------------------------------------------------------------------------------- */
+/* --- create and finish ------------------------------------------------------------------- */
 
 enum dry_status
 dryi_one_pruning_init(struct dryi_one_pruning *s, const struct dryi_one *one,

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The search for a plan in exact bytes, which a table of lower bounds guides.
+ * The search for a plan in exact bytes, guided by a table of lower bounds.
  *
- * A way is the beginning of a plan: so much held, so much time on top. It leads through the
- * stages from left to right. At each stage the ways that came to it are thinned out. First go
- * those that hold no less and took no less than another, then those that cannot become better
- * than a plan that is there already. If more than `width` are left, those of the highest
- * bounds go. Only the last step loses anything: without it, the plan that is found in the end
- * is the best there is.
+ * A way is the beginning of a plan, with its held bytes and its extra time. Ways are
+ * extended stage by stage. At each stage they are thinned out: first those that another
+ * way dominates in both bytes and time, then those that cannot beat a known plan. If more
+ * than `width` are left, those with the highest bounds are dropped. Only this last step
+ * can lose the optimum. If no way is dropped by it, the plan that is found is optimal.
  *
- * Every way leads to the end of the chain: one is begun only if what is left of the memory is
- * at least the floor behind it.
+ * Every way can be completed: it is extended only if the memory left is at least the
+ * floor of the rest.
  *
  * Cost: width * stages * (options + length of ranges that fit).
  */
@@ -24,31 +23,33 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
-#define SPARE 4u         /* places a row, for each way that is kept */
-#define WAYS_OF_A_ROW 8u /* in a row of a search, that take as long as one of a table */
-#define FEW 64u          /* items that are sorted by insertion */
+#define SPARE 4u /* ways that a row can hold for each that it keeps */
+/* A search reports one row of progress for this many ways, which take as long as a table's row. */
+#define WAYS_OF_A_ROW 8u
+#define FEW 64u /* below this number, insertion sort is used */
 
 struct way {
     uint64_t held, extra;
-    double bound; /* of a whole plan that begins so */
-    size_t from;  /* the way before it */
+    double bound; /* lower bound of every whole plan that begins with it */
+    size_t from;  /* index of the way before it; SIZE_MAX: none */
     struct dryi_one_choice choice;
 };
 
 struct search {
     const struct dryi_one_table *t;
     uint64_t memory;
-    double limit; /* of whole plans: only better ones are looked for */
+    double limit; /* only whole plans that take less are searched for */
     size_t width, capacity;
-    struct way *ways; /* by row, `capacity` each, and as many more */
+    struct way *ways; /* `capacity` for each row, and as many more as scratch */
     size_t way_capacity;
-    size_t *counts; /* by row */
-    double *worst;  /* by row: bounds that are no less were sorted out */
+    size_t *counts; /* number of ways, by row */
+    /* By row: the least bound that was dropped; higher bounds are dropped at once. */
+    double *worst;
     struct dryi_sort_item *items, *scratch;
-    bool is_thinned; /* a way was dropped that could have become the best */
+    bool is_thinned; /* a way was dropped that could have led to the optimum */
 };
 
-/* Sort the items by key; equal ones stay in order. */
+/* Sort the items by key, stably. */
 static void
 sort_items(struct search *s, size_t count)
 {
@@ -65,7 +66,7 @@ sort_items(struct search *s, size_t count)
     }
 }
 
-/* Find the ways that none is better than, by what they hold; items[] says which. */
+/* Find the ways that no other dominates, sorted by held bytes. items[] has their indices. */
 static size_t
 sort_out_worse(struct search *s, const struct way *ways, size_t count)
 {
@@ -86,7 +87,7 @@ sort_out_worse(struct search *s, const struct way *ways, size_t count)
     return kept;
 }
 
-/* Keep the `width` items of the lowest bounds, among the first `count`. */
+/* Keep the `width` items with the lowest bounds, among the first `count`. */
 static size_t
 sort_out_high(struct search *s, size_t row, const struct way *ways, size_t count)
 {
@@ -96,7 +97,7 @@ sort_out_high(struct search *s, size_t row, const struct way *ways, size_t count
     for (size_t i = 0; i < count; i++) {
         const double *bound = &ways[s->items[i].value].bound;
         memcpy(&s->items[i].key, bound,
-               sizeof *bound); /* of the same order: not below 0 */
+               sizeof *bound); /* non-negative doubles sort as their bits do */
     }
     sort_items(s, count);
     s->worst[row] = ways[s->items[s->width].value].bound;
@@ -109,7 +110,8 @@ thin_out(struct search *s, size_t row)
     struct way *ways = s->ways + row * s->capacity;
     size_t count = sort_out_worse(s, ways, s->counts[row]);
     count = sort_out_high(s, row, ways, count);
-    struct way *kept = s->ways + s->t->one->row_count * s->capacity; /* room beyond */
+    /* Scratch after the last row. */
+    struct way *kept = s->ways + s->t->one->row_count * s->capacity;
     for (size_t i = 0; i < count; i++)
         kept[i] = ways[s->items[i].value];
     memcpy(ways, kept, count * sizeof *ways);
@@ -124,7 +126,7 @@ add(struct search *s, size_t row, const struct way *way)
     s->ways[row * s->capacity + s->counts[row]++] = *way;
 }
 
-/* An item of so much need and time, which leads a way to a row of stage `to`. */
+/* An item to extend a way with: its costs, and the row of stage `to` that it leads to. */
 struct move {
     uint64_t need, held, time;
     size_t to, row;
@@ -174,7 +176,7 @@ go_on_saving(struct search *s, size_t i, size_t row)
     }
 }
 
-/* The least that any way to the row holds, and the least time of any. */
+/* Return the least held bytes and the least time over all ways of the row. */
 static struct way
 least_of(const struct search *s, size_t row)
 {
@@ -206,7 +208,7 @@ go_on_repeating(struct search *s, size_t i, size_t row)
     }
 }
 
-/* Lead ways through all stages. False: whoever is told wants no more. */
+/* Extend ways through all stages. Returns false if the caller cancelled. */
 static bool
 run(struct search *s)
 {
@@ -230,7 +232,7 @@ run(struct search *s)
     return true;
 }
 
-/* The way of the least time to the end; of several the one that holds least. */
+/* Return the way to the end with the least time, then the least held bytes. */
 static const struct way *
 best_end(const struct search *s)
 {
@@ -263,15 +265,15 @@ collect(const struct search *s, const struct way *end, struct dryi_one_plan *pla
 static enum dry_status
 search(struct search *s, struct dryi_one_plan *plan)
 {
-    bool is_next =
-        s->limit == (double)plan->cost.extra; /* nothing lies between the two */
+    /* The limit is *plan's own time: no better plan is excluded. */
+    bool is_next = s->limit == (double)plan->cost.extra;
     if (!run(s))
         return DRY_ERR_CANCELLED;
     const struct way *end = best_end(s);
     if (end)
         collect(s, end, plan);
-    bool is_all =
-        end || is_next; /* that the limit lets through, if the pruning does too */
+    /* Every plan below the limit was considered, if the pruning lets it pass. */
+    bool is_all = end || is_next;
     is_all = is_all && (double)plan->cost.extra <= s->t->pruning->limit;
     plan->is_least = !s->is_thinned && is_all;
     return DRY_OK;
@@ -301,7 +303,7 @@ dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
                        .capacity = width * SPARE,
                        .limit = (double)plan->cost.extra};
     s.limit = limit < s.limit ? limit : s.limit;
-    bool has_ways = /* not zeroed: most of it may stay untouched */
+    bool has_ways = /* not zeroed: most pages of it may stay untouched */
         dryi_memory_grow(m, &s.ways, &s.way_capacity, (rows + 1) * s.capacity,
                          sizeof *s.ways);
     s.counts = dryi_memory_zalloc(m, rows, sizeof *s.counts);

@@ -3,8 +3,8 @@
 #define DRYI_PLAN_ONE_STATE_H
 
 /*
- * The chain of stages as plans of one level see it (plan_one.h): its options, its ranges, and the
- * items of a plan.
+ * The chain as the one-level planner sees it (plan_one.h): stages with their options,
+ * ranges, and the items of a plan.
  */
 
 #include <stdbool.h>
@@ -15,41 +15,48 @@
 #include "plan/chain/plan_progress.h"
 
 struct dryi_one_option {
-    uint64_t held; /* after the next stage's forward: saved without what is offloaded */
-    uint64_t need; /* its forward's and its backward's, beyond what is held before */
+    /* Held bytes after the next stage's forward: saved bytes less the offloaded. */
+    uint64_t held;
+    /* The larger need of its forward and its backward, beyond what is held before. */
+    uint64_t need;
     uint64_t extra;
-    size_t row; /* the next stage's, with what this one offloads */
+    size_t row; /* the next stage's row for what this option offloads */
 };
 
 struct dryi_one_stage {
     uint64_t forward, output, saved, forward_tmp;
-    uint64_t
-        back; /* of the backward that follows a second forward: all but what is saved */
-    uint64_t
-        end; /* its gradient and the grads_bytes above: there while a range runs again
-                      that ends here */
+    /* Need of the backward after a second forward, without the saved bytes. */
+    uint64_t back;
+    /*
+     * Gradients in memory while a range that ends here runs again: the stage's own and
+     * the grads_bytes above.
+     */
+    uint64_t end;
     bool is_fixed;
-    size_t option; /* its first, which is itself */
-    size_t row;    /* its first: nothing is on its way */
+    size_t option; /* index of its first option, which is the stage as it is */
+    size_t row;    /* index of its first row, for which nothing is being offloaded */
 };
 
 struct dryi_one {
     struct dry_memory memory;
-    struct dryi_plan_progress *progress; /* is told of rows; NULL: nobody is */
-    struct dryi_one_stage *stages;       /* one more, for its row */
+    struct dryi_plan_progress *progress; /* counts rows; NULL: no progress is reported */
+    /* One more than `count`; the last has only `row` and `option`. */
+    struct dryi_one_stage *stages;
     struct dryi_one_option *options;
-    uint64_t *moved;  /* by row: bytes on their way to the host while the stage runs */
-    uint64_t *floors; /* by row: the least memory that some plan from there on fits */
+    /* By row: bytes of the stage before being offloaded while this stage runs. */
+    uint64_t *moved;
+    uint64_t *floors; /* by row: the least memory that some plan fits from there on */
     size_t count, option_count, row_count;
     uint64_t final_gradient;
-    size_t longest; /* of ranges that are looked at: so that no chain takes for ever */
-    bool
-        is_cut; /* by that: what is said of all plans is true of those with such ranges */
-    unsigned
-        time_shift; /* times are in 2^shift ns, rounded down, so that doubles are exact */
+    /* The longest range that is tried, in stages: it limits the time for long chains. */
+    size_t longest;
+    /* `longest` cut ranges off: bounds hold only for plans without longer ranges */
+    bool is_cut;
+    /* Times are in 2^shift ns, rounded down, so that sums are exact as doubles. */
+    unsigned time_shift;
 };
 
-/* The end of a stage's options: they go from its first to before this. */
+/* Return the index after the last option of a stage. */
 static inline size_t
 dryi_one_option_end(const struct dryi_one *one, size_t stage)
 {
@@ -62,23 +69,23 @@ dryi_one_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* A range that grows at its end. */
+/* A range of stages that run twice; extending it at its end updates its needs. */
 struct dryi_one_range {
-    uint64_t moved; /* bytes of the stage before, on their way while the first one runs */
-    uint64_t first; /* the forward pass that keeps the output alone */
-    uint64_t again; /* the second, but for the end's gradients */
-    uint64_t back;  /* the backward */
-    uint64_t sum;   /* saved by all of it */
-    uint64_t need;  /* of it as it is */
-    uint64_t at_least; /* of it and of every longer one */
+    /* Bytes of the stage before, being offloaded while the first stage runs. */
+    uint64_t moved;
+    uint64_t first; /* need of the first forward, which keeps only the last output */
+    /* Need of the second forward, without the gradients at the range's end. */
+    uint64_t again;
+    uint64_t back; /* need of the backward */
+    uint64_t sum;  /* saved bytes of all its stages */
+    uint64_t need; /* need of the range as a whole */
+    /* A lower bound of `need` that also holds for every longer range. */
+    uint64_t at_least;
     uint64_t time;
     size_t count;
 };
 
-/*
- * Make the range one stage longer; `is_first`: the range was empty, and begins with that
- * stage.
- */
+/* Extend the range by one stage; `is_first`: the range was empty and begins there. */
 static inline void
 dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size_t stage,
                       bool is_first)
@@ -98,8 +105,8 @@ dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size
 }
 
 /*
- * May the range go on to this stage? A range that ends with the last stage is of use only if
- * bytes are on their way while its first stage runs: they are gone when that runs again.
+ * Return whether a range may include this stage. A range that ends with the last stage is useful
+ * only if bytes are being offloaded while its first stage runs: by the second run they are gone.
  */
 static inline bool
 dryi_one_can_repeat(const struct dryi_one *one, size_t stage,
@@ -109,15 +116,16 @@ dryi_one_can_repeat(const struct dryi_one *one, size_t stage,
            range->count < one->longest && (stage + 1 < one->count || range->moved > 0);
 }
 
-/* An item: what a plan does from a stage on. */
+/* An item of a plan. */
 struct dryi_one_choice {
-    size_t option; /* of dryi_one.options; SIZE_MAX: a range */
-    size_t last;   /* of the range; else the stage */
+    size_t option; /* index into dryi_one.options; SIZE_MAX: a range */
+    size_t last;   /* last stage of the range, or the saved stage */
 };
 
 struct dryi_one_cost {
-    uint64_t need;  /* the most */
-    uint64_t extra; /* shifted as times are */
+    uint64_t need; /* the largest need of its items */
+    /* Time beyond one forward and backward of all stages, shifted by time_shift. */
+    uint64_t extra;
 };
 
 #endif

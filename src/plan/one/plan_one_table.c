@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The tables of one-level planning, filled from the end of the chain.
+ * The tables of one-level planning, computed from the end of the chain.
  *
- * Let an item from stage i on lead to stage j. A memory of a whole number of slots at i comes
- * out at j with `over` bytes missing to a whole number, c'. Then with `short` bytes less,
- * over + short are missing, which is either less than a slot, or a slot more and over + short
- * - slot. With a slot's price p, the two cases promise
+ * Let an item lead from stage i to stage j. A memory of whole slots at i becomes column c' at j,
+ * with `over` bytes missing. With `short` bytes less at i, over + short bytes are missing. If that
+ * is a slot or more, the column is c' - 1, and over + short - slot are missing. With a slot's
+ * price p, the two cases promise
  *
  *     V'[c']     + p * (over + short) / slot
  *     V'[c' - 1] + p * (over + short) / slot - p
  *
- * of which lent[c'] is the lesser, so that V = time + lent[c'] + p * over / slot promises as
- * much, short of p * short / slot, which is what stage i promises too.
+ * The lesser of the two is lent[c'] + p * (over + short) / slot. So V = time + lent[c'] + p * over
+ * / slot promises as much, short of p * short / slot, which stage i promises too.
  *
  * Cost: stages * (options + length of ranges that fit) * slots additions and minima, two at a
- * time, without a branch. A range stops growing when it needs more than there is, or takes
- * longer than what is known already for the least memory in which it could be.
+ * time, without a branch. A range stops growing when it needs more than the memory. It also stops
+ * when it takes longer than the value already known for the least memory it could fit.
  */
 #include "plan/one/plan_one.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* The values that an item makes of the row behind it. */
+/* The values that an item offers a row, from the row that the item leads to. */
 struct candidate {
-    size_t row;    /* behind it */
-    size_t first;  /* column of this row that has its need */
-    size_t left;   /* columns that it moves to the left, plus one */
-    bool is_floor; /* what is behind it needs more */
-    bool is_whole; /* it leaves nothing over */
+    size_t row;    /* the row that the item leads to */
+    size_t first;  /* first column of this row that fits the item */
+    size_t left;   /* columns that the item's bytes shift to the left, plus one */
+    bool is_floor; /* the floor of the rest, not the item's need, sets `first` */
+    bool is_whole; /* the held bytes are whole slots, so no bytes are left over */
     double time;
 };
 
 size_t
 dryi_one_columns(uint64_t memory, uint64_t slot)
 {
-    /* (memory + 2 * (slot - 1)) / slot + 1, of which the sum may be too large. */
+    /* (memory + 2 * (slot - 1)) / slot + 1, rearranged because the sum may overflow. */
     uint64_t over = memory % slot;
     return (size_t)(memory / slot) + (slot > 1) + (over > 1) + 1;
 }
@@ -52,17 +52,17 @@ set_offsets(struct dryi_one_table *t, uint64_t memory)
     t->offsets[t->one->count] = offset;
 }
 
-/* x / slot, rounded down. */
+/* Return x / slot, rounded down. */
 static inline uint64_t
 slots_of(const struct dryi_one_table *t, uint64_t x)
 {
-    uint64_t q = (uint64_t)((double)x * t->inverse); /* it may be one off */
+    uint64_t q = (uint64_t)((double)x * t->inverse); /* the product may be one off */
     q -= q * t->slot > x;
     q += x - q * t->slot >= t->slot;
     return q;
 }
 
-/* The column of a stage for so many bytes; t->columns if there is none. */
+/* Return the column of a stage that holds `bytes`; t->columns if there is none. */
 static inline size_t
 column_of(const struct dryi_one_table *t, size_t stage, uint64_t bytes)
 {
@@ -85,7 +85,7 @@ lent_of(const struct dryi_one_table *t, size_t row)
     return cells_of(t, row) + t->stride;
 }
 
-/* The worth of so many bytes, rounded down: never more than the true product. */
+/* Return the time that `bytes` are worth, rounded down: never above the true product. */
 static inline double
 worth(const struct dryi_one_table *t, uint64_t bytes)
 {
@@ -94,8 +94,8 @@ worth(const struct dryi_one_table *t, uint64_t bytes)
 }
 
 /*
- * Set a candidate that leads from stage i to j and holds so much; `need` is what it takes at
- * i.
+ * Set a candidate that leads from stage i to j and holds `held` bytes; `need` is the
+ * item's need at i.
  */
 static void
 set_candidate(const struct dryi_one_table *t, size_t i, size_t j, uint64_t held,
@@ -150,7 +150,7 @@ apply_options(struct dryi_one_table *t, size_t i, size_t row)
     }
 }
 
-/* Apply the ranges from stage i. Columns from `end` on are as low as they can be. */
+/* Apply the ranges from stage i. Columns from `end` on already have the least possible value. */
 static void
 apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
 {
@@ -165,12 +165,15 @@ apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
         if (c.first < end && (double)range->time - 2 * t->price < cells[c.first])
             apply(t, row, &c, end);
         else if (range->need == range->at_least && !c.is_floor)
-            break; /* so is it with all that are longer */
+            break; /* every longer range needs at least as much */
     }
     t->is_cut = t->is_cut || range->count >= t->one->longest;
 }
 
-/* Raise cells to 0, as nothing takes less. */
+/*
+ * Raise cells to -price: with up to a slot's price on top they promise 0 at most, and no
+ * plan takes less. Returns the first such column.
+ */
 static size_t
 raise_to_zero(double *cells, size_t end, double price)
 {
@@ -201,7 +204,7 @@ fill_row(struct dryi_one_table *t, size_t i, size_t row)
         lent[c] = cells[c] < cells[c - 1] - price ? cells[c] : cells[c - 1] - price;
 }
 
-/* Fill the rows, the last stage first. False: whoever is told wants no more. */
+/* Compute the rows, the last stage first. Returns false if the caller cancelled. */
 static bool
 fill(struct dryi_one_table *t)
 {
@@ -230,7 +233,7 @@ dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
     t->stride = t->columns + 1;
     if (__builtin_mul_overflow(t->columns - 1, grid->slot, &t->top))
         t->top = UINT64_MAX;
-    bool has_cells = /* not zeroed: every row is filled */
+    bool has_cells = /* not zeroed: every row is written */
         dryi_memory_grow(&one->memory, &t->cells, &t->capacity,
                          2 * one->row_count * t->stride, sizeof *t->cells);
     t->offsets = dryi_memory_zalloc(&one->memory, one->count + 1, sizeof *t->offsets);

@@ -2,13 +2,13 @@
 
 /*
  * Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000): turning back equal
- * steps with room for so many states.
+ * steps with a given number of stored states (snapshots).
  *
- * With beta(c, r) = binomial(c + r, c), no step has to run more than r times again exactly if
- * there are at most beta(c, r) of them. The first state is one of the c. A plan for l steps
- * runs k of them and keeps the state there. It turns back the l - k above it with one state
- * less, then the k below it with all: a range of k stages whose inner items are the same
- * again.
+ * Let beta(c, r) = binomial(c + r, c). With c snapshots, the first state included, every
+ * step runs at most r times again exactly if there are at most beta(c, r) steps. A plan
+ * for l steps runs k of them and stores the state there. It turns back the l - k steps
+ * above with one snapshot less, then the k below with all. The k steps are a range whose
+ * inner items are a plan of the same form.
  */
 #include <drystone/plan.h>
 
@@ -17,16 +17,16 @@
 #include "base/memory.h"
 #include "plan/chain/plan_search.h"
 
-/* Every number of snapshots is tried in chains with so many stages. */
+/* In chains with up to this many stages every number of snapshots is tried. */
 #define TRY_ALL_MAX 256u
 
-/* binomial(a + b, a); UINT64_MAX: that or more. */
+/* Return binomial(a + b, a), at most UINT64_MAX. */
 static uint64_t
 binomial(uint64_t a, uint64_t b)
 {
     uint64_t less = a < b ? a : b, more = a < b ? b : a, result = 1;
     for (uint64_t i = 1; i <= less; i++) {
-        /* result * (more + i) / i, and i divides the product, which may be too large. */
+        /* result * (more + i) / i is whole, but the product may overflow: then divide first. */
         uint64_t product;
         if (more > UINT64_MAX - i)
             return UINT64_MAX;
@@ -41,7 +41,7 @@ binomial(uint64_t a, uint64_t b)
     return result;
 }
 
-/* The smallest r with steps <= beta(snapshots, r); both at least 1. */
+/* Return the smallest r with steps <= beta(snapshots, r). Requires steps, snapshots >= 1. */
 static uint64_t
 repeats_of(uint64_t steps, uint64_t snapshots)
 {
@@ -64,9 +64,12 @@ dry_revolve_count(uint64_t steps, uint64_t snapshots)
     if (steps <= 1)
         return 0;
     if (snapshots >= steps)
-        snapshots = steps - 1; /* more are of no use */
+        snapshots = steps - 1; /* further snapshots are useless */
     uint64_t r = repeats_of(steps, snapshots), product, count;
-    /* Twice what is subtracted is never more than the product, where that is so large. */
+    /*
+     * The subtracted binomial is at most half the product for large products, so nothing
+     * underflows.
+     */
     if (__builtin_mul_overflow(r, steps, &product))
         return UINT64_MAX;
     count = product - binomial(snapshots + 1, r - 1);
@@ -75,11 +78,11 @@ dry_revolve_count(uint64_t steps, uint64_t snapshots)
 
 /* --- plans -------------------------------------------------------------------------------- */
 
-/* Turn back stages first to first + count - 1; before that, a range is complete. */
+/* Turn back stages first to first + count - 1; if `closes` is set, close that range first. */
 struct task {
     uint32_t first, count, snapshots;
-    uint32_t repeats; /* are enough */
-    uint32_t closes;  /* DRYI_NO_ITEM: none */
+    uint32_t repeats; /* an upper bound of the repeats needed */
+    uint32_t closes;  /* item to close; DRYI_NO_ITEM: none */
 };
 
 struct tasks {
@@ -94,8 +97,8 @@ smaller(uint64_t a, uint64_t b)
 }
 
 /*
- * Take as few repeats as are enough; they are seldom fewer by more than one than those of the
- * task this task is of.
+ * Reduce the repeats to the fewest that suffice. They are seldom fewer by more than one
+ * than the parent task's.
  */
 static void
 take_fewest_repeats(struct task *t)
@@ -105,8 +108,8 @@ take_fewest_repeats(struct task *t)
 }
 
 /*
- * The split: the state is kept there. The most steps that r - 1 repeats turn back are below
- * it, but at least as many as r repeats must turn back stay above it.
+ * Return the split k, where the state is stored. Below it are the most steps that r - 1
+ * repeats can turn back, but at least as many steps as need r repeats stay above it.
  */
 static uint32_t
 split_of(const struct task *t)
@@ -178,7 +181,7 @@ check_stages(const struct dryi_planning *p)
     return DRY_OK;
 }
 
-/* The fewest snapshots with which the evaluation sees an end. */
+/* Return the fewest snapshots whose reruns stay within DRYI_PLAN_RUNS_MAX. */
 static uint32_t
 fewest_snapshots(uint32_t count)
 {
@@ -199,7 +202,7 @@ try_all(struct dryi_plan_search *s, uint32_t low, uint32_t high)
     return status;
 }
 
-/* Find the most snapshots that fit, taking it that more snapshots take more bytes. */
+/* Find the most snapshots that fit, assuming that more snapshots need more bytes. */
 static enum dry_status
 bisect(struct dryi_plan_search *s, uint32_t low, uint32_t high)
 {
@@ -218,8 +221,8 @@ bisect(struct dryi_plan_search *s, uint32_t low, uint32_t high)
 }
 
 /*
- * More snapshots take less time and, as a rule, more bytes; not always, where gradients of
- * weights grow on the way back.
+ * Choose the number of snapshots. More snapshots take less time and usually more bytes.
+ * The exception is chains whose gradients of weights grow during the backward.
  */
 enum dry_status
 dryi_plan_revolve(struct dryi_planning *p)

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rules. Some leave nothing to choose: all is saved, every stage is a range, or every n-th
- * is.
+ * Rules. Some have no parameter: everything is saved, every stage is a range, or every n-th is.
  *
- * Two rules have one number to choose (Chen, Xu, Zhang and Guestrin 2016, arXiv:1604.06174):
- * equal ranges, as many as are best, and ranges that end where their outputs pass a
- * threshold. Within a budget the number that takes the least time is best, without one that
- * with the fewest bytes. The paper chooses by a formula, about the square root of the stages.
- * Here every number is evaluated in bytes, the second run of a range included: with stages that
- * save many times their output far more ranges than the root are best.
+ * Two rules have one number to choose (Chen, Xu, Zhang and Guestrin 2016, arXiv:1604.06174): equal
+ * ranges, by their number, and ranges that end where their outputs exceed a threshold. Within a
+ * budget the best number takes the least time; without a budget it needs the fewest bytes. The
+ * paper chooses by a formula, about the square root of the number of stages. Here every number is
+ * evaluated in bytes, the second run of a range included. If stages save many times their output,
+ * far more ranges than the square root are best.
  *
- * The last piece is always saved, not a range: its backward comes at once, so that a range
- * would run it twice to need as much. Stages that must not run twice are saved and cut the
- * range they are in. The longer of unequal pieces come first, because the least is held
- * there.
+ * The last piece is always saved: its backward comes at once, so a range would run it twice
+ * without needing less. Stages that must not run twice are saved and divide their range. Longer
+ * pieces come before shorter ones, because the least memory is held there.
  *
  * Cost: a plan made and evaluated for each number that is tried; in chains of more than
- * DRYI_PLAN_TRY_ALL_MAX stages some are.
+ * DRYI_PLAN_TRY_ALL_MAX stages some numbers are skipped.
  */
 #include "base/fail.h"
 #include "plan/chain/plan_search.h"
 
-/* --- nothing to choose -------------------------------------------------------------------- */
+/* --- rules without a parameter ------------------------------------------------------------ */
 
-/* The list as it is, or nothing: it is the only plan of its kind, and the floor. */
+/* Evaluate the list. It is the only plan of its rule, so its peak is the floor. */
 static enum dry_status
 settle(struct dryi_planning *p, bool has_memory)
 {
@@ -69,9 +67,9 @@ dryi_plan_every(struct dryi_planning *p)
     return plan_every(p, p->options.every);
 }
 
-/* --- a number to choose ------------------------------------------------------------------- */
+/* --- rules with one number ---------------------------------------------------------------- */
 
-/* Numbers that are tried are such a part of themselves apart, or more. */
+/* Thresholds to try differ by at least 1/FINE_PARTS, or 1/COARSE_PARTS in long chains. */
 #define FINE_PARTS 256u
 #define COARSE_PARTS 16u
 
@@ -98,8 +96,8 @@ make_equal(struct dryi_planning *p, uint64_t pieces)
 }
 
 /*
- * The next number of pieces; of a long chain the fewest whose longest is shorter by a part.
- * Beyond the count: there is none.
+ * Return the next number of pieces to try; for long chains, the fewest whose longest
+ * piece is 1/COARSE_PARTS shorter. A result above the count of stages ends the search.
  */
 static uint32_t
 next_count(const struct dryi_planning *p, uint32_t pieces)
@@ -144,7 +142,7 @@ make_greedy(struct dryi_planning *p, uint64_t threshold)
     return dryi_plan_push_save(p, first, p->count - 1, 0);
 }
 
-/* The least threshold that ends some range later; UINT64_MAX: there is no range. */
+/* Return the next threshold that changes the ranges; UINT64_MAX: there are no ranges. */
 static uint64_t
 next_threshold(const struct dryi_planning *p, uint64_t threshold)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Checkpoints of private pools: the place goes back; here the walk of a pool is kept, with the
- * addresses that were handed out, and the pool's table follows what the place frees and makes.
+ * Checkpoints of private pools. The place restores the blocks. This file stores the walk of a pool
+ * with the addresses handed out, and updates the address table during a restore.
  *
- * An address handed out by dry_pool_alloc_aligned() lies inside its block. So a checkpoint has the
- * address beside each block, and a restore looks all addresses up before it begins.
+ * An address from dry_pool_alloc_aligned() can be inside its block. So a checkpoint stores the
+ * address of each block, and a restore looks up all addresses before it begins.
  */
 
 #include <drystone/pool.h>
@@ -21,9 +21,9 @@ struct dry_pool_checkpoint {
     struct dry_memory memory;
     struct dry_pool *pool;
     struct dryi_pool_id id;
-    uint64_t hold;                  /* of the place */
-    struct dryi_block_info *blocks; /* all of the pool's, by address */
-    uint64_t *addresses;            /* handed out for each block that was in use */
+    uint64_t hold;                  /* from the place's hold_pool */
+    struct dryi_block_info *blocks; /* all of the pool, by address */
+    uint64_t *addresses; /* per block: the address handed out if it was in use, else 0 */
     size_t count, used_count;
     size_t capacity, address_capacity;
 };
@@ -58,7 +58,7 @@ keep_blocks(void *visitor, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* The block that begins at this address; it is there. */
+/* Return the index of the block that begins at this address. Requires that there is one. */
 static size_t
 find_saved(const struct dry_pool_checkpoint *c, uint64_t begin)
 {
@@ -75,7 +75,7 @@ find_saved(const struct dry_pool_checkpoint *c, uint64_t begin)
     return lo;
 }
 
-/* Is the block of this slot in use, in the checkpoint's pool? */
+/* Does this slot belong to a block in use of the checkpoint's pool? */
 static bool
 is_of_pool(const struct dry_pool_checkpoint *c, const struct dryi_pool_slot *slot,
            struct dryi_block_info *info)
@@ -134,7 +134,7 @@ free_checkpoint(struct dry_pool_checkpoint *c)
     dryi_memory_free(&m, c, 1, sizeof *c);
 }
 
-/* Hold the pool, and note what it has. Requires the lock. */
+/* Hold the pool, and store its blocks. Requires the lock. */
 static enum dry_status
 take(struct dry_pool_checkpoint *c, struct dry_error *err)
 {
@@ -177,7 +177,7 @@ dry_pool_checkpoint_private(struct dry_pool *pool, struct dry_pool_id id,
     return status;
 }
 
-/* In the child of a fork only the memory goes: the pool's lock may be anybody's. */
+/* In the child of a fork only memory is freed: the lock's owner may not exist there. */
 void
 dry_pool_checkpoint_destroy(struct dry_pool_checkpoint *c)
 {
@@ -197,10 +197,10 @@ dry_pool_checkpoint_destroy(struct dry_pool_checkpoint *c)
 struct restore {
     const struct dry_pool_checkpoint *c;
     const struct dry_pool_restore_visitor *visitor;
-    struct dryi_map blocks; /* in use now -> index in addresses */
+    struct dryi_map blocks; /* block in use at the begin -> index in `addresses` */
     uint64_t *addresses;
     size_t count, capacity;
-    uint32_t context; /* of who asked */
+    uint32_t context; /* of the restoring request */
 };
 
 static bool
@@ -216,7 +216,7 @@ note_used(struct restore *r, const struct dryi_pool_slot *slot)
     return true;
 }
 
-/* The addresses of what is in use now. False: no memory. */
+/* Note the addresses of all blocks in use. False: out of memory. */
 static bool
 note_all_used(struct restore *r)
 {
@@ -233,7 +233,7 @@ note_all_used(struct restore *r)
     return true;
 }
 
-/* Room in the table of no stream's stream cache for all that comes back. */
+/* Reserve space for all restored blocks in the table of streams without a cache. */
 static bool
 reserve_slots(const struct restore *r)
 {
@@ -246,7 +246,7 @@ reserve_slots(const struct restore *r)
     return true;
 }
 
-/* A free goes by who asked for it only where frees are asked about. */
+/* Set the next event's context. Frees get the request's only if frees are asked about. */
 static void
 on_begin(void *self, enum dry_action action)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea, the data structure and the cost stand in contexts.h. */
+/* See contexts.h. */
 
 #include "pool/context/contexts.h"
 
@@ -48,7 +48,7 @@ find(const struct dryi_contexts *c, uint32_t number)
     return at ? &c->records[*at] : NULL;
 }
 
-/* Find room for a record. UINT32_MAX: there is no memory. */
+/* Return the index for a new record; UINT32_MAX: out of memory. */
 static uint32_t
 find_room(struct dryi_contexts *c)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool's memory for others than its device and its process: the device opens it, here is the
- * walk that says where it lies.
+ * Sharing a pool's memory with other devices and processes. The device does the sharing; this file
+ * finds the segments.
  *
- * A run of pages begins with a page, whatever the size of pages is: so the pages of a block are
- * counted from the begin of its run.
+ * A mapped run begins at a page boundary whatever the page size, so pages of a block are counted
+ * from its run's begin.
  */
 
 #include <drystone/pool.h>
@@ -72,7 +72,7 @@ find_run(void *visitor, const struct dryi_segment_info *segment,
 
 #define SMALL_PAGE_TORCH (2 * DRYI_MIB)
 
-/* The size of the pages under a run. */
+/* Return the page size of a mapped run, in bytes. */
 static uint64_t
 page_of(const struct dry_pool *pool, const struct dryi_segment_info *run)
 {
@@ -154,7 +154,7 @@ dry_pool_share(struct dry_pool *pool, uint64_t address, struct dry_pool_share *s
     return status;
 }
 
-/* Numbers from another process are checked before they are used. */
+/* Validate a share: its numbers come from another process. */
 static bool
 is_share(const struct dry_pool_share *s)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Bins: the free blocks of a list by size, in 32 octaves of 32 bins. Two words of bits lead to the
- * first bin that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). A request is not
- * rounded up to the next bin, as TLSF does. A request gets the first block of its own bin that
- * fits, among a bounded number of blocks.
+ * Bins hold the free blocks of a list by size, in 32 octaves of 32 bins. Two bitmap look-ups find
+ * the first bin with blocks (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). TLSF rounds a
+ * request up to the next bin; here a request takes the first block of its own bin that fits. At
+ * most SCAN_MAX blocks of that bin are tested.
  */
 
 #include "place/paged/record/paged_bins.h"
@@ -27,7 +27,7 @@ dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
     return octave * 32 + 31 - (uint32_t)__builtin_clz(bits);
 }
 
-/* For assertions: does the block belong on a list, and its list to its arena? */
+/* For assertions: do the block's state and arena match its list? */
 static inline bool
 is_listable(const struct dryi_paged *p, uint32_t block)
 {
@@ -38,10 +38,10 @@ is_listable(const struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * Insert and remove have no branch. A block is the last of its bin as often as not, and a branch
- * that is predicted wrongly costs more than all of this. A block without a neighbour writes to the
- * record `end`, which is no block's. Each list has its own `end`, for other threads use other
- * lists.
+ * Insert and remove are branch-free. The processor cannot predict whether a block is the last of
+ * its bin, and a misprediction costs more than the whole function. A block without a neighbour
+ * writes to the sentinel record `end`. Each list has its own sentinel, because other threads use
+ * other lists.
  */
 void
 dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
@@ -76,7 +76,7 @@ dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
     s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
 }
 
-/* Return the first block of at least `size` bytes, of SCAN_MAX looked at; NONE: there is none. */
+/* Return the first block of at least `size` bytes among the first SCAN_MAX of a bin; NONE: none. */
 static uint32_t
 scan_bin(const struct dryi_paged *p, const struct free_list *s, uint32_t bin,
          uint64_t size)

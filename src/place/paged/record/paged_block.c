@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Records of blocks: see paged_block.h. Merging only gives records back, so that a free never takes
- * memory.
- */
+/* Records of blocks: see paged_block.h. Merging only returns records, so a free allocates none. */
 
 #include "place/paged/record/paged_block.h"
 
@@ -18,14 +15,17 @@
 
 _Static_assert(sizeof(struct block) == 64, "a record fills a line of the cache");
 
-/* Return the offset in `memory` at which the first whole cache line begins. */
+/* Return the offset of the first cache line boundary in `memory`. */
 static size_t
 to_line(const unsigned char *memory)
 {
     return -(uintptr_t)memory & (sizeof(struct block) - 1);
 }
 
-/* Make room for `count` records, each in a cache line. Allocated memory may begin inside a line. */
+/*
+ * Grow the array for `count` more records, each in one cache line. Memory from the allocator may
+ * begin inside a line, so the records may shift after the array moves.
+ */
 bool
 dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
 {
@@ -208,9 +208,9 @@ dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
 /* --- links -------------------------------------------------------------------------- */
 
 /*
- * Is this link, of a block of `list`, changed only with the cache of `list`? The record that the
- * link led to a moment ago may be a divider elsewhere by now, so the link is read once more then.
- * The record cannot have become a hole or a block of `list`, for this needs the cache of `list`.
+ * Is this link of a block of `list` changed only by the holder of that list's cache? If the link
+ * leads to a divider, its record may have been reused meanwhile, so the link is read again. The
+ * record cannot have become a hole or a block of `list`: only the holder of the cache makes these.
  */
 static bool
 is_link_ours(const struct dryi_paged *p, uint32_t list, const uint32_t *link)
@@ -237,7 +237,7 @@ dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
     const struct block *b = &p->blocks[block];
     if (!is_link_ours(p, b->list, &b->prev) || !is_link_ours(p, b->list, &b->next))
         return false;
-    /* A block between two free blocks merges the next, and changes the link behind that, too. */
+    /* Between two free blocks, merging the next block also changes the link after that block. */
     return !is_free(p, b->prev) || !is_free(p, b->next) ||
            is_link_ours(p, b->list, &p->blocks[b->next].next);
 }
@@ -245,9 +245,9 @@ dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
 /* --- merging ------------------------------------------------------------------------ */
 
 /*
- * Must this block stay apart from complete blocks, because its stream is captured? No block that
- * the stream frees is complete before the capture ends. A complete block, if it stays apart, may go
- * to another stream, if the arena has any.
+ * Must this block stay apart from complete blocks because its stream is captured? Blocks freed
+ * during a capture become complete only after its end. A complete block that stays apart can serve
+ * another stream of the arena meanwhile.
  */
 static bool
 waits_for_capture(const struct dryi_paged *p, const struct block *b)
@@ -258,9 +258,9 @@ waits_for_capture(const struct dryi_paged *p, const struct block *b)
 }
 
 /*
- * Do as may_merge() for blocks of two lists. All uses of `o` must be complete, for its epoch means
- * nothing on the list of `b`. While others use their caches, blocks of their lists are not looked
- * at.
+ * Do as may_merge() for blocks of two lists. Requires that all uses of `o` are complete, because
+ * its epoch has no meaning on the list of `b`. While other threads use their caches, blocks of
+ * their lists are left alone.
  */
 DRYI_NOINLINE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
@@ -291,7 +291,10 @@ may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
     return o->state == b->state;
 }
 
-/* Take `other`, which `b` merges, off its list. An epoch of another list is complete. */
+/*
+ * Take `other` off its list before `b` merges it. If it comes from another list, its uses are
+ * complete and its epoch becomes 0.
+ */
 static void
 take_in(struct dryi_paged *p, const struct block *b, uint32_t other)
 {
@@ -300,7 +303,7 @@ take_in(struct dryi_paged *p, const struct block *b, uint32_t other)
         p->blocks[other].epoch = 0;
 }
 
-/* Give a free block on its list another range. The block changes its bin only if it must. */
+/* Change the range of a free block on its list. The block is moved only if its bin changes. */
 static void
 resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
 {
@@ -325,7 +328,7 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint32_t first =
         dryi_paged_block_make(p, p->blocks[block].list, segment, before, addr, size);
-    if (before == NONE) { /* dryi_paged_block_make() linked no next block */
+    if (before == NONE) { /* dryi_paged_block_make() set no next block in this case */
         block_set_next(&p->blocks[first], block);
         block_set_prev(&p->blocks[block], first);
     }
@@ -334,7 +337,7 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     return first;
 }
 
-/* Merge a block into its neighbour, which stays on its list. Return the neighbour. */
+/* Merge a block into its neighbour, which stays on its list. Returns the neighbour. */
 static uint32_t
 grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
 {
@@ -358,7 +361,7 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     return other;
 }
 
-/* Merge a block with all that it may merge with, on any list. Return the result, listed. */
+/* Merge a block with all adjacent blocks that may be merged. Returns the listed result. */
 DRYI_NOINLINE static uint32_t
 coalesce_all(struct dryi_paged *p, uint32_t block)
 {
@@ -379,7 +382,10 @@ coalesce_all(struct dryi_paged *p, uint32_t block)
     return block;
 }
 
-/* Look no further than the neighbours: those of the same list have nothing left to merge with. */
+/*
+ * Coalesce a block with its direct neighbours only: blocks of one list are always fully merged, so
+ * there is no further candidate.
+ */
 uint32_t
 dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block)
 {

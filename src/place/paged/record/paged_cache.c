@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stream caches: free blocks that stay whole for the next request of their size. Each free list of
- * a stream has stacks by size. A hit costs a record and no neighbours.
+ * Stream caches: free blocks kept whole for the next request of their size. Each free list of a
+ * stream has one stack per size. A hit touches one record and no neighbours.
  *
- * While caches are shared, a thread can use a cache of the default pool with the cache alone
- * (place_cache.h says with what care). Take and put then write the blocks on the stacks and in use,
- * but neither their size nor their neighbours. Apart from these, take and put write only the
- * stream's record of its frees and the cache's local statistics. Cut and merge write the blocks and
- * bins of the cache's own lists, and take records from these lists. Cut and merge change a link to
- * a block of another list only when holding the place. The memory of the shared list may then be
- * cut and merged, too.
+ * While caches are shared, a thread can use a cache of the default pool while holding only that
+ * cache (place_cache.h). Take and put then write the blocks on the stacks and in use, but not their
+ * size or neighbours. They also write the stream's last freed epoch and the cache's local
+ * statistics. Cut and merge write the blocks and bins of the cache's own lists, and take records
+ * from these lists. Only with the place held do they change a link to a block of another list, or
+ * the shared list's memory.
  */
 
 #include "place/paged/record/paged_cache.h"
@@ -25,7 +24,7 @@
 
 /* --- stacks ------------------------------------------------------------------------------- */
 
-/* Return the words of `count` stacks: their tops, their bits, and what is wanted of large ones. */
+/* Return the 32-bit words for `count` stacks: tops, bits and, for large blocks, wanted sizes. */
 static size_t
 words_of(const struct free_list *s, size_t count)
 {
@@ -121,7 +120,7 @@ dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_lis
 
 /* --- flushing ----------------------------------------------------------------------------- */
 
-/* Coalesce the newest block of a stack. Return the bytes of the free block that results. */
+/* Coalesce the newest block of a stack. Returns the bytes of the resulting free block. */
 static uint64_t
 flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
@@ -135,8 +134,8 @@ flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 }
 
 /*
- * How far a flush goes: until a block of `enough` bytes is there, and over `most` blocks at most.
- * A flush with the cache alone also ends before a block that would merge with one of another cache.
+ * Limits of a flush: stop once a free block of `enough` bytes results, or after `most` blocks. With
+ * only the cache held (is_beside), a flush also stops before a merge with a block of another cache.
  */
 struct flush {
     uint64_t enough;
@@ -145,7 +144,7 @@ struct flush {
     bool has_enough;
 };
 
-/* Flush the stacks of one word of bits, from `bit` on. True: the flush ends here. */
+/* Flush the stacks of one bitmap word from `bit` on. True: a limit was reached. */
 static bool
 flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
            struct flush *flush)
@@ -181,7 +180,10 @@ dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
     dryi_paged_flush_some(p, s, UINT32_MAX);
 }
 
-/* Flush a list: small blocks of the wanted size and above first, large blocks in no order. */
+/*
+ * Flush a list until a limit. Small blocks of the wanted size and above are flushed first; large
+ * ones in hash order.
+ */
 static void
 flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
 {

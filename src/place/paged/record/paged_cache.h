@@ -3,14 +3,14 @@
 #define DRYI_PLACE_PAGED_CACHE_H
 
 /*
- * A stream's cache as one thread sees it: free blocks that stay whole, on one stack for each size.
- * paged_cache_shared.h has what several threads do.
+ * Stream caches as seen by the single thread that holds a cache: stacks of free whole blocks by
+ * size. paged_cache_shared.h has the use by several threads.
  */
 
 #include "base/bits.h"
 #include "place/paged/record/paged_state.h"
 
-/* Return the stack for blocks of this size; stack_count or more: there is none. */
+/* Return the stack index for blocks of this size; an index of stack_count or more: none. */
 static inline size_t
 stack_slot(const struct free_list *s, uint64_t bytes)
 {
@@ -20,14 +20,14 @@ stack_slot(const struct free_list *s, uint64_t bytes)
     return (size_t)grains;
 }
 
-/* Return what `wanted` says after two requests of a size, with no other of its stack between. */
+/* Return the value of `wanted` after two consecutive requests of this size on one stack. */
 static inline uint32_t
 cache_wanted_again(uint64_t bytes)
 {
     return (uint32_t)(bytes >> GRAIN_SHIFT) << 1 | 1;
 }
 
-/* Note that a large size is asked for. */
+/* Record a request for a large size, so that dryi_paged_cache_wants() sees repeated sizes. */
 static inline void
 dryi_paged_cache_want(struct free_list *s, uint64_t bytes)
 {
@@ -36,7 +36,7 @@ dryi_paged_cache_want(struct free_list *s, uint64_t bytes)
     *wanted = (*wanted | 1) == again ? again : again ^ 1;
 }
 
-/* Return the newest block of exactly this size, which stays on its stack; NONE: there is none. */
+/* Return the newest cached block of exactly this size, or NONE. The block stays on its stack. */
 static inline uint32_t
 dryi_paged_cache_top(const struct dryi_paged *p, const struct free_list *s,
                      uint64_t bytes)
@@ -46,7 +46,7 @@ dryi_paged_cache_top(const struct dryi_paged *p, const struct free_list *s,
     return block != NONE && p->blocks[block].size == bytes ? block : NONE;
 }
 
-/* Take the newest block off a stack that has one. */
+/* Pop the newest block of a stack. Requires that the stack has a block. */
 static inline void
 dryi_paged_cache_pop(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
@@ -56,7 +56,7 @@ dryi_paged_cache_pop(struct dryi_paged *p, struct free_list *s, size_t slot)
     prefetch_block(p, next);
 }
 
-/* Take the newest block of exactly this size; NONE: there is none. */
+/* Pop the newest cached block of exactly this size; NONE: none. */
 static inline uint32_t
 dryi_paged_cache_take_top(struct dryi_paged *p, struct free_list *s, uint64_t bytes)
 {
@@ -66,7 +66,7 @@ dryi_paged_cache_take_top(struct dryi_paged *p, struct free_list *s, uint64_t by
     return top;
 }
 
-/* Is this large size asked for again and again, so that its blocks should stay whole? */
+/* Was this large size requested twice in a row, so that its blocks should stay whole? */
 static inline bool
 dryi_paged_cache_wants(const struct free_list *s, uint64_t bytes)
 {
@@ -74,7 +74,10 @@ dryi_paged_cache_wants(const struct free_list *s, uint64_t bytes)
            s->wanted[stack_slot(s, bytes)] == cache_wanted_again(bytes);
 }
 
-/* Put a free block of `bytes`, on no list, onto its stack. False: there is no room. */
+/*
+ * Push a free block of `bytes`, which is on no list. False: the cache is full, or the stack has
+ * another size.
+ */
 static inline bool
 dryi_paged_cache_push(struct dryi_paged *p, struct free_list *s, uint32_t block,
                       uint64_t bytes)
@@ -94,7 +97,10 @@ dryi_paged_cache_push(struct dryi_paged *p, struct free_list *s, uint32_t block,
     return true;
 }
 
-/* Hand out the newest block of a stack for `size` bytes; NONE: its address is not registered. */
+/*
+ * Allocate the newest block of a stack for `size` bytes. NONE: the stack is empty or the block's
+ * address is not registered.
+ */
 static inline uint32_t
 dryi_paged_cache_take_registered(struct dryi_paged *p, struct free_list *s, size_t slot,
                                  uint64_t size)
@@ -108,37 +114,37 @@ dryi_paged_cache_take_registered(struct dryi_paged *p, struct free_list *s, size
     return block;
 }
 
-/* Make stacks for a list. If memory runs out, the list has none. */
+/* Allocate the stacks of a list. If memory runs out, the list works without stacks. */
 void dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s);
-/* End the stacks of a list. */
+/* Free the stacks of a list. */
 void dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s);
-/* End all caches that were asked for. */
+/* Free all caches of the place. */
 void dryi_paged_caches_finish(struct dryi_paged *p);
-/* Note that the stacks of a list may have blocks: dryi_paged_flush() looks at them. */
+/* Add a list to those that dryi_paged_flush() visits, because its stacks may have blocks. */
 void dryi_paged_cache_note(struct dryi_paged *p, uint32_t list);
-/* Note that the stacks of a list have no blocks. */
+/* Remove a list whose stacks are empty from those that dryi_paged_flush() visits. */
 void dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s);
-/* Unregister the address of a free block, and tell the watcher. */
+/* End the registration of a free block's address, and tell the watcher. */
 void dryi_paged_cache_forget(struct dryi_paged *p, struct block *b);
 
 /* Coalesce all cached and all parked blocks. True: there were any. */
 bool dryi_paged_flush(struct dryi_paged *p);
 /* Coalesce the cached blocks of one list. */
 void dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s);
-/* Coalesce `most` cached blocks of one list. */
+/* Coalesce at most `most` cached blocks of one list. */
 void dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most);
 /*
- * Coalesce cached blocks of a list until a free block of `bytes` is there, at most `most` of them.
- * Small blocks of that size and above come first. True: such a free block is there.
+ * Coalesce up to `most` cached blocks of a list until one free block has `bytes`. Small blocks of
+ * that size and above come first. True: such a block now exists.
  */
 bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes,
                           uint32_t most);
 /*
- * Do as dryi_paged_flush_for() with the cache alone: coalesce no block that would merge with one of
- * another cache, and FLUSH_MAX blocks at most.
+ * Do as dryi_paged_flush_for() while holding only the cache. At most FLUSH_MAX blocks are
+ * coalesced, and none that would merge with a block of another cache.
  */
 bool dryi_paged_flush_beside(struct dryi_paged *p, uint32_t list, uint64_t bytes);
-/* Can this block of the list be coalesced with the cache alone? */
+/* Can a thread that holds only the cache coalesce this block of the list? */
 bool dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_list *s,
                                     uint32_t block);
 

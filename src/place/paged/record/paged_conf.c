@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The options of paged: a table of names. */
+/* The options of paged: one table of names, kinds and limits. */
 
 #include "place/paged/record/paged_conf.h"
 
@@ -29,7 +29,7 @@ dryi_paged_conf_init(struct dryi_paged_conf *conf)
 
 #define DIGITS_MAX 12
 
-/* Read digits, and a fraction perhaps ("1.05"). */
+/* Read a decimal number such as "1.05": at most DIGITS_MAX characters, no sign, no exponent. */
 static bool
 read_decimal(struct dryi_option_word word, double *value)
 {
@@ -62,7 +62,7 @@ static const struct name {
     const char *text;
     enum kind kind;
     size_t offset;
-    uint64_t unit, most; /* KIND_BYTES */
+    uint64_t unit, most; /* of KIND_BYTES: unit and maximum, in bytes */
 } names[] = {
     {"budget", KIND_FACTOR, FIELD(budget), 0, 0},
     {"leave_mb", KIND_BYTES, FIELD(leave_bytes), DRYI_MIB, RESERVED_LIMIT},
@@ -107,7 +107,7 @@ set_field(struct dryi_paged_conf *conf, const struct name *name,
     return true;
 }
 
-/* A text that is being read. */
+/* Options read so far; copied to the caller only if the whole text is valid. */
 struct reading {
     struct dryi_paged_conf conf;
     dryi_option_name *is_foreign;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Streams, epochs, events.
+ * Streams, epochs and events.
  *
- * A free block belongs to the epoch of its stream in which it was freed. An event ends an epoch.
- * When the event is complete, so is everything freed in that epoch and before. Therefore one event
- * serves any number of frees. No event is recorded as long as only the stream itself wants the
- * memory.
+ * Each free block has the epoch of its stream in which it was freed. An event ends an epoch. Once
+ * an event completes, all blocks freed in that epoch or before are complete, so one event serves
+ * any number of frees. No event is recorded while only the stream itself reuses the memory.
  */
 
 #include "place/paged/record/paged_event.h"
@@ -122,7 +121,8 @@ dryi_paged_use_queue(struct dryi_paged *p, uint32_t use)
     p->waiting_uses += u->block != NONE;
     if (!s->is_busy) {
         s->is_busy = true;
-        p->busy[p->busy_count++] = u->stream; /* room for each stream is reserved */
+        p->busy[p->busy_count++] =
+            u->stream; /* reserved by make_record() of paged_stream.c */
     }
 }
 
@@ -194,7 +194,7 @@ finish_first_use(struct dryi_paged *p, uint32_t stream)
         p->completed(p, u.block);
 }
 
-/* Finish the events of a stream that are complete, the oldest first and `most` at most. */
+/* Finish up to `most` complete events of a stream, oldest first. */
 static void
 observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
 {
@@ -204,7 +204,8 @@ observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
     while (most-- > 0 && s->first_use != NONE &&
            p->device.ops->event_query(p->device.self, p->uses[s->first_use].event)) {
         const struct use *u = &p->uses[s->first_use];
-        if (u->block != NONE) /* the event is not our own */
+        /* The program's cross-stream use, not an event of the allocator. */
+        if (u->block != NONE)
             dryi_paged_tell_forecast(p, stream, DRYI_HINT_ANYBODY, u->epoch);
         finish_first_use(p, stream);
     }
@@ -250,7 +251,10 @@ dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped)
     return dryi_paged_wait(p, p->uses[use].stream, p->uses[use].epoch) == DRY_OK;
 }
 
-/* Observe busy streams in turns. A stream leaves the list here, not when its queue runs dry. */
+/*
+ * Query up to `most` events of `count` busy streams, in turns. Only this function removes a stream
+ * from the busy array; elsewhere a stream without events stays in the array.
+ */
 static void
 process_busy_streams(struct dryi_paged *p, uint32_t count, uint32_t most)
 {
@@ -293,5 +297,6 @@ dryi_paged_stream_progressed(void *self, uint64_t stream)
     if (!index || p->streams[*index].may_be_complete)
         return;
     p->streams[*index].may_be_complete = true;
-    p->progressed[p->progressed_count++] = *index; /* room for each stream is reserved */
+    /* Dryi_paged_stream_ask() reserved space. */
+    p->progressed[p->progressed_count++] = *index;
 }

@@ -3,48 +3,51 @@
 #define DRYI_PLACE_PAGED_EVENT_H
 
 /*
- * Streams, epochs and events: how far the device is.
+ * Streams, epochs and events: how far each stream has progressed on the device.
  *
- * An event ends an epoch of its stream. The event and what was freed up to then are complete
- * together. While a stream is captured, no event on it is recorded or asked about.
+ * An event ends an epoch of its stream. When the event is complete, so are all frees up to that
+ * epoch. While a stream is captured, no event on the stream is recorded or queried.
  */
 
 #include "place/paged/record/paged_state.h"
 
 bool dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream);
-/* Is every use of this free block complete, as far as events were looked at? */
+/* Are all uses of this free block known to be complete, as of the last event query? */
 bool dryi_paged_is_complete(const struct dryi_paged *p, const struct block *b);
-/* May the stream of `list` take this free block at once, without a word to the device? */
+/* May the stream of `list` take this free block now, without a device call? */
 bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list,
                           const struct block *b);
 
-/* Make a record for an event of the stream, or for a block's use by it; NONE: no memory. */
+/* Make a record for an event of the stream or for its use of a block; NONE: out of memory. */
 uint32_t dryi_paged_use_make(struct dryi_paged *p, uint32_t stream);
-/* Give back a record that is in no queue. */
+/* Release a record that is in no queue. */
 void dryi_paged_use_drop(struct dryi_paged *p, uint32_t use);
-/* Queue a use whose event was just recorded. The event ends the epoch of its stream. */
+/* Queue a use whose event was just recorded. The event ends the stream's epoch. */
 void dryi_paged_use_queue(struct dryi_paged *p, uint32_t use);
-/* Have the device record an event behind everything on the stream so far. */
+/* Record an event after all work submitted to the stream so far. The caller owns *event. */
 enum dry_status dryi_paged_event_record(struct dryi_paged *p, uint32_t stream,
                                         uint64_t *event);
 
 /* Record an event of the stream and queue it. UNSUPPORTED: the stream is captured. */
 enum dry_status dryi_paged_mark(struct dryi_paged *p, uint32_t stream);
-/* Mark each stream that freed something since its last mark. Returns the first failure. */
+/* Mark each stream that freed blocks since its last mark. Returns the first failure. */
 enum dry_status dryi_paged_mark_all(struct dryi_paged *p);
-/* Ask the device how far the stream is. */
+/* Query the pending events of the stream, and finish those that are complete. */
 void dryi_paged_observe(struct dryi_paged *p, uint32_t stream);
-/* Wait until `epoch` of the stream, which has an event, is complete. SYSTEM: it may not be. */
+/*
+ * Wait until `epoch` of the stream is complete. Requires that the epoch has an event. SYSTEM: the
+ * device refused to wait, and the epoch may be incomplete.
+ */
 enum dry_status dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch);
 /*
- * Wait for the oldest event of a stream that is not captured. *skipped: NONE at first, then what
- * the last call of the same loop left there. False: no event is under way, or the device refuses.
+ * Wait for the oldest event of a stream that is not captured. *skipped begins as NONE and carries
+ * the position between calls of one loop. False: no event is pending, or the wait failed.
  */
 bool dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped);
-/* Ask up to `count` streams, in turns, about up to `most` of their events each. */
+/* Query up to `most` events each of up to `count` streams, in turns. */
 DRYI_NOINLINE void dryi_paged_process(struct dryi_paged *p, uint32_t count,
                                       uint32_t most);
-/* An op of place.h. */
+/* Implements stream_progressed of place.h. */
 void dryi_paged_stream_progressed(void *self, uint64_t stream);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Blocks by their addresses.
+ * Finding blocks by address.
  *
- * A caller that frees a block names its address alone. Small blocks lie anywhere: a pool has a
- * table of their addresses. A stretch is no longer than the largest small block, so at most one
- * large block in use begins in each stretch. Arrays of stretches lead to that block, without a hash
- * and without a search. A free writes nothing there, for the block's own record tells whether the
- * entry is still true. No entry is ever taken out.
+ * A caller frees a block by its address alone. Small blocks are found in a hash table of the pool.
+ * Large ones are found here: a stretch is no longer than the largest small block, so at most one
+ * large block in use begins in each stretch. An array entry per stretch names that block, without a
+ * hash or a search. A free leaves the entry in place: the block's own record tells whether the
+ * entry is still true.
  *
- * The index covers the first segment of the default pool. This segment is as large as the device,
- * and others are rare. The cost is 4 bytes of the process for each stretch, by default of 64 KiB,
- * where pages have lain. If there is no memory for stretches, the index finds nothing
- * there, and tables do.
+ * The index covers the first segment of the default pool. That segment is by default as large as
+ * the device, so further segments are rare. The cost is 4 bytes of host memory per stretch (64 KiB
+ * by default) of addresses that were ever mapped. If memory for entries ran out, blocks are found
+ * through the pool's table instead.
  */
 
 #include "place/paged/record/paged_index.h"
@@ -67,14 +67,15 @@ dryi_paged_index_finish(struct dryi_paged *p)
     *f = (struct address_index){.count = 0};
 }
 
-/* Ask the stretch which block began there last, and the block whether it begins there now. */
+/* Read the block that last began in the stretch, then check that it begins at `address` now. */
 uint32_t
 dryi_paged_find_used(const struct dryi_paged *p, uint64_t address)
 {
     const uint32_t *begun = dryi_paged_index_at(&p->index, address);
     if (!begun)
         return NIL;
-    const struct block *b = &p->blocks[*begun]; /* the record of NIL is dead */
+    /* The record of NIL is always dead, so needs no test. */
+    const struct block *b = &p->blocks[*begun];
     bool is_it =
         b->addr == address && b->state == BLOCK_USED && b->address == ADDRESS_BY_INDEX;
     return is_it ? *begun : NIL;
@@ -113,7 +114,10 @@ clear_bit(const struct layout *layout, size_t at)
     }
 }
 
-/* Return the last page up to `at` in which a block begins. A segment always begins with a block. */
+/*
+ * Return the last page up to `at` in which a block begins. One exists: a block begins at the start
+ * of each segment.
+ */
 static size_t
 find_page(const struct layout *layout, size_t at)
 {
@@ -166,7 +170,7 @@ dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
         clear_bit(&p->layout, page);
 }
 
-/* Blocks of a page that are looked at. A page in more pieces is no place of a layout. */
+/* Most blocks of a page that a look-up visits. A page with more blocks is of no use to a layout. */
 #define BACK_MAX 32
 
 uint32_t

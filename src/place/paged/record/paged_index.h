@@ -3,25 +3,28 @@
 #define DRYI_PLACE_PAGED_INDEX_H
 
 /*
- * Blocks by their addresses: a large block in use by its first address, and any block of the
- * segment that the layout lies in.
+ * Finding blocks by address: a large block in use by its first address, and any block of the
+ * layout's segment by any of its addresses.
  */
 
 #include "place/paged/record/paged_state.h"
 
-/* Index the large blocks of this segment, if an index pays and there is memory for the index. */
+/*
+ * Begin to index the large blocks of this segment. If an index would not pay, or memory runs out,
+ * there is no index.
+ */
 void dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment);
-/* Extend the index to [lo, hi) of a segment, where pages were mapped. */
+/* Extend the index to [lo, hi) of a segment, where pages were just mapped. */
 void dryi_paged_index_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo,
                              uint64_t hi);
-/* End the index, with its segment or with the place. */
+/* Free the index, when its segment or the place ends. */
 void dryi_paged_index_finish(struct dryi_paged *p);
-/* Return the block in use that begins at `address`, if the index has the block; NIL: none. O(1). */
+/* Return the indexed block in use that begins at `address`; NIL: none. O(1). */
 uint32_t dryi_paged_find_used(const struct dryi_paged *p, uint64_t address);
-/* The op of place.h. */
+/* Implements find of place.h. */
 dryi_block dryi_paged_find(const void *self, uint64_t address);
 
-/* Return where the index says which block began in the stretch of this address, or NULL. */
+/* Return the index entry for the stretch of this address; NULL: none. */
 static inline uint32_t *
 dryi_paged_index_at(const struct address_index *f, uint64_t address)
 {
@@ -33,7 +36,7 @@ dryi_paged_index_at(const struct address_index *f, uint64_t address)
     return leaf ? &leaf[stretch % LEAF_COUNT] : NULL;
 }
 
-/* Note a large block that comes into use. True: the index finds the block from now on. */
+/* Add a large block that comes into use. True: the index finds the block until its free. */
 static inline bool
 dryi_paged_index_note(struct dryi_paged *p, uint32_t block)
 {
@@ -47,21 +50,27 @@ dryi_paged_index_note(struct dryi_paged *p, uint32_t block)
 
 /* --- the blocks of the layout's segment ---------------------------------------------------- */
 
-/* Index all blocks of the segment. Requires that none is indexed. False: no memory. */
+/*
+ * Index all blocks of the segment, as the segment of a new layout. Requires that no segment is
+ * indexed. False: out of memory.
+ */
 bool dryi_paged_layout_index(struct dryi_paged *p, uint32_t segment);
-/* End the index of these blocks; there is no layout then. */
+/* Free the index of the layout's blocks; this ends the layout. */
 void dryi_paged_layout_unindex(struct dryi_paged *p);
-/* Return the page of the layout's segment at an address. */
+/* Return the page number of an address in the layout's segment. */
 size_t dryi_paged_layout_page_of(const struct dryi_paged *p, uint64_t addr);
-/* Return the block that holds this address; NONE: too many blocks begin in the page to look at. */
+/*
+ * Return the block that contains this address; NONE: the page has more than BACK_MAX blocks after
+ * the address.
+ */
 uint32_t dryi_paged_layout_block_at(const struct dryi_paged *p, uint64_t addr);
-/* Return what is wrong with the index of the layout, or NULL. */
+/* Return the first violated invariant of the layout's index, or NULL. */
 const char *dryi_paged_layout_check(const struct dryi_paged *p);
 
 DRYI_NOINLINE void dryi_paged_layout_add(struct dryi_paged *p, uint32_t block);
 DRYI_NOINLINE void dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block);
 
-/* Note that a block begins at its address from now on. */
+/* Note that a block now begins at its address. */
 static inline void
 dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
 {
@@ -70,8 +79,8 @@ dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * Note that no block will begin at the address of this block. Requires that the block before is
- * still its neighbour.
+ * Note that no block begins at this block's address any more. Requires that the previous block is
+ * still linked as its neighbour.
  */
 static inline void
 dryi_paged_note_end(struct dryi_paged *p, uint32_t block)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Free lists that come and go: see paged_list.h.
- */
+/* Creation and removal of free lists: see paged_list.h. */
 
 #include "place/paged/record/paged_list.h"
 
@@ -11,7 +9,7 @@
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
 
-/* Make an empty list of an arena; NULL: no memory. Requires that a record is reserved. */
+/* Make an empty list of an arena; NULL: out of memory. Requires a reserved block record. */
 static struct free_list *
 make_list(struct dryi_paged *p, uint32_t arena)
 {
@@ -28,7 +26,7 @@ make_list(struct dryi_paged *p, uint32_t arena)
     return s;
 }
 
-/* Make room for one more list, and for the index of each list when it is gone. */
+/* Reserve memory for another list, and for all indices on gone_lists: a drop cannot fail. */
 static bool
 reserve_list(struct dryi_paged *p)
 {
@@ -101,7 +99,7 @@ unlink_list(struct dryi_paged *p, const struct free_list *s)
         p->lists[s->next_of_stream]->prev_of_stream = s->prev_of_stream;
 }
 
-/* Drop the list of a stream. Requires that no block is of the list. */
+/* Drop the list of a stream. Requires that the list has no blocks, listed or in use. */
 static void
 drop_list(struct dryi_paged *p, uint32_t list)
 {
@@ -121,10 +119,10 @@ drop_list(struct dryi_paged *p, uint32_t list)
 }
 
 /*
- * Drop a few lists of streams that have no block. Every stream that meets a private pool gets a
- * list there, and streams and pools come and go. A list without blocks is made again if need be. So
- * there are never many more lists than hold something, even if their streams are gone. The lists of
- * the stream `asking` stay, because its request may use them.
+ * Drop up to LOOKS_FOR_ONE lists of private pools that have no blocks. Each stream that uses a
+ * private pool gets a list there, and streams and pools come and go. Dropping as fast as creating
+ * bounds the number of lists. The lists of the stream `asking` stay, because its request may use
+ * them.
  */
 static void
 drop_some(struct dryi_paged *p, uint32_t asking)
@@ -138,7 +136,7 @@ drop_some(struct dryi_paged *p, uint32_t asking)
     }
 }
 
-/* Make the list of a stream in an arena; NONE: no memory. */
+/* Make the list of a stream in an arena; NONE: out of memory. */
 static uint32_t
 make_list_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
@@ -152,12 +150,12 @@ make_list_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
         dryi_map_take(&p->list_ids, key);
         return NONE;
     }
-    dryi_map_put(&p->list_ids, key, list); /* takes no memory: the key is there */
+    dryi_map_put(&p->list_ids, key, list); /* cannot fail: the key exists */
     link_list(p, list);
     return list;
 }
 
-/* Return the list of a stream in an arena; NONE: it was not made. */
+/* Return the list of a stream in an arena; NONE: not made. */
 static uint32_t
 find_list(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {

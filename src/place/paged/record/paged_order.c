@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The order of streams: up to which epoch of another stream a stream comes behind. If many streams
- * wait for the same stream, each of them comes behind all that the streams before came behind. So
- * each stream has a list of its orders, which is forgotten with the stream (paged_stream.c).
+ * Ordering between streams: the epoch of another stream up to which a stream is ordered after it.
+ * If many streams wait for one stream in turn, each inherits the orders of those before it.
+ * Therefore each stream has its own list of orders, which ends with the stream (paged_stream.c).
  */
 
 #include "place/paged/record/paged_order.h"
@@ -27,7 +27,7 @@ dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
     return order ? p->orders[*order].epoch : 0;
 }
 
-/* Make the record of an order; NONE: no memory. */
+/* Make the record of an order; NONE: out of memory. */
 static uint32_t
 make_order(struct dryi_paged *p, uint32_t stream, uint32_t on)
 {

@@ -3,8 +3,8 @@
 /*
  * Pages and segments: see paged_page.h.
  *
- * A page is created into the stock, leaves the stock to lie under an address, and comes back when
- * it is unmapped. Only pages of the stock are released.
+ * A page is created into the stock, mapped out of the stock, and unmapped back to it. Only pages of
+ * the stock are released.
  */
 
 #include "place/paged/record/paged_page.h"
@@ -29,7 +29,7 @@ dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-/* Make room for one more page, also in the stock and among the handles of a call. */
+/* Reserve memory for one more page in the page table, in the stock and in the handle array. */
 static bool
 reserve_page(struct dryi_paged *p)
 {
@@ -50,7 +50,7 @@ has_room_for(const struct dryi_paged *p, uint64_t bytes)
     return reserved <= p->limit_bytes && bytes <= p->limit_bytes - reserved;
 }
 
-/* Raise the peak of reserved bytes that outlives a reset of the statistics. */
+/* Update the peak of reserved bytes. Resetting the statistics does not reset this peak. */
 static void
 note_reserved(struct dryi_paged *p)
 {
@@ -115,7 +115,7 @@ count_for_pool(struct dryi_paged *p, uint32_t arena, int64_t bytes)
                               arena_is_small(arena), bytes);
 }
 
-/* Count pages that move between stock and arena. The stock counts as large, and for no pool. */
+/* Count pages that move between stock and arena. The stock counts as large, for no pool. */
 static void
 count_mapped(struct dryi_paged *p, uint32_t arena, uint64_t bytes, bool mapped)
 {
@@ -161,7 +161,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     return DRY_OK;
 }
 
-/* Cut [lo, hi) out of a hole that is on its list. Return that part, a hole on no list. */
+/* Cut [lo, hi) out of a listed hole. Returns the cut part, an unlisted hole. */
 static uint32_t
 cut_hole(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi)
 {
@@ -213,7 +213,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
 
 /* --- segments -------------------------------------------------------------------------------- */
 
-/* Return a slot that link_segment() fills without taking memory; NONE: no memory. */
+/* Return a slot that link_segment() can fill without allocating; NONE: out of memory. */
 static uint32_t
 segment_slot(struct dryi_paged *p)
 {
@@ -246,10 +246,10 @@ link_segment(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct segment
 #define SEGMENT_FIRST DRYI_GIB
 
 /*
- * Return the bytes of an arena's next segment. A segment of the default pool is conf.segment_bytes
- * long, by default as large as the device. A private pool's first segment is small, and each later
- * segment is as large as all before. Private pools come by hundreds, and neither addresses nor
- * records of pages are without end.
+ * Return the size of an arena's next segment, in bytes. In the default pool that is
+ * conf.segment_bytes, by default as large as the device. In a private pool the first segment is
+ * small (SEGMENT_FIRST), and each later one as large as all before. A program may have hundreds of
+ * private pools, and full-size segments would exhaust addresses and page records.
  */
 static uint64_t
 segment_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
@@ -284,7 +284,7 @@ reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
                          sizeof *segment.pages);
         return status;
     }
-    if (segment.addr & p->page_mask) { /* no page could be mapped there */
+    if (segment.addr & p->page_mask) { /* A misaligned range cannot take pages */
         p->device.ops->unreserve(p->device.self, segment.addr, bytes);
         dryi_memory_free(&p->memory, segment.pages, segment.page_count,
                          sizeof *segment.pages);
@@ -382,7 +382,7 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
     p->dead_segment = segment;
 }
 
-/* Unmap all runs of pages, release the pages, and give the addresses back. */
+/* Unmap and release all pages of a segment, and release its addresses. */
 static void
 finish_pages(struct dryi_paged *p, const struct segment *s)
 {
@@ -396,7 +396,7 @@ finish_pages(struct dryi_paged *p, const struct segment *s)
         }
         enum dry_status status = p->device.ops->unmap_pages(
             p->device.self, s->addr + ((uint64_t)begin << p->page_shift), i - begin);
-        (void)status; /* a failure changes nothing: the addresses are given back next */
+        (void)status; /* ignored: the addresses are released next in any case */
         for (size_t k = begin; k < i; k++)
             p->device.ops->release_page(p->device.self, p->pages[s->pages[k] - 1].handle);
     }

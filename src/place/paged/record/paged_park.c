@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Successors: the layout may give the range of a block whole to one later request of its stream.
- * Such a block is neither merged when it is freed nor cut out again for that request. The block is
- * parked under the step of the layout that comes for it. The layout gives no other request the
- * range before.
+ * Successors: a layout may give the exact range of a block to one later request of its stream. Such
+ * a block need not be merged when freed and cut again for that request. It is parked under the step
+ * of the layout that reuses the range. Until that step the layout gives the range to no other
+ * request.
  *
- * All parked blocks become ordinary free memory when the program does something else. The same
- * happens before pages are moved or made for a large request of the default pool, and before any
- * request goes beyond the budget.
+ * All parked blocks are coalesced when the program deviates from its period. The same happens
+ * before pages are moved or created for a large request of the default pool, and before any request
+ * exceeds the budget.
  */
 
 #include "place/paged/record/paged_park.h"
@@ -24,7 +24,7 @@ words_of(uint32_t step_count)
     return (size_t)step_count / 64 + 1;
 }
 
-/* Free what dryi_paged_parking_begin() made. No parked block is found by its step any more. */
+/* Free the arrays of dryi_paged_parking_begin(). No step finds a parked block afterwards. */
 static void
 finish_parking(struct dryi_paged *p)
 {

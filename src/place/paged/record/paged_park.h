@@ -3,32 +3,32 @@
 #define DRYI_PLACE_PAGED_PARK_H
 
 /*
- * Parked blocks: freed, and left whole for their successor, the step of the layout that has the
- * range next. Code that needs such a block for anything else unparks the block.
+ * Parked blocks: freed blocks kept whole for their successor, the step of the layout that uses the
+ * range next. Code that needs a parked block for another purpose unparks it first.
  */
 
 #include "base/ablate.h"
 #include "place/paged/record/paged_state.h"
 
-/* Begin a layout of so many steps, none of which has a block. False: no memory. */
+/* Begin a layout of `step_count` steps without parked blocks. False: out of memory. */
 bool dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count);
-/* End the layout: its steps, and the index of its segment. */
+/* End the layout: free its steps and the index of its segment. */
 void dryi_paged_layout_finish(struct dryi_paged *p);
 /* Coalesce all parked blocks. True: there were any. */
 DRYI_NOINLINE bool dryi_paged_unpark_all(struct dryi_paged *p);
 /* Coalesce a parked block. */
 DRYI_NOINLINE void dryi_paged_unpark(struct dryi_paged *p, uint32_t block);
-/* Return what is wrong with parked blocks, or NULL. `count`: blocks that are BLOCK_PARKED. */
+/* Return the first violated invariant of parking, or NULL. `count`: BLOCK_PARKED blocks. */
 const char *dryi_paged_parking_check(const struct dryi_paged *p, uint32_t count);
 
-/* Return the block that is parked for this step; NONE: there is none. */
+/* Return the block that is parked for this step; NONE: none. */
 static inline uint32_t
 dryi_paged_parked_find(const struct dryi_paged *p, uint32_t step)
 {
     return step < p->layout.step_count ? p->layout.parked[step] : NONE;
 }
 
-/* Take the block, on no list, that is parked for this step. Requires that there is such a block. */
+/* Unpark the block of this step without listing it. Requires that a block is parked there. */
 static inline void
 dryi_paged_parked_pop(struct dryi_paged *p, uint32_t step)
 {
@@ -37,7 +37,7 @@ dryi_paged_parked_pop(struct dryi_paged *p, uint32_t step)
     p->layout.parked_count--;
 }
 
-/* Does the present layout have the step that the block names just where the block lies? */
+/* Does the current layout put the successor of this block at the block's address, with its size? */
 static inline bool
 dryi_paged_is_successors_place(const struct dryi_paged *p, const struct free_list *s,
                                const struct block *b)
@@ -48,8 +48,8 @@ dryi_paged_is_successors_place(const struct dryi_paged *p, const struct free_lis
 }
 
 /*
- * May a block in use be parked when it is freed? The step that it names must be of the present
- * layout. The device must not be full, because only free blocks are looked at then.
+ * May this block in use be parked when it is freed? Its successor must be a step of the current
+ * layout. On a full device only free blocks are searched, so no block may be parked there.
  */
 static inline bool
 dryi_paged_may_park(const struct dryi_paged *p, const struct free_list *s,
@@ -62,7 +62,7 @@ dryi_paged_may_park(const struct dryi_paged *p, const struct free_list *s,
            dryi_paged_is_successors_place(p, s, b);
 }
 
-/* Park a block that was just freed. Requires dryi_paged_may_park() before the free. */
+/* Park a block just freed. Requires that dryi_paged_may_park() was true before the free. */
 static inline void
 dryi_paged_park(struct dryi_paged *p, uint32_t block)
 {

@@ -2,35 +2,36 @@
 #ifndef DRYI_PLACE_PAGED_PERIOD_H
 #define DRYI_PLACE_PAGED_PERIOD_H
 
-/* The period that the forecast has found: its layout, and the job that packs a layout. */
+/* The current period of the forecast: its layout, and the job that packs a layout. */
 
 #include "place/forecast/forecast.h"
 
-#define LEVEL_COUNT 6u /* each level is 64 times as coarse as the last: 2^36 pages */
+/* Each level summarizes 64 bits of the last: enough for 2^36 pages. */
+#define LEVEL_COUNT 6u
 
 /*
- * The segment that a layout lies in. `begins` has, by page, the block that begins last in the page.
- * Bits lead to the nearest page below in which a block begins: so the block at an address is found
- * at once.
+ * The segment that a layout occupies. `begins` has, per page, the last block that begins in the
+ * page. A hierarchy of bitmaps finds the nearest page below that has one. So the block at an
+ * address is found in constant time.
  */
 struct layout {
-    uint32_t segment; /* NONE: there is no layout */
+    uint32_t segment; /* NONE: no layout */
     uint32_t *begins;
     size_t page_count;
-    uint64_t *bits;  /* of all levels */
-    uint32_t period; /* requests */
+    uint64_t *bits;  /* bitmaps of all levels */
+    uint32_t period; /* requests per period */
     uint32_t streams;
-    bool is_settled; /* the pages that it leaves over were released */
-    uint32_t handed; /* ranges that go from stream to stream in a period */
-    uint32_t waits;  /* put in since the request `waits_since` */
+    bool is_settled; /* The pages that the layout leaves over were released */
+    uint32_t handed; /* ranges that pass from stream to stream in a period */
+    uint32_t waits;  /* waits inserted since the request `waits_since` */
     uint64_t waits_since;
     size_t bit_words, levels[LEVEL_COUNT];
-    uint32_t *parked; /* by step: the block that is parked for the step; NONE: none is */
-    uint64_t *parked_steps; /* by step, a bit: a block is parked for the step */
+    uint32_t *parked;       /* per step: the block parked for the step, or NONE */
+    uint64_t *parked_steps; /* bitmap of the steps that have a parked block */
     uint32_t step_count, parked_count;
 };
 
-/* A layout that is being packed. */
+/* The layout that is being packed. */
 struct packing {
     struct dryi_packing_job *job;
     enum { JOB_NONE, JOB_WAITS, JOB_OUT, JOB_IS_BACK } state;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Events and statistics by PyTorch's names: see paged_stats.h.
- */
+/* Events and statistics under PyTorch's names: see paged_stats.h. */
 
 #include "place/paged/record/paged_stats.h"
 
-/* Report an event. Segments are reported as the default stream's, because streams share pages. */
+/* Report an event. Segment events carry the default stream, because streams share pages. */
 void
 dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action, uint32_t block,
                          uint64_t addr, uint64_t size)
@@ -81,7 +79,7 @@ stat_of(const struct dryi_paged *p, enum stat_name name)
         .all = all, .large_pool = parts[0], .small_pool = parts[1]};
 }
 
-/* Add what is still pending to what is allocated. */
+/* Add the pending blocks to the allocated ones, as PyTorch's active statistics do. */
 static void
 add_pending(struct dry_stat *stat, const struct dry_stat *pending, int64_t peak)
 {
