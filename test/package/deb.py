@@ -57,7 +57,8 @@ class Packages(unittest.TestCase):
     def test_each_file_is_in_its_package(self):
         for name in ("bin/drystone", "share/man/man1/drystone.1.gz", "lib/*/libdrystone.so.0",
                      "lib/*/libdrystone.a", "lib/*/pkgconfig/drystone.pc",
-                     "include/drystone/pool.h", "lib/*/drystone/hook/sitecustomize.py"):
+                     "include/drystone/pool.h", "lib/*/drystone/hook/sitecustomize.py",
+                     "share/drystone/schema/info.schema.json"):
             self.assertTrue(list(self.usr.glob(name)), name)
 
 

@@ -108,6 +108,8 @@ class Contents(unittest.TestCase):
             wanted |= {f"drystone/{inside}{path.relative_to(ROOT / place)}"
                        for path in (ROOT / place).rglob(pattern)}
         self.assertEqual(wanted - names, set())
+        schema = ".data/data/share/drystone/schema/info.schema.json"
+        self.assertTrue(any(name.endswith(schema) for name in names))
         self.assertFalse([name for name in names if "__pycache__" in name])
 
     def test_only_the_c_library_is_needed(self):
