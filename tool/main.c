@@ -43,9 +43,27 @@ find_command(const char *name)
     return NULL;
 }
 
+/* Commands of older releases. */
+static const struct {
+    const char *name, *now;
+} renamed[] = {
+    {"recommend", "sweep"},
+    {"frag", "top --free"},
+    {"doctor", "pages"},
+    {"serve", "view"},
+    {"report", "view -o OUT"},
+    {"tui", "view --terminal"},
+    {"exporter", "live --listen ADDRESS"},
+};
+
 static int
 report_unknown(const char *name)
 {
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+        if (strcmp(renamed[i].name, name) == 0)
+            return report_failure(NULL, NULL, EXIT_USAGE, "%s is now %s", name,
+                                  renamed[i].now);
+    }
     struct suggestion s = {.word = name};
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         suggestion_consider(&s, commands[i]->name);

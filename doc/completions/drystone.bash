@@ -40,7 +40,7 @@ _drystone()
             mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         "sweep --without")
             mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        "run -p" | "run --profile")
+        "run --profile")
             mapfile -t COMPREPLY < <(compgen -W "balanced throughput many-workers" -- "$word"); return ;;
         "run -N" | "run --node" | "pages --node")
             mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
@@ -69,8 +69,8 @@ _drystone()
         view) options="--port --output --max-size --quick --terminal --help" ;;
         live) options="--once --for --every --at-used --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --listen --metrics --lanes --processes-max --help" ;;
         dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
-        plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;
-        estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
+        plan) options="--budget --method --interval --slots --window --table-max --compare --curve --timeline --explain --svg --output --lp --judge --json --help" ;;
+        estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --virtual-pipeline --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
         export) options="--output --format --at --device --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --watch --prove --strict --quiet --dry-run --json --root --help" ;;

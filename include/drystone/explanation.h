@@ -154,13 +154,13 @@ enum dry_change_kind {
     DRY_CHANGE_OWNERS,     /* the largest lines: they must shrink by `bytes` */
     DRY_CHANGE_CHECKPOINT, /* recompute activations: `bytes` of them are alive */
     DRY_CHANGE_LEAK,       /* stop the growth: `bytes` a step */
-    DRY_CHANGE_BALANCE,    /* split evenly: `bytes` for each device */
-    DRY_CHANGE_LIMIT,      /* raise the memory fraction: the device has `bytes` more */
-    DRY_CHANGE_OTHER,      /* free `bytes` that PyTorch does not own */
-    DRY_CHANGE_STREAMS,    /* free earlier, or on the same stream: `bytes` wait */
-    DRY_CHANGE_POOL,       /* use `bytes` that are free in other pools or streams */
-    DRY_CHANGE_RECORD,     /* record longer: the beginning is lost */
-    /* Settings cannot be judged; `settings` has the reason, its evidence_gap. */
+    DRY_CHANGE_BALANCE,    /* an even split: `bytes` for each device */
+    DRY_CHANGE_LIMIT,      /* raise the fraction: the device has `bytes` more */
+    DRY_CHANGE_OTHER,      /* give back `bytes` that PyTorch does not own */
+    DRY_CHANGE_STREAMS,    /* free earlier or on the same stream: `bytes` wait */
+    DRY_CHANGE_POOL,       /* `bytes` lie free in other pools or streams */
+    DRY_CHANGE_RECORD,     /* record longer: `bytes` are of lines that are not known */
+    /* Nothing can be said of settings; `settings` has the reason, its evidence_gap. */
     DRY_CHANGE_NO_EVIDENCE,
 };
 /* Return the name of a kind of change, a key for machines. */

@@ -32,7 +32,8 @@
  *
  * Allocations without an owner are summed up under a name in parentheses:
  *
- *     (before the recording)   alive before the window; no stack is known
+ *     (earlier, no stack)      alive before the window; no stack is known
+ *     (before the recording)   by step: alive before the window
  *     (no Python stack)        an empty stack: other threads (backward) have no Python
  *                              frames where only those were recorded
  *     (no stack)               stacks were not recorded

@@ -5,8 +5,9 @@
 One training step on two devices, twice: before a change of the program, and after it,
 when its lines have moved, its folder is another one and the logits became float32. And a
 file whose names are written against terminals and tables. And one that runs out of memory
-twice: for want of a piece that is large enough, then for want of all there is. And one that
-a pool of ours wrote.
+twice: for want of a piece that is large enough, then for want of all there is. And one
+without events, most of whose free bytes are a whole segment. And one that begins late, and
+grows. And one that a pool of ours wrote.
 """
 import functools
 import pathlib
@@ -155,6 +156,23 @@ device.realloc(second, 24 * MIB, [frame("serve.py", 31, "prefill")])
 device.oom(30 * MIB, 20 * MIB, [frame("serve.py", 44, "decode")])
 device.oom(500 * MIB, 20 * MIB, [frame("serve.py", 52, "retry")])
 (folder / "two-failures.pickle").write_bytes(pickle.dumps(
+    {"segments": [dict(segment, device=0) for segment in device.segments],
+     "device_traces": [device.events]}, protocol=4))
+
+device = Device(1 << 40)
+device.free(device.alloc(600 * MIB, []))
+device.realloc(device.alloc(400 * MIB, []), 300 * MIB, [frame("serve.py", 31, "prefill")])
+(folder / "cache.pickle").write_bytes(pickle.dumps(
+    {"segments": [dict(segment, device=0) for segment in device.segments],
+     "device_traces": [[]]}, protocol=4))
+
+device = Device(1 << 40)
+device.alloc(200 * MIB, [], recorded=False)
+device.free(device.alloc(20 * MIB, [], recorded=False))
+device.events.clear()
+for size in range(30, 70, 4):
+    device.free(device.alloc(size * MIB, [frame("serve.py", 31, "prefill")]))
+(folder / "warm.pickle").write_bytes(pickle.dumps(
     {"segments": [dict(segment, device=0) for segment in device.segments],
      "device_traces": [device.events]}, protocol=4))
 

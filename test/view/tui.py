@@ -6,6 +6,7 @@ and of a file whose names are hostile.
 """
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,21 +15,27 @@ from terminal import Terminal, skip_without_terminals
 
 
 def cursor_of(screen):
-    line = next(line for line in screen if line.startswith("moment "))
-    return int(line[7:line.index(" of ")].replace(" ", ""))
+    """The moment: how many events there were before it."""
+    line = next(line for line in screen if "  reserved " in line)
+    if line.startswith("before the first event "):
+        return 0
+    return int(re.search(r"event (\d+)", line)[1]) + line.startswith("after ")
 
 
 def check_walk(folder, tool, path):
     with Terminal(folder, [tool, "view", "--terminal", path]) as t:
-        screen = t.wait_for("moment ", "[?] keys", "1 owners")
+        screen = t.wait_for("  reserved ", "[?] keys", "1 owners")
         assert path.name in screen[0] and "out of memory" in screen[0]
         assert any("!" in line and "^" in line for line in screen)
         assert sum("mlp.py" in line for line in screen) == 2, screen
         first = cursor_of(screen)
+        explained = subprocess.run([tool, "explain", path], capture_output=True, text=True)
+        assert f"OUT OF MEMORY at event {first} " in explained.stdout, (first, explained.stdout)
+        t.wait_for(f"out of memory at event {first}  ")
         t.press("]")
-        t.wait_for(f"moment {first + 1} of ")
+        t.wait_for(f"after event {first}  ")
         t.press("[", "[")
-        t.wait_for(f"moment {first - 1} of ")
+        t.wait_for(f"after event {first - 2}  ")
         t.press("2")
         screen = t.wait_for("hole ", "] ")
         t.press("3")
@@ -41,11 +48,11 @@ def check_walk(folder, tool, path):
         t.press("Escape")
         t.wait_for("attention.py")
         t.press("e")
-        last = cursor_of(t.wait_for("1 owners"))
+        t.wait_for("at the end of the file  ")
         t.press("Home")
-        assert cursor_of(t.wait_for("moment 0 of ")) == 0 < last
+        assert cursor_of(t.wait_for("before the first event  ")) == 0
         t.press("o")
-        t.wait_for(f"moment {first} of ")
+        t.wait_for(f"out of memory at event {first}  ")
         t.press("+", "+", "+")
         t.press("Right")
         moved = cursor_of(t.wait_for("1 owners"))
@@ -59,7 +66,7 @@ def check_sizes(folder, tool, path):
         t.wait_for("1 owners", "q quit")
         for width, height in ((80, 24), (200, 50), (40, 12), (79, 23)):
             t.run("resize-window", "-x", str(width), "-y", str(height))
-            screen = t.wait_for("1 owners", "moment ")
+            screen = t.wait_for("1 owners", " event ")
             assert all(len(line) <= width for line in screen), (width, screen)
         t.press("q")
         t.wait_for("ended 0")

@@ -38,8 +38,8 @@ enum option_kind {
 
 /* Options that another option requires or excludes. */
 struct option_tie {
-    const char *others; /* names without dashes, separated by spaces; NULL: no tie */
-    const char *why;    /* completes the message "--NAME is WHY": "of --inference" */
+    const char *others; /* names without the dashes, apart by spaces; NULL: no tie */
+    const char *why;    /* "for --inference alone": the message is "--NAME is WHY" */
 };
 #define OPTION_REFUSALS_MAX 2
 #define OPTIONS_MAX 64 /* per command: the parser keeps one bit for each */
@@ -87,7 +87,7 @@ int options_expect_one_file(const struct command *command,
 struct option_misuse {
     const char *option; /* without dashes */
     bool is_there;
-    const char *why; /* as in a tie: "of --method every" */
+    const char *why; /* "for --method every alone", as in a tie */
 };
 
 /* Print the first misuse whose `is_there` is set. Returns EXIT_USAGE, or EXIT_FINE if

@@ -20,7 +20,7 @@ root_check(const char *command, const char *root)
         return report_failure(command, root, EXIT_INPUT, "cannot be read: %s",
                               strerror(errno));
     if (!S_ISDIR(status.st_mode))
-        return report_failure(command, root, EXIT_INPUT, "is no folder");
+        return report_failure(command, root, EXIT_INPUT, "is not a folder");
     if (access(root, R_OK | X_OK) != 0)
         return report_failure(command, root, EXIT_INPUT, "cannot be read: %s",
                               strerror(errno));

@@ -123,15 +123,18 @@ print_cut(const char *cell, size_t width, FILE *out)
     return width;
 }
 
-/* Return how many bytes of a cell fit on one line: whole words, split at blanks or after
-   commas. A word longer than the line is split inside. No text is lost. */
+/*
+ * Measure the beginning of a cell that is printed on one line, in bytes: whole words, which
+ * end at a blank, before a bracket or behind a comma, or of one that is longer, a part.
+ * Nothing is left out.
+ */
 static size_t
 measure_line(const char *cell, size_t width)
 {
     size_t most = (size_t)(term_skip_columns(cell, width) - cell), words = most;
     if (!cell[most])
         return most;
-    while (words > 0 && cell[words] != ' ' && cell[words - 1] != ',')
+    while (words > 0 && !strchr(" [", cell[words]) && cell[words - 1] != ',')
         words--;
     return words > 0 ? words : most;
 }
@@ -165,7 +168,8 @@ print_rest(const struct table *t, const char *rest, const size_t *widths, FILE *
 static bool
 is_wrapped(const struct table *t)
 {
-    return t->is_bounded && !t->is_number[t->column_count - 1];
+    size_t last = t->column_count - 1;
+    return t->is_bounded && !t->is_number[last] && !t->is_whole[last];
 }
 
 /* Print one cell, padded. For a cell that is never cut, *rest becomes the text that did

@@ -31,7 +31,7 @@ struct values {
     bool bracket, values, quiet, json;
 };
 
-static const char of_one[] = "of a single run";
+static const char of_one[] = "for a single run";
 
 static const struct option_spec specs[] = {
     {"card", 0, "CARD", OPTION_STRING, offsetof(struct values, card),
@@ -43,7 +43,7 @@ static const struct option_spec specs[] = {
      .help =
          "run once for each value, BATCH=8,16,32, with {BATCH} in the program's words "
          "replaced; several give all combinations",
-     .refuses = {{"find", "of one series, and --find makes another"}}},
+     .refuses = {{"find", "for one series, and --find makes another"}}},
     {"find", 0, "NAME", OPTION_STRING, offsetof(struct values, find),
      .help =
          "search the largest whole number for {NAME} that fits; NAME=LOW..HIGH bounds "
@@ -53,7 +53,7 @@ static const struct option_spec specs[] = {
      .min = 1, .max = 1000000},
     {"rank", 0, "LIST", OPTION_STRING, offsetof(struct values, rank),
      .help = "the ranks to run, 0,8,255, each alone; default 0",
-     .needs = {"world-size", "of --world-size"}},
+     .needs = {"world-size", "for --world-size alone"}},
     {"steps", 0, "N", OPTION_INT, offsetof(struct values, steps),
      .help =
          "end after N optimiser steps; default: when steps repeat, or when the program "
@@ -419,7 +419,7 @@ dry_run(struct session *s, const struct option_list *words)
         code = read_ranks(s, ranks, &count);
     bool is_series = v->find || v->vary.count > 0;
     const struct option_misuse misuses[] = {
-        {"rank", is_series && count > 1, "of one number with --vary and --find"},
+        {"rank", is_series && count > 1, "a single number with --vary and --find"},
         {"bracket", v->bracket && count > 1, of_one},
         {"quiet", v->quiet && count > 1, of_one},
     };

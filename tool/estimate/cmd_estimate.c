@@ -236,9 +236,9 @@ estimate(struct session *s)
     if (code != EXIT_FINE)
         return code;
     if (s->values.chain && s->values.setup.pipeline > 1)
-        return report_usage("estimate", "--chain is of a model without a pipeline");
+        return report_usage("estimate", "--chain is for a model without a pipeline");
     if (s->values.chain && s->file.model.encoder_layers)
-        return report_usage("estimate", "--chain is of one stack of layers, without an "
+        return report_usage("estimate", "--chain is for one stack of layers, without an "
                                         "encoder beside it");
     choose_sequence(s);
     enum dry_status status =

@@ -10,15 +10,15 @@
 
 #define AT(member) offsetof(struct estimate_values, member)
 
-static const char training[] = "of training: it goes with no --inference";
-static const char unprinted[] = "of the report: --chain prints none";
-static const char card_only[] = "of --chain with --card only";
-static const char ddp[] = "of --data without --zero, which is DDP";
+static const char training[] = "for training: it does not go with --inference";
+static const char unprinted[] = "for the report, which --chain does not print";
+static const char card_only[] = "for --chain only together with --card";
+static const char ddp[] = "for --data without --zero, which is DDP";
 
 const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
     {"batch", 0, "N", OPTION_INT, AT(setup.batch),
      .help = "sequences, or images, of one forward on one device; default 1", .min = 1,
-     .refuses = {{"inference", "of training: inference has --requests"}}},
+     .refuses = {{"inference", "for training: inference has --requests"}}},
     {"seq", 0, "N", OPTION_INT, AT(setup.sequence),
      .help = "tokens of a sequence; default 2048, or the model's positions if there are "
              "fewer",
@@ -43,7 +43,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .help = "none, selective, full, every:N (each Nth layer) or sqrt:N (N equal "
              "segments); N may be left out; default none",
      .refuses = {{"inference", training},
-                 {"chain", "what a plan decides: it goes with no --chain"}}},
+                 {"chain", "what a plan decides: it does not go with --chain"}}},
     {"zero", 'z', "N", OPTION_INT, AT(zero),
      .help =
          "stage of ZeRO, 0 to 3, over the data-parallel devices; FSDP is 3; default 0",
@@ -52,21 +52,21 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .help = "data-parallel devices; default 1", .min = 1,
      .refuses =
          {{"inference",
-           "of training, or of --expert: replicas that serve do not share memory"}},
+           "for training, or for --expert: replicas that serve do not share memory"}},
      .unless = "expert"},
     {"tensor", 0, "N", OPTION_INT, AT(setup.tensor),
      .help = "tensor-parallel devices; default 1", .min = 1},
     {"sequence-parallel", 0, NULL, OPTION_FLAG, AT(setup.has_sequence_parallel),
      .help = "norms and sums are split among the tensor-parallel devices, too",
-     .needs = {"tensor", "of --tensor"}, .refuses = {{"inference", training}}},
+     .needs = {"tensor", "for --tensor alone"}, .refuses = {{"inference", training}}},
     {"pipeline", 0, "N", OPTION_INT, AT(setup.pipeline),
      .help = "stages of a pipeline; default 1", .min = 1},
     {"virtual-pipeline", 0, "N", OPTION_INT, AT(setup.interleave),
      .help = "chunks of the model on a stage of the pipeline; default 1", .min = 1,
-     .needs = {"pipeline", "of --pipeline"}},
+     .needs = {"pipeline", "for --pipeline alone"}},
     {"stage", 0, "N", OPTION_INT, AT(setup.stage),
      .help = "the stage of the pipeline that it is about, from 0; default: the fullest",
-     .max = NO_MAX, .needs = {"pipeline", "of --pipeline"}},
+     .max = NO_MAX, .needs = {"pipeline", "for --pipeline alone"}},
     {"context", 0, "N", OPTION_INT, AT(setup.context),
      .help = "devices that share a sequence; default 1", .min = 1},
     {"expert", 0, "N", OPTION_INT, AT(setup.expert),
@@ -76,7 +76,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .help = "train adapters of this rank alone", .max = NO_MAX},
     {"lora-targets", 0, "LIST", OPTION_STRING, AT(targets),
      .help = "matrices with adapters: q,k,v,o,gate,up,down or all; default q,v",
-     .needs = {"lora", "of --lora"}},
+     .needs = {"lora", "for --lora alone"}},
     {"no-dropout", 0, NULL, OPTION_FLAG, AT(setup.has_no_dropout),
      .help = "whatever the configuration says", .refuses = {{"inference", training}}},
     {"composed-norm", 0, NULL, OPTION_FLAG, AT(setup.has_composed_norm),
@@ -92,12 +92,12 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .help = "bytes an element of a dropout mask; default 1, as on a GPU", .min = 1,
      .max = 8,
      .refuses = {{"inference", training},
-                 {"no-dropout", "of dropout: it goes with no --no-dropout"}}},
+                 {"no-dropout", "for dropout: it does not go with --no-dropout"}}},
     {"inference", 0, NULL, OPTION_FLAG, AT(setup.is_inference),
      .help = "weights and a KV cache, no training"},
     {"requests", 0, "N", OPTION_INT, AT(setup.requests),
      .help = "of inference, each of --seq tokens; default 1", .min = 1,
-     .needs = {"inference", "of --inference"}},
+     .needs = {"inference", "for --inference alone"}},
     {"card", 0, "CARD", OPTION_STRING, AT(card),
      .help =
          "a name of --list or a size: what it leaves, the largest batch and sequence"},
@@ -110,7 +110,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
     {"communication", 0, "SIZE", OPTION_SIZE, AT(setup.communication_bytes),
      .help = "buffers of communication, a degree of parallelism; default 256MiB, assumed",
      .needs = {"data tensor pipeline context expert",
-               "of several devices: --data, --tensor, --pipeline, --context"},
+               "for several devices: --data, --tensor, --pipeline, --context"},
      .refuses = {{"chain", card_only}}, .unless = "card"},
     {"layers", 0, NULL, OPTION_FLAG, AT(layers),
      .help = "also print what a layer saves, tensor by tensor",
@@ -276,14 +276,15 @@ estimate_values_read(struct estimate_values *v)
     v->setup.zero = (uint32_t)v->zero;
     v->setup.mask_bytes = (uint32_t)v->mask_bytes;
     if (v->zero > 0 && v->setup.data == 1)
-        return report_usage("estimate", "--zero is of --data: one device has all of it");
+        return report_usage("estimate",
+                            "--zero is for --data alone: one device has all of it");
     return EXIT_FINE;
 }
 
 int
 estimate_values_check_conv(const struct estimate_values *v)
 {
-    static const char why[] = "of transformers: this is a list of layers";
+    static const char why[] = "for transformers: this is a list of layers";
     const struct dry_run_setup *u = &v->setup;
     const struct option_misuse all[] = {
         {"seq", u->sequence != 0, why},

@@ -296,8 +296,9 @@ print_fit(const struct view *v)
     const struct estimate_report *r = v->r;
     char usable[TERM_NUMBER_BYTES], beside[96];
     bool fits = v->summary->device_bytes <= r->capacity_bytes;
-    print_item(v, fits ? "fits on" : "too much", "%s%s%s usable", r->card ? r->card : "",
-               r->card ? ": " : "", term_format_bytes(r->capacity_bytes, usable));
+    print_item(v, fits ? "fits on" : "too big for", "%s%s%s usable",
+               r->card ? r->card : "", r->card ? ": " : "",
+               term_format_bytes(r->capacity_bytes, usable));
     if (r->setup->is_inference) {
         snprintf(beside, sizeof beside, ", of %llu token%s each", ull(r->setup->sequence),
                  r->setup->sequence == 1 ? "" : "s");

@@ -41,7 +41,7 @@ static const struct option_spec specs[] = {
      .max = NO_MAX},
     {"fail-above", 0, "SIZE", OPTION_SIZE, offsetof(struct values, fail_above),
      .help = "end with 1 if a total or an owner differs by more",
-     .refuses = {{"fail-if baseline", "of a run without --fail-if and --baseline: write "
+     .refuses = {{"fail-if baseline", "for a run without --fail-if and --baseline: write "
                                       "--fail-if 'spread > SIZE'"}}},
     GATE_OPTIONS(struct values, gate, "growth", .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),

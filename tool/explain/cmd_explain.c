@@ -7,6 +7,7 @@
 
 #include "base/command.h"
 #include "base/report.h"
+#include "base/rows.h"
 #include "explain/explain_report.h"
 #include "explain/figures.h"
 #include "explain/message_report.h"
@@ -23,7 +24,7 @@ struct values {
 
 #define RUNS_NOT_GIVEN (-1)
 
-static const char of_file[] = "of a file: the message of --message says that itself";
+static const char of_file[] = "for a file: a message says that itself";
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
@@ -49,7 +50,7 @@ static const struct option_spec specs[] = {
              "that reproduce the record",
      .refuses = {{"message", of_file}}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
-     .help = "lines of owners shown; default 8", .min = 1, .max = 1000000},
+     .help = "how many owners, 0 for all; default 8", .max = NO_MAX},
     GATE_OPTIONS(struct values, gate, "reserved_peak", .refuses = {{"message", of_file}}),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.explain/1, see drystone-explain(1)"},
@@ -85,7 +86,7 @@ report(const struct session *s, const struct dry_explanation *explanation)
         .timeline = d->timeline,
         .replay = d->replay,
         .device_count = s->study.device_count,
-        .row_max = (size_t)s->values.rows,
+        .row_max = rows_limit(s->values.rows, false),
         .is_simulated = s->study.is_simulated,
         .is_total_known = s->values.total != NOT_GIVEN,
     };

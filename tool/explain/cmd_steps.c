@@ -3,6 +3,7 @@
 #include "base/command.h"
 #include "base/options.h"
 #include "base/report.h"
+#include "base/rows.h"
 #include "explain/figures.h"
 #include "explain/steps_report.h"
 #include "record/study.h"
@@ -23,7 +24,7 @@ static const struct option_spec specs[] = {
              "if it ran out of memory",
      .min = 1},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
-     .help = "steps and leak suspects shown; default 12", .min = 1, .max = 1000000},
+     .help = "how many steps, and leak suspects, 0 for all; default 12", .max = NO_MAX},
     GATE_OPTIONS(struct values, gate, "peak", .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.steps/1, see drystone-steps(1)"},
@@ -49,7 +50,7 @@ report(const struct study *study, const struct values *values,
                         ? values->capacity
                         : dry_replay_get_recorded(d->replay)->capacity_bytes,
         .is_simulated = study->is_simulated,
-        .row_max = (size_t)values->rows,
+        .row_max = rows_limit(values->rows, false),
     };
     int code = EXIT_FINE;
     if (values->json)

@@ -21,7 +21,7 @@ struct values {
     bool is_inverted, has_stacks, is_free, has_map, json;
 };
 
-#define OF_OWNERS .refuses = {{"free", "of owners, without --free"}}
+#define OF_OWNERS .refuses = {{"free", "for owners, without --free"}}
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
@@ -40,7 +40,7 @@ static const struct option_spec specs[] = {
              "pins it"},
     {"map", 0, NULL, OPTION_FLAG, offsetof(struct values, has_map),
      .help = "draw every segment, not only those that pin most",
-     .needs = {"free", "of --free"}},
+     .needs = {"free", "for --free alone"}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "how many owners, or pools and pinning segments, 0 for all; default 20, of "
              "--free 10; --json has all where none is given",
@@ -50,7 +50,7 @@ static const struct option_spec specs[] = {
              "most events",
      .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     .help = "print JSON, schema drystone.top/1, with --free drystone.frag/1, see "
+     .help = "print JSON, schema drystone.top/1, with --free drystone.top-free/1, see "
              "drystone-top(1)"},
 };
 

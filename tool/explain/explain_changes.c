@@ -52,17 +52,21 @@ say_rescue(const struct dry_change *c, char *text, size_t capacity)
             term_format_bytes(c->recorded_peak_bytes, before));
 }
 
-/* Write how much memory a setting saves, compared with the recorded settings. */
+/* Say what the replay saves, and against what. If the record begins warm, its own figures are
+   others: a replay begins without the cache of then. */
 static void
-say_saving(const struct dry_change *c, char *text, size_t capacity)
+say_saving(const struct explain_printer *p, const struct dry_change *c, char *text,
+           size_t capacity)
 {
+    bool is_warm = dry_recommend_get_summary(p->view->settings)->begins_warm;
+    const char *replayed = is_warm ? "replayed from an empty device" : "replayed";
     char now[TERM_NUMBER_BYTES], before[TERM_NUMBER_BYTES], gain[TERM_NUMBER_BYTES];
     bool is_device = c->runs_on_bytes > 0 && c->recorded_runs_on_bytes > 0;
     term_format_bytes(is_device ? c->runs_on_bytes : c->peak_bytes, now);
     term_format_bytes(is_device ? c->recorded_runs_on_bytes : c->recorded_peak_bytes,
                       before);
     if (c->has_gain && c->gain_bytes > 0)
-        snprintf(text, capacity, "replayed: %s %s instead of %s, %s less",
+        snprintf(text, capacity, "%s: %s %s instead of %s, %s less", replayed,
                  is_device ? "runs on" : "reserves", now, before,
                  term_format_bytes((uint64_t)c->gain_bytes, gain));
     else if (c->recorded_fails)
@@ -71,7 +75,7 @@ say_saving(const struct dry_change *c, char *text, size_t capacity)
                  "settings do not get through",
                  is_device ? "runs on" : "reserves", now);
     else
-        snprintf(text, capacity, "replayed: %s %s, the recorded settings %s",
+        snprintf(text, capacity, "%s: %s %s, the recorded settings %s", replayed,
                  is_device ? "runs on" : "reserves", now, before);
     add_retries(c, text, capacity);
 }
@@ -84,7 +88,7 @@ print_setting(const struct explain_printer *p, const char *mark,
     if (c->removes_oom)
         say_rescue(c, effect, sizeof effect);
     else
-        say_saving(c, effect, sizeof effect);
+        say_saving(p, c, effect, sizeof effect);
     explain_print_item(p, mark, "PYTORCH_CUDA_ALLOC_CONF=%s (%s)",
                        c->setting[0] ? c->setting : "''", effect);
     if (c->since[0] && c->caveats & DRY_CAVEAT_RELEASE)
@@ -121,7 +125,7 @@ change_words(enum dry_change_kind kind)
         return "%s lie free where this request may not go: allocate on the same stream, "
                "share one graph pool, or empty the other before.";
     case DRY_CHANGE_RECORD:
-        return "%s are older than the record: record again from the program's start, "
+        return "%s are of unknown lines: record again from the program's start, "
                "with a larger max_entries.";
     case DRY_CHANGE_SETTING:
     case DRY_CHANGE_NO_SETTING:
@@ -158,7 +162,8 @@ print_no_evidence(const struct explain_printer *p, const char *mark)
 {
     const struct dry_recommend_summary *s = dry_recommend_get_summary(p->view->settings);
     explain_print_item(
-        p, mark, "Of allocator settings nothing can be said: %s. " PROVENANCE_RECORD_IT,
+        p, mark,
+        "The record says nothing about allocator settings: %s. " PROVENANCE_RECORD_IT,
         s->evidence_gap);
 }
 
@@ -203,4 +208,9 @@ explain_print_changes(const struct explain_printer *p)
         else
             print_program_change(p, mark, c);
     }
+    if (v->moment_kind == DRY_MOMENT_AT_OOM && v->oom_count > 1 && v->settings)
+        explain_print_item(p, "",
+                           "Settings were judged for this failure alone; drystone sweep "
+                           "looks for one that gets past all %u.",
+                           v->oom_count);
 }

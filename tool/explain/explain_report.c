@@ -75,7 +75,7 @@ saved_bytes(const struct dry_explanation_view *v)
 static void
 say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
 {
-    char number[TERM_NUMBER_BYTES];
+    char number[TERM_NUMBER_BYTES], pieces[TERM_NUMBER_BYTES];
     enum dry_cause cause = v->findings[0].cause;
     uint64_t saved = saved_bytes(v);
     size_t retries = v->check->retry_count;
@@ -87,6 +87,12 @@ say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
     else if (cause == DRY_CAUSE_NONE && saved > 0)
         snprintf(text, capacity, "nothing failed, but a setting would save %s",
                  term_format_bytes(saved, number));
+    else if (cause == DRY_CAUSE_FRAGMENTATION && v->moment_kind != DRY_MOMENT_AT_OOM &&
+             v->state->releasable > v->findings[0].bytes)
+        snprintf(text, capacity,
+                 "an unused cache: %s are free as whole segments, %s in pieces",
+                 term_format_bytes(v->state->releasable, number),
+                 term_format_bytes(v->findings[0].bytes, pieces));
     else
         snprintf(text, capacity, "%s", cause_words(cause));
 }

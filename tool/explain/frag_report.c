@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_out.h"
@@ -216,7 +217,51 @@ print_holder(const struct frag_report *r, const struct dry_state_segment *segmen
     term_print_name(stdout, text, sizeof before - 1, term->width);
 }
 
-static void
+static int
+compare_pinners(const void *a, const void *b)
+{
+    const struct dry_pinner *x = *(const struct dry_pinner *const *)a;
+    const struct dry_pinner *y = *(const struct dry_pinner *const *)b;
+    if (x->pinned != y->pinned)
+        return x->pinned < y->pinned ? 1 : -1;
+    return (x > y) - (x < y); /* the library's order: the least in the way */
+}
+
+/* Order the pinners by the bytes they pin. The caller frees; NULL: out of memory. */
+static const struct dry_pinner **
+order_pinners(const struct dry_state *s)
+{
+    const struct dry_pinner **order = calloc(s->pinner_count + 1, sizeof *order);
+    for (size_t i = 0; order && i < s->pinner_count; i++)
+        order[i] = &s->pinners[i];
+    if (order)
+        qsort(order, s->pinner_count, sizeof *order, compare_pinners);
+    return order;
+}
+
+static bool
+print_pinned_segments(const struct frag_report *r, const struct term *term)
+{
+    const struct dry_state *s = r->state;
+    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES], c[TERM_NUMBER_BYTES], line[200];
+    const struct dry_pinner **order = order_pinners(s);
+    for (size_t i = 0; order && i < s->pinner_count && i < r->row_max; i++) {
+        const struct dry_pinner *p = order[i];
+        const struct dry_state_segment *segment = &s->segments[p->segment];
+        snprintf(line, sizeof line, "%#" PRIx64 "  %s of %s pinned by %s in %u block%s",
+                 segment->address, term_format_bytes(p->pinned, c),
+                 term_format_bytes(segment->size, a), term_format_bytes(p->used, b),
+                 p->used_count, p->used_count == 1 ? "" : "s");
+        print_segment(s, p->segment, term, line);
+        print_holder(r, segment, term);
+    }
+    bool is_done = order != NULL;
+    free(order);
+    return is_done;
+}
+
+/* False: out of memory. */
+static bool
 print_pinners(const struct frag_report *r, const struct term *term)
 {
     const struct dry_state *s = r->state;
@@ -225,7 +270,7 @@ print_pinners(const struct frag_report *r, const struct term *term)
     for (size_t i = 0; i < s->pinner_count; i++)
         pinned += s->pinners[i].pinned;
     if (s->pinner_count == 0)
-        return;
+        return true;
     int used =
         snprintf(line, sizeof line, "%s segment%s pin%s %s",
                  term_format_count(s->pinner_count, a), s->pinner_count == 1 ? "" : "s",
@@ -241,16 +286,7 @@ print_pinners(const struct frag_report *r, const struct term *term)
                  s->loose_blocks == 1 ? "" : "s");
     printf("\n");
     term_print_wrapped(stdout, line, 2, term->width);
-    for (size_t i = 0; !r->has_map && i < s->pinner_count && i < r->row_max; i++) {
-        const struct dry_pinner *p = &s->pinners[i];
-        const struct dry_state_segment *segment = &s->segments[p->segment];
-        snprintf(line, sizeof line, "%#" PRIx64 "  %s, pinned by %s in %u block%s",
-                 segment->address, term_format_bytes(segment->size, a),
-                 term_format_bytes(p->used, b), p->used_count,
-                 p->used_count == 1 ? "" : "s");
-        print_segment(s, p->segment, term, line);
-        print_holder(r, segment, term);
-    }
+    return r->has_map || print_pinned_segments(r, term);
 }
 
 static void
@@ -278,7 +314,7 @@ frag_report_print(const struct frag_report *report)
     print_header(report, &term);
     print_sums(report);
     bool is_done = print_pools(report, &term);
-    print_pinners(report, &term);
+    is_done &= print_pinners(report, &term);
     if (report->has_map)
         print_map(report, &term);
     if (report->state->segment_count > 0 &&
@@ -344,9 +380,10 @@ blocks_of(const struct frag_report *r, const struct dry_state_segment *segment)
 static json_t *
 pinners_of(const struct frag_report *r)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < r->state->pinner_count; i++) {
-        const struct dry_pinner *p = &r->state->pinners[i];
+    const struct dry_pinner **order = order_pinners(r->state);
+    json_t *list = order ? json_array() : NULL;
+    for (size_t i = 0; list && i < r->state->pinner_count; i++) {
+        const struct dry_pinner *p = order[i];
         const struct dry_state_segment *segment = &r->state->segments[p->segment];
         json_array_append_new(
             list,
@@ -355,8 +392,10 @@ pinners_of(const struct frag_report *r)
                       json_out_number(segment->size), "pinned_bytes",
                       json_out_number(p->pinned), "used_bytes", json_out_number(p->used),
                       "blocks", (json_int_t)p->used_count, "loose",
-                      i < r->state->loose_count, "used", blocks_of(r, segment)));
+                      (size_t)(p - r->state->pinners) < r->state->loose_count, "used",
+                      blocks_of(r, segment)));
     }
+    free(order);
     return list;
 }
 
@@ -369,7 +408,7 @@ frag_report_print_json(const char *command, const struct frag_report *r)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
-        "schema", "drystone.frag/1", "file", json_out_text(r->file, strlen(r->file)),
+        "schema", "drystone.top-free/1", "file", json_out_text(r->file, strlen(r->file)),
         "device", (int)s->device, "event",
         event == SIZE_MAX ? json_null() : json_out_number(event), "reserved_bytes",
         json_out_number(s->reserved), "active_bytes", json_out_number(s->active),

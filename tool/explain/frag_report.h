@@ -27,7 +27,7 @@ struct frag_report {
 /* Print the report as text. Returns false if memory ran out. */
 bool frag_report_print(const struct frag_report *report);
 
-/* Print the report as drystone.frag/1, see drystone-top(1). Returns an exit code. */
+/* Prints drystone.top-free/1, drystone-top(1); returns an exit code. */
 int frag_report_print_json(const char *command, const struct frag_report *report);
 
 #endif

@@ -22,7 +22,7 @@ enum root {
 /* The names that stand in place of, or outside of, the stack; NULL for ROOT_NONE. */
 static const char *const root_names[] = {
     [ROOT_OF_FREE] = "(freed by)",
-    [ROOT_CARRIED] = "(before the recording)",
+    [ROOT_CARRIED] = "(earlier, no stack)",
     [ROOT_NO_STACK] = "(no stack)",
 };
 

@@ -29,11 +29,11 @@ struct values {
     bool once, json, no_driver, has_metrics;
 };
 
-#define OF_WATCHING "of watching, and not of --once or --for"
+#define OF_WATCHING "for watching, not for --once or --for"
 #define LOOKING "once for every at-used at-retries at-growth snapshot json"
 #define FOR_OTHERS                                                                       \
     "for others' eyes: it goes with --folder, --no-driver, --lanes and --processes-max"
-#define OF_METRICS .needs = {"listen metrics", "of --listen and --metrics"}
+#define OF_METRICS .needs = {"listen metrics", "for --listen and --metrics alone"}
 
 static const struct option_spec specs[] = {
     {"once", '1', NULL, OPTION_FLAG, offsetof(struct values, once),
@@ -56,7 +56,7 @@ static const struct option_spec specs[] = {
      .help = "have programs write a snapshot there when one of these is told"},
     {"at-most", 0, "N", OPTION_INT, offsetof(struct values, at_most),
      .help = "snapshots in all; default: 4", .min = 1, .max = 1000000,
-     .needs = {"snapshot", "of --snapshot"}},
+     .needs = {"snapshot", "for --snapshot alone"}},
     {"folder", 0, "DIR", OPTION_STRING, offsetof(struct values, folder),
      .help = "where programs have their pages; default: /dev/shm"},
     {"no-driver", 0, NULL, OPTION_FLAG, offsetof(struct values, no_driver),
@@ -68,7 +68,7 @@ static const struct option_spec specs[] = {
      .help = "serve it to Prometheus on this address and port, 127.0.0.1:9432, or, as "
              "unix:PATH, on a socket in a folder, of mode 0660",
      .refuses = {{LOOKING, FOR_OTHERS},
-                 {"metrics", "of a server: --metrics prints once"}}},
+                 {"metrics", "for a server: --metrics prints once"}}},
     {"metrics", 0, NULL, OPTION_FLAG, offsetof(struct values, has_metrics),
      .help = "print once what --listen serves, for a collector of text files",
      .refuses = {{LOOKING, FOR_OTHERS}}},
@@ -307,7 +307,7 @@ open_session(struct session *s)
     s->has_rules = v->at || v->at_retries || v->at_growth;
     struct option_misuse misuse = {
         "snapshot", v->snapshot && !s->has_rules && !s->is_full,
-        "of --at-used, --at-retries, --at-growth and a full screen"};
+        "for --at-used, --at-retries, --at-growth and a full screen"};
     code = options_refuse_misuse(&command_live, &misuse, 1);
     if (code != EXIT_FINE)
         return code;

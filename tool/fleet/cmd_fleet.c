@@ -51,10 +51,10 @@ static const struct option_spec specs[] = {
      .help =
          "also write a page, one HTML file that opens anywhere; - is standard output, "
          "in place of the text",
-     .refuses = {{"part", "of the whole job, and --part is of some files"}}},
+     .refuses = {{"part", "for the whole job, and --part is for some files"}}},
     {"max-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, max_bytes),
      .help = "bytes of the page at most; default 5MiB. The page says what was left out",
-     .min = LEAST_BYTES, .needs = {"output", "of the page: --output OUT"}},
+     .min = LEAST_BYTES, .needs = {"output", "for the page: --output OUT"}},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.fleet/1, see drystone-fleet(1)"},
 };

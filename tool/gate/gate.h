@@ -38,7 +38,7 @@ struct gate_values {
     {"annotate", 0, "WHERE", OPTION_STRING, offsetof(type, member.annotate),                 \
      .help = "github: also write what holds as annotations, on standard error; gitlab: "     \
              "write a Code Quality report to standard output, instead of the text",          \
-     .needs = {"fail-if baseline", "of --fail-if and --baseline"}, __VA_ARGS__}
+     .needs = {"fail-if baseline", "for --fail-if and --baseline alone"}, __VA_ARGS__}
 /* clang-format on */
 
 #define GATE_TABLES_MAX 2

@@ -17,7 +17,7 @@
 #include "machine/pages_bench.h"
 #include "machine/pages_measure.h"
 
-#define JOURNAL "/var/lib/drystone/doctor.journal"
+#define JOURNAL "/var/lib/drystone/pages.journal"
 #define NEEDS_MAX 4096
 #define WORD_MAX 256
 
@@ -30,8 +30,8 @@ struct values {
     struct pages_measure measure; /* shared with --bench; has --json for both */
 };
 
-#define OF_BENCH .needs = {"bench", "of --bench"}
-#define WITHOUT_BENCH "of looking, without --bench"
+#define OF_BENCH .needs = {"bench", "for --bench alone"}
+#define WITHOUT_BENCH "for looking, without --bench"
 #define OF_LOOKING .refuses = {{"bench", WITHOUT_BENCH}}
 
 static const struct option_spec specs[] = {
@@ -60,10 +60,10 @@ static const struct option_spec specs[] = {
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, measure.json),
      .help = "print JSON, schema drystone.pages/2, with --bench drystone.pages-bench/1, "
              "see drystone-pages(1)",
-     .refuses = {{"apply undo", "for looking: it goes with no --apply or --undo"}}},
+     .refuses = {{"apply undo", "for looking: it does not go with --apply or --undo"}}},
     {"root", 0, "DIR", OPTION_STRING, offsetof(struct values, root),
      .help = "read another machine's /sys and /proc from below DIR, and no environment",
-     .refuses = {{"bench", "of looking: another machine cannot be measured"}}},
+     .refuses = {{"bench", "for looking: another machine cannot be measured"}}},
     {"apply", 0, NULL, OPTION_FLAG, offsetof(struct values, apply),
      .help = "after showing them and asking, write the values that mend; of ID... alone, "
              "if any are given",

@@ -11,7 +11,7 @@
 
 #include "base/fail.h"
 
-#define HEADER "drystone.doctor.journal/1\n"
+#define HEADER "drystone.pages-journal/1\n"
 #define LINE_BYTES_MAX (sizeof(struct journal_entry) + 8)
 
 static bool

@@ -6,7 +6,7 @@
  * The values that were written, in order, with the values they replaced. The text has
  * lines
  *
- *     drystone.doctor.journal/1
+ *     drystone.pages-journal/1
  *     thp-enabled /sys/kernel/mm/transparent_hugepage/enabled never madvise
  *
  * An entry is saved before its change is made. So the last entry's change may be missing,

@@ -320,7 +320,7 @@ static int
 plan_chain(struct session *s, json_t *tree)
 {
     if (s->values.lp)
-        return report_usage("plan", "--lp is of graphs: %s is a chain", s->path);
+        return report_usage("plan", "--lp is for graphs: %s is a chain", s->path);
     int code = read_chain(s, tree);
     if (code == EXIT_FINE)
         code = make_report(s);
@@ -335,8 +335,8 @@ plan_graph(struct session *s, json_t *tree)
     bool has_number = v->every || v->slots || v->window || v->table_max != NOT_GIVEN;
     if (v->method || v->judge || v->svg || v->compare || v->curve || v->timeline ||
         v->explain || has_number)
-        return report_usage(
-            "plan", "of a graph there is --budget, --json, --output and --lp only");
+        return report_usage("plan",
+                            "a graph takes --budget, --json, --output and --lp only");
     const struct graph_request request = {.path = s->path,
                                           .out = v->out,
                                           .lp = v->lp,

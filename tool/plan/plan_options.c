@@ -10,7 +10,7 @@
 
 #define AT(member) offsetof(struct plan_values, member)
 
-static const char judging[] = "of planning: --judge looks at a plan that is there";
+static const char judging[] = "for planning: --judge looks at a plan that is there";
 
 const struct option_spec plan_option_specs[PLAN_OPTION_COUNT] = {
     {"budget", 0, "SIZE", OPTION_SIZE, AT(budget),
@@ -134,15 +134,17 @@ check_streams(const struct plan_values *v, const char *input)
 static int
 check_method(const struct plan_values *v, enum dry_plan_method m)
 {
-    static const char tables[] = "of the methods one-level and nested";
+    static const char tables[] = "for the methods one-level and nested";
     bool has_tables = m == DRY_METHOD_ONE_LEVEL || m == DRY_METHOD_NESTED;
     bool is_any = v->compare; /* --compare runs all methods */
     const struct option_misuse all[] = {
         {"curve", v->curve && !has_tables, tables},
-        {"interval", v->every && m != DRY_METHOD_EVERY && !is_any, "of --method every"},
+        {"every", v->every && m != DRY_METHOD_EVERY && !is_any,
+         "for --method every alone"},
         {"slots", v->slots && !has_tables && !is_any, tables},
         {"table-max", v->table_max != NOT_GIVEN && !has_tables && !is_any, tables},
-        {"window", v->window && m != DRY_METHOD_NESTED && !is_any, "of --method nested"},
+        {"window", v->window && m != DRY_METHOD_NESTED && !is_any,
+         "for --method nested alone"},
     };
     return options_refuse_misuse(&command_plan, all, sizeof all / sizeof *all);
 }
@@ -151,7 +153,7 @@ check_method(const struct plan_values *v, enum dry_plan_method m)
 static int
 check_report(const struct plan_values *v)
 {
-    static const char text[] = "of the report, whose place something else takes";
+    static const char text[] = "for the report, and other output takes its place";
     bool has_json = v->json || v->out;
     const struct option_misuse all[] = {
         {"explain", v->explain, text},

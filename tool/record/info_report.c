@@ -89,21 +89,23 @@ static void
 print_head(const struct info_report *s, const struct term *term)
 {
     const struct dry_trace_view *v = s->view;
-    char size[TERM_NUMBER_BYTES];
+    char size[TERM_NUMBER_BYTES], unpacked[TERM_NUMBER_BYTES];
+    char protocol[40] = "", packed[48] = "", bytes[48] = "", text[400];
+    if (v->protocol >= 0 && !s->input.is_converted)
+        snprintf(protocol, sizeof protocol, ", pickle protocol %d", v->protocol);
+    if (s->input.file_bytes)
+        snprintf(bytes, sizeof bytes, ", %s",
+                 term_format_bytes(s->input.file_bytes, size));
+    if (s->input.is_unpacked && !s->input.is_converted)
+        snprintf(packed, sizeof packed, " (%s unpacked)",
+                 term_format_bytes(v->byte_count, unpacked));
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", describe_kind(v->kind), protocol,
+             v->is_bare_list ? ", segments only" : "", s->input.format[0] ? ", " : "",
+             s->input.format, bytes, packed);
     printf("%s", term_style(term, TERM_BOLD));
     term_print_text(stdout, s->path, strlen(s->path));
-    printf("%s\n  %s", term_style(term, TERM_PLAIN), describe_kind(v->kind));
-    if (v->protocol >= 0 && !s->input.is_converted)
-        printf(", pickle protocol %d", v->protocol);
-    if (v->is_bare_list)
-        printf(", segments only");
-    if (s->input.format[0])
-        printf(", %s", s->input.format);
-    if (s->input.file_bytes)
-        printf(", %s", term_format_bytes(s->input.file_bytes, size));
-    if (s->input.is_unpacked && !s->input.is_converted)
-        printf(" (%s unpacked)", term_format_bytes(v->byte_count, size));
-    printf("\n");
+    printf("%s\n  ", term_style(term, TERM_PLAIN));
+    term_print_wrapped(stdout, text, 2, term->width);
 }
 
 static const enum dry_action shown_actions[] = {
@@ -188,7 +190,8 @@ print_segments(const struct info_report *s, const struct term *term)
 {
     const struct info *in = &s->info;
     struct table t;
-    table_init(&t, "<device <kind <pool <stream >segments >reserved >allocated");
+    table_init(&t, "<device =kind <pool <stream >segments >reserved >allocated");
+    t.is_bounded = true;
     for (size_t i = 0; i < in->group_count && i < ROWS_MAX; i++)
         add_group(&t, s, &in->groups[i]);
     printf("\nsegments at the end\n");

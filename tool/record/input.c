@@ -298,6 +298,11 @@ open_descriptor(struct input *in, const char *path, struct dry_error *err)
     if (in->fd < 0 || fstat(in->fd, &info) < 0)
         return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot open: %s",
                        strerror(errno));
+    if (S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET,
+                       "it is a folder; drystone fleet reads the recordings in a folder");
+    }
     in->file_bytes = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
     return DRY_OK;
 }

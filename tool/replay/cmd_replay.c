@@ -47,7 +47,7 @@ static const struct option_spec specs[] = {
      .help = "run under the rules of several releases instead, 2.9,2.12,2.15, and tell "
              "what changed from one to the next",
      .refuses = {{"place compat decisions steady-from",
-                  "of PyTorch's own places and releases: leave away --place, --compat, "
+                  "for PyTorch's own places and releases: leave out --place, --compat, "
                   "--decisions and --steady-from"}}},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device; default: the one with the most events", .max = NO_MAX},

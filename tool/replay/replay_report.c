@@ -139,8 +139,8 @@ print_recorded_settings(const struct dry_replay_recorded *rec)
     term_print_text(stdout, conf, strlen(conf));
     printf("%s", conf[0] ? "" : rec->place[0] ? "default" : "not known");
     if (!is_torch)
-        printf(", of %s", rec->place[0] ? "Drystone's placement paged"
-                                        : "a placement that is not known");
+        printf(",\n            of %s", rec->place[0] ? "Drystone's placement paged"
+                                                     : "a placement that is not known");
     printf("\n");
     if (!rec->conf_problem)
         return;
@@ -165,8 +165,8 @@ print_recorded(const struct replay_report *r)
            term_format_bytes(rec->reserved_end_bytes, end));
     print_recorded_settings(rec);
     if (!rec->oom && rec->capacity_high_bytes > 0)
-        printf("            near the limit: room for PyTorch was %s or more, and "
-               "less than %s\n",
+        printf("            near the limit: room for PyTorch was %s or more,\n"
+               "            and less than %s\n",
                term_format_bytes(rec->capacity_low_bytes, peak),
                term_format_bytes(rec->capacity_high_bytes, end));
     if (!rec->oom)

@@ -22,6 +22,7 @@
 
 /* The key of a task also has to hold the longest settings. */
 #define PATH_BYTES_MAX 1900
+#define SEARCH_ROWS 12u /* of the table of a search */
 
 struct values {
     struct sweep_search search; /* also holds the options shared with --grid */
@@ -30,21 +31,26 @@ struct values {
     bool merge;
 };
 
-#define OF_GRID .needs = {"grid", "of --grid"}
-#define OF_SEARCH .refuses = {{"grid", "of a search, without --grid"}}
+#define OF_GRID .needs = {"grid", "for --grid alone"}
+#define OF_SEARCH .refuses = {{"grid", "for a search, without --grid"}}
 
 static const struct option_spec specs[] = {
     {"goal", 0, "GOAL", OPTION_STRING, offsetof(struct values, search.goal),
-     .help = "fit: the smallest device on which it does not fail; peak: the lowest peak "
-             "of reserved memory; stable: the fewest retries, then the least driver "
-             "time; default: fit where a capacity is known or the record met its "
-             "limit, else peak",
+     .help =
+         "without --grid, what to search for: fit, the smallest device on which it does "
+         "not fail; peak, the lowest peak "
+         "of reserved memory; stable, the fewest retries, then the least driver "
+         "time; default: fit where a capacity is known or the record met its "
+         "limit, else peak",
      OF_SEARCH},
     {"without", 0, "WHAT", OPTION_LIST, offsetof(struct values, search.without),
-     .help = "what cannot be used: expandable, gc or split; may be given several times",
+     .help = "without --grid, what cannot be used: expandable, gc or split; may be given "
+             "several times",
      OF_SEARCH},
     {"min-gain", 0, "SIZE", OPTION_SIZE, offsetof(struct values, search.min_gain),
-     .help = "less is no gain; default: 64MiB or 1 % of the peak, whichever is more",
+     .help =
+         "without --grid, the least that is a gain; default: 64MiB or 1 % of the peak, "
+         "whichever is more",
      OF_SEARCH},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, search.runs),
      .help =
@@ -55,15 +61,16 @@ static const struct option_spec specs[] = {
     {"grid", 'g', "GRID", OPTION_STRING, offsetof(struct values, grid),
      .help = "instead of a search, these settings: KEY=VALUES;KEY=VALUES, keys as in "
              "PYTORCH_CUDA_ALLOC_CONF; "
-             "values are a list a,b,c, in which default leaves the key away, and ranges "
+             "values are a list a,b,c, in which default leaves the key out, and ranges "
              "FROM:TO:STEP or FROM:TO:xFACTOR"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, search.capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
              "by an out-of-memory or, without --grid, by retries, else no limit",
      .min = 1},
     {"place", 'p', "PLACE", OPTION_STRING, offsetof(struct values, place),
-     .help = "who decides where a request goes: torch, the default, or paged, "
-             "Drystone's own; the grid has its keys",
+     .help =
+         "with --grid, who decides where a request goes: torch, the default, or paged, "
+         "Drystone's own; the grid has its keys",
      OF_GRID},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, search.compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
@@ -73,10 +80,11 @@ static const struct option_spec specs[] = {
              "the one that ran out of memory before it",
      .max = NO_MAX},
     {"threads", 't', "N", OPTION_INT, offsetof(struct values, threads),
-     .help = "replay on N cores; default: all of them", .min = 1, .max = WORK_THREADS_MAX,
-     OF_GRID},
+     .help = "with --grid, replay on N cores; default: all of them", .min = 1,
+     .max = WORK_THREADS_MAX, OF_GRID},
     {"store", 0, "FILE", OPTION_STRING, offsetof(struct values, store),
-     .help = "keep all results in this SQLite file, and go on from those it has",
+     .help =
+         "with --grid, keep all results in this SQLite file, and go on from those it has",
      OF_GRID},
     {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),
      .help = WORK_PART_HELP, .needs = {"store", WORK_WANTS_STORE}},
@@ -84,11 +92,14 @@ static const struct option_spec specs[] = {
      .help = WORK_MERGE_HELP, .needs = {"store", WORK_WANTS_STORE},
      .refuses = {{"part", WORK_NO_PART}}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
-     .help = "how many rows of the table, 0 for all; default 20; --json has all",
-     .max = NO_MAX, OF_GRID, .refuses = {{"json", "of the table"}}},
+     .help =
+         "how many rows of the table, 0 for all; default 12, with --grid 20; --json has "
+         "all",
+     .max = NO_MAX, .refuses = {{"json", "for the table: --json has all rows"}}},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, search.json),
-     .help = "print JSON, schema drystone.recommend/1, with --grid drystone.sweep/1, see "
-             "drystone-sweep(1)"},
+     .help =
+         "print JSON, schema drystone.sweep-search/1, with --grid drystone.sweep/1, see "
+         "drystone-sweep(1)"},
 };
 
 static const char about_text[] =
@@ -132,7 +143,7 @@ check_files(const struct values *v, const struct option_list *operands)
     return EXIT_FINE;
 }
 
-/* Refuse --budget together with ranks or parts: each round needs the results of the
+/* Refuse --runs together with ranks or parts: each round needs the results of the
    previous one, so a budget works within one process only. */
 static int
 check_budget(const struct values *v)
@@ -141,10 +152,10 @@ check_budget(const struct values *v)
     const struct launcher *launcher = part_find_launcher(getenv, false, &part);
     if (v->search.runs > 0 && v->part)
         return report_usage("sweep",
-                            "--part is of a sweep in one round: leave away --runs");
+                            "--part is for a sweep in one round: leave out --runs");
     if (v->search.runs == 0 || !launcher || !launcher->starts_ranks)
         return EXIT_FINE;
-    return report_usage("sweep", "--runs is of one process with threads; %s started %zu",
+    return report_usage("sweep", "--runs is for one process with threads; %s started %zu",
                         launcher->name, part.count);
 }
 
@@ -276,6 +287,8 @@ search(struct values *v, const struct option_list *operands)
                             "%zu files are given; without --grid one is expected",
                             operands->count);
     v->search.path = operands->values[0];
+    v->search.row_max =
+        v->rows == ROWS_NOT_GIVEN ? SEARCH_ROWS : rows_limit(v->rows, false);
     return sweep_search_run(&v->search);
 }
 

@@ -13,8 +13,7 @@
 #include "base/term.h"
 #include "record/provenance.h"
 
-#define ROWS_MAX 12u
-/* Where texts begin, after the word in the margin. */
+/* The column at which the text of the head and of the recommendation begins. */
 #define COLUMN 12
 
 struct view {
@@ -128,6 +127,11 @@ print_recorded(const struct view *v)
     print_item(v, "", "out of memory at event %zu: %s in use, %s asked for",
                v->recorded->oom_event, term_format_bytes(s->oom_live_bytes, live),
                term_format_bytes(s->oom_request_bytes, request));
+    if (v->check->oom_count > 1)
+        print_item(v, "",
+                   "the first of %s failures: a setting helps here only if it gets past "
+                   "all of them (drystone explain looks at one)",
+                   term_format_count(v->check->oom_count, after));
     print_item(
         v, "",
         "the program unwound then: what it would have gone on to need is not in the "
@@ -268,9 +272,10 @@ print_table(const struct view *v)
 {
     struct table t;
     table_init(&t, v->summary->goal == DRY_GOAL_FIT
-                       ? "<verdict >runs_on >gain >retries >driver <settings"
-                       : "<verdict >peak >gain >retries >driver <settings");
-    size_t shown = v->count < ROWS_MAX ? v->count : ROWS_MAX;
+                       ? "<verdict >runs_on >gain >retries >driver =settings"
+                       : "<verdict >peak >gain >retries >driver =settings");
+    t.is_bounded = true;
+    size_t shown = v->count < v->report->row_max ? v->count : v->report->row_max;
     bool is_cut = v->summary->recorded >= shown;
     for (size_t i = 0; i < shown - is_cut; i++)
         add_row(&t, v, &v->candidates[i]);
@@ -279,7 +284,7 @@ print_table(const struct view *v)
     bool ok = table_print(&t, &v->term);
     table_finish(&t);
     if (ok && shown < v->count)
-        printf("  (%zu more: --json has them all)\n", v->count - shown);
+        printf("  (%zu more: --rows 0 and --json have them all)\n", v->count - shown);
     return ok;
 }
 
@@ -460,7 +465,7 @@ print_keep(const struct view *v)
 static void
 print_no_evidence(const struct view *v)
 {
-    printf("no evidence: nothing can be said of settings\n");
+    printf("no evidence: the record says nothing about settings\n");
     print_item(v, "because", "%s", v->summary->evidence_gap);
     print_item(v, "do", PROVENANCE_RECORD_IT);
 }
@@ -483,8 +488,9 @@ print_no_help(const struct view *v)
     bool is_capacity = s->outcome == DRY_OUTCOME_CAPACITY;
     uint64_t difference = is_capacity ? s->floor_bytes - s->capacity_bytes
                                       : s->capacity_bytes - s->floor_bytes;
-    printf("%sno setting helps%s\n", term_style(&v->term, TERM_RED),
-           term_style(&v->term, TERM_PLAIN));
+    bool is_one = v->check->oom_count < 2;
+    printf("%sno setting %s%s\n", term_style(&v->term, TERM_RED),
+           is_one ? "helps" : "gets past all failures", term_style(&v->term, TERM_PLAIN));
     term_format_bytes(s->floor_bytes, floor);
     term_format_bytes(s->capacity_bytes, capacity);
     term_format_bytes(difference, rest);
@@ -624,12 +630,13 @@ make_oom(const struct view *v)
     const struct dry_recommend_summary *s = v->summary;
     if (!s->oom_recorded)
         return json_null();
-    return json_pack("{s:o, s:b, s:o, s:o, s:o}", "event",
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o}", "event",
                      json_out_number(v->recorded->oom_event), "comes_back",
                      s->oom_comes_back, "in_use_bytes",
                      json_out_number(s->oom_live_bytes), "request_bytes",
                      json_out_number(s->oom_request_bytes), "events_after",
-                     json_out_number(s->events_after_oom));
+                     json_out_number(s->events_after_oom), "count",
+                     json_out_number(v->check->oom_count));
 }
 
 int
@@ -642,10 +649,10 @@ recommend_report_print_json(const struct recommend_report *report)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
         " s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "drystone.recommend/1", "file", json_out_string(report->file), "device",
-        (int)v.recorded->device, "events", json_out_number(v.check->event_count), "goal",
-        dry_goal_name(s->goal), "outcome", dry_outcome_name(s->outcome), "best",
-        make_known(has_best, s->best), "conf",
+        "schema", "drystone.sweep-search/1", "file", json_out_string(report->file),
+        "device", (int)v.recorded->device, "events",
+        json_out_number(v.check->event_count), "goal", dry_goal_name(s->goal), "outcome",
+        dry_outcome_name(s->outcome), "best", make_known(has_best, s->best), "conf",
         has_best ? json_out_string(v.candidates[s->best].conf) : json_null(), "recorded",
         json_out_number(s->recorded), "capacity_bytes",
         make_known(is_limited, s->capacity_bytes), "margin_bytes",

@@ -10,6 +10,7 @@
 
 struct recommend_report {
     const char *file;
+    size_t row_max; /* candidates shown, the recorded settings among them */
     const struct dry_replay *replay;
     const struct dry_recommendation *recommendation;
 };
@@ -17,7 +18,7 @@ struct recommend_report {
 /* Print the reliability, table and recommendation. Returns false if memory ran out. */
 bool recommend_report_print(const struct recommend_report *report);
 
-/* Print drystone.recommend/1. Returns an exit code. */
+/* Prints drystone.sweep-search/1; returns an exit code. */
 int recommend_report_print_json(const struct recommend_report *report);
 
 /* Return EXIT_FOUND if the program fails under every setting, else EXIT_FINE. */

@@ -133,6 +133,7 @@ static int
 report(const struct session *s)
 {
     struct recommend_report r = {.file = s->wanted->path,
+                                 .row_max = s->wanted->row_max,
                                  .replay = s->replay,
                                  .recommendation = s->recommendation};
     int code = EXIT_FINE;

@@ -12,6 +12,7 @@ struct sweep_search {
     const char *path, *goal, *compat;
     uint64_t capacity, min_gain;
     int64_t device, runs;
+    size_t row_max; /* candidates shown */
     bool json;
 };
 

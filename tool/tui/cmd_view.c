@@ -16,12 +16,12 @@ struct values {
     bool is_terminal;
 };
 
-#define OF_PAGE .needs = {"output", "of the page that --output writes"}
+#define OF_PAGE .needs = {"output", "for the page that --output writes"}
 
 static const struct option_spec specs[] = {
     {"port", 0, "N", OPTION_INT, offsetof(struct values, port),
      .help = "the port on 127.0.0.1; default: any that is free", .min = 1, .max = 65535,
-     .refuses = {{"output terminal", "of the browser"}}},
+     .refuses = {{"output terminal", "for the browser"}}},
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, report.output),
      .help = "write the page to a file that opens anywhere; - is standard output",
      .refuses = {{"terminal", "a page, which no terminal shows"}}},

@@ -10,7 +10,7 @@
  *     13.2 GiB |            ▄▆█▇▅              ▄▆█▇▅
  *              |      ▂▅███████████▆▃    ▂▅███████████▆▃
  *            0 +-------------^------------------------!----
- *     moment 2 101 of 4 323  +1.204 s   reserved 13.2 GiB  active 12.9 GiB
+ *     after event 2100  +1.204 s  reserved 13.2 GiB  active 12.9 GiB
  *     [1 owners]  2 map   3 verdict
  *     attention.py:88 forward              12.10 GiB  24 % #####
  */

@@ -144,19 +144,35 @@ draw_head(const struct tui *tui, struct grid *grid)
         grid_put(grid, tui->width - 8, 0, GRID_DIM, "[?] keys");
 }
 
+/* Name the cursor's moment by its event, numbered as the other commands number it. */
+static void
+name_moment(const struct tui *tui, char *text, size_t capacity)
+{
+    const struct dry_timeline_view *v = tui_device(tui)->v;
+    const uint8_t *action = dry_trace_get_view(v->trace)->action;
+    size_t event = v->first_event + tui->cursor;
+    if (tui->cursor < v->event_count && action[event] == DRY_ACTION_OOM)
+        snprintf(text, capacity, "out of memory at event %zu", event);
+    else if (v->event_count == 0 || tui->cursor > v->event_count)
+        snprintf(text, capacity, "at the end of the file");
+    else if (tui->cursor == 0)
+        snprintf(text, capacity, "before the first event");
+    else
+        snprintf(text, capacity, "after event %zu", event - 1);
+}
+
 static void
 draw_cursor(const struct tui *tui, struct grid *grid)
 {
     const struct view_device *d = tui_device(tui);
-    char at[TERM_NUMBER_BYTES], all[TERM_NUMBER_BYTES], time[TERM_NUMBER_BYTES];
+    char at[64], time[TERM_NUMBER_BYTES];
     char reserved[TERM_NUMBER_BYTES], active[TERM_NUMBER_BYTES];
     int64_t since =
         dry_timeline_time(d->timeline, tui->cursor) - dry_timeline_time(d->timeline, 0);
+    name_moment(tui, at, sizeof at);
     grid_format(
-        grid, 0, tui_plot_height(tui) + 2, GRID_BOLD,
-        "moment %s of %s  +%s  reserved %s  active %s",
-        term_format_count(tui->cursor, at), term_format_count(d->moments - 1, all),
-        term_format_time(since > 0 ? (uint64_t)since : 0, time),
+        grid, 0, tui_plot_height(tui) + 2, GRID_BOLD, "%s  +%s  reserved %s  active %s",
+        at, term_format_time(since > 0 ? (uint64_t)since : 0, time),
         term_format_bytes(
             dry_timeline_height(d->timeline, DRY_CURVE_RESERVED, tui->cursor), reserved),
         term_format_bytes(dry_timeline_height(d->timeline, DRY_CURVE_ACTIVE, tui->cursor),

@@ -65,8 +65,8 @@ struct work_options {
     "do part K of N, from 0, into a store of its own and print nothing; auto: as the "   \
     "environment of a numbered task says, auto/N where it does not tell how many"
 #define WORK_MERGE_HELP "first take in all parts beside the store"
-#define WORK_WANTS_STORE "of work with a --store"
-#define WORK_NO_PART "of the process that comes after all parts"
+#define WORK_WANTS_STORE "for work with a --store"
+#define WORK_NO_PART "for the process that comes after all parts"
 
 struct work_results {
     size_t count;

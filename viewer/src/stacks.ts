@@ -90,7 +90,7 @@ export class Stacks {
    */
   title(frame: number, by: NameBy = "line"): string {
     if (frame === NONE) return "(no Python stack)";
-    if (frame === BEFORE) return "(before the recording)";
+    if (frame === BEFORE) return "(earlier, no stack)";
     if (frame === NO_STACK) return "(no stack)";
     let title = this.titles[by].get(frame);
     if (title === undefined) {

@@ -266,6 +266,9 @@ function heldBytes(e: Explain): number {
 
 function verdictWords(e: Explain): string {
   const saving = e.changes.find((c) => c.kind === "setting" && (c.gain_bytes ?? 0) > 0);
+  const pieces = e.findings[0]?.bytes ?? 0, whole = e.state.releasable_bytes;
+  if (e.verdict === "fragmentation" && e.oom === null && whole > pieces)
+    return `an unused cache: ${bytes(whole)} are free as whole segments, ${bytes(pieces)} in pieces`;
   return e.verdict === "none" && saving !== undefined
     ? `nothing failed, but a setting would save ${bytes(saving.gain_bytes ?? 0)}` : causeWords(e.verdict);
 }
@@ -297,7 +300,7 @@ export function changeText(c: Change): string {
     return savingText(c);
   }
   if (c.kind === "no-evidence")
-    return `Of allocator settings nothing can be said${c.reason ? `: ${clean(c.reason)}` : ""}. Trust tells how to record it.`;
+    return `The record says nothing about allocator settings${c.reason ? `: ${clean(c.reason)}` : ""}. Trust tells how to record it.`;
   return changeWords(c.kind, c.bytes) + (c.removes_oom ? " That removes the failure." : "");
 }
 

@@ -28,7 +28,7 @@ const CHANGES: Record<string, (size: string) => string> = {
   "other": (n) => `Free ${n} of what is not PyTorch's: other processes, NCCL, CUDA contexts, libraries that allocate by themselves.`,
   "streams": (n) => `Free ${n} earlier: wait for the other stream before the tensors go, or use them on one stream. record_stream keeps them until it is done.`,
   "pool": (n) => `${n} lie free where this request may not go: allocate on the same stream, share one graph pool, or empty the other before.`,
-  "record": (n) => `${n} are older than the record: record again from the program's start, with a larger max_entries.`,
+  "record": (n) => `${n} are of unknown lines: record again from the program's start, with a larger max_entries.`,
 };
 
 export function causeWords(cause: string): string { return CAUSES[cause] ?? cause; }

@@ -195,7 +195,7 @@ def table_of(judged: list[Judged], size: int, chosen: Judged | None = None) -> s
         if each.peak_bytes is None or each.saved_bytes is None or each.seconds is None:
             lines.append(f"{each.budget:>6.3g}{'':>24}{'out of memory':>20}")
             continue
-        mark = "  <" if each is chosen else "" if each.fits(size) else "  too much"
+        mark = "  <" if each is chosen else "" if each.fits(size) else "  does not fit"
         lines.append(f"{each.budget:>6.3g}{write_size(each.promised_bytes):>12}"
                      f"{write_size(each.saved_bytes):>12}{write_size(each.peak_bytes):>12}"
                      f"{each.seconds / base if base else 1:>8.2f}{mark}")

@@ -110,31 +110,26 @@ class Snapshot:
 
     def top(self, at: str | int | None = None, *, by: str | None = None,
             inverted: bool = False, stacks: bool = False, rows: int | None = None,
-            device: int | None = None) -> _result.Result:
+            device: int | None = None, free: bool = False) -> _result.Result:
         """Who holds the memory, at a moment as in explain().
 
         by        "line", "function", "module", "stack", "category", "size" or "step"
         inverted  by the outermost frame of the user's code
         stacks    the owners' stacks, too
         rows      so many owners; None: all
+        free      instead, where free memory lies and what pins it
         """
         return self._report("top", at=at, by=by, inverted=inverted, stacks=stacks, rows=rows,
-                            device=device)
-
-    def frag(self, at: str | int | None = None, *,
-             device: int | None = None) -> _result.Result:
-        """Where free memory lies, and what pins it, at a moment as in explain()."""
-        return self._report("top", free=True, at=at, device=device)
+                            device=device, free=free)
 
     def steps(self, *, device: int | None = None,
               capacity: Size | None = None) -> _result.Result:
         """What each step needs, what grows, and when the device is full."""
         return self._report("steps", device=device, capacity=_size(capacity))
 
-    def recommend(self, *, goal: str | None = None, capacity: Size | None = None,
-                  without: Words = (), min_gain: Size | None = None,
-                  runs: int | None = None, compat: str | None = None,
-                  device: int | None = None) -> _result.Result:
+    def sweep(self, *, goal: str | None = None, capacity: Size | None = None,
+              without: Words = (), min_gain: Size | None = None, runs: int | None = None,
+              compat: str | None = None, device: int | None = None) -> _result.Result:
         """The settings to use, found by replays.
 
         goal     "fit", "peak" or "stable"

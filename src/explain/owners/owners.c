@@ -190,12 +190,13 @@ write_place(const struct sum *s, const struct dry_owner *row, struct dryi_label 
     }
 }
 
-/* Return the name of an owner without a site; NULL if it has one. */
+/* Name an owner that is no place and no step; NULL if it is one. Older blocks whose free has a
+   stack go by that place; by step all older blocks are KEY_BEFORE. */
 static const char *
-name_special(uint64_t key)
+name_special(enum dry_owner_key by, uint64_t key)
 {
     if (key == KEY_BEFORE)
-        return "(before the recording)";
+        return by == DRY_OWNER_STEP ? "(before the recording)" : "(earlier, no stack)";
     if (key == KEY_NO_STACK)
         return "(no stack)";
     return key == KEY_NO_PYTHON ? "(no Python stack)" : NULL;
@@ -210,8 +211,8 @@ write_name(const struct sum *s, uint64_t key, const struct dry_owner *row,
         dryi_label_format(label, "%s", dry_category_name((enum dry_category)key));
     else if (by == DRY_OWNER_SIZE)
         dryi_label_format(label, "%" PRIu64 " B", key);
-    else if (name_special(key))
-        dryi_label_format(label, "%s", name_special(key));
+    else if (name_special(by, key))
+        dryi_label_format(label, "%s", name_special(by, key));
     else if (by != DRY_OWNER_STEP)
         write_place(s, row, label);
     else if (key == DRY_NONE)

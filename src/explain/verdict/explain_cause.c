@@ -399,6 +399,10 @@ dryi_explain_waste(struct dry_explanation *e)
         dryi_proof_right(p, "active", s->active);
         dryi_proof_right(p, "releasable", s->releasable);
         dryi_proof_right(p, "stranded", s->stranded);
+        if (s->releasable > s->stranded)
+            snprintf(f->note, sizeof f->note,
+                     "most free bytes are whole segments, which go back to the driver "
+                     "before anything fails: only what is stranded is in pieces");
     }
     if (s->unplaced_bytes > WASTE_BYTES_MIN && s->unplaced_bytes > s->active / 10)
         dryi_finding_add(e, DRY_CAUSE_UNKNOWN, 0, s->unplaced_bytes);

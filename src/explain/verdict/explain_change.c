@@ -283,8 +283,9 @@ add_program_changes(struct dry_explanation *e)
     const struct dry_finding *stranded = find_cause(e, DRY_CAUSE_STRANDED);
     if (stranded)
         add_change(e, DRY_CHANGE_POOL, stranded->bytes);
-    if (find_cause(e, DRY_CAUSE_OVERFLOW))
-        add_change(e, DRY_CHANGE_RECORD, w->carried_over_bytes);
+    const struct dry_finding *overflow = find_cause(e, DRY_CAUSE_OVERFLOW);
+    if (overflow)
+        add_change(e, DRY_CHANGE_RECORD, overflow->bytes);
     uint64_t activations = w->category_bytes[DRY_CATEGORY_ACTIVATIONS];
     if (w->short_bytes > 0 && activations > w->state->active / CHECKPOINT_SHARE &&
         w->category_confidence[DRY_CATEGORY_ACTIVATIONS] >= CHECKPOINT_CONFIDENCE_MIN)

@@ -195,7 +195,7 @@ add_overflow(struct dry_explanation *e)
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", active);
     dryi_proof_right(p, "of known lines", known);
-    dryi_proof_right(p, "allocated before the record begins", active - known);
+    dryi_proof_right(p, "of unknown lines", active - known);
     snprintf(f->note, sizeof f->note,
              "%u free%s whose allocation is not in the record: its beginning was "
              "overwritten, or recording began late",

@@ -315,7 +315,7 @@ refuse_top(struct dryi_pickle_walk *w, uint64_t value)
                         "the file holds %s%s, expected a memory snapshot: a dict with "
                         "`segments` and `device_traces`, or a list of segments",
                         dryi_value_noun(value),
-                        dryi_value_is(value, DRYI_VALUE_DICT) ? " of other things" : "");
+                        dryi_value_is(value, DRYI_VALUE_DICT) ? " with other keys" : "");
 }
 
 static bool

@@ -132,8 +132,8 @@ def check_refusals(m, folder):
             (("--at-used", "0%"), 2, "a share from 1% to 100%"), (("--at-used", "x"), 2, "a share"),
             (("--at-used", "5%%"), 2, "a share"), (("--at-used", "9", "--once"), 2, "--once or --for"),
             (("--at-growth", "1k", "--for", "5"), 2, "--once or --for"),
-            (("--snapshot", folder), 2, "of --at-used, --at-retries, --at-growth and"),
-            (("--at-used", "9", "--at-most", "2"), 2, "of --snapshot"),
+            (("--snapshot", folder), 2, "for --at-used, --at-retries, --at-growth and"),
+            (("--at-used", "9", "--at-most", "2"), 2, "for --snapshot alone"),
             (("--at-used", "9", "--snapshot", folder / "absent"), 3, "No such file"),
             (("--at-used", "9", "--snapshot", folder / "file"), 3, "a folder is expected")):
         assert said in m.live(*words, code=code), words

@@ -35,6 +35,12 @@ assert len(text.splitlines()) <= 150
 compile(blocks["python"], str(skill), "exec")
 lines = blocks["sh"].splitlines()
 taught = {line.split()[1] for line in lines}
+named = re.search(r"every\ncommand takes `--json`, except (.*?)\.", text, re.DOTALL)
+shown = subprocess.run([tool, "--help"], capture_output=True, text=True, check=True).stdout
+commands = set(re.findall(r"^  ([a-z]\S*) ", shown, re.MULTILINE)) - {"help"}
+silent = {name for name in commands if "--json" not in subprocess.run(
+    [tool, name, "--help"], capture_output=True, text=True, check=True).stdout}
+assert named and set(re.findall("`([a-z-]+)`", named.group(1))) == silent, silent
 assert {"info", "explain", "top", "steps", "sweep", "replay", "diff"} <= taught, taught
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)

@@ -112,7 +112,7 @@ class Opened(unittest.TestCase):
             opened.top()
         os.unlink(self.path)
         with self.assertRaisesRegex(drystone.Error, "cannot open"):
-            opened.frag()
+            opened.top(free=True)
 
 
 class Refused(unittest.TestCase):

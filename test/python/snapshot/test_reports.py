@@ -61,8 +61,8 @@ class Same(unittest.TestCase):
         self.same(opened.explain(runs=0), ["explain", "--runs=0", path])
         self.same(opened.explain(at="peak", runs=0), ["explain", "-apeak", "--runs=0", path])
         self.same(opened.explain(compat="2.6"), ["explain", "--compat=2.6", path])
-        self.same(opened.frag(), ["top", "--free", path])
-        self.same(opened.frag(at="end"), ["top", "--free", "--at=end", path], plain=False)
+        self.same(opened.top(free=True), ["top", "--free", path])
+        self.same(opened.top(free=True, at="end"), ["top", "--free", "--at=end", path], plain=False)
         self.same(opened.steps(capacity="40GiB"), ["steps", "--capacity=40GiB", path])
         self.assertEqual(opened.settings, opened.info().settings)
 
@@ -75,7 +75,7 @@ class Same(unittest.TestCase):
                    f"--capacity={40 << 30}", "--find-capacity", path])
         self.same(opened.replay("max_split_size_mb:128", "offline"),
                   ["replay", "-cmax_split_size_mb:128", "-poffline", path])
-        self.same(opened.recommend(goal="peak", without=["expandable"], min_gain=4096, runs=4),
+        self.same(opened.sweep(goal="peak", without=["expandable"], min_gain=4096, runs=4),
                   ["sweep", "--goal=peak", "--without=expandable", "--min-gain=4KiB", "--runs=4",
                    path])
         self.same(opened.explain(at=3), ["explain", "--at=3", path])
@@ -173,7 +173,7 @@ class Objects(unittest.TestCase):
                               (lambda: self.opened.explain(at=10 ** 6), "1000000"),
                               (lambda: self.opened.explain(at="--json"), "--json"),
                               (lambda: self.opened.replay(conf="no_such_option:1"), "no_such"),
-                              (lambda: self.opened.frag(device=9), "device 9|9")):
+                              (lambda: self.opened.top(free=True, device=9), "device 9|9")):
             with self.assertRaisesRegex(drystone.Error, words) as caught:
                 ask_it()
             self.assertEqual(caught.exception.status, 2)
@@ -224,7 +224,7 @@ class Notebook(unittest.TestCase):
             path = here.write_snapshot(folder, here.make_snapshot(name=evil), "<b>x.pickle")
             opened = drystone.open(path)
             for report in (opened.info(), opened.top(by="stack"), opened.top(by="function"),
-                           opened.explain(runs=0), opened.steps(), opened.frag(),
+                           opened.explain(runs=0), opened.steps(), opened.top(free=True),
                            opened.replay(), opened.diff(path, at="end"), opened):
                 self.check(report._repr_html_())
             top = opened.top(by="stack", stacks=True)._repr_html_()

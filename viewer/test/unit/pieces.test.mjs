@@ -33,7 +33,7 @@ test("frames have the names of the command's owners", () => {
     ["nn/functional.py:88 linear", "nn/functional.py linear", "nn/functional.py"]);
   assert.equal(stacks.siteTitle(0, 2), "model.py:12 load (freed there)");
   assert.equal(stacks.siteTitle(NONE, 0), "(no stack)");
-  assert.equal(stacks.siteTitle(NONE, 3), "(before the recording)");
+  assert.equal(stacks.siteTitle(NONE, 3), "(earlier, no stack)");
   assert.ok(stacks.title(3).includes("\\u{202e}"));
 });
 

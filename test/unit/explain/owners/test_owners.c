@@ -104,7 +104,7 @@ write_naive_name(char name[128], const struct dry_allocation *a,
     bool has_owner = stack < STACKS - 2;
     snprintf(
         name, 128, "%s%s",
-        is_carried && !has_owner ? "(before the recording)" : stacks[stack].names[column],
+        is_carried && !has_owner ? "(earlier, no stack)" : stacks[stack].names[column],
         has_owner && (a->flags & DRY_ALLOCATION_STACK_OF_FREE) ? " (freed there)" : "");
     if (o->key == DRY_OWNER_SIZE)
         snprintf(name, 128, "%llu B", (unsigned long long)a->requested);

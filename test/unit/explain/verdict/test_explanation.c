@@ -286,6 +286,26 @@ a_leak_leaves_the_other_findings(void **state)
     record_builder_end(&s);
 }
 
+/* Most carried-over bytes of this case have lines: only the others are lost. */
+static void
+an_overflow_and_its_change_have_one_figure(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, case_find("ring-overflow"));
+    const struct dry_finding *f = &m.view->findings[0];
+    assert_int_equal(f->cause, DRY_CAUSE_OVERFLOW);
+    assert_true(f->bytes < m.view->carried_over_bytes);
+    assert_string_equal(f->proofs[0].right[1].name, "of unknown lines");
+    assert_int_equal(f->proofs[0].right[1].bytes, f->bytes);
+    size_t i = 0;
+    while (i < m.view->change_count && m.view->changes[i].kind != DRY_CHANGE_RECORD)
+        i++;
+    assert_true(i < m.view->change_count);
+    assert_int_equal(m.view->changes[i].bytes, f->bytes);
+    drop(&m);
+}
+
 /* --- two failures in one record ----------------------------------------------------------- */
 
 #define TOO_MUCH (500 * MIB)
@@ -709,6 +729,7 @@ main(void)
         cmocka_unit_test(every_proof_adds_up),
         cmocka_unit_test(nothing_is_replayed_if_told_so),
         cmocka_unit_test(a_leak_leaves_the_other_findings),
+        cmocka_unit_test(an_overflow_and_its_change_have_one_figure),
         cmocka_unit_test(a_setting_helps_if_it_gets_past_the_failure),
         cmocka_unit_test(every_failure_can_be_explained),
         cmocka_unit_test(a_failure_that_comes_first_is_explained),

@@ -17,7 +17,7 @@
 #define THP "/sys/kernel/mm/transparent_hugepage/enabled"
 #define POOL "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 #define SWAP "/proc/sys/vm/swappiness"
-#define HEADER "drystone.doctor.journal/1\n"
+#define HEADER "drystone.pages-journal/1\n"
 #define TEXT(s) (s), sizeof(s) - 1
 
 /* --- needs -------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ hostile_journals_are_refused(void **state)
     (void)state;
     static const char *const bad[] = {
         "x",
-        "drystone.doctor.journal/2\n",
+        "drystone.pages-journal/2\n",
         HEADER "a /etc/passwd 0 1\n",
         HEADER "a /proc/sys/vm/../kernel/panic 0 1\n",
         HEADER "a " SWAP " 0\n",
@@ -417,7 +417,7 @@ files_are_written_below_the_root(void **state)
     tree_init(&tree);
     tree_add(&tree, THP, "always madvise [never]\n");
     tree_add(&tree, SWAP, "60\n");
-    snprintf(name, sizeof name, "%s/var/lib/drystone/doctor.journal", tree.root);
+    snprintf(name, sizeof name, "%s/var/lib/drystone/pages.journal", tree.root);
     doctor_files_init(&files, tree.root, name);
     assert_int_equal(files.table.read(&files, THP, value), 0);
     assert_string_equal(value, "never");

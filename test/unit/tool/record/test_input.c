@@ -300,6 +300,7 @@ absent_files_and_folders_are_system_errors(void **state)
     assert_int_equal(err.os_errno, ENOENT);
     assert_int_equal(input_open(".", 0, &in, &source, &err), DRY_ERR_SYSTEM);
     assert_int_equal(err.os_errno, EISDIR);
+    assert_non_null(strstr(err.text, "drystone fleet"));
     assert_null(in);
 }
 

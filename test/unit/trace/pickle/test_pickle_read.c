@@ -664,7 +664,7 @@ wrong_types_are_told(void **state)
                 "`allocator_settings` is a list, expected a dict");
     refuse_text("}('segments']'segments']u.", DRY_ERR_FORMAT, "`segments` stands twice");
     refuse_text("}('device_traces']'traces']u.", DRY_ERR_FORMAT, "`traces` stands twice");
-    refuse_text("}('a'Nu.", DRY_ERR_FORMAT, "the file holds a dict of other things");
+    refuse_text("}('a'Nu.", DRY_ERR_FORMAT, "the file holds a dict with other keys");
     refuse_text("#1.", DRY_ERR_FORMAT, "the file holds an integer");
     refuse_text("](#1e.", DRY_ERR_FORMAT, "an item of `segments` is an integer");
 }
