@@ -105,8 +105,9 @@ return_segment(struct dryi_torch *t, const struct segment *s)
 }
 
 void
-dryi_torch_destroy(struct dryi_torch *t)
+dryi_torch_destroy(void *self)
 {
+    struct dryi_torch *t = self;
     if (!t)
         return;
     for (uint32_t s = 0; s < t->stream_count; s++) {
@@ -293,8 +294,9 @@ report_oom(struct dryi_torch *t, const struct request *r)
 }
 
 enum dry_status
-dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream, dryi_block *block)
+dryi_torch_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
 {
+    struct dryi_torch *t = self;
     if (size >= REQUEST_LIMIT)
         return DRY_ERR_ARGUMENT;
     if (size == 0) {
@@ -357,8 +359,9 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
 /* --- the rest --------------------------------------------------------------------------- */
 
 enum dry_status
-dryi_torch_empty_cache(struct dryi_torch *t, struct dryi_pool_id pool)
+dryi_torch_empty_cache(void *self, struct dryi_pool_id pool)
 {
+    struct dryi_torch *t = self;
     return dryi_torch_release_cached(t, pool);
 }
 
@@ -372,8 +375,9 @@ dryi_torch_set_fraction(struct dryi_torch *t, double fraction)
 }
 
 void
-dryi_torch_set_limit(struct dryi_torch *t, uint64_t bytes, uint64_t mapped_bytes)
+dryi_torch_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
 {
+    struct dryi_torch *t = self;
     t->has_limit = bytes != UINT64_MAX;
     t->limit_bytes = bytes;
     t->mapped_limit_bytes = mapped_bytes;

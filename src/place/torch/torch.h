@@ -115,12 +115,13 @@ struct dryi_torch_options {
     bool progress_is_told;
 };
 
+/* Functions that stand in place.h's table as they are take a `void *place`: a struct dryi_torch. */
 struct dryi_torch;
 
 DRY_CHECK_RESULT enum dry_status dryi_torch_create(
     const struct dryi_torch_options *options, struct dryi_torch **place,
     struct dry_error *err);
-void dryi_torch_destroy(struct dryi_torch *place);
+void dryi_torch_destroy(void *place);
 /* Return the place behind the interface of place.h. Destroying either destroys both. */
 struct dryi_place dryi_torch_as_place(struct dryi_torch *place);
 
@@ -131,27 +132,26 @@ struct dryi_place dryi_torch_as_place(struct dryi_torch *place);
  *     SYSTEM    The device refused a page, or a wait that the ladder needs.
  *     ARGUMENT  1 EiB or more.
  */
-DRY_CHECK_RESULT enum dry_status dryi_torch_alloc(struct dryi_torch *place, uint64_t size,
+DRY_CHECK_RESULT enum dry_status dryi_torch_alloc(void *place, uint64_t size,
                                                   uint64_t stream, dryi_block *block);
 
 /*
  * Free a block. If other streams use the block, it waits for their events. The only failure is that
  * an event cannot be recorded; the block then stays in use.
  */
-enum dry_status dryi_torch_free(struct dryi_torch *place, dryi_block block);
+enum dry_status dryi_torch_free(void *place, dryi_block block);
 
 /*
  * Note that another stream uses the block. Repeated calls, and calls for the block's own stream,
  * have no effect.
  */
-enum dry_status dryi_torch_record_stream(struct dryi_torch *place, dryi_block block,
-                                         uint64_t stream);
+enum dry_status dryi_torch_record_stream(void *place, dryi_block block, uint64_t stream);
 
 /* With progress_is_told: events of this stream may be complete; the next alloc queries them. */
-void dryi_torch_stream_progressed(struct dryi_torch *place, uint64_t stream);
+void dryi_torch_stream_progressed(void *place, uint64_t stream);
 
 /* Free the blocks whose pending uses are complete. Each alloc does this first. */
-void dryi_torch_process_events(struct dryi_torch *place);
+void dryi_torch_process_events(void *place);
 
 /*
  * Return the block size for a request of `size` bytes. The actual block can be larger if its
@@ -183,7 +183,7 @@ void dryi_torch_look_ahead(const struct dryi_torch *place, uint64_t size, uint64
  * Release cached memory as torch.cuda.empty_cache() does, for pool (0, 0); else that of a private
  * pool without users. MEMORY: not all pages of expandable segments could be released.
  */
-DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(void *place,
                                                         struct dryi_pool_id pool);
 
 /*
@@ -194,15 +194,15 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(struct dryi_torch *place
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_begin_pool(struct dryi_torch *place,
                                                        struct dryi_pool_id pool);
-DRY_CHECK_RESULT enum dry_status dryi_torch_end_pool(struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_end_pool(void *place,
                                                      struct dryi_pool_id pool);
-DRY_CHECK_RESULT enum dry_status dryi_torch_flag_pool(struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_flag_pool(void *place,
                                                       struct dryi_pool_id pool,
                                                       unsigned flags, unsigned mask);
-DRY_CHECK_RESULT enum dry_status dryi_torch_count_users(const struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_count_users(const void *place,
                                                         struct dryi_pool_id pool,
                                                         uint64_t *users);
-DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(void *place,
                                                          struct dryi_pool_id pool);
 
 /*
@@ -211,23 +211,22 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(struct dryi_torch *plac
  * whether the calling thread's stream is capturing; here it is the stream of the request or of the
  * block.
  */
-DRY_CHECK_RESULT enum dry_status dryi_torch_open_pool(struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_open_pool(void *place,
                                                       struct dryi_pool_id pool,
                                                       unsigned flags);
-DRY_CHECK_RESULT enum dry_status dryi_torch_begin_scope(struct dryi_torch *place,
+DRY_CHECK_RESULT enum dry_status dryi_torch_begin_scope(void *place,
                                                         struct dryi_pool_id pool,
                                                         struct dryi_stream_filter filter);
 DRY_CHECK_RESULT enum dry_status dryi_torch_begin_capture(
-    struct dryi_torch *place, struct dryi_stream_filter filter);
-DRY_CHECK_RESULT enum dry_status dryi_torch_end_capture(struct dryi_torch *place);
+    void *place, struct dryi_stream_filter filter);
+DRY_CHECK_RESULT enum dry_status dryi_torch_end_capture(void *place);
 
 /*
  * Release cached memory until at most `target` bytes are reserved. Whole free segments come first,
  * largest first, then the pages of free expandable blocks, largest first. Memory that needs a wait
  * for streams comes last.
  */
-DRY_CHECK_RESULT enum dry_status dryi_torch_trim(struct dryi_torch *place,
-                                                 uint64_t target);
+DRY_CHECK_RESULT enum dry_status dryi_torch_trim(void *place, uint64_t target);
 /*
  * Does max_split_size_mb permit a request of block size `size` to use a free block of `block_size`,
  * which is at least as large?
@@ -245,8 +244,7 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_set_conf(struct dryi_torch *place,
                                                      struct dry_error *err);
 
 /* Implements `set_limit` of place.h. */
-void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes,
-                          uint64_t mapped_bytes);
+void dryi_torch_set_limit(void *place, uint64_t bytes, uint64_t mapped_bytes);
 
 /* Set the limit as torch.cuda.set_per_process_memory_fraction() does. ARGUMENT: outside [0, 1]. */
 DRY_CHECK_RESULT enum dry_status dryi_torch_set_fraction(struct dryi_torch *place,
@@ -264,10 +262,10 @@ void dryi_torch_get_counters(const void *place, struct dry_pool_counters *counte
  * call only. The walk ends at the first status other than OK from `visit`, and returns it.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_walk(
-    const struct dryi_torch *place,
-    enum dry_status (*visit)(void *self, const struct dryi_segment_info *segment,
+    const void *place,
+    enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
                              const struct dryi_block_info *blocks, size_t count),
-    void *self);
+    void *visitor);
 
 /*
  * Begin with a known layout: only on a place that has served no request yet. Segments are sorted by
@@ -289,6 +287,6 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_restore(
     size_t segment_count, dryi_block *handles, struct dry_error *err);
 
 /* Check all invariants. FORMAT: `err` names the first violated one. O(blocks log blocks). */
-enum dry_status dryi_torch_check(const struct dryi_torch *place, struct dry_error *err);
+enum dry_status dryi_torch_check(const void *place, struct dry_error *err);
 
 #endif

@@ -35,8 +35,9 @@ settle(struct dryi_torch *t)
 }
 
 enum dry_status
-dryi_torch_hold_pool(struct dryi_torch *t, struct dryi_pool_id pool, uint64_t *hold)
+dryi_torch_hold_pool(void *self, struct dryi_pool_id pool, uint64_t *hold)
 {
+    struct dryi_torch *t = self;
     uint32_t owner = find_used_owner(t, pool);
     if (owner == NONE)
         return DRY_ERR_ARGUMENT;
@@ -242,9 +243,10 @@ restore_all(struct dryi_torch *t, uint32_t owner, const struct dryi_map *segment
 }
 
 enum dry_status
-dryi_torch_restore_pool(struct dryi_torch *t, const struct dryi_restored *wanted,
+dryi_torch_restore_pool(void *self, const struct dryi_restored *wanted,
                         const struct dryi_restore_watcher *watcher, struct dry_error *err)
 {
+    struct dryi_torch *t = self;
     const struct dryi_block_info *blocks = wanted->blocks;
     size_t count = wanted->count;
     uint32_t owner = find_used_owner(t, wanted->pool);

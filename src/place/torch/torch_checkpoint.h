@@ -6,11 +6,11 @@
 
 #include "place/torch/torch_state.h"
 
-DRY_CHECK_RESULT enum dry_status dryi_torch_hold_pool(struct dryi_torch *t,
+DRY_CHECK_RESULT enum dry_status dryi_torch_hold_pool(void *place,
                                                       struct dryi_pool_id pool,
                                                       uint64_t *hold);
 DRY_CHECK_RESULT enum dry_status dryi_torch_restore_pool(
-    struct dryi_torch *t, const struct dryi_restored *wanted,
+    void *place, const struct dryi_restored *wanted,
     const struct dryi_restore_watcher *watcher, struct dry_error *err);
 
 #endif

@@ -107,13 +107,14 @@ compare_runs(const void *a, const void *b)
 }
 
 enum dry_status
-dryi_torch_walk(const struct dryi_torch *t,
-                enum dry_status (*visit)(void *self,
+dryi_torch_walk(const void *self,
+                enum dry_status (*visit)(void *visitor,
                                          const struct dryi_segment_info *segment,
                                          const struct dryi_block_info *blocks,
                                          size_t count),
-                void *self)
+                void *visitor)
 {
+    const struct dryi_torch *t = self;
     size_t longest;
     size_t count = list_runs(t, NULL, &longest);
     if (count == 0)
@@ -143,7 +144,7 @@ dryi_torch_walk(const struct dryi_torch *t,
             .is_expandable = s->page != 0,
             .segment = s->ordinal,
         };
-        status = visit(self, &info, infos, runs[i].block_count);
+        status = visit(visitor, &info, infos, runs[i].block_count);
     }
     dryi_memory_free(&t->memory, runs, count, sizeof *runs);
     dryi_memory_free(&t->memory, infos, longest, sizeof *infos);
@@ -473,8 +474,9 @@ check_stats(const struct dry_stats *s, const struct tally *n)
 }
 
 enum dry_status
-dryi_torch_check(const struct dryi_torch *t, struct dry_error *err)
+dryi_torch_check(const void *self, struct dry_error *err)
 {
+    const struct dryi_torch *t = self;
     struct tally tallies[2] = {{0}, {0}};
     const char *broken = NULL;
     for (uint32_t s = 0; s < t->segment_slots && !broken; s++) {

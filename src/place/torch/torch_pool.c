@@ -36,8 +36,9 @@ dryi_torch_stream_index(struct dryi_torch *t, uint64_t value)
 }
 
 void
-dryi_torch_stream_progressed(struct dryi_torch *t, uint64_t stream)
+dryi_torch_stream_progressed(void *self, uint64_t stream)
 {
+    struct dryi_torch *t = self;
     uint32_t index = dryi_intern_find(&t->stream_ids, &stream, sizeof stream);
     if (index == DRYI_INTERN_NONE || t->streams[index].may_be_done)
         return;
@@ -227,8 +228,9 @@ dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 }
 
 enum dry_status
-dryi_torch_open_pool(struct dryi_torch *t, struct dryi_pool_id pool, unsigned flags)
+dryi_torch_open_pool(void *self, struct dryi_pool_id pool, unsigned flags)
 {
+    struct dryi_torch *t = self;
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == 0)
         return DRY_ERR_ARGUMENT;
@@ -244,9 +246,10 @@ dryi_torch_open_pool(struct dryi_torch *t, struct dryi_pool_id pool, unsigned fl
 }
 
 enum dry_status
-dryi_torch_begin_scope(struct dryi_torch *t, struct dryi_pool_id pool,
+dryi_torch_begin_scope(void *self, struct dryi_pool_id pool,
                        struct dryi_stream_filter filter)
 {
+    struct dryi_torch *t = self;
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0 ||
         dryi_torch_is_in_scope(t, owner))
@@ -270,8 +273,9 @@ dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream)
 }
 
 enum dry_status
-dryi_torch_end_pool(struct dryi_torch *t, struct dryi_pool_id pool)
+dryi_torch_end_pool(void *self, struct dryi_pool_id pool)
 {
+    struct dryi_torch *t = self;
     uint32_t owner = dryi_torch_owner_find(t, pool);
     for (uint32_t i = 0; owner != NONE && i < t->scope_count; i++) {
         if (t->scopes[i].owner != owner)
@@ -285,8 +289,9 @@ dryi_torch_end_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 }
 
 enum dry_status
-dryi_torch_release_pool(struct dryi_torch *t, struct dryi_pool_id pool)
+dryi_torch_release_pool(void *self, struct dryi_pool_id pool)
 {
+    struct dryi_torch *t = self;
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0)
         return DRY_ERR_ARGUMENT;
@@ -296,9 +301,9 @@ dryi_torch_release_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 }
 
 enum dry_status
-dryi_torch_flag_pool(struct dryi_torch *t, struct dryi_pool_id pool, unsigned flags,
-                     unsigned mask)
+dryi_torch_flag_pool(void *self, struct dryi_pool_id pool, unsigned flags, unsigned mask)
 {
+    struct dryi_torch *t = self;
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0)
         return DRY_ERR_ARGUMENT;
@@ -308,9 +313,9 @@ dryi_torch_flag_pool(struct dryi_torch *t, struct dryi_pool_id pool, unsigned fl
 }
 
 enum dry_status
-dryi_torch_count_users(const struct dryi_torch *t, struct dryi_pool_id pool,
-                       uint64_t *users)
+dryi_torch_count_users(const void *self, struct dryi_pool_id pool, uint64_t *users)
 {
+    const struct dryi_torch *t = self;
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0)
         return DRY_ERR_ARGUMENT;
@@ -327,8 +332,9 @@ dryi_torch_in_capture(const struct dryi_torch *t)
 /* --- captures --------------------------------------------------------------------------- */
 
 enum dry_status
-dryi_torch_begin_capture(struct dryi_torch *t, struct dryi_stream_filter filter)
+dryi_torch_begin_capture(void *self, struct dryi_stream_filter filter)
 {
+    struct dryi_torch *t = self;
     if (!dryi_memory_grow(&t->memory, &t->captures, &t->capture_capacity,
                           (size_t)t->capture_count + 1, sizeof *t->captures))
         return DRY_ERR_MEMORY;
@@ -337,8 +343,9 @@ dryi_torch_begin_capture(struct dryi_torch *t, struct dryi_stream_filter filter)
 }
 
 enum dry_status
-dryi_torch_end_capture(struct dryi_torch *t)
+dryi_torch_end_capture(void *self)
 {
+    struct dryi_torch *t = self;
     if (t->capture_count == 0)
         return DRY_ERR_ARGUMENT;
     t->capture_count--;

@@ -367,8 +367,9 @@ trim_free(struct dryi_torch *t, uint64_t target, struct candidates *c)
 }
 
 enum dry_status
-dryi_torch_trim(struct dryi_torch *t, uint64_t target)
+dryi_torch_trim(void *self, uint64_t target)
 {
+    struct dryi_torch *t = self;
     if (dryi_torch_in_capture(t) || t->total_bytes <= target)
         return DRY_OK;
     struct candidates c = {0};

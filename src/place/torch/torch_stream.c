@@ -21,8 +21,9 @@ use_key(uint32_t block, uint32_t stream)
 }
 
 enum dry_status
-dryi_torch_record_stream(struct dryi_torch *t, dryi_block block, uint64_t stream)
+dryi_torch_record_stream(void *self, dryi_block block, uint64_t stream)
 {
+    struct dryi_torch *t = self;
     if (block == DRYI_NO_BLOCK)
         return DRY_OK;
     DRYI_ASSERT(block < t->block_count && t->blocks[block].allocated);
@@ -162,8 +163,9 @@ waits_for_capture(const struct dryi_torch *t, const struct block *b)
 }
 
 enum dry_status
-dryi_torch_free(struct dryi_torch *t, dryi_block block)
+dryi_torch_free(void *self, dryi_block block)
 {
+    struct dryi_torch *t = self;
     if (block == DRYI_NO_BLOCK)
         return DRY_OK;
     DRYI_ASSERT(block < t->block_count && t->blocks[block].allocated);
@@ -242,8 +244,9 @@ process_busy_streams(struct dryi_torch *t)
 }
 
 void
-dryi_torch_process_events(struct dryi_torch *t)
+dryi_torch_process_events(void *self)
 {
+    struct dryi_torch *t = self;
     dryi_torch_settle_deferred(t);
     if (!t->progress_is_told) {
         process_busy_streams(t);
