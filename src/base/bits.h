@@ -15,6 +15,31 @@ dryi_is_power_of_two(uint64_t x)
     return x != 0 && (x & (x - 1)) == 0;
 }
 
+static inline uint64_t
+dryi_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t
+dryi_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* As above, in half the width: loops over tables of such numbers run faster. */
+static inline uint32_t
+dryi_min32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t
+dryi_max32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
 /* floor(log2 x); x must not be 0. */
 static inline unsigned
 dryi_log2_floor(uint64_t x)

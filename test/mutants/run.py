@@ -1094,7 +1094,7 @@ MUTANTS = {
         "test_pin", "refused_lock_names_the_limit_and_leaves_nothing"),
     "pin_room_beyond_groups": (
         "pin_source.c",
-        "return least(room, dryi_facts_cgroup_room(facts));",
+        "return dryi_min(room, dryi_facts_cgroup_room(facts));",
         "return room;",
         "test_pin", "room_is_the_least_of_node_groups_and_machine"),
     "pin_gpu_node_or_nowhere": (

@@ -87,12 +87,6 @@ dryi_pin_source_take(const struct dryi_pin_source *source, uint64_t bytes, int32
 
 /* --- how much there may be -------------------------------------------------------------- */
 
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 #define RESERVE_BYTES (4 * DRYI_GIB)
 
 static uint64_t
@@ -102,7 +96,7 @@ reserve_of(const struct dryi_facts *facts, uint64_t available)
     uint64_t total = available;
     if (dryi_facts_read(facts, &file, "/proc/meminfo"))
         (void)dryi_fact_keyed(file.text, file.length, "MemTotal", &total);
-    uint64_t fixed = least(RESERVE_BYTES, total / 4);
+    uint64_t fixed = dryi_min(RESERVE_BYTES, total / 4);
     return total / 10 > fixed ? total / 10 : fixed;
 }
 
@@ -115,8 +109,8 @@ room_of_machine(const struct dryi_facts *facts, int32_t node)
         room = room > reserve ? room - reserve : 0;
     }
     if (node >= 0)
-        room = least(room, dryi_facts_available_bytes(facts, node));
-    return least(room, dryi_facts_cgroup_room(facts));
+        room = dryi_min(room, dryi_facts_available_bytes(facts, node));
+    return dryi_min(room, dryi_facts_cgroup_room(facts));
 }
 
 static uint64_t
@@ -128,7 +122,7 @@ free_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
         return 0;
     uint64_t count = p.free > p.reserved ? p.free - p.reserved : 0;
     if (node >= 0 && dryi_facts_pool(facts, page_bytes, node, &of_node))
-        count = least(count, of_node.free);
+        count = dryi_min(count, of_node.free);
     return count > UINT64_MAX / page_bytes ? UINT64_MAX : count * page_bytes;
 }
 
@@ -140,8 +134,8 @@ room_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
     if (page_bytes == 0)
         return 0;
     uint64_t room = free_of_pool(facts, page_bytes, node);
-    room = least(room, dryi_facts_cgroup_pool_room(facts, page_bytes, true));
-    return least(room, dryi_facts_cgroup_pool_room(facts, page_bytes, false));
+    room = dryi_min(room, dryi_facts_cgroup_pool_room(facts, page_bytes, true));
+    return dryi_min(room, dryi_facts_cgroup_pool_room(facts, page_bytes, false));
 }
 
 uint64_t

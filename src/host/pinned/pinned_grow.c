@@ -27,18 +27,6 @@
 #define SMALL_MAX (64 * DRYI_MIB)
 
 static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t
-most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t
 round_square(uint64_t bytes)
 {
     return dryi_round_up(bytes, DRYI_PINNED_SQUARE);
@@ -274,7 +262,7 @@ make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
     struct dryi_pinned_pinner *pinner = &p->pinner;
     uint64_t pinned = pinned_now(p), missing = target > pinned ? target - pinned : 0;
     /* Upper bound on the arenas to pin. */
-    uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX);
+    uint64_t count = dryi_min(missing / piece + 1, DRYI_PINNED_ROWS_MAX);
     dryi_lock_take(&p->lock);
     dryi_lock_take(&pinner->lock);
     bool has_room =
@@ -447,10 +435,11 @@ arena_bytes(struct dry_pinned *p, const struct dryi_pinned_request *request,
     if (request->heap == DRYI_PINNED_OWN)
         return need;
     if (request->heap == DRYI_PINNED_SMALL)
-        return most(need, least(most(round_square(pinned / 2), SMALL_MIN), SMALL_MAX));
+        return dryi_max(
+            need, dryi_min(dryi_max(round_square(pinned / 2), SMALL_MIN), SMALL_MAX));
     if (p->options.arena_bytes)
-        return most(need, p->options.arena_bytes);
-    uint64_t want = least(most(round_square(pinned / 32), LARGE_MIN), LARGE_MAX);
+        return dryi_max(need, p->options.arena_bytes);
+    uint64_t want = dryi_min(dryi_max(round_square(pinned / 32), LARGE_MIN), LARGE_MAX);
     return need >= want / EXACT_PART ? need : want;
 }
 
@@ -489,7 +478,8 @@ pin_for(struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_
         return DRY_ERR_NO_SPACE;
     /* At least `need`, which is a multiple, too. */
     uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE);
-    enum dry_status status = pin_range(p, least(most_now, want), request, address, NULL);
+    enum dry_status status =
+        pin_range(p, dryi_min(most_now, want), request, address, NULL);
     if (status == DRY_ERR_NO_SPACE && want > need)
         status = pin_range(p, need, request, address, NULL);
     if (status != DRY_ERR_NO_SPACE || idle_bytes(p) == 0)
@@ -548,7 +538,7 @@ dry_pinned_clear(struct dry_pinned *pinned)
     let_go(p);
     dryi_lock_take(&p->lock);
     if (p->used_peak_bytes > 0)
-        p->remembered_bytes = most(p->remembered_bytes, (uint64_t)p->used_peak_bytes);
+        p->remembered_bytes = dryi_max(p->remembered_bytes, (uint64_t)p->used_peak_bytes);
     p->used_peak_bytes = p->stats.active_bytes.current;
     dryi_lock_give(&p->lock);
     dryi_pinned_shrink(p, 0);

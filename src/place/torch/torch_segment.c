@@ -11,6 +11,7 @@
 #include "place/torch/torch_segment.h"
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/memory.h"
 #include "place/torch/torch_block.h"
 #include "place/torch/torch_pool.h"
@@ -231,12 +232,6 @@ map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
     return DRY_OK;
 }
 
-static uint64_t
-min_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /*
  * Get a block from expandable segments. Pages mapped before a failure stay mapped, as free memory,
  * as in PyTorch.
@@ -249,11 +244,11 @@ alloc_pages(struct dryi_torch *t, const struct request *r, uint32_t *found)
     if (block == NONE)
         status = make_expandable(t, r, &block);
     if (status == DRY_OK && !t->blocks[block].mapped)
-        status = map_front(t, block, min_of(t->blocks[block].size, r->rounded));
+        status = map_front(t, block, dryi_min(t->blocks[block].size, r->rounded));
     while (status == DRY_OK && t->blocks[block].size < r->rounded) {
         uint64_t missing = r->rounded - t->blocks[block].size;
         block = t->blocks[block].next;
-        status = map_front(t, block, min_of(t->blocks[block].size, missing));
+        status = map_front(t, block, dryi_min(t->blocks[block].size, missing));
     }
     if (status != DRY_OK)
         return status;

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/siphash.h"
@@ -197,12 +198,6 @@ struct sums {
     uint64_t bytes, work, time;
 };
 
-static uint64_t
-larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Add count * value to *sum. Returns false if the sum exceeds 63 bits. */
 static bool
 add_times(uint64_t *sum, uint64_t value, uint64_t count)
@@ -216,12 +211,12 @@ static bool
 add_sums(struct sums *sums, const struct dry_stage *stage, uint64_t count)
 {
     uint64_t saved = stage->saved_bytes, again = 0;
-    uint64_t tmp = larger(stage->forward_tmp_bytes, stage->backward_tmp_bytes);
+    uint64_t tmp = dryi_max(stage->forward_tmp_bytes, stage->backward_tmp_bytes);
     for (uint32_t k = 1; k <= stage->option_count; k++) {
-        saved = larger(saved, dryi_stage_saved_by(stage, k));
-        tmp = larger(tmp, dryi_stage_forward_tmp(stage, k));
-        tmp = larger(tmp, dryi_stage_backward_tmp(stage, k));
-        again = larger(again, stage->options[k - 1].recompute_ns);
+        saved = dryi_max(saved, dryi_stage_saved_by(stage, k));
+        tmp = dryi_max(tmp, dryi_stage_forward_tmp(stage, k));
+        tmp = dryi_max(tmp, dryi_stage_backward_tmp(stage, k));
+        again = dryi_max(again, stage->options[k - 1].recompute_ns);
     }
     return add_times(&sums->bytes, saved, count) && add_times(&sums->bytes, tmp, count) &&
            add_times(&sums->bytes, stage->gradient_bytes, count) &&

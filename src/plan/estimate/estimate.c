@@ -10,18 +10,13 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "plan/estimate/estimate_inside.h"
 
 /* --- symbols ------------------------------------------------------------------------------ */
-
-static uint64_t
-larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /*
  * Set the values of the letters in formulas. Inference runs the forward for one prompt at a time.
@@ -43,7 +38,7 @@ set_symbols(struct dry_estimate *e)
     v['s'] = m->kind == DRY_MODEL_CONV ? 1 : s->sequence;
     v['h'] = m->hidden;
     v['a'] = m->heads;
-    v['g'] = larger(m->kv_heads, s->tensor);
+    v['g'] = dryi_max(m->kv_heads, s->tensor);
     v['d'] = m->head_dim;
     v['f'] = m->ffn;
     v['V'] = m->vocab;
@@ -63,7 +58,7 @@ set_symbols(struct dry_estimate *e)
     v['R'] = s->lora_rank;
     v['Q'] = s->requests;
     v['M'] = dryi_source_tokens(e);
-    v['C'] = larger(m->channels, m->audio_channels);
+    v['C'] = dryi_max(m->channels, m->audio_channels);
     v['H'] = m->height;
     v['W'] = m->width;
     v['N'] = m->layers;
@@ -111,7 +106,7 @@ choose_stage(struct dry_estimate *e)
             build(e);
         uint64_t weight = e->setup.pipeline > 1 && e->status == DRY_OK ? weigh(e) : 0;
         worst = weight > most ? i : worst;
-        most = larger(most, weight);
+        most = dryi_max(most, weight);
     }
     e->setup.stage = worst;
 }
@@ -337,6 +332,6 @@ dry_estimate_fit(const struct dry_model *model, const struct dry_run_setup *setu
     if (what == DRY_FIT_SEQUENCE && model->positions)
         s.most = model->positions;
     if (what == DRY_FIT_SEQUENCE)
-        s.step = larger(s.step, s.setup.context);
+        s.step = dryi_max(s.step, s.setup.context);
     return search(&s, value, err);
 }

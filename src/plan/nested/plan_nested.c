@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "plan/nested/plan_nested.h"
@@ -53,12 +54,6 @@ struct nested {
     /* Floor of plans without nested ranges; 0: unknown. */
     struct dryi_plan_floor one_floor;
 };
-
-static uint32_t
-min(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
 
 /* --- plans --------------------------------------------------------------------------------- */
 
@@ -126,7 +121,7 @@ scan(struct nested *n)
             hi = column - 1;
     }
     n->column = fits_to;
-    uint32_t last = min(n->table.columns, fits_to + LOOKS_ABOVE);
+    uint32_t last = dryi_min32(n->table.columns, fits_to + LOOKS_ABOVE);
     for (uint32_t m = fits_to; m <= last && status == DRY_OK; m++) {
         if (m >= n->table.ends[0].lo && find_equal(n, m) == m)
             status = look(n, m, &fits);
@@ -169,7 +164,8 @@ static float
 get_time(const struct nested *n)
 {
     return dryi_nested_table_get(
-        &n->table, min(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
+        &n->table,
+        dryi_min32(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
 }
 
 /*
@@ -193,7 +189,7 @@ grow_window(struct nested *n)
     float before = -1;
     while (status == DRY_OK && n->p->options.window == 0 && n->window < n->window_max &&
            get_time(n) != before) {
-        uint32_t window = min(2 * n->window, n->window_max);
+        uint32_t window = dryi_min32(2 * n->window, n->window_max);
         before = get_time(n);
         status = dryi_nested_table_widen(&n->table, window);
         note_bytes(n);
@@ -245,7 +241,8 @@ widen_least(struct nested *n, uint64_t enough)
     while (n->p->options.window == 0 && n->least.window < n->window_max &&
            least > enough && least < before &&
            work * n->least.window * n->least.window <= LEAST_WORK) {
-        enum dry_status status = make_least(n, min(2 * n->least.window, n->window_max));
+        enum dry_status status =
+            make_least(n, dryi_min32(2 * n->least.window, n->window_max));
         if (status != DRY_OK)
             return status == DRY_ERR_LIMIT ? DRY_OK : status;
         before = least;
@@ -329,7 +326,8 @@ start(struct nested *n)
 {
     const struct dry_plan_options *options = &n->p->options;
     n->window_max = n->p->count > 1 ? n->p->count - 1 : 1;
-    n->window = min(options->window ? options->window : WINDOW_FIRST, n->window_max);
+    n->window =
+        dryi_min32(options->window ? options->window : WINDOW_FIRST, n->window_max);
     if (!has_room_for_rows(n))
         return DRY_ERR_LIMIT;
     enum dry_status status = make_least(n, n->window);

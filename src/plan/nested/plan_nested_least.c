@@ -14,13 +14,8 @@
 #include "plan/nested/plan_nested.h"
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/memory.h"
-
-static uint64_t
-max(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static uint64_t *
 find(const struct dryi_nested_least *l, uint32_t s, uint32_t t)
@@ -49,8 +44,8 @@ get_saved(const struct dryi_nested_least *l, uint32_t s, uint32_t t, uint32_t op
 {
     const struct dryi_nested_stage *stage = &l->chain->stages[s];
     const struct dryi_nested_option *o = &l->chain->options[stage->first + option];
-    uint64_t need = max(o->keep + l->chain->stages[t].end, o->back);
-    return max(need, add(o->held, get(l, s + 1, t)));
+    uint64_t need = dryi_max(o->keep + l->chain->stages[t].end, o->back);
+    return dryi_max(need, add(o->held, get(l, s + 1, t)));
 }
 
 /*
@@ -76,11 +71,11 @@ make_least(const struct dryi_nested_least *l, uint32_t s, uint32_t t)
         least = saved < least ? saved : least;
     }
     for (uint32_t e = s, end = get_last(l, s, t); e < end; e++) {
-        pass = max(pass, stages[e].pass + (e > s ? stages[e - 1].output : 0));
+        pass = dryi_max(pass, stages[e].pass + (e > s ? stages[e - 1].output : 0));
         if (pass + stages[t].end >= least)
             break;
-        uint64_t range = max(pass + stages[t].end, get(l, s, e));
-        range = max(range, add(stages[e].output, get(l, e + 1, t)));
+        uint64_t range = dryi_max(pass + stages[t].end, get(l, s, e));
+        range = dryi_max(range, add(stages[e].output, get(l, e + 1, t)));
         least = range < least ? range : least;
     }
     return least;
@@ -147,9 +142,9 @@ get_move(const void *self, uint32_t s, uint32_t t, uint64_t m,
     }
     uint64_t pass = 0;
     for (uint32_t e = s, end = get_last(l, s, t); e < end; e++) {
-        pass = max(pass, stages[e].pass + (e > s ? stages[e - 1].output : 0));
-        uint64_t need = max(pass + stages[t].end, get(l, s, e));
-        need = max(need, add(stages[e].output, get(l, e + 1, t)));
+        pass = dryi_max(pass, stages[e].pass + (e > s ? stages[e - 1].output : 0));
+        uint64_t need = dryi_max(pass + stages[t].end, get(l, s, e));
+        need = dryi_max(need, add(stages[e].output, get(l, e + 1, t)));
         if (need <= m) {
             *move = (struct dryi_nested_move){
                 .is_range = true, .last = e, .held = stages[e].output};

@@ -40,6 +40,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/memory.h"
 
 #define FAR 1e30f /* exceeds any sum of times */
@@ -56,18 +57,6 @@ struct dryi_nested_candidate {
     uint32_t start, shift;
     float time, least; /* least: the sum of the two rows' last cells */
 };
-
-static uint32_t
-max(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint32_t
-min(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Return the slots of `parts` by the table's rounding, at most columns + 1. */
 static uint32_t
@@ -163,7 +152,7 @@ make_saved(const struct dryi_nested_table *table, uint32_t s, uint32_t t, uint32
     else if (is_priced(table, t))
         c.time -= (float)table->promise; /* what is left over may be up to a slot */
     need = need > o->back ? need : o->back;
-    c.start = max(get_need(table, t, need), c.shift + c.rest->lo);
+    c.start = dryi_max32(get_need(table, t, need), c.shift + c.rest->lo);
     return c;
 }
 
@@ -181,7 +170,7 @@ make_range(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32
     };
     if (is_priced(table, t))
         c.time += get_price(table, stages[e].output, c.shift);
-    c.start = max(max(pass, c.range->lo), c.shift + c.rest->lo);
+    c.start = dryi_max32(dryi_max32(pass, c.range->lo), c.shift + c.rest->lo);
     return c;
 }
 
@@ -189,7 +178,7 @@ make_range(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32
 static uint32_t
 get_last(const struct dryi_nested_table *table, uint32_t s, uint32_t t)
 {
-    uint32_t last = min(table->chain->stages[s].fence, t);
+    uint32_t last = dryi_min32(table->chain->stages[s].fence, t);
     return last - s > table->window ? s + table->window : last;
 }
 
@@ -206,7 +195,8 @@ get_free(const struct dryi_nested_table *table, const struct dryi_nested_candida
 {
     if (c->time > 0)
         return table->columns + 1;
-    return max(max(c->start, c->rest->hi + c->shift), c->range ? c->range->hi : 0);
+    return dryi_max32(dryi_max32(c->start, c->rest->hi + c->shift),
+                      c->range ? c->range->hi : 0);
 }
 
 /* Return whether a plan below the pruning's limit can have the range s to e. */
@@ -225,9 +215,9 @@ add_candidate(struct dryi_nested_table *table, struct dryi_nested_row *row, bool
 {
     if (c.start > table->columns || c.start >= row->hi)
         return;
-    row->lo = min(row->lo, c.start);
+    row->lo = dryi_min32(row->lo, c.start);
     if (!is_whole)
-        row->hi = min(row->hi, get_free(table, &c));
+        row->hi = dryi_min32(row->hi, get_free(table, &c));
     c.least = c.rest->last + (c.range ? c.range->last : 0);
     table->candidates[table->candidate_count++] = c;
 }
@@ -258,7 +248,7 @@ gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
         if (is_of_use(table, s, e, t))
             add_candidate(table, &row, is_whole, make_range(table, s, e, t, slots));
     }
-    row.lo = min(row.lo, row.hi);
+    row.lo = dryi_min32(row.lo, row.hi);
     return row;
 }
 
@@ -314,8 +304,8 @@ relax(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
 {
     uint32_t rest_end = c->rest->hi + c->shift, range_end = c->range ? c->range->hi : 0;
     uint32_t m = c->start, end = find_time(table, row, m, row->hi, c->time + c->least);
-    uint32_t both = min(end, min(rest_end, range_end));
-    uint32_t one = min(end, max(rest_end, range_end));
+    uint32_t both = dryi_min32(end, dryi_min32(rest_end, range_end));
+    uint32_t one = dryi_min32(end, dryi_max32(rest_end, range_end));
     if (m < both) {
         relax_both(get_cell(table, row, m), get_cell(table, c->range, m),
                    get_cell(table, c->rest, m - c->shift), c->time, both - m);
@@ -519,8 +509,8 @@ dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window)
     set_most(table);
     table->cell_count = table->range_cells;
     for (uint32_t s = last; s-- > 0 && status == DRY_OK;) {
-        uint32_t end =
-            min(min(last, stages[s].fence), last - s > window ? s + window : last);
+        uint32_t end = dryi_min32(dryi_min32(last, stages[s].fence),
+                                  last - s > window ? s + window : last);
         for (uint32_t t = s + old; t < end && status == DRY_OK; t++)
             status = make_row(table, s, t, &table->ranges[(size_t)s * window + (t - s)]);
     }
@@ -637,8 +627,8 @@ dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column)
 {
     const struct dryi_nested_row *row = &table->ends[0];
     uint32_t around = table->columns / SLOPE_PART + 1;
-    uint32_t from = max(row->lo, column > around ? column - around : 0);
-    uint32_t to = min(table->columns, column + around);
+    uint32_t from = dryi_max32(row->lo, column > around ? column - around : 0);
+    uint32_t to = dryi_min32(table->columns, column + around);
     if (from < to)
         table->price = (read_row(table, row, from) - read_row(table, row, to)) /
                        ((float)(to - from) * (float)table->unit);

@@ -73,12 +73,6 @@ struct planner {
 
 /* --- slots ------------------------------------------------------------------------------- */
 
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static double
 lesser(double a, double b)
 {
@@ -129,7 +123,7 @@ count_slots(const struct planner *r)
 {
     uint64_t slots = r->p->options.slots, most = WORK_MAX / r->looks;
     most = most < SLOTS_MIN ? SLOTS_MIN : most;
-    return least(slots, most);
+    return dryi_min(slots, most);
 }
 
 /* Choose the slot. The table gets at most half of the memory; the search needs the other half. */
@@ -140,7 +134,7 @@ choose_slot(struct planner *r)
     uint64_t unit = unit_of(&r->one), slots = count_slots(r);
     r->slot = slot_of(r->memory, slots);
     bool is_fine = r->memory / EXACT_CELLS < unit &&
-                   cells_of(r, unit) <= least(cells_max, EXACT_CELLS);
+                   cells_of(r, unit) <= dryi_min(cells_max, EXACT_CELLS);
     if (unit >= r->slot || is_fine)
         r->slot = unit;
     while (slots > 1 && cells_of(r, r->slot) > cells_max) {
@@ -240,7 +234,7 @@ choose_price(struct planner *r, uint64_t all_need)
                         .slot = slot_of(r->memory, PRICE_SLOTS),
                         .looks = PRICE_LOOKS,
                         .price = r->pruning.price};
-    q.slot = least(q.slot, (all_need - r->memory) / PRICE_SHARE);
+    q.slot = dryi_min(q.slot, (all_need - r->memory) / PRICE_SHARE);
     q.slot = q.slot < r->slot ? r->slot : q.slot;
     bool is_first = q.price <= 0;
     if (is_first)
@@ -319,8 +313,8 @@ width_of(const struct planner *r, const struct dryi_one_table *t)
         r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
     uint64_t width = left / ((r->one.row_count + 1) * dryi_one_way_bytes());
     uint64_t moves = r->looks + WAY_MOVES * r->one.row_count;
-    uint64_t few = least(WIDTH_FEW, MOVES_LONG / moves), quick = MOVES_MAX / moves;
-    width = least(width, quick > few ? quick : few);
+    uint64_t few = dryi_min(WIDTH_FEW, MOVES_LONG / moves), quick = MOVES_MAX / moves;
+    width = dryi_min(width, quick > few ? quick : few);
     return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
 }
 

@@ -78,8 +78,8 @@ set_options(struct dryi_one *one, const struct dry_stage *stage, size_t i, size_
         uint64_t saved = dryi_stage_saved_by(stage, k);
         uint64_t moved = dryi_stage_offload(stage, k);
         o->held = saved - moved;
-        o->need = dryi_one_max(one->final_gradient + dryi_stage_forward_tmp(stage, k),
-                               s->back + dryi_stage_backward_tmp(stage, k)) +
+        o->need = dryi_max(one->final_gradient + dryi_stage_forward_tmp(stage, k),
+                           s->back + dryi_stage_backward_tmp(stage, k)) +
                   saved;
         o->extra = k ? stage->options[k - 1].recompute_ns >> one->time_shift : 0;
         o->row = row_after(one, row, moved, plain);
@@ -149,7 +149,7 @@ dryi_one_evaluate(const struct dryi_one *one, const struct dryi_one_choice *choi
     for (size_t c = 0; c < count; i = choices[c].last + 1, c++) {
         if (choices[c].option != SIZE_MAX) {
             const struct dryi_one_option *o = &one->options[choices[c].option];
-            cost.need = dryi_one_max(cost.need, held + o->need + one->moved[row]);
+            cost.need = dryi_max(cost.need, held + o->need + one->moved[row]);
             cost.extra += o->extra;
             held += o->held;
             row = o->row;
@@ -158,7 +158,7 @@ dryi_one_evaluate(const struct dryi_one *one, const struct dryi_one_choice *choi
         struct dryi_one_range range = {.moved = one->moved[row]};
         for (size_t e = i; e <= choices[c].last; e++)
             dryi_one_range_extend(&range, one, e, e == i);
-        cost.need = dryi_one_max(cost.need, held + range.need);
+        cost.need = dryi_max(cost.need, held + range.need);
         cost.extra += range.time;
         held += one->stages[choices[c].last].output;
         row = one->stages[choices[c].last + 1].row;

@@ -18,14 +18,14 @@ static uint64_t
 save_floor(const struct dryi_one *one, size_t row, size_t option)
 {
     const struct dryi_one_option *o = &one->options[option];
-    return dryi_one_max(o->need + one->moved[row], o->held + one->floors[o->row]);
+    return dryi_max(o->need + one->moved[row], o->held + one->floors[o->row]);
 }
 
 static uint64_t
 range_floor(const struct dryi_one *one, size_t last, const struct dryi_one_range *range)
 {
     const struct dryi_one_stage *end = &one->stages[last];
-    return dryi_one_max(range->need, end->output + one->floors[end[1].row]);
+    return dryi_max(range->need, end->output + one->floors[end[1].row]);
 }
 
 static uint64_t

@@ -402,11 +402,11 @@ skip(struct dryi_one_walk *w)
     if ((w->next < s->at && end > s->at) || from[w->first] + block->least < s->enough)
         return false;
     struct dryi_one_range *r = &w->range;
-    r->first = dryi_one_max(r->first, block->range.first);
-    r->again = dryi_one_max(r->again, r->sum + block->range.again);
-    r->back = dryi_one_max(r->back, r->sum + block->range.back);
+    r->first = dryi_max(r->first, block->range.first);
+    r->again = dryi_max(r->again, r->sum + block->range.again);
+    r->back = dryi_max(r->back, r->sum + block->range.back);
     r->sum += block->range.sum;
-    r->at_least = dryi_one_max(r->first, r->back);
+    r->at_least = dryi_max(r->first, r->back);
     r->time += block->range.time;
     r->count += DRYI_ONE_BLOCK;
     w->next = end;

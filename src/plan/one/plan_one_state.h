@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "plan/chain/chain_state.h"
 #include "plan/chain/plan_progress.h"
 
@@ -63,12 +64,6 @@ dryi_one_option_end(const struct dryi_one *one, size_t stage)
     return one->stages[stage + 1].option;
 }
 
-static inline uint64_t
-dryi_one_max(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* A range of stages that run twice; extending it at its end updates its needs. */
 struct dryi_one_range {
     /* Bytes of the stage before, being offloaded while the first stage runs. */
@@ -93,13 +88,13 @@ dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size
     const struct dryi_one_stage *s = &one->stages[stage];
     uint64_t moved = is_first ? r->moved : 0;
     uint64_t before = is_first ? 0 : s[-1].output;
-    r->first = dryi_one_max(r->first, one->final_gradient + before + s->output +
-                                          s->forward_tmp + moved);
-    r->again = dryi_one_max(r->again, r->sum + s->saved + s->forward_tmp);
+    r->first = dryi_max(r->first, one->final_gradient + before + s->output +
+                                      s->forward_tmp + moved);
+    r->again = dryi_max(r->again, r->sum + s->saved + s->forward_tmp);
     r->sum += s->saved;
-    r->back = dryi_one_max(r->back, r->sum + s->back + moved);
-    r->at_least = dryi_one_max(r->first, r->back);
-    r->need = dryi_one_max(r->at_least, r->again + s->end);
+    r->back = dryi_max(r->back, r->sum + s->back + moved);
+    r->at_least = dryi_max(r->first, r->back);
+    r->need = dryi_max(r->at_least, r->again + s->end);
     r->time += s->forward;
     r->count++;
 }

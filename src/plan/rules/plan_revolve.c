@@ -90,12 +90,6 @@ struct tasks {
     size_t count, capacity;
 };
 
-static uint32_t
-smaller(uint64_t a, uint64_t b)
-{
-    return (uint32_t)(a < b ? a : b);
-}
-
 /*
  * Reduce the repeats to the fewest that suffice. They are seldom fewer by more than one
  * than the parent task's.
@@ -117,7 +111,7 @@ split_of(const struct task *t)
     if (t->snapshots == 1)
         return t->count - 1;
     uint64_t above = binomial(t->snapshots - 1, t->repeats - 1);
-    return smaller(binomial(t->snapshots, t->repeats - 1), t->count - above);
+    return (uint32_t)dryi_min(binomial(t->snapshots, t->repeats - 1), t->count - above);
 }
 
 static bool
