@@ -76,8 +76,8 @@ dryi_place_figures_sum(const struct dryi_place_figures *figures, bool is_small)
     return sum;
 }
 
-static void
-reset(struct dry_stat *stat, bool peaks, bool accumulated)
+void
+dryi_stat_reset(struct dry_stat *stat, bool peaks, bool accumulated)
 {
     if (peaks)
         stat->peak = stat->current;
@@ -86,14 +86,18 @@ reset(struct dry_stat *stat, bool peaks, bool accumulated)
 }
 
 void
+dryi_stat_array_reset(struct dry_stat_array *stats, bool peaks, bool accumulated)
+{
+    dryi_stat_reset(&stats->all, peaks, accumulated);
+    dryi_stat_reset(&stats->small_pool, peaks, accumulated);
+    dryi_stat_reset(&stats->large_pool, peaks, accumulated);
+}
+
+void
 dryi_place_figures_reset(struct dryi_place_figures *figures, bool peaks, bool accumulated)
 {
-    for (size_t i = 0; i < figures->count; i++) {
-        struct dry_stat_array *reserved = &figures->list[i].reserved;
-        reset(&reserved->all, peaks, accumulated);
-        reset(&reserved->small_pool, peaks, accumulated);
-        reset(&reserved->large_pool, peaks, accumulated);
-    }
+    for (size_t i = 0; i < figures->count; i++)
+        dryi_stat_array_reset(&figures->list[i].reserved, peaks, accumulated);
 }
 
 void

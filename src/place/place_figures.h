@@ -53,6 +53,8 @@ void dryi_place_figures_change(struct dryi_place_figures *figures, uint32_t inde
 /* Return the reserved bytes of all pools, in small or in large memory. Used by invariant checks. */
 int64_t dryi_place_figures_sum(const struct dryi_place_figures *figures, bool is_small);
 /* See `reset_stats` in place.h. */
+void dryi_stat_reset(struct dry_stat *stat, bool peaks, bool accumulated);
+void dryi_stat_array_reset(struct dry_stat_array *stats, bool peaks, bool accumulated);
 void dryi_place_figures_reset(struct dryi_place_figures *figures, bool peaks,
                               bool accumulated);
 /* Visit the figures of private pools that have had memory, in no particular order. */

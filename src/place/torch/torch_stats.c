@@ -5,23 +5,6 @@
 #include "base/assert.h"
 #include "place/torch/torch_state.h"
 
-static void
-reset_stat(struct dry_stat *stat, bool peaks, bool accumulated)
-{
-    if (peaks)
-        stat->peak = stat->current;
-    if (accumulated)
-        stat->allocated = stat->freed = 0;
-}
-
-static void
-reset_array(struct dry_stat_array *array, bool peaks, bool accumulated)
-{
-    reset_stat(&array->all, peaks, accumulated);
-    reset_stat(&array->small_pool, peaks, accumulated);
-    reset_stat(&array->large_pool, peaks, accumulated);
-}
-
 void
 dryi_torch_reset_stats(void *self, bool peaks, bool accumulated)
 {
@@ -37,10 +20,10 @@ dryi_torch_reset_stats(void *self, bool peaks, bool accumulated)
     if (peaks && (uint64_t)s->reserved_bytes.all.peak > t->reserved_peak)
         t->reserved_peak = (uint64_t)s->reserved_bytes.all.peak;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        reset_array(arrays[i], peaks, accumulated);
+        dryi_stat_array_reset(arrays[i], peaks, accumulated);
     dryi_place_figures_reset(&t->figures, peaks, accumulated);
-    reset_stat(&s->oversize_allocations, peaks, accumulated);
-    reset_stat(&s->oversize_segments, peaks, accumulated);
+    dryi_stat_reset(&s->oversize_allocations, peaks, accumulated);
+    dryi_stat_reset(&s->oversize_segments, peaks, accumulated);
     if (!accumulated)
         return;
     s->num_alloc_retries = s->num_device_alloc = s->num_device_free = 0;
