@@ -20,6 +20,18 @@ struct dryi_pool_id {
     uint64_t a, b; /* (0, 0): the default pool */
 };
 
+static inline bool
+dryi_is_same_pool(struct dryi_pool_id a, struct dryi_pool_id b)
+{
+    return a.a == b.a && a.b == b.b;
+}
+
+static inline bool
+dryi_is_default_pool(struct dryi_pool_id id)
+{
+    return id.a == 0 && id.b == 0;
+}
+
 /* Handle of a block in use; valid until the block is freed. */
 typedef uint32_t dryi_block;
 #define DRYI_NO_BLOCK UINT32_MAX

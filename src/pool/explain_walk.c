@@ -122,18 +122,12 @@ raise(uint64_t *most, uint64_t value)
         *most = value;
 }
 
-static bool
-is_same_pool(struct dryi_pool_id x, struct dryi_pool_id y)
-{
-    return x.a == y.a && x.b == y.b;
-}
-
 static void
 count_hole(struct dryi_explain_sums *sums, const struct dryi_explain_request *request,
            const struct dryi_block_info *block, uint64_t size)
 {
     raise(&sums->largest_hole_any, size);
-    if (!is_same_pool(block->pool, request->pool) ||
+    if (!dryi_is_same_pool(block->pool, request->pool) ||
         (block->stream != request->stream && !request->any_stream))
         return;
     if (size < request->oversize)
@@ -171,7 +165,7 @@ dryi_explain_segment(struct dryi_explain_sums *sums,
 {
     sums->segment_bytes += segment->size;
     walk_holes(sums, request, blocks, count);
-    if (segment->pool.a != 0 || segment->pool.b != 0) {
+    if (!dryi_is_default_pool(segment->pool)) {
         for (size_t i = 0; i < count; i++)
             sums->private_free +=
                 blocks[i].allocated || blocks[i].pending ? 0 : blocks[i].size;

@@ -77,7 +77,7 @@ drop_scope(struct dry_pool *pool, bool is_capture, struct dryi_pool_id id)
     DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     for (struct dryi_pool_scope **link = &pool->scopes; *link; link = &(*link)->outer) {
         struct dryi_pool_scope *scope = *link;
-        if (scope->is_capture != is_capture || scope->id.a != id.a || scope->id.b != id.b)
+        if (scope->is_capture != is_capture || !dryi_is_same_pool(scope->id, id))
             continue;
         *link = scope->outer;
         dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);

@@ -305,6 +305,18 @@ find_segment(void *visitor, const struct dryi_segment_info *segment,
     return DRY_END;
 }
 
+enum dry_status
+dryi_pool_find_segment(const struct dry_pool *pool, uint64_t address,
+                       struct dryi_segment_info *segment)
+{
+    struct search search = {.address = address};
+    enum dry_status status =
+        pool->place.ops->walk(pool->place.self, find_segment, &search);
+    if (status == DRY_END)
+        *segment = search.segment;
+    return status == DRY_END ? DRY_OK : status == DRY_OK ? DRY_ERR_ARGUMENT : status;
+}
+
 static enum dry_status
 describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
 {
@@ -314,19 +326,18 @@ describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
         return DRY_ERR_ARGUMENT;
     struct dryi_block_info info;
     pool->place.ops->get_block(pool->place.self, found, &info);
-    struct search search = {.address = info.addr};
-    enum dry_status status =
-        pool->place.ops->walk(pool->place.self, find_segment, &search);
-    if (status != DRY_END)
-        return status == DRY_OK ? DRY_ERR_ARGUMENT : status;
+    struct dryi_segment_info segment;
+    enum dry_status status = dryi_pool_find_segment(pool, info.addr, &segment);
+    if (status != DRY_OK)
+        return status;
     *block = (struct dry_pool_block){
         .address = info.addr,
         .size = info.size,
         .requested = info.requested,
         .stream = dryi_pool_stream_handle(pool, info.stream),
         .pool = {info.pool.a, info.pool.b},
-        .segment_address = search.segment.addr,
-        .segment_size = search.segment.size,
+        .segment_address = segment.addr,
+        .segment_size = segment.size,
         .context = dryi_history_context(pool, info.addr),
     };
     return DRY_OK;
@@ -354,18 +365,12 @@ struct tally_of_pool {
     size_t count;
 };
 
-static bool
-is_same_pool(struct dryi_pool_id a, struct dryi_pool_id b)
-{
-    return a.a == b.a && a.b == b.b;
-}
-
 static enum dry_status
 count_in_pool(void *visitor, const struct dryi_segment_info *segment,
               const struct dryi_block_info *blocks, size_t count)
 {
     struct tally_of_pool *tally = visitor;
-    for (size_t i = 0; i < count && is_same_pool(segment->pool, tally->id); i++)
+    for (size_t i = 0; i < count && dryi_is_same_pool(segment->pool, tally->id); i++)
         tally->count += blocks[i].allocated;
     return DRY_OK;
 }
@@ -382,7 +387,7 @@ collect_blocks(struct dry_pool *pool, struct dryi_pool_id id, const uint64_t *ad
             return DRY_END;
         struct dryi_block_info info;
         pool->place.ops->get_block(pool->place.self, block, &info);
-        if (!is_same_pool(info.pool, id))
+        if (!dryi_is_same_pool(info.pool, id))
             return DRY_END;
         if (!dryi_map_put(found, block, 0))
             return DRY_ERR_MEMORY;

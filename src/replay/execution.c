@@ -132,12 +132,6 @@ begin_pool(struct dryi_execution *x, struct dryi_pool_id pool)
     return status;
 }
 
-static bool
-is_default(struct dryi_pool_id pool)
-{
-    return pool.a == 0 && pool.b == 0;
-}
-
 /* Return the flag that says whether the execution is a user of the pool; 0 for a new pool. Returns
    NULL if memory ran out. */
 static uint8_t *
@@ -233,7 +227,7 @@ alloc_request(struct dryi_execution *x, uint32_t request, dryi_block *block)
 {
     const struct dryi_program *p = x->program;
     const struct lane *lane = dryi_program_lane(p, p->lanes[request]);
-    bool has_pool = p->has_addresses && !is_default(lane->pool);
+    bool has_pool = p->has_addresses && !dryi_is_default_pool(lane->pool);
     x->request = request;
     if (has_pool) {
         enum dry_status entered = enter_pool(x, lane->pool);
@@ -385,7 +379,7 @@ dryi_execution_begin_at(struct dryi_execution *x,
     }
     dryi_memory_free(&x->memory, handles, count, sizeof *handles);
     for (size_t i = 0; i < layout->segment_count && status == DRY_OK; i++) {
-        if (!is_default(layout->segments[i].segment.pool)) {
+        if (!dryi_is_default_pool(layout->segments[i].segment.pool)) {
             uint8_t *is_held = hold_of(x, layout->segments[i].segment.pool);
             if (!is_held)
                 return dryi_fail_memory(err, "the pools before the window");

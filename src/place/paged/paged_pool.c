@@ -59,9 +59,7 @@ uint32_t
 dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id)
 {
     uint32_t pool = dryi_treap_at_least(p->pool_nodes, p->pools_by_id, id.a, id.b);
-    bool is_it =
-        pool != NONE && p->pools[pool].id.a == id.a && p->pools[pool].id.b == id.b;
-    return is_it ? pool : NONE;
+    return pool != NONE && dryi_is_same_pool(p->pools[pool].id, id) ? pool : NONE;
 }
 
 /*

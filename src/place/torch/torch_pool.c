@@ -90,9 +90,7 @@ uint32_t
 dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id)
 {
     uint32_t owner = dryi_treap_at_least(t->owner_nodes, t->owners_by_id, id.a, id.b);
-    bool is_it =
-        owner != NONE && t->owners[owner].id.a == id.a && t->owners[owner].id.b == id.b;
-    return is_it ? owner : NONE;
+    return owner != NONE && dryi_is_same_pool(t->owners[owner].id, id) ? owner : NONE;
 }
 
 /* Take an unused record, or a new one; NONE: out of memory. */

@@ -239,12 +239,6 @@ release_owner(struct dryi_torch *t, uint32_t owner)
     return status;
 }
 
-static bool
-is_default_id(struct dryi_pool_id id)
-{
-    return id.a == 0 && id.b == 0;
-}
-
 /*
  * Release the cached memory of a pool without users, and drop the pool with its last memory. While
  * a scope is open the pool stays, because requests still go there; PyTorch fails in such a request.
@@ -263,7 +257,7 @@ release_unused(struct dryi_torch *t, uint32_t owner)
 enum dry_status
 dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only)
 {
-    if (!is_default_id(only)) {
+    if (!dryi_is_default_pool(only)) {
         uint32_t owner = dryi_torch_owner_find(t, only);
         if (owner == NONE || t->owners[owner].use_count > 0)
             return DRY_OK;

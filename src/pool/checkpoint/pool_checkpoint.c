@@ -28,12 +28,6 @@ struct dry_pool_checkpoint {
     size_t capacity, address_capacity;
 };
 
-static bool
-is_same_pool(struct dryi_pool_id a, struct dryi_pool_id b)
-{
-    return a.a == b.a && a.b == b.b;
-}
-
 /* --- taking ------------------------------------------------------------------------------- */
 
 static enum dry_status
@@ -41,7 +35,7 @@ keep_blocks(void *visitor, const struct dryi_segment_info *segment,
             const struct dryi_block_info *blocks, size_t count)
 {
     struct dry_pool_checkpoint *c = visitor;
-    if (!is_same_pool(segment->pool, c->id))
+    if (!dryi_is_same_pool(segment->pool, c->id))
         return DRY_OK;
     if (!dryi_memory_grow(&c->memory, &c->blocks, &c->capacity, c->count + count,
                           sizeof *c->blocks) ||
@@ -84,7 +78,7 @@ is_of_pool(const struct dry_pool_checkpoint *c, const struct dryi_pool_slot *slo
     if (!slot->key || !dryi_pool_slot_is_used(c->pool, slot))
         return false;
     place->ops->get_block(place->self, slot->block, info);
-    return is_same_pool(info->pool, c->id);
+    return dryi_is_same_pool(info->pool, c->id);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "pool/pool_address.h"
 #include "pool/pool_lock.h"
+#include "pool/pool_view.h"
 
 /* --- other devices ------------------------------------------------------------------------ */
 
@@ -52,24 +53,6 @@ dry_pool_enable_peer(struct dry_pool *pool, int32_t peer)
 
 /* --- other processes ---------------------------------------------------------------------- */
 
-struct search {
-    uint64_t address;
-    struct dryi_segment_info run;
-};
-
-static enum dry_status
-find_run(void *visitor, const struct dryi_segment_info *segment,
-         const struct dryi_block_info *blocks, size_t count)
-{
-    (void)blocks;
-    (void)count;
-    struct search *search = visitor;
-    if (search->address - segment->addr >= segment->size)
-        return DRY_OK;
-    search->run = *segment;
-    return DRY_END;
-}
-
 #define SMALL_PAGE_TORCH (2 * DRYI_MIB)
 
 /* Return the page size of a mapped run, in bytes. */
@@ -99,14 +82,14 @@ share_range(const struct dry_pool *pool, const struct dryi_segment_info *run,
 }
 
 static enum dry_status
-share_pages(const struct dry_pool *pool, const struct search *block, uint64_t end,
-            struct dry_pool_share *share, int *descriptors, size_t room)
+share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
+            uint64_t address, uint64_t end, struct dry_pool_share *share,
+            int *descriptors, size_t room)
 {
-    DRYI_ASSERT_SLOW(end > block->address);
-    const struct dryi_segment_info *run = &block->run;
+    DRYI_ASSERT_SLOW(end > address);
     const struct dry_device *device = &pool->device;
     uint64_t page = page_of(pool, run);
-    uint64_t first = (block->address - run->addr) / page;
+    uint64_t first = (address - run->addr) / page;
     uint64_t count = (end - run->addr + page - 1) / page - first;
     uint64_t begin = run->addr + first * page;
     if (!device->ops->export_pages)
@@ -116,7 +99,7 @@ share_pages(const struct dry_pool *pool, const struct search *block, uint64_t en
         status = device->ops->export_pages(device->self, begin, (size_t)count, page,
                                            descriptors);
     if (status == DRY_OK)
-        *share = (struct dry_pool_share){.offset = block->address - begin,
+        *share = (struct dry_pool_share){.offset = address - begin,
                                          .size = count * page,
                                          .page_bytes = page,
                                          .page_count = count};
@@ -133,13 +116,14 @@ share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *shar
         return DRY_ERR_ARGUMENT;
     struct dryi_block_info info;
     pool->place.ops->get_block(pool->place.self, block, &info);
-    struct search search = {.address = address};
-    enum dry_status status = pool->place.ops->walk(pool->place.self, find_run, &search);
-    if (status != DRY_END)
-        return status == DRY_OK ? DRY_ERR_ARGUMENT : status;
-    if (!search.run.is_expandable)
-        return share_range(pool, &search.run, address, share);
-    return share_pages(pool, &search, info.addr + info.size, share, descriptors, room);
+    struct dryi_segment_info run;
+    enum dry_status status = dryi_pool_find_segment(pool, address, &run);
+    if (status != DRY_OK)
+        return status;
+    if (!run.is_expandable)
+        return share_range(pool, &run, address, share);
+    return share_pages(pool, &run, address, info.addr + info.size, share, descriptors,
+                       room);
 }
 
 enum dry_status
