@@ -62,9 +62,8 @@ trim(const char *text, size_t length)
     return (struct dryi_option_word){text, length};
 }
 
-/* Return the length up to the first comma outside brackets: PyTorch's tables contain commas. */
-static size_t
-option_length(const char *text, size_t length)
+size_t
+dryi_option_length(const char *text, size_t length)
 {
     int depth = 0;
     for (size_t i = 0; i < length; i++) {
@@ -104,7 +103,7 @@ dryi_option_text_read(const char *text, size_t length,
 {
     enum dry_status status = DRY_OK;
     for (size_t at = 0; at < length && status == DRY_OK;) {
-        size_t part = option_length(text + at, length - at);
+        size_t part = dryi_option_length(text + at, length - at);
         struct dryi_option_word option = trim(text + at, part);
         if (option.length > 0)
             status = read_option(option, reader, (uint64_t)(option.text - text), err);

@@ -17,6 +17,9 @@ struct dryi_option_word {
     size_t length;
 };
 
+/* Return the length of the first option of a text: up to the first comma outside brackets.
+   PyTorch's tables contain commas. */
+size_t dryi_option_length(const char *text, size_t length);
 bool dryi_option_is(struct dryi_option_word word, const char *text);
 /* Accept True, true, 1, False, false and 0. For other text, return false
    and set *value to false. */

@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/option_text.h"
 
 #define INTERVALS 16u
 
@@ -262,19 +263,6 @@ copy_options(const char *recorded, struct text *t)
     return true;
 }
 
-/* Return the length to the comma that ends the option, or to the end. Commas in
-   brackets do not end it. */
-static size_t
-measure_option(const char *at)
-{
-    size_t length = 0;
-    for (bool is_list = false; at[length] && (is_list || at[length] != ','); length++) {
-        if (at[length] == '[' || at[length] == ']')
-            is_list = at[length] == '[';
-    }
-    return length;
-}
-
 bool
 dryi_setting_keep(const char *recorded, bool with_fraction, char kept[DRYI_KEPT_BYTES])
 {
@@ -285,7 +273,7 @@ dryi_setting_keep(const char *recorded, bool with_fraction, char kept[DRYI_KEPT_
     if (!copy_options(recorded, &all))
         return false;
     for (const char *at = options; *at;) {
-        size_t length = measure_option(at);
+        size_t length = dryi_option_length(at, strlen(at));
         size_t key = strcspn(at, ":,[]");
         if (key >= length || at[key] != ':' || t.used + length + 2 > t.capacity) {
             kept[0] = '\0';

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/bits.h"
+#include "base/option_text.h"
 #include "explain/verdict/explanation_inside.h"
 #include "replay/inside.h"
 #include "trace/from_pool.h"
@@ -211,13 +213,11 @@ change_balance(struct dry_explanation *e)
 static bool
 copy_without(char *to, size_t capacity, const char *conf, const char *option)
 {
-    size_t used = 0, length = strlen(option);
+    size_t used = 0;
     while (*conf) {
-        size_t end = 0;
-        for (int depth = 0; conf[end] && (conf[end] != ',' || depth > 0); end++)
-            depth += (conf[end] == '[') - (conf[end] == ']');
+        size_t end = dryi_option_length(conf, strlen(conf));
         const char *name = conf + strspn(conf, " ");
-        if (strncmp(name, option, length) != 0) {
+        if (!dryi_text_is(name, strcspn(name, ": ,"), option)) {
             if (used + end + 2 > capacity)
                 return false;
             if (used > 0)
