@@ -18,22 +18,19 @@ struct part {
 static bool
 is(struct part part, const char *word)
 {
-    return part.length == strlen(word) && memcmp(part.bytes, word, part.length) == 0;
+    return dryi_text_is(part.bytes, part.length, word);
 }
 
 static bool
 begins_with(struct part part, const char *word)
 {
-    size_t length = strlen(word);
-    return part.length >= length && memcmp(part.bytes, word, length) == 0;
+    return dryi_text_begins(part.bytes, part.length, word);
 }
 
 static bool
 ends_with(struct part part, const char *word)
 {
-    size_t length = strlen(word);
-    return part.length >= length &&
-           memcmp(part.bytes + part.length - length, word, length) == 0;
+    return dryi_text_ends(part.bytes, part.length, word);
 }
 
 /* Compare without case; `word` is in lower case. */

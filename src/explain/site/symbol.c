@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/ascii.h"
+
 #define LOOK_BYTES_MAX 4096u
 
 /* The bytes begin .. end - 1 of a name. */
@@ -18,16 +20,13 @@ struct span {
 static bool
 begins_with(struct span s, const char *word)
 {
-    size_t length = strlen(word);
-    return s.end - s.begin >= length && memcmp(s.name + s.begin, word, length) == 0;
+    return dryi_text_begins(s.name + s.begin, s.end - s.begin, word);
 }
 
 static bool
 ends_with(struct span s, const char *word)
 {
-    size_t length = strlen(word);
-    return s.end - s.begin >= length &&
-           memcmp(s.name + s.end - length, word, length) == 0;
+    return dryi_text_ends(s.name + s.begin, s.end - s.begin, word);
 }
 
 /* Drop the return type and the parameters: "void at::f<int>(long) const" becomes "at::f<int>".
