@@ -10,6 +10,13 @@
 #define BYTES 8u
 #define VALUES 256u
 
+int
+dryi_compare_leading(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
 static void
 count_bytes(const struct dryi_sort_item *items, size_t count,
             size_t counts[BYTES][VALUES])

@@ -18,6 +18,9 @@ struct dryi_sort_item {
     uint32_t value;
 };
 
+/* Compare items by the uint64_t that each begins with, for qsort(). */
+int dryi_compare_leading(const void *a, const void *b);
+
 /* Sort in place. `scratch` has room for `count` items; its contents afterwards are undefined. */
 void dryi_sort_items(struct dryi_sort_item *items, struct dryi_sort_item *scratch,
                      size_t count);

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "replay/ranges.h"
 
 /* PyTorch does not split off a remainder up to this many bytes in the large pool
@@ -190,13 +191,6 @@ add_mapped_ranges(struct find *f)
     }
 }
 
-static int
-compare_restored(const void *a, const void *b)
-{
-    const struct dryi_torch_restored *x = a, *y = b;
-    return (x->segment.addr > y->segment.addr) - (x->segment.addr < y->segment.addr);
-}
-
 static void
 check_segments(struct find *f)
 {
@@ -274,7 +268,7 @@ find_segments(struct find *f)
     if (f->failed || f->layout->segment_count == 0)
         return;
     qsort(f->layout->segments, f->layout->segment_count, sizeof *f->layout->segments,
-          compare_restored);
+          dryi_compare_leading);
     check_segments(f);
     find_reservations(f);
 }
@@ -456,13 +450,6 @@ fill_segments(struct find *f)
     }
 }
 
-static int
-compare_spans(const void *a, const void *b)
-{
-    const struct range *x = a, *y = b;
-    return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 static bool
 lies_in_spans(const struct range *spans, size_t count, uint64_t addr)
 {
@@ -477,7 +464,7 @@ static size_t
 join_spans(struct range *spans, size_t count)
 {
     size_t kept = 0;
-    qsort(spans, count, sizeof *spans, compare_spans);
+    qsort(spans, count, sizeof *spans, dryi_compare_leading);
     for (size_t i = 0; i < count; i++) {
         struct range *last = kept ? &spans[kept - 1] : NULL;
         if (last && spans[i].addr - last->addr <= last->size) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "trace/model/trace.h"
 
 bool
 dryi_build_contradict(struct dryi_build *b, uint32_t event, const char *why)
@@ -37,13 +38,6 @@ dryi_build_emit(struct dryi_build *b, enum op_kind kind, uint32_t arg, uint32_t 
 
 /* --- lanes and streams -------------------------------------------------------------------- */
 
-static int
-compare_segments(const void *a, const void *b)
-{
-    const struct dry_trace_segment *const *x = a, *const *y = b;
-    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
-}
-
 static bool
 is_private(const struct dry_trace_view *v, const struct dry_trace_segment *s)
 {
@@ -72,7 +66,8 @@ dryi_build_find_private(struct dryi_build *b)
         if (is_private(v, s))
             b->private_segments[count++] = s;
     }
-    qsort(b->private_segments, count, sizeof *b->private_segments, compare_segments);
+    qsort(b->private_segments, count, sizeof *b->private_segments,
+          dryi_trace_compare_segments);
     return true;
 }
 

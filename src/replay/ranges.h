@@ -20,7 +20,7 @@
 enum range_kind { RANGE_UNKNOWN, RANGE_SMALL, RANGE_LARGE };
 
 struct range {
-    uint64_t addr, size;
+    uint64_t addr, size; /* `addr` first, to sort by it */
     uint32_t lane;
     enum range_kind kind; /* whether its pool is the small or the large one, if known */
 };

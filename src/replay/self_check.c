@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "trace/model/trace.h"
 
 struct proof {
     struct dryi_program *p;
@@ -275,13 +276,6 @@ struct layout {
     size_t count, next;
 };
 
-static int
-compare_segments(const void *a, const void *b)
-{
-    const struct dry_trace_segment *const *x = a, *const *y = b;
-    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
-}
-
 static bool
 is_same_segment(const struct dry_trace_view *v, const struct dry_trace_segment *s,
                 const struct dryi_segment_info *info)
@@ -379,7 +373,7 @@ compare_layout(struct proof *f)
         f->check->block_count += l.segments[i]->block_count;
     }
     f->check->segment_count = l.count;
-    qsort(l.segments, l.count, sizeof(*l.segments), compare_segments);
+    qsort(l.segments, l.count, sizeof(*l.segments), dryi_trace_compare_segments);
     enum dry_status status = dryi_torch_walk(f->execution.torch, on_segment, &l);
     while (status == DRY_OK && l.next < l.count)
         miss_segment(&l, l.segments[l.next++]);

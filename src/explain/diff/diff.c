@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/search.h"
 #include "base/sized.h"
+#include "base/sort.h"
 #include "explain/diff/diff_inside.h"
 
 void
@@ -138,13 +139,6 @@ fill_row(struct dry_diff_row *row, const struct dryi_diff_entry *entries, size_t
     return i;
 }
 
-static int
-compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 uint64_t
 dry_diff_bytes(const struct dry_diff_row *row, uint32_t subject)
 {
@@ -162,7 +156,7 @@ measure_row(struct dry_diff_row *row, size_t subject_count)
     size_t absent = subject_count - row->cell_count, middle = (subject_count - 1) / 2;
     for (size_t i = 0; i < row->cell_count; i++)
         bytes[i] = row->cells[i].bytes;
-    qsort(bytes, row->cell_count, sizeof *bytes, compare_u64);
+    qsort(bytes, row->cell_count, sizeof *bytes, dryi_compare_leading);
     row->min = absent ? 0 : bytes[0];
     row->max = bytes[row->cell_count - 1];
     row->median = middle < absent ? 0 : bytes[middle - absent];

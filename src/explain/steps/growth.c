@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "explain/steps/steps_inside.h"
 
 /* An allocation that outlived its step, and the group of its code. */
@@ -37,13 +38,6 @@ struct growing {
     size_t room;
     uint32_t used;
 };
-
-static int
-compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
 
 static int
 compare_survivors(const void *a, const void *b)
@@ -152,7 +146,7 @@ find_median(uint64_t *values, uint32_t given, uint32_t count)
 {
     DRYI_ASSERT(given <= count);
     uint32_t middle = (count - 1) / 2, zeros = count - given;
-    qsort(values, given, sizeof *values, compare_u64);
+    qsort(values, given, sizeof *values, dryi_compare_leading);
     return middle < zeros ? 0 : values[middle - zeros];
 }
 

@@ -66,13 +66,6 @@ on_segment(void *self, uint32_t segment)
     return DRY_OK;
 }
 
-static int
-compare_segments(const void *a, const void *b)
-{
-    const struct dry_state_segment *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
-}
-
 /* Sort by address. The sort is stable: at equal addresses the older allocation comes first. */
 static bool
 sort_alive(struct building *b)
@@ -504,7 +497,8 @@ build(struct building *b)
         !sort_alive(b))
         return false;
     if (b->state.segment_count > 0)
-        qsort(b->segments, b->state.segment_count, sizeof *b->segments, compare_segments);
+        qsort(b->segments, b->state.segment_count, sizeof *b->segments,
+              dryi_compare_leading);
     join_runs(b);
     return place_blocks(b) && make_pools(b) && find_pinners(b);
 }

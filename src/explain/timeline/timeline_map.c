@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/treap.h"
 #include "explain/timeline/timeline_inside.h"
+#include "trace/model/trace.h"
 
 #define SMALL_SEGMENT_SIZE (2 * DRYI_MIB)
 /* Limit of pieces of the window, and of carried-over ones: their sum fits 32 bits. */
@@ -244,13 +245,6 @@ on_event(struct mapping *m, uint32_t i)
 
 /* --- final segments ----------------------------------------------------------------------- */
 
-static int
-compare_final(const void *a, const void *b)
-{
-    const struct dry_trace_segment *const *x = a, *const *y = b;
-    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
-}
-
 static bool
 sort_final(struct mapping *m)
 {
@@ -261,7 +255,7 @@ sort_final(struct mapping *m)
     for (size_t i = 0; i < d->segment_count; i++)
         m->final[i] = &m->v->segments[d->first_segment + i];
     m->final_count = d->segment_count;
-    qsort(m->final, m->final_count, sizeof(*m->final), compare_final);
+    qsort(m->final, m->final_count, sizeof(*m->final), dryi_trace_compare_segments);
     return true;
 }
 

@@ -275,7 +275,7 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_walk(
  * parts of it.
  */
 struct dryi_torch_restored {
-    struct dryi_segment_info segment;
+    struct dryi_segment_info segment; /* its address is first, to sort by it */
     /* Expandable: where its reservation begins, if lower than the segment; else 0. */
     uint64_t reserved_from;
     /* Only addr, size, requested and allocated are read. */

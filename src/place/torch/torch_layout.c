@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "place/torch/torch_block.h"
 #include "place/torch/torch_pool.h"
 #include "place/torch/torch_segment.h"
@@ -44,7 +45,7 @@ dryi_torch_get_block(const void *self, dryi_block block, struct dryi_block_info 
 
 /* A mapped range as a snapshot lists it: block_count blocks from `first` on. */
 struct run {
-    uint64_t addr, size;
+    uint64_t addr, size; /* `addr` first, to sort by it */
     uint32_t first, segment;
     size_t block_count;
 };
@@ -99,13 +100,6 @@ list_runs(const struct dryi_torch *t, struct run *runs, size_t *longest)
     return count;
 }
 
-static int
-compare_runs(const void *a, const void *b)
-{
-    const struct run *x = a, *y = b;
-    return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 enum dry_status
 dryi_torch_walk(const void *self,
                 enum dry_status (*visit)(void *visitor,
@@ -125,7 +119,7 @@ dryi_torch_walk(const void *self,
     enum dry_status status = runs && infos ? DRY_OK : DRY_ERR_MEMORY;
     if (status == DRY_OK) {
         list_runs(t, runs, &longest);
-        qsort(runs, count, sizeof *runs, compare_runs);
+        qsort(runs, count, sizeof *runs, dryi_compare_leading);
     }
     for (size_t i = 0; i < count && status == DRY_OK; i++) {
         uint32_t block = runs[i].first;

@@ -345,6 +345,13 @@ check_block(struct dry_trace_builder *b, const struct dry_trace_block *block)
            check_string(b, block->extra);
 }
 
+int
+dryi_trace_compare_segments(const void *a, const void *b)
+{
+    const struct dry_trace_segment *const *x = a, *const *y = b;
+    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
+}
+
 void
 dryi_trace_sum_blocks(struct dry_trace_segment *segment,
                       const struct dry_trace_block *blocks, size_t count)

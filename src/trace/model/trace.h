@@ -113,6 +113,9 @@ bool dryi_builder_append_segment(struct dry_trace_builder *builder,
 void dryi_trace_sum_blocks(struct dry_trace_segment *segment,
                            const struct dry_trace_block *blocks, size_t count);
 
+/* Compare by address, for qsort() of pointers to segments. */
+int dryi_trace_compare_segments(const void *a, const void *b);
+
 /* Sort segments and devices by device, the host last. Part of finish. */
 enum dry_status dryi_trace_group(struct dry_trace *trace, struct dry_error *err);
 
