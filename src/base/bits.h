@@ -55,6 +55,14 @@ dryi_round_up(uint64_t x, uint64_t step)
     return (x + step - 1) / step * step;
 }
 
+/* Round x up to a multiple of `step` (> 0). False: that is above 64 bits. */
+static inline bool
+dryi_round_up_checked(uint64_t x, uint64_t step, uint64_t *rounded)
+{
+    uint64_t count = x / step + (x % step != 0);
+    return !__builtin_mul_overflow(count, step, rounded);
+}
+
 static inline uint64_t
 dryi_round_down(uint64_t x, uint64_t step)
 {

@@ -47,15 +47,6 @@ struct dry_host_device {
 };
 
 static bool
-round_up_checked(uint64_t bytes, uint64_t step, uint64_t *rounded)
-{
-    if (bytes > UINT64_MAX - (step - 1))
-        return false;
-    *rounded = dryi_round_up(bytes, step);
-    return true;
-}
-
-static bool
 has_room(const struct dry_host_device *host, uint64_t bytes)
 {
     return bytes <= host->options.capacity_bytes - host->used_bytes;
@@ -134,7 +125,8 @@ host_alloc(void *self, uint64_t size, uint64_t *address)
     uint64_t bytes;
     if (size == 0)
         return DRY_ERR_ARGUMENT;
-    if (!round_up_checked(size, host->grain_bytes, &bytes) || !take_bytes(host, bytes))
+    if (!dryi_round_up_checked(size, host->grain_bytes, &bytes) ||
+        !take_bytes(host, bytes))
         return DRY_ERR_NO_SPACE;
     enum dry_status status = dryi_range_take(bytes, address);
     if (status != DRY_OK)
@@ -158,7 +150,7 @@ host_reserve(void *self, uint64_t size, uint64_t *address)
     uint64_t bytes;
     if (size == 0)
         return DRY_ERR_ARGUMENT;
-    if (!round_up_checked(size, host->options.page_bytes, &bytes))
+    if (!dryi_round_up_checked(size, host->options.page_bytes, &bytes))
         return DRY_ERR_NO_SPACE;
     return dryi_range_reserve(bytes, host->options.page_bytes, address);
 }

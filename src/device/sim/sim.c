@@ -64,14 +64,6 @@ subtract_saturating(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Round up to a multiple of `step`; false: above 64 bits. */
-static bool
-round_up_checked(uint64_t bytes, uint64_t step, uint64_t *rounded)
-{
-    uint64_t count = bytes / step + (bytes % step != 0);
-    return !__builtin_mul_overflow(count, step, rounded);
-}
-
 static void
 charge(struct dry_sim *sim, enum dry_sim_call call, uint64_t page_count)
 {
@@ -138,7 +130,7 @@ take_address(struct dry_sim *sim, enum dry_sim_call call, uint64_t asked, uint64
         return false;
     uint64_t end;
     /* Move the cursor above addresses that the caller chose, if possible. */
-    if (fits && round_up_checked(begin + size, o->granularity_bytes, &end) &&
+    if (fits && dryi_round_up_checked(begin + size, o->granularity_bytes, &end) &&
         end > sim->next_address)
         sim->next_address = end;
     *address = begin;
@@ -154,7 +146,7 @@ sim_alloc(void *self, uint64_t size, uint64_t *address)
         return refuse(sim, DRY_ERR_ARGUMENT);
     uint64_t bytes;
     if (is_told_to_fail(sim) ||
-        !round_up_checked(size, sim->options.granularity_bytes, &bytes) ||
+        !dryi_round_up_checked(size, sim->options.granularity_bytes, &bytes) ||
         !take_bytes(sim, bytes))
         return refuse(sim, DRY_ERR_NO_SPACE);
     uint64_t begin;
@@ -179,7 +171,7 @@ sim_free(void *self, uint64_t address, uint64_t size)
     if (sim->check && dryi_sim_memory_free(sim, address, size) != DRY_OK)
         return;
     uint64_t bytes;
-    if (round_up_checked(size, sim->options.granularity_bytes, &bytes))
+    if (dryi_round_up_checked(size, sim->options.granularity_bytes, &bytes))
         give_bytes(sim, bytes);
 }
 
@@ -192,7 +184,7 @@ sim_reserve(void *self, uint64_t size, uint64_t *address)
         return refuse(sim, DRY_ERR_ARGUMENT);
     uint64_t bytes, begin;
     if (is_told_to_fail(sim) ||
-        !round_up_checked(size, sim->options.granularity_bytes, &bytes) ||
+        !dryi_round_up_checked(size, sim->options.granularity_bytes, &bytes) ||
         !take_address(sim, DRY_SIM_RESERVE, size, bytes, &begin))
         return refuse(sim, DRY_ERR_NO_SPACE);
     if (sim->check && dryi_sim_memory_reserve(sim, begin, bytes) != DRY_OK)
@@ -210,7 +202,7 @@ sim_unreserve(void *self, uint64_t address, uint64_t size)
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_UNRESERVE, 0);
     uint64_t bytes;
-    if (!round_up_checked(size, sim->options.granularity_bytes, &bytes))
+    if (!dryi_round_up_checked(size, sim->options.granularity_bytes, &bytes))
         return;
     struct dry_sim_account *account = &sim->account;
     if (!sim->check || dryi_sim_memory_unreserve(sim, address, bytes) == DRY_OK)
@@ -229,7 +221,7 @@ sim_map(void *self, uint64_t address, uint64_t size, uint64_t page)
     }
     charge(sim, DRY_SIM_MAP, size / page + (size % page != 0));
     uint64_t bytes;
-    if (is_told_to_fail(sim) || !round_up_checked(size, page, &bytes) ||
+    if (is_told_to_fail(sim) || !dryi_round_up_checked(size, page, &bytes) ||
         !take_bytes(sim, bytes))
         return refuse(sim, DRY_ERR_NO_SPACE);
     enum dry_status status =
@@ -246,7 +238,7 @@ sim_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
     struct dry_sim *sim = self;
     uint64_t bytes;
-    if (page == 0 || !round_up_checked(size, page, &bytes))
+    if (page == 0 || !dryi_round_up_checked(size, page, &bytes))
         return;
     charge(sim, DRY_SIM_UNMAP, bytes / page);
     if (!sim->check || dryi_sim_memory_unmap(sim, address, bytes) == DRY_OK)
