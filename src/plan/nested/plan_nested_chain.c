@@ -7,19 +7,8 @@
  */
 #include "plan/nested/plan_nested.h"
 
+#include "base/bits.h"
 #include "base/memory.h"
-
-/* Return the greatest common divisor; if `a` is 0, that is b. */
-static uint64_t
-divide(uint64_t a, uint64_t b)
-{
-    while (b > 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 static uint64_t
 find_part(const struct dryi_planning *p)
@@ -27,14 +16,14 @@ find_part(const struct dryi_planning *p)
     uint64_t part = p->chain->frame.input_gradient_bytes;
     for (uint32_t i = 0; i < p->count; i++) {
         const struct dry_stage *stage = &p->stages[i];
-        part = divide(part, stage->output_bytes);
-        part = divide(part, stage->gradient_bytes);
-        part = divide(part, stage->grads_bytes);
+        part = dryi_common_divisor(part, stage->output_bytes);
+        part = dryi_common_divisor(part, stage->gradient_bytes);
+        part = dryi_common_divisor(part, stage->grads_bytes);
         for (uint32_t k = 0; k <= stage->option_count; k++) {
-            part = divide(part, dryi_stage_saved_by(stage, k));
-            part = divide(part, dryi_stage_forward_tmp(stage, k));
-            part = divide(part, dryi_stage_backward_tmp(stage, k));
-            part = divide(part, dryi_stage_offload(stage, k));
+            part = dryi_common_divisor(part, dryi_stage_saved_by(stage, k));
+            part = dryi_common_divisor(part, dryi_stage_forward_tmp(stage, k));
+            part = dryi_common_divisor(part, dryi_stage_backward_tmp(stage, k));
+            part = dryi_common_divisor(part, dryi_stage_offload(stage, k));
         }
     }
     return part > 0 ? part : 1;
