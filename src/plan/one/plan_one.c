@@ -360,7 +360,7 @@ search(struct planner *r, const struct dryi_one_table *t, double bound)
             break;
         double limit = (double)r->plan.cost.extra;
         dryi_one_pruning_limit(&r->pruning, lesser(r->pruning.limit, limit));
-        status = dryi_one_search(t, r->memory, width, limit, &r->plan, r->p->err);
+        status = dryi_one_search(t, r->memory, width, &r->plan, r->p->err);
     }
     return status;
 }

@@ -64,13 +64,12 @@ struct dryi_one_plan {
 };
 
 /*
- * Search for a plan that fits `memory` and takes less time than *plan, which fits, and
- * than `limit`. A plan that is found replaces *plan. Requires that the table has a
- * pruning. `width`, at least 1, is the number of ways that each row keeps.
+ * Search for a plan that fits `memory` and takes less time than *plan, which fits. A plan
+ * that is found replaces *plan. Requires that the table has a pruning. `width`, at least 1, is the number of ways that each row keeps.
  * DRY_ERR_MEMORY, DRY_ERR_CANCELLED: *plan stays.
  */
 enum dry_status dryi_one_search(const struct dryi_one_table *t, uint64_t memory,
-                                size_t width, double limit, struct dryi_one_plan *plan,
+                                size_t width, struct dryi_one_plan *plan,
                                 struct dry_error *err);
 /* Return the bytes of memory that one row needs for each way that it keeps. */
 size_t dryi_one_way_bytes(void);

@@ -265,16 +265,13 @@ collect(const struct search *s, const struct way *end, struct dryi_one_plan *pla
 static enum dry_status
 search(struct search *s, struct dryi_one_plan *plan)
 {
-    /* The limit is *plan's own time: no better plan is excluded. */
-    bool is_next = s->limit == (double)plan->cost.extra;
     if (!run(s))
         return DRY_ERR_CANCELLED;
     const struct way *end = best_end(s);
     if (end)
         collect(s, end, plan);
     /* Every plan below the limit was considered, if the pruning lets it pass. */
-    bool is_all = end || is_next;
-    is_all = is_all && (double)plan->cost.extra <= s->t->pruning->limit;
+    bool is_all = (double)plan->cost.extra <= s->t->pruning->limit;
     plan->is_least = !s->is_thinned && is_all;
     return DRY_OK;
 }
@@ -293,7 +290,7 @@ give_back(struct search *s)
 
 enum dry_status
 dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
-                double limit, struct dryi_one_plan *plan, struct dry_error *err)
+                struct dryi_one_plan *plan, struct dry_error *err)
 {
     const struct dry_memory *m = &t->one->memory;
     size_t rows = t->one->row_count;
@@ -302,7 +299,6 @@ dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
                        .width = width,
                        .capacity = width * SPARE,
                        .limit = (double)plan->cost.extra};
-    s.limit = limit < s.limit ? limit : s.limit;
     bool has_ways = /* not zeroed: most pages of it may stay untouched */
         dryi_memory_grow(m, &s.ways, &s.way_capacity, (rows + 1) * s.capacity,
                          sizeof *s.ways);
