@@ -275,10 +275,8 @@ train(struct dryi_training *t)
     uint64_t rounds = wanted > flights ? 2 : 1;
     dryi_training_load_weights(t);
     dryi_training_load_grads(t);
-    t->workspaces[0] =
-        dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
-    t->workspaces[1] =
-        dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
+    dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
+    dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
     dryi_training_take(t, dryi_widened_bytes(e), DRY_GROUP_TEMPORARY);
     for (int i = 0; i < 2; i++) {
         for (uint64_t round = 0; round < rounds; round++)
@@ -308,8 +306,7 @@ infer(struct dryi_training *t)
 {
     struct dry_estimate *e = t->e;
     dryi_training_load_weights(t);
-    t->workspaces[0] =
-        dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
+    dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
     dryi_training_take(t, dryi_widened_bytes(e), DRY_GROUP_TEMPORARY);
     take_caches(t);
     dryi_training_begin_phase(t, DRY_ESTIMATE_FORWARD);

@@ -45,7 +45,6 @@ struct dryi_training {
     /* By slot: a parameter's gradients; last in an instance, the unit's shard. */
     struct dryi_training_block *grads;
     size_t slot_count;
-    struct dryi_training_block workspaces[2];
     bool has_states;
     size_t ahead_last; /* the instance before which gathering ahead stops */
 };
