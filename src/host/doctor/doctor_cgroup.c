@@ -113,18 +113,6 @@ check_swapping(struct dry_doctor *d, uint64_t max)
     dryi_doctor_end(d);
 }
 
-/* Write a page size as control groups do, "2MB". */
-static void
-name_size(uint64_t page_bytes, char text[32])
-{
-    bool is_gib = page_bytes >= DRYI_GIB, is_mib = page_bytes >= DRYI_MIB;
-    uint64_t unit = is_gib ? DRYI_GIB : is_mib ? DRYI_MIB : DRYI_KIB;
-    snprintf(text, 32, "%llu%cB", (unsigned long long)(page_bytes / unit),
-             is_gib   ? 'G'
-             : is_mib ? 'M'
-                      : 'K');
-}
-
 /* Return the page size for the needs. */
 static uint64_t
 wanted_size(const struct dry_doctor *d)
@@ -141,13 +129,11 @@ judge_pool_limits(struct dry_doctor *d, uint64_t page_bytes, uint64_t max, uint6
         dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
         dryi_doctor_should_be(d, "%llu page%s", (unsigned long long)pages,
                               pages == 1 ? "" : "s");
-        char name[32];
-        name_size(page_bytes, name);
-        name[strlen(name) - 1] = 'i'; /* "2MB" of control groups is "2Mi" in Kubernetes */
+        char page[DRYI_BYTES_TEXT]; /* "2MB" of control groups is "2Mi" in Kubernetes */
         dryi_doctor_fix(d,
-                        "# resources.limits.hugepages-%s of the pod, or the group's "
+                        "# resources.limits.hugepages-%si of the pod, or the group's "
                         "hugetlb limits",
-                        name);
+                        dryi_doctor_page(page_bytes, page));
     } else if (max != NONE && rsvd == NONE) {
         dryi_doctor_judge(d, max == 0 ? DRY_DOCTOR_COULD_BE_BETTER : DRY_DOCTOR_WRONG);
         dryi_doctor_should_be(d, ".rsvd.max set to the same");
@@ -160,12 +146,12 @@ judge_pool_limits(struct dry_doctor *d, uint64_t page_bytes, uint64_t max, uint6
 static void
 check_pool(struct dry_doctor *d, uint64_t page_bytes)
 {
-    char names[4][64], size[32], text[DRYI_BYTES_TEXT];
-    name_size(page_bytes, size);
-    snprintf(names[0], sizeof names[0], "hugetlb.%s.limit_in_bytes", size);
-    snprintf(names[1], sizeof names[1], "hugetlb.%s.max", size);
-    snprintf(names[2], sizeof names[2], "hugetlb.%s.rsvd.limit_in_bytes", size);
-    snprintf(names[3], sizeof names[3], "hugetlb.%s.rsvd.max", size);
+    char names[4][64], size[DRYI_BYTES_TEXT], text[DRYI_BYTES_TEXT];
+    dryi_doctor_page(page_bytes, size);
+    snprintf(names[0], sizeof names[0], "hugetlb.%sB.limit_in_bytes", size);
+    snprintf(names[1], sizeof names[1], "hugetlb.%sB.max", size);
+    snprintf(names[2], sizeof names[2], "hugetlb.%sB.rsvd.limit_in_bytes", size);
+    snprintf(names[3], sizeof names[3], "hugetlb.%sB.rsvd.max", size);
     uint64_t max = least_of(d, "hugetlb", names[0], names[1]);
     uint64_t rsvd = least_of(d, "hugetlb", names[2], names[3]);
     if (max == NONE && rsvd == NONE)

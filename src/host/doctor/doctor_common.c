@@ -31,6 +31,15 @@ dryi_doctor_bytes(uint64_t bytes, char text[DRYI_BYTES_TEXT])
     return text;
 }
 
+const char *
+dryi_doctor_page(uint64_t page_bytes, char text[DRYI_BYTES_TEXT])
+{
+    unsigned shift = page_bytes >= DRYI_GIB ? 30 : page_bytes >= DRYI_MIB ? 20 : 10;
+    snprintf(text, DRYI_BYTES_TEXT, "%llu%c", (unsigned long long)(page_bytes >> shift),
+             "KMG"[shift / 10 - 1]);
+    return text;
+}
+
 uint64_t
 dryi_doctor_percent(uint64_t part, uint64_t whole)
 {

@@ -145,6 +145,8 @@ void dryi_doctor_not_known(struct dry_doctor *d, const struct dryi_check *check,
 #define DRYI_BYTES_TEXT 32
 /* Format bytes as "2 MiB", "1.5 GiB": binary units, at most two decimals. */
 const char *dryi_doctor_bytes(uint64_t bytes, char text[DRYI_BYTES_TEXT]);
+/* Format a page size as the kernel and control groups do: "2M". */
+const char *dryi_doctor_page(uint64_t page_bytes, char text[DRYI_BYTES_TEXT]);
 /* Return part * 100 / whole; 0 if `whole` is 0. */
 uint64_t dryi_doctor_percent(uint64_t part, uint64_t whole);
 size_t dryi_doctor_count_nodes(const struct dry_pages_nodes *nodes);

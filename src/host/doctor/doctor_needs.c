@@ -156,18 +156,12 @@ make_path(const struct dry_doctor_row *row, char path[PATH_BYTES])
 static void
 say_boot(struct dry_doctor *d, const struct dry_doctor_row *row, bool is_fix)
 {
-    char words[128], node[16] = "";
+    char words[128], node[16] = "", page[DRYI_BYTES_TEXT];
     uint64_t count = dryi_add_saturating(row->total_count, row->missing_count);
-    bool is_gib = row->page_bytes >= DRYI_GIB, is_mib = row->page_bytes >= DRYI_MIB;
-    uint64_t unit = is_gib ? DRYI_GIB : is_mib ? DRYI_MIB : DRYI_KIB;
     if (row->node != DRY_DOCTOR_ANY_NODE)
         snprintf(node, sizeof node, "%d:", (int)row->node);
-    snprintf(words, sizeof words, "hugepagesz=%" PRIu64 "%s hugepages=%s%" PRIu64,
-             row->page_bytes / unit,
-             is_gib   ? "G"
-             : is_mib ? "M"
-                      : "K",
-             node, count);
+    snprintf(words, sizeof words, "hugepagesz=%s hugepages=%s%" PRIu64,
+             dryi_doctor_page(row->page_bytes, page), node, count);
     if (is_fix)
         dryi_doctor_fix_at_boot(d, words);
     else
