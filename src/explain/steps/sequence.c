@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 /* Number keys in order of first appearance. Returns false if memory ran out. */
 static bool
@@ -20,15 +21,9 @@ number_key(struct dryi_map *map, uint64_t key, uint32_t *number)
 static uint32_t
 count_born_before(const struct dry_timeline_view *v, uint32_t until)
 {
-    uint32_t low = 0, high = v->allocation_count - v->carried_over_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (v->allocations[middle].begin < until)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)dryi_count_below(
+        v->allocations, v->allocation_count - v->carried_over_count,
+        sizeof *v->allocations, offsetof(struct dry_allocation, begin), until);
 }
 
 static bool

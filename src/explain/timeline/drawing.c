@@ -15,6 +15,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "explain/timeline/timeline_inside.h"
 
 /* An allocation large enough to be drawn. */
@@ -65,14 +66,10 @@ find_column_behind(const struct canvas *c, uint32_t moment, uint32_t low)
         step *= 2;
     }
     uint32_t high = count - low > step ? low + step : count;
-    for (low++; low < high;) {
-        uint32_t middle = low + (high - low) / 2;
-        if (c->columns[middle].moment < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    low++;
+    return low + (uint32_t)dryi_count_below(
+                     c->columns + low, high - low, sizeof *c->columns,
+                     offsetof(struct dry_drawing_column, moment), moment);
 }
 
 static bool

@@ -25,6 +25,7 @@
 
 #include "base/bits.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "plan/graph/graph_state.h"
 
 #define NOBODY UINT32_MAX
@@ -123,15 +124,10 @@ index_runs(struct improver *im)
 static uint32_t
 run_before(const struct improver *im, uint32_t rank, uint32_t place)
 {
-    uint32_t low = im->first[rank], high = im->first[rank + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (im->at[middle] < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > im->first[rank] ? im->at[low - 1] : NOBODY;
+    const uint32_t *runs = im->at + im->first[rank];
+    size_t before = dryi_count_below(runs, im->first[rank + 1] - im->first[rank],
+                                     sizeof *runs, 0, place);
+    return before > 0 ? runs[before - 1] : NOBODY;
 }
 
 static void
