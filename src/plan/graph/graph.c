@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "plan/graph/graph_heap.h"
 #include "plan/graph/graph_state.h"
 
 #define SUM_MAX ((uint64_t)INT64_MAX)
@@ -160,8 +161,8 @@ dry_graph_get_order(const struct dry_graph *graph)
 struct sealing {
     struct dry_graph *g;
     struct dryi_sort_item *items, *scratch; /* edge_count + 1 elements */
-    uint32_t *missing; /* by node: inputs that are not ordered so far */
-    uint32_t *heap;    /* nodes whose inputs are all ordered */
+    uint32_t *missing;           /* by node: inputs that are not ordered so far */
+    struct dryi_heap_item *heap; /* by number: nodes whose inputs are all ordered */
     size_t heap_count;
 };
 
@@ -197,32 +198,6 @@ make_links(struct sealing *s, const uint32_t *rank, bool by_user, uint32_t *firs
 
 /* --- sealing: an order -------------------------------------------------------------------------- */
 
-static void
-push(struct sealing *s, uint32_t node)
-{
-    size_t at = s->heap_count++;
-    for (; at > 0 && s->heap[(at - 1) / 2] > node; at = (at - 1) / 2)
-        s->heap[at] = s->heap[(at - 1) / 2];
-    s->heap[at] = node;
-}
-
-static uint32_t
-pop(struct sealing *s)
-{
-    uint32_t least = s->heap[0], node = s->heap[--s->heap_count];
-    size_t at = 0;
-    for (size_t child = 1; child < s->heap_count; child = 2 * at + 1) {
-        if (child + 1 < s->heap_count && s->heap[child + 1] < s->heap[child])
-            child++;
-        if (s->heap[child] >= node)
-            break;
-        s->heap[at] = s->heap[child];
-        at = child;
-    }
-    s->heap[at] = node;
-    return least;
-}
-
 /*
  * Name a node on a cycle. Every node that waits has an input that waits too. After
  * `count` steps back along such inputs, the node must be on a cycle.
@@ -253,14 +228,15 @@ find_order(struct sealing *s, struct dry_error *err)
     for (uint32_t i = 0; i < g->count; i++) {
         s->missing[i] = g->input_first[i + 1] - g->input_first[i];
         if (s->missing[i] == 0)
-            push(s, i);
+            dryi_heap_push(s->heap, s->heap_count++, (struct dryi_heap_item){i, 0});
     }
     while (s->heap_count > 0) {
-        uint32_t node = pop(s);
+        uint32_t node = (uint32_t)dryi_heap_pop(s->heap, s->heap_count--).key;
         g->order[count++] = node;
         for (uint32_t e = g->user_first[node]; e < g->user_first[node + 1]; e++) {
             if (--s->missing[g->users[e]] == 0)
-                push(s, g->users[e]);
+                dryi_heap_push(s->heap, s->heap_count++,
+                               (struct dryi_heap_item){g->users[e], 0});
         }
     }
     return count == g->count ? DRY_OK : fail_cycle(s, err);

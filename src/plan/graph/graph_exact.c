@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "plan/graph/graph_heap.h"
 #include "plan/graph/graph_state.h"
 
 #define NOBODY UINT32_MAX
@@ -33,11 +34,6 @@ struct state {
     bool is_closed;
 };
 
-struct open_state {
-    uint64_t time, rest; /* lower bound of the remaining time */
-    uint32_t state;
-};
-
 struct exact {
     struct dryi_graph_search *s;
     const struct dry_graph *g;
@@ -46,63 +42,27 @@ struct exact {
     uint32_t outputs;
     struct state *states;
     size_t count, capacity;
-    struct open_state *heap;
+    struct dryi_heap_item *heap; /* see push() */
     size_t heap_count, heap_capacity;
     struct dryi_map found; /* maps (done, there) to its state */
     bool has_memory, is_full;
 };
 
-/* --- the heap -------------------------------------------------------------------------------- */
-
-/*
- * Return whether `a` leaves the heap before `b`: by the least time + rest, then by most
- * nodes done, then by the older state.
- */
-static bool
-is_before(const struct exact *x, const struct open_state *a, const struct open_state *b)
-{
-    uint64_t left = dryi_add_saturating(a->time, a->rest);
-    uint64_t right = dryi_add_saturating(b->time, b->rest);
-    if (left != right)
-        return left < right;
-    if (x->states[a->state].done != x->states[b->state].done)
-        return x->states[a->state].done > x->states[b->state].done;
-    return a->state < b->state;
-}
-
-static void
-push(struct exact *x, struct open_state item)
-{
-    if (!dryi_memory_grow(&x->s->memory, &x->heap, &x->heap_capacity, x->heap_count + 1,
-                          sizeof *x->heap)) {
-        x->has_memory = false;
-        return;
-    }
-    size_t at = x->heap_count++;
-    for (; at > 0 && is_before(x, &item, &x->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        x->heap[at] = x->heap[(at - 1) / 2];
-    x->heap[at] = item;
-}
-
-static struct open_state
-pop(struct exact *x)
-{
-    struct open_state least = x->heap[0], item = x->heap[--x->heap_count];
-    size_t at = 0;
-    for (size_t child = 1; child < x->heap_count; child = 2 * at + 1) {
-        if (child + 1 < x->heap_count &&
-            is_before(x, &x->heap[child + 1], &x->heap[child]))
-            child++;
-        if (is_before(x, &item, &x->heap[child]))
-            break;
-        x->heap[at] = x->heap[child];
-        at = child;
-    }
-    x->heap[at] = item;
-    return least;
-}
-
 /* --- states ----------------------------------------------------------------------------------- */
+
+/* Open a state: the least time + rest leaves first, then most nodes done, then the older state. */
+static void
+push(struct exact *x, uint32_t at)
+{
+    const struct state *state = &x->states[at];
+    uint64_t key = dryi_add_saturating(state->time, x->rest[state->done]);
+    uint64_t value = (uint64_t)(UINT32_MAX - state->done) << 32 | at;
+    if (dryi_memory_grow(&x->s->memory, &x->heap, &x->heap_capacity, x->heap_count + 1,
+                         sizeof *x->heap))
+        dryi_heap_push(x->heap, x->heap_count++, (struct dryi_heap_item){key, value});
+    else
+        x->has_memory = false;
+}
 
 static void
 reach(struct exact *x, const struct state *next)
@@ -126,7 +86,7 @@ reach(struct exact *x, const struct state *next)
         x->count++;
     }
     x->states[at] = *next;
-    push(x, (struct open_state){next->time, x->rest[next->done], at});
+    push(x, at);
 }
 
 static uint64_t
@@ -230,14 +190,14 @@ search(struct exact *x)
     for (uint64_t n = 0; x->heap_count > 0 && x->has_memory && !x->is_full; n++) {
         if (n % TOLD_EVERY == 0 && !dryi_graph_go_on(x->s))
             return NOBODY;
-        struct open_state next = pop(x);
-        struct state *state = &x->states[next.state];
-        if (state->is_closed || state->time != next.time)
+        uint32_t at = (uint32_t)dryi_heap_pop(x->heap, x->heap_count--).value;
+        struct state *state = &x->states[at];
+        if (state->is_closed) /* the entry is older than a faster way there */
             continue;
         state->is_closed = true;
         if (is_goal(x, state))
-            return next.state;
-        expand(x, next.state);
+            return at;
+        expand(x, at);
     }
     return NOBODY;
 }
