@@ -61,6 +61,9 @@ bool dryi_nested_init(struct dryi_nested *n, const struct dryi_planning *p);
 void dryi_nested_finish(struct dryi_nested *n);
 /* Return the memory in parts that saving every stage as it is needs. */
 uint64_t dryi_nested_get_all(const struct dryi_nested *n);
+/* Return the parts that an option of stage s holds. For the last stage that is its need. */
+uint64_t dryi_nested_get_held(const struct dryi_nested *n, uint32_t s,
+                              const struct dryi_nested_option *o);
 
 /* --- least --------------------------------------------------------------------------------- */
 

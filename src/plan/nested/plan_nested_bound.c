@@ -54,17 +54,6 @@ take_less(const struct bound *b, struct rest *best, double time, double held,
         *best = (struct rest){time, held + rest->held};
 }
 
-/* Return what an option holds. For the last stage that is its need. */
-static double
-get_held(const struct bound *b, uint32_t s, const struct dryi_nested_option *o)
-{
-    const struct dryi_nested *chain = b->table->chain;
-    if (s + 1 < chain->count)
-        return (double)o->light;
-    uint64_t need = o->keep + chain->stages[s].end;
-    return (double)(need > o->back ? need : o->back);
-}
-
 static void
 look_at(const struct bound *b, uint32_t s)
 {
@@ -73,7 +62,8 @@ look_at(const struct bound *b, uint32_t s)
     struct rest best = {EXTRA_MAX, 0};
     for (uint32_t o = stages[s].first; o < stages[s + 1].first; o++)
         take_less(b, &best, (double)chain->options[o].redo,
-                  get_held(b, s, &chain->options[o]), &b->rests[s + 1]);
+                  (double)dryi_nested_get_held(chain, s, &chain->options[o]),
+                  &b->rests[s + 1]);
     uint32_t last = (uint32_t)chain->count - 1, end = stages[s].fence;
     end = end > last ? last : end;
     end = end - s > b->table->window ? s + b->table->window : end;

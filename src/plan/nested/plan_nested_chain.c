@@ -101,6 +101,13 @@ dryi_nested_finish(struct dryi_nested *n)
 }
 
 uint64_t
+dryi_nested_get_held(const struct dryi_nested *n, uint32_t s,
+                     const struct dryi_nested_option *o)
+{
+    return s + 1 < n->count ? o->light : dryi_max(o->keep + n->stages[s].end, o->back);
+}
+
+uint64_t
 dryi_nested_get_all(const struct dryi_nested *n)
 {
     uint64_t all = 0;

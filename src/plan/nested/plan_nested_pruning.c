@@ -38,23 +38,13 @@ struct search {
     double price;
 };
 
-/* Return what an option holds. For the last stage that is its need. */
-static double
-get_held(const struct dryi_nested *chain, uint32_t s, const struct dryi_nested_option *o)
-{
-    if (s + 1 < chain->count)
-        return (double)o->light;
-    uint64_t need = o->keep + chain->stages[s].end;
-    return (double)(need > o->back ? need : o->back);
-}
-
 static struct line
 save(const struct search *r, uint32_t s)
 {
     const struct dryi_nested *chain = r->pruning->chain;
     struct line best = {NEVER, 0};
     for (uint32_t o = chain->stages[s].first; o < chain->stages[s + 1].first; o++) {
-        double held = get_held(chain, s, &chain->options[o]);
+        double held = (double)dryi_nested_get_held(chain, s, &chain->options[o]);
         double time = (double)chain->options[o].redo + held * r->price;
         if (time < best.time)
             best = (struct line){time, held};
