@@ -36,29 +36,33 @@ filter_of(struct dryi_pool_scope *scope)
     return filter;
 }
 
-/* Keep a scope that has begun, or free it on failure. */
-static void
-settle_scope(struct dry_pool *pool, struct dryi_pool_scope *scope, enum dry_status status)
+static enum dry_status
+begin_scope(struct dry_pool *pool, const struct dryi_pool_scope *wanted,
+            const struct dry_stream_filter *filter)
 {
-    DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
-    if (status != DRY_OK) {
-        dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
-        return;
-    }
-    scope->outer = pool->scopes;
-    pool->scopes = scope;
-}
-
-static struct dryi_pool_scope *
-make_scope(struct dry_pool *pool, const struct dry_stream_filter *filter)
-{
+    const struct dryi_place *place = &pool->place;
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
     struct dryi_pool_scope *scope = dryi_memory_zalloc(&pool->memory, 1, sizeof *scope);
-    if (!scope)
-        return NULL;
-    scope->pool = pool;
-    if (filter)
-        scope->filter = *filter;
-    return scope;
+    dryi_pool_caches_close(pool); /* requests must pass through the place's filters */
+    status = DRY_ERR_MEMORY;
+    if (scope) {
+        *scope = *wanted;
+        scope->pool = pool;
+        scope->outer = pool->scopes;
+        if (filter)
+            scope->filter = *filter;
+        status = scope->is_capture
+                     ? place->ops->begin_capture(place->self, filter_of(scope))
+                     : place->ops->begin_pool(place->self, scope->id, filter_of(scope));
+    }
+    if (status == DRY_OK)
+        pool->scopes = scope;
+    else
+        dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
+    dryi_pool_leave(pool);
+    return status;
 }
 
 bool
@@ -143,20 +147,7 @@ enum dry_status
 dry_pool_begin_private(struct dry_pool *pool, struct dry_pool_id id,
                        const struct dry_stream_filter *filter)
 {
-    enum dry_status status = dryi_pool_enter(pool);
-    if (status != DRY_OK)
-        return status;
-    struct dryi_pool_scope *scope = make_scope(pool, filter);
-    dryi_pool_caches_close(pool); /* requests must pass through the place's filters */
-    status = DRY_ERR_MEMORY;
-    if (scope) {
-        scope->id = (struct dryi_pool_id){id.a, id.b};
-        status =
-            pool->place.ops->begin_pool(pool->place.self, scope->id, filter_of(scope));
-        settle_scope(pool, scope, status);
-    }
-    dryi_pool_leave(pool);
-    return status;
+    return begin_scope(pool, &(struct dryi_pool_scope){.id = {id.a, id.b}}, filter);
 }
 
 enum dry_status
@@ -176,19 +167,7 @@ dry_pool_end_private(struct dry_pool *pool, struct dry_pool_id id)
 enum dry_status
 dry_pool_begin_capture(struct dry_pool *pool, const struct dry_stream_filter *filter)
 {
-    enum dry_status status = dryi_pool_enter(pool);
-    if (status != DRY_OK)
-        return status;
-    struct dryi_pool_scope *scope = make_scope(pool, filter);
-    dryi_pool_caches_close(pool); /* requests must pass through the place's filters */
-    status = DRY_ERR_MEMORY;
-    if (scope) {
-        scope->is_capture = true;
-        status = pool->place.ops->begin_capture(pool->place.self, filter_of(scope));
-        settle_scope(pool, scope, status);
-    }
-    dryi_pool_leave(pool);
-    return status;
+    return begin_scope(pool, &(struct dryi_pool_scope){.is_capture = true}, filter);
 }
 
 enum dry_status
