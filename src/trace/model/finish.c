@@ -15,38 +15,8 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/model/trace.h"
-
-struct ranked {
-    uint32_t device; /* as unsigned, so that the host is last */
-    uint32_t row;
-};
-
-/* Sort by one byte of the device, stably. */
-static void
-sort_by_byte(struct ranked *to, const struct ranked *from, size_t count, unsigned shift)
-{
-    size_t begins[257] = {0};
-    for (size_t i = 0; i < count; i++)
-        begins[(from[i].device >> shift & 255u) + 1]++;
-    for (size_t i = 0; i < 256; i++)
-        begins[i + 1] += begins[i];
-    for (size_t i = 0; i < count; i++)
-        to[begins[from[i].device >> shift & 255u]++] = from[i];
-}
-
-/*
- * Sort by four bytes. `spare` is as long as `ranks`; after an even number of passes the
- * result is in `ranks`.
- */
-static void
-sort_ranks(struct ranked *ranks, struct ranked *spare, size_t count)
-{
-    for (unsigned shift = 0; shift < 32; shift += 16) {
-        sort_by_byte(spare, ranks, count, shift);
-        sort_by_byte(ranks, spare, count, shift + 8);
-    }
-}
 
 static bool
 are_segments_ordered(const struct dry_trace *t)
@@ -69,27 +39,28 @@ are_devices_ordered(const struct dry_trace *t)
 }
 
 static void
-order_segments(struct dry_trace *t, struct ranked *ranks,
+order_segments(struct dry_trace *t, struct dryi_sort_item *ranks,
                struct dry_trace_segment *ordered)
 {
     size_t count = t->view.segment_count;
     for (uint32_t i = 0; i < count; i++)
-        ranks[i] = (struct ranked){(uint32_t)t->segments[i].device, i};
-    sort_ranks(ranks, ranks + count, count);
+        ranks[i] = (struct dryi_sort_item){(uint32_t)t->segments[i].device, i};
+    dryi_sort_items(ranks, ranks + count, count);
     for (size_t i = 0; i < count; i++)
-        ordered[i] = t->segments[ranks[i].row];
+        ordered[i] = t->segments[ranks[i].value];
     memcpy(t->segments, ordered, count * sizeof *ordered);
 }
 
 static void
-order_devices(struct dry_trace *t, struct ranked *ranks, struct dry_trace_device *ordered)
+order_devices(struct dry_trace *t, struct dryi_sort_item *ranks,
+              struct dry_trace_device *ordered)
 {
     size_t count = t->view.device_count;
     for (uint32_t i = 0; i < count; i++)
-        ranks[i] = (struct ranked){(uint32_t)t->devices[i].device, i};
-    sort_ranks(ranks, ranks + count, count);
+        ranks[i] = (struct dryi_sort_item){(uint32_t)t->devices[i].device, i};
+    dryi_sort_items(ranks, ranks + count, count);
     for (size_t i = 0; i < count; i++)
-        ordered[i] = t->devices[ranks[i].row];
+        ordered[i] = t->devices[ranks[i].value];
     memcpy(t->devices, ordered, count * sizeof *ordered);
 }
 
@@ -104,7 +75,7 @@ order_rows(struct dry_trace *t)
                                                                 : t->view.device_count;
     size_t row_bytes = sizeof *t->segments > sizeof *t->devices ? sizeof *t->segments
                                                                 : sizeof *t->devices;
-    struct ranked *ranks = dryi_memory_zalloc(m, count, 2 * sizeof *ranks);
+    struct dryi_sort_item *ranks = dryi_memory_zalloc(m, count, 2 * sizeof *ranks);
     void *ordered = ranks ? dryi_memory_zalloc(m, count, row_bytes) : NULL;
     if (ordered && segments)
         order_segments(t, ranks, ordered);

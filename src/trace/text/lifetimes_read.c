@@ -7,9 +7,7 @@
  *
  * Rows become events in order of time. At equal times frees precede allocations, and
  * otherwise the order of the file is kept. Each row gives two sort keys: 2 * lower + 1
- * for its allocation and 2 * upper for its free. They are sorted by a radix sort from the
- * least significant byte up (Knuth, TAOCP 3, 5.2.5). The sort is stable, needs no
- * recursion and skips bytes that all keys share.
+ * for its allocation and 2 * upper for its free. base/sort.h sorts them.
  *
  * Cost: O(rows), at most eight passes; 80 bytes a row.
  */
@@ -17,21 +15,16 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/model/live.h"
 
-/* Keeps 2 * rows * sizeof from overflowing a size_t. */
-#define ROW_COUNT_MAX (SIZE_MAX / 256)
+#define ROW_COUNT_MAX UINT32_MAX /* the value of a sort item */
 
 enum lifetimes_column { ID, LOWER, UPPER, SIZE, COLUMN_COUNT };
 
 struct row {
     uint64_t id, size;
     uint64_t offset, number; /* of its line, for errors after the sort */
-};
-
-struct edge {
-    uint64_t key; /* 2 * time, + 1 for an allocation */
-    size_t row;
 };
 
 struct lifetimes {
@@ -41,9 +34,10 @@ struct lifetimes {
     size_t cell_count;
     struct row *rows;
     size_t row_count, row_capacity;
-    struct edge *edges; /* two a row */
+    /* Two a row. key: 2 * time, + 1 for an allocation; value: the row. */
+    struct dryi_sort_item *edges;
     size_t edge_capacity;
-    struct edge *scratch; /* as many as `edges`, while sorting */
+    struct dryi_sort_item *scratch; /* as many as `edges`, while sorting */
 };
 
 static enum dry_status
@@ -64,8 +58,8 @@ add_row(struct lifetimes *l, const struct row *row, uint64_t lower, uint64_t upp
         !dryi_memory_grow(m, &l->edges, &l->edge_capacity, 2 * i + 2, sizeof *l->edges))
         return dryi_fail_memory(l->r->err, "lifetimes");
     l->rows[i] = *row;
-    l->edges[2 * i] = (struct edge){.key = 2 * lower + 1, .row = i};
-    l->edges[2 * i + 1] = (struct edge){.key = 2 * upper, .row = i};
+    l->edges[2 * i] = (struct dryi_sort_item){2 * lower + 1, (uint32_t)i};
+    l->edges[2 * i + 1] = (struct dryi_sort_item){2 * upper, (uint32_t)i};
     l->row_count++;
     return DRY_OK;
 }
@@ -91,26 +85,6 @@ read_row(struct lifetimes *l)
     return status == DRY_OK ? add_row(l, &row, lower, upper) : status;
 }
 
-/* Sort by the byte of the key at `shift`. Returns false if all keys share that byte. */
-static bool
-sort_by_byte(const struct edge *from, struct edge *to, size_t count, unsigned shift)
-{
-    size_t begins[256] = {0};
-    for (size_t i = 0; i < count; i++)
-        begins[from[i].key >> shift & 255]++;
-    if (begins[from[0].key >> shift & 255] == count)
-        return false;
-    size_t sum = 0;
-    for (size_t digit = 0; digit < 256; digit++) {
-        size_t digit_count = begins[digit];
-        begins[digit] = sum;
-        sum += digit_count;
-    }
-    for (size_t i = 0; i < count; i++)
-        to[begins[from[i].key >> shift & 255]++] = from[i];
-    return true;
-}
-
 static enum dry_status
 sort_edges(struct lifetimes *l)
 {
@@ -120,13 +94,7 @@ sort_edges(struct lifetimes *l)
     l->scratch = dryi_memory_zalloc(&l->r->memory, l->edge_capacity, sizeof *l->scratch);
     if (!l->scratch)
         return dryi_fail_memory(l->r->err, "sorting lifetimes");
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (sort_by_byte(l->edges, l->scratch, count, shift)) {
-            struct edge *sorted = l->scratch;
-            l->scratch = l->edges;
-            l->edges = sorted;
-        }
-    }
+    dryi_sort_items(l->edges, l->scratch, count);
     return DRY_OK;
 }
 
@@ -156,7 +124,7 @@ add_edges(struct lifetimes *l, struct dryi_live *live)
     uint32_t lane;
     enum dry_status status = dryi_text_add_lane(l->r, 0, 0, &lane);
     for (size_t i = 0; i < 2 * l->row_count && status == DRY_OK; i++) {
-        const struct row *row = &l->rows[l->edges[i].row];
+        const struct row *row = &l->rows[l->edges[i].value];
         bool begins = l->edges[i].key & 1;
         struct dry_event event = {.action = begins ? DRY_ACTION_ALLOC
                                                    : DRY_ACTION_FREE_REQUESTED,
