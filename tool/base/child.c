@@ -172,3 +172,11 @@ child_end(struct child *child, struct child_output *output)
     close_files(child);
     return is_fine;
 }
+
+bool
+child_run(const struct child_work *work, struct child_output *output)
+{
+    struct child child;
+    return child_begin(&child, work) && child_is_over(&child, true) &&
+           child_end(&child, output);
+}

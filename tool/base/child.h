@@ -8,10 +8,8 @@
  * it runs. Its memory goes with it, and a hostile file that crashes the child does not
  * crash the parent.
  *
- *     struct child child;
  *     struct child_output output;
- *     if (child_begin(&child, &work) && child_is_over(&child, true) &&
- *         child_end(&child, &output))
+ *     if (child_run(&work, &output))
  *         use(output.text), free(output.text);
  *
  * Threads    The calling process is single-threaded.
@@ -66,6 +64,9 @@ void child_stop(struct child *child);
 /* Collect the output of a child that is over, and close its files. Returns false, without
    a text, if memory ran out. */
 bool child_end(struct child *child, struct child_output *output);
+/* The three above in one: begin, wait, collect. Returns false, without a text, if the child
+   could not be started or memory ran out. */
+bool child_run(const struct child_work *work, struct child_output *output);
 
 /* A command to run as work: `print` is child_print_command(), `self` this struct. */
 struct child_command {

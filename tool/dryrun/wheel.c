@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/command.h"
 #include "base/report.h"
 
@@ -90,8 +90,9 @@ find_python(struct wheel *wheel, const char *command, const char *word)
 
 /* --- which torch -------------------------------------------------------------------------- */
 
-/* Prints three lines: torch's folder, and its required versions of cuDNN and NCCL. */
-static const char find_torch_text[] =
+/* Prints three lines: torch's folder, and its required versions of cuDNN and NCCL. Not
+   const, as execv() takes no constant words. */
+static char find_torch_text[] =
     "import importlib.metadata as m, importlib.util as u, re\n"
     "s = u.find_spec('torch')\n"
     "print(list(s.submodule_search_locations)[0] if s and s.submodule_search_locations "
@@ -104,31 +105,28 @@ static const char find_torch_text[] =
     "    found = re.search(f'nvidia-{name}-cu[0-9]+[^;]*==([0-9.]+)', needs)\n"
     "    print(found[1] if found else '')\n";
 
-/* Run the Python code `text` and read its output. False: Python failed. */
-static bool
-ask_python(const struct wheel *wheel, const char *text, char *answer, size_t capacity)
+static int
+become_python(void *words)
 {
-    int ends[2], status = 0;
-    if (pipe(ends) != 0)
+    char **argv = words;
+    execv(argv[0], argv);
+    return 127;
+}
+
+/* Run find_torch_text and read its output. False: Python failed. */
+static bool
+ask_python(struct wheel *wheel, char *answer, size_t capacity)
+{
+    char option[] = "-c", *argv[] = {wheel->python, option, find_torch_text, NULL};
+    struct child_work work = {.print = become_python, .self = argv};
+    struct child_output o;
+    if (!child_run(&work, &o))
         return false;
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        execl(wheel->python, wheel->python, "-c", text, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    size_t length = 0;
-    ssize_t more;
-    while (child > 0 && length + 1 < capacity &&
-           (more = read(ends[0], answer + length, capacity - 1 - length)) > 0)
-        length += (size_t)more;
-    close(ends[0]);
-    answer[length] = '\0';
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-           WEXITSTATUS(status) == 0;
+    size_t length = o.length - o.error_length;
+    fwrite(o.text + length, 1, o.error_length, stderr);
+    snprintf(answer, capacity, "%.*s", (int)length, o.text);
+    free(o.text);
+    return o.code == EXIT_FINE;
 }
 
 /* Return the next line of `*rest` and advance past its end. */
@@ -211,7 +209,7 @@ wheel_find(struct wheel *wheel, const char *command, const char *word)
     if (code != EXIT_FINE)
         return code;
     char answer[WHEEL_PATH_BYTES + 128], *rest = answer;
-    if (!ask_python(wheel, find_torch_text, answer, sizeof answer))
+    if (!ask_python(wheel, answer, sizeof answer))
         return report_failure(command, wheel->python, EXIT_INPUT,
                               "this Python cannot be asked for its torch");
     snprintf(wheel->folder, sizeof wheel->folder, "%.4095s", next_line(&rest));

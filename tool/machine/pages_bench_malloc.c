@@ -2,23 +2,20 @@
 
 /* Measure allocating, filling and freeing aligned tensors. Other mallocs are measured in
    a child process, started by `drystone run` as any program would be. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/child.h"
 #include "base/command.h"
 #include "base/report.h"
 #include "machine/pages_bench.h"
 
 #define ALIGNMENT 64 /* that of PyTorch's CPU allocator, in bytes */
 #define TIMES_MAX 64
-#define ANSWER_MAX 65536
 #define CHILD_ROUNDS_MAX 3
 
 uint64_t
@@ -110,55 +107,34 @@ clear_variables(void)
         unsetenv(names[i]);
 }
 
-static void
-become(struct words *words, int to_parent)
+static int
+become(void *words)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
-        dup2(to_parent, STDOUT_FILENO) >= 0) {
-        clear_variables();
-        execv(words->list[0], words->list);
-    }
-    _exit(EXIT_MACHINE);
+    char **argv = words;
+    clear_variables();
+    execv(argv[0], argv);
+    return EXIT_MACHINE;
 }
 
-/* Run a child and read its output, up to ANSWER_MAX bytes. True: the child succeeded. */
+/* Run a child and read the figures that it prints. False: it failed. */
 static bool
-ask_child(const struct bench_malloc *m, char answer[ANSWER_MAX])
+ask_child(const struct bench_malloc *m, double ns[BENCH_SIZES])
 {
     struct words words;
-    int ends[2], status = -1;
+    struct child_work work = {.print = become, .self = words.list};
+    struct child_output o;
     make_words(&words, m);
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    if (!child_run(&work, &o))
         return false;
-    pid_t child = fork();
-    if (child == 0)
-        become(&words, ends[1]);
-    close(ends[1]);
-    size_t used = 0;
-    ssize_t got = 0;
-    while (child > 0 && used + 1 < ANSWER_MAX &&
-           ((got = read(ends[0], answer + used, ANSWER_MAX - 1 - used)) > 0 ||
-            (got < 0 && errno == EINTR)))
-        used += got > 0 ? (size_t)got : 0;
-    answer[used] = '\0';
-    close(ends[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FINE;
-}
-
-static bool
-read_answer(const char *answer, double ns[BENCH_SIZES])
-{
-    json_t *root = json_loads(answer, 0, NULL);
+    json_t *root = json_loadb(o.text, o.length - o.error_length, 0, NULL);
     const json_t *list = json_object_get(root, "here");
-    bool is_whole = json_array_size(list) == BENCH_SIZES;
+    bool is_whole = o.code == EXIT_FINE && json_array_size(list) == BENCH_SIZES;
     for (size_t i = 0; i < BENCH_SIZES && is_whole; i++) {
         ns[i] = json_number_value(json_object_get(json_array_get(list, i), "ns"));
         is_whole = ns[i] > 0;
     }
     json_decref(root);
+    free(o.text);
     return is_whole;
 }
 
@@ -166,10 +142,9 @@ static void
 measure_child(struct bench_malloc *m, size_t rounds)
 {
     double all[BENCH_SIZES][CHILD_ROUNDS_MAX];
-    char answer[ANSWER_MAX];
     for (size_t r = 0; r < rounds; r++) {
         double ns[BENCH_SIZES];
-        if (!ask_child(m, answer) || !read_answer(answer, ns))
+        if (!ask_child(m, ns))
             return;
         for (size_t i = 0; i < BENCH_SIZES; i++)
             all[i][r] = ns[i];

@@ -184,24 +184,15 @@ make_answer(const struct mcp_arguments *a, const struct child_output *o)
     return make_content(mcp_page_make(o->text, o->length, &page), is_error);
 }
 
-static bool
-run_command(struct child_command *command, const char *input,
-            const struct child_limits *limits, struct child_output *output)
-{
-    struct child_work work = {child_print_command, command, input, *limits};
-    struct child child;
-    return child_begin(&child, &work) && child_is_over(&child, true) &&
-           child_end(&child, output);
-}
-
 static json_t *
 run_tool(struct call *c, const struct mcp_tool *tool, struct mcp_arguments *a)
 {
     struct child_output o = {.code = EXIT_FINE};
     struct child_command command = {tool->command, a->argc, a->argv};
+    struct child_work work = {child_print_command, &command, a->input, c->server->limits};
     if (!tool->command)
         o.text = mcp_folders_list(&c->server->folders, &o.length);
-    else if (!run_command(&command, a->input, &c->server->limits, &o))
+    else if (!child_run(&work, &o))
         return fail(c, MCP_INTERNAL_ERROR, "the command could not be started");
     if (!o.text)
         return NULL;
