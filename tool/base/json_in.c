@@ -396,22 +396,22 @@ json_in_list(struct json_in *in, const struct json_at *at)
 }
 
 uint64_t
-json_in_unsigned(struct json_in *in, const struct json_at *at)
+json_in_unsigned(struct json_in *in, struct json_at at)
 {
-    json_int_t value = json_integer_value(at->value);
-    if (json_is_real(at->value))
-        json_in_fail(in, at, "%g is no whole number", json_real_value(at->value));
-    else if (!json_is_integer(at->value))
-        refuse_type(in, at, "a whole number");
+    json_int_t value = json_integer_value(at.value);
+    if (json_is_real(at.value))
+        json_in_fail(in, &at, "%g is no whole number", json_real_value(at.value));
+    else if (!json_is_integer(at.value))
+        refuse_type(in, &at, "a whole number");
     else if (value < 0)
-        json_in_fail(in, at, "%lld is negative", (long long)value);
+        json_in_fail(in, &at, "%lld is negative", (long long)value);
     return in->status == DRY_OK ? (uint64_t)value : 0;
 }
 
 uint64_t
-json_in_unsigned_or(struct json_in *in, const struct json_at *at, uint64_t absent)
+json_in_unsigned_or(struct json_in *in, struct json_at at, uint64_t absent)
 {
-    return at->value ? json_in_unsigned(in, at) : absent;
+    return at.value ? json_in_unsigned(in, at) : absent;
 }
 
 /* Return a number that is 0 or more. jansson refuses infinities and NaN in a file;
@@ -428,53 +428,53 @@ read_number(struct json_in *in, const struct json_at *at)
 }
 
 uint64_t
-json_in_time(struct json_in *in, const struct json_at *at)
+json_in_time(struct json_in *in, struct json_at at)
 {
-    double value = read_number(in, at);
+    double value = read_number(in, &at);
     uint64_t ns = 0;
     bool is_over = false;
     if (in->status != DRY_OK)
         return 0;
-    if (json_is_integer(at->value))
+    if (json_is_integer(at.value))
         is_over =
-            __builtin_mul_overflow((uint64_t)json_integer_value(at->value), 1000, &ns);
+            __builtin_mul_overflow((uint64_t)json_integer_value(at.value), 1000, &ns);
     else if (value < 9.2e15)
         ns = (uint64_t)llround(value * 1000);
     else
         is_over = true;
     if (is_over || ns > INT64_MAX)
-        json_in_fail(in, at, "%g us are more than 63 bits of nanoseconds", value);
+        json_in_fail(in, &at, "%g us are more than 63 bits of nanoseconds", value);
     return in->status == DRY_OK ? ns : 0;
 }
 
 uint32_t
-json_in_millionths(struct json_in *in, const struct json_at *at)
+json_in_millionths(struct json_in *in, struct json_at at)
 {
-    double value = at->value ? read_number(in, at) : 0;
+    double value = at.value ? read_number(in, &at) : 0;
     if (value >= 1)
-        json_in_fail(in, at, "%g is not below 1", value);
+        json_in_fail(in, &at, "%g is not below 1", value);
     long millionths = in->status == DRY_OK ? lround(value * 1e6) : 0;
     return (uint32_t)(millionths < 1000000 ? millionths : 999999);
 }
 
 bool
-json_in_flag(struct json_in *in, const struct json_at *at, bool absent)
+json_in_flag(struct json_in *in, struct json_at at, bool absent)
 {
-    if (!at->value)
+    if (!at.value)
         return absent;
-    if (!json_is_boolean(at->value))
-        refuse_type(in, at, "true or false");
-    return json_is_true(at->value);
+    if (!json_is_boolean(at.value))
+        refuse_type(in, &at, "true or false");
+    return json_is_true(at.value);
 }
 
 const char *
-json_in_text(struct json_in *in, const struct json_at *at, const char *absent)
+json_in_text(struct json_in *in, struct json_at at, const char *absent)
 {
-    if (!at->value)
+    if (!at.value)
         return absent;
-    if (!json_is_string(at->value)) {
-        refuse_type(in, at, "a text");
+    if (!json_is_string(at.value)) {
+        refuse_type(in, &at, "a text");
         return absent;
     }
-    return json_string_value(at->value);
+    return json_string_value(at.value);
 }

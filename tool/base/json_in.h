@@ -15,9 +15,8 @@
  *     struct json_at stages = json_in_key(&root, "stages");
  *     for (size_t i = 0; i < json_in_list(&in, &stages); i++) {
  *         struct json_at stage = json_in_element(&stages, i);
- *         struct json_at out = json_in_key(&stage, "out");
  *         json_in_object(&in, &stage, stage_keys);
- *         uint64_t bytes = json_in_unsigned(&in, &out);
+ *         uint64_t bytes = json_in_unsigned(&in, json_in_key(&stage, "out"));
  *     }
  *     return in.status;
  */
@@ -73,17 +72,15 @@ size_t json_in_list(struct json_in *in, const struct json_at *at);
 
 /* Return a whole number from 0 to 2^63 - 1. An absent number is a failure; see
    json_in_unsigned_or(). */
-uint64_t json_in_unsigned(struct json_in *in, const struct json_at *at);
-uint64_t json_in_unsigned_or(struct json_in *in, const struct json_at *at,
-                             uint64_t absent);
+uint64_t json_in_unsigned(struct json_in *in, struct json_at at);
+uint64_t json_in_unsigned_or(struct json_in *in, struct json_at at, uint64_t absent);
 /* Return a time as nanoseconds; the file has microseconds, with or without a fraction. */
-uint64_t json_in_time(struct json_in *in, const struct json_at *at);
+uint64_t json_in_time(struct json_in *in, struct json_at at);
 /* Read a fraction from 0 up to, but excluding, 1. Returns millionths. */
-uint32_t json_in_millionths(struct json_in *in, const struct json_at *at);
-bool json_in_flag(struct json_in *in, const struct json_at *at, bool absent);
+uint32_t json_in_millionths(struct json_in *in, struct json_at at);
+bool json_in_flag(struct json_in *in, struct json_at at, bool absent);
 /* Return a text, or `absent`, which may be NULL, if there is none. The text belongs to
    the JSON tree. */
-const char *json_in_text(struct json_in *in, const struct json_at *at,
-                         const char *absent);
+const char *json_in_text(struct json_in *in, struct json_at at, const char *absent);
 
 #endif

@@ -51,7 +51,7 @@ find_name(const char *command, const char *text, const struct dry_card **card)
 static void
 read_capability(struct json_in *in, const struct json_at *at, struct dry_card *card)
 {
-    const char *text = json_in_text(in, at, NULL);
+    const char *text = json_in_text(in, *at, NULL);
     char *end;
     if (!text)
         return;
@@ -66,7 +66,7 @@ read_capability(struct json_in *in, const struct json_at *at, struct dry_card *c
 static void
 read_like(struct json_in *in, const struct json_at *at, struct dry_card *card)
 {
-    const char *name = json_in_text(in, at, "h100-80");
+    const char *name = json_in_text(in, *at, "h100-80");
     const struct dry_card *like = dry_card_find(name);
     if (like)
         *card = *like;
@@ -78,15 +78,14 @@ static void
 read_bytes(struct json_in *in, const struct json_at *root, const char *key,
            uint64_t *bytes)
 {
-    struct json_at at = json_in_key(root, key);
-    *bytes = json_in_unsigned_or(in, &at, *bytes);
+    *bytes = json_in_unsigned_or(in, json_in_key(root, key), *bytes);
 }
 
 static void
 read_count(struct json_in *in, const struct json_at *root, const char *key, int *count)
 {
     struct json_at at = json_in_key(root, key);
-    uint64_t number = json_in_unsigned_or(in, &at, (uint64_t)*count);
+    uint64_t number = json_in_unsigned_or(in, at, (uint64_t)*count);
     if (number < 1 || number > 65536)
         json_in_fail(in, &at, "expected 1 to 65536");
     *count = (int)number;
@@ -99,7 +98,7 @@ read_text(struct json_in *in, const struct json_at *root, const char *key,
           const char *absent)
 {
     struct json_at at = json_in_key(root, key);
-    const char *text = json_in_text(in, &at, absent);
+    const char *text = json_in_text(in, at, absent);
     if (strchr(text, ';') || strlen(text) > 80)
         json_in_fail(in, &at, "expected at most 80 bytes, without ';'");
     return text;
@@ -124,7 +123,6 @@ read_card(struct json_in *in, const struct json_at *root, struct dry_card *card)
     json_in_object(in, root, keys);
     struct json_at like = json_in_key(root, "like");
     struct json_at capability = json_in_key(root, "capability");
-    struct json_at descends = json_in_key(root, "descends");
     read_like(in, &like, card);
     card->name = read_text(in, root, "name", "card");
     card->title = read_text(in, root, "title", card->title ? card->title : "");
@@ -136,7 +134,7 @@ read_card(struct json_in *in, const struct json_at *root, struct dry_card *card)
     read_bytes(in, root, "l2_bytes", &card->l2_bytes);
     read_count(in, root, "sm_count", &card->sm_count);
     read_count(in, root, "threads_per_sm", &card->threads_per_sm);
-    card->descends = json_in_flag(in, &descends, card->descends);
+    card->descends = json_in_flag(in, json_in_key(root, "descends"), card->descends);
     if (card->usable_bytes <= card->context_bytes || card->usable_bytes > UINT64_C(1)
                                                                               << 44)
         json_in_fail(in, root,

@@ -24,17 +24,13 @@ take_devices(struct json_in *in, const struct json_at *devices, struct facts_pro
     size_t count = devices->value ? json_in_list(in, devices) : 0;
     for (size_t i = 0; i < count; i++) {
         struct json_at device = json_in_element(devices, i);
-        struct json_at allocated = json_in_key(&device, "allocated");
-        struct json_at reserved = json_in_key(&device, "reserved");
-        struct json_at nccl = json_in_key(&device, "nccl");
-        struct json_at requested = json_in_key(&device, "requested");
-        uint64_t peak = json_in_unsigned(in, &reserved);
+        uint64_t peak = json_in_unsigned(in, json_in_key(&device, "reserved"));
         if (i > 0 && peak <= p->reserved_peak)
             continue;
         p->reserved_peak = peak;
-        p->allocated_peak = json_in_unsigned(in, &allocated);
-        p->requested_peak = json_in_unsigned(in, &requested);
-        p->nccl_bytes = json_in_unsigned(in, &nccl);
+        p->allocated_peak = json_in_unsigned(in, json_in_key(&device, "allocated"));
+        p->requested_peak = json_in_unsigned(in, json_in_key(&device, "requested"));
+        p->nccl_bytes = json_in_unsigned(in, json_in_key(&device, "nccl"));
     }
 }
 
@@ -49,11 +45,10 @@ take_facts(struct json_in *in, struct facts_process *p)
 {
     const struct json_at root = {.value = p->json};
     struct json_at devices = json_in_key(&root, "devices");
-    struct json_at steps = json_in_key(&root, "steps");
     const char *rank = text_of(p->json, "rank");
     p->is_counted = devices.value != NULL;
     take_devices(in, &devices, p);
-    p->step_count = json_in_unsigned(in, &steps);
+    p->step_count = json_in_unsigned(in, json_in_key(&root, "steps"));
     p->seconds = json_number_value(json_object_get(p->json, "seconds"));
     p->rank = rank ? strtoll(rank, NULL, 10) : NO_NUMBER;
     p->stopped = text_of(p->json, "stopped");

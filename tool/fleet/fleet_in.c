@@ -32,15 +32,14 @@ void
 fleet_in_schema(struct fleet_in *r, const struct json_at *root, const char *schema)
 {
     struct json_at at = json_in_key(root, "schema");
-    if (strcmp(json_in_text(&r->in, &at, ""), schema) != 0)
+    if (strcmp(json_in_text(&r->in, at, ""), schema) != 0)
         json_in_fail(&r->in, &at, "not %s", schema);
 }
 
 uint64_t
 fleet_in_number(struct fleet_in *r, const struct json_at *object, const char *key)
 {
-    struct json_at at = json_in_key(object, key);
-    return json_in_unsigned(&r->in, &at);
+    return json_in_unsigned(&r->in, json_in_key(object, key));
 }
 
 uint32_t
@@ -48,7 +47,7 @@ fleet_in_small(struct fleet_in *r, const struct json_at *object, const char *key
                uint32_t max)
 {
     struct json_at at = json_in_key(object, key);
-    uint64_t value = json_in_unsigned(&r->in, &at);
+    uint64_t value = json_in_unsigned(&r->in, at);
     if (value > max)
         json_in_fail(&r->in, &at, "more than %u", max);
     return value > max ? 0 : (uint32_t)value;
@@ -57,15 +56,13 @@ fleet_in_small(struct fleet_in *r, const struct json_at *object, const char *key
 bool
 fleet_in_flag(struct fleet_in *r, const struct json_at *object, const char *key)
 {
-    struct json_at at = json_in_key(object, key);
-    return json_in_flag(&r->in, &at, false);
+    return json_in_flag(&r->in, json_in_key(object, key), false);
 }
 
 const char *
 fleet_in_text(struct fleet_in *r, const struct json_at *object, const char *key)
 {
-    struct json_at at = json_in_key(object, key);
-    const char *text = json_in_text(&r->in, &at, "");
+    const char *text = json_in_text(&r->in, json_in_key(object, key), "");
     if (!*text)
         return "";
     char *copy = r->texts + r->used;
@@ -80,7 +77,7 @@ fleet_in_word(struct fleet_in *r, const struct json_at *object, const char *key,
               const char *(*name)(unsigned index), unsigned count)
 {
     struct json_at at = json_in_key(object, key);
-    const char *text = json_in_text(&r->in, &at, "");
+    const char *text = json_in_text(&r->in, at, "");
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(text, name(i)) == 0)
             return i;

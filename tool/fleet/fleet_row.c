@@ -84,8 +84,7 @@ read_steps(struct fleet_in *r, const struct json_at *root)
         json_in_fail(&r->in, &list, "not the peaks of the last steps");
     row->peaks = fleet_in_memory(r, count, sizeof *row->peaks);
     for (size_t i = 0; row->peaks && i < count; i++) {
-        struct json_at peak = json_in_element(&list, i);
-        row->peaks[i] = json_in_unsigned(&r->in, &peak);
+        row->peaks[i] = json_in_unsigned(&r->in, json_in_element(&list, i));
         row->peak_count = i + 1;
     }
 }
@@ -128,7 +127,7 @@ read_oom(struct fleet_in *r, const struct json_at *root)
     oom->is_there = true;
     oom->has_time = time.value && !json_is_null(time.value);
     if (oom->has_time)
-        oom->time_us = json_in_unsigned(&r->in, &time);
+        oom->time_us = json_in_unsigned(&r->in, time);
     oom->request_bytes = fleet_in_number(r, &at, "request_bytes");
     oom->device_free_bytes = fleet_in_number(r, &at, "device_free_bytes");
     oom->short_bytes = fleet_in_number(r, &at, "short_bytes");
@@ -193,7 +192,7 @@ read_times(struct fleet_in *r, const struct json_at *root)
     row->has_time = first.value && !json_is_null(first.value);
     if (!row->has_time)
         return;
-    row->first_us = json_in_unsigned(&r->in, &first);
+    row->first_us = json_in_unsigned(&r->in, first);
     row->last_us = fleet_in_number(r, root, "last_us");
 }
 

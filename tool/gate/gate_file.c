@@ -29,9 +29,8 @@ check_figures(struct json_in *in, const struct json_at *figures)
     }
     json_object_foreach(figures->value, name, value)
     {
-        struct json_at at = json_in_key(figures, name);
         if (!json_is_null(value))
-            json_in_unsigned(in, &at);
+            json_in_unsigned(in, json_in_key(figures, name));
     }
 }
 
@@ -45,9 +44,9 @@ check_tree(const struct gate *gate, json_t *root, struct dry_error *err)
     if (!json_in_object(&in, &top, keys))
         return in.status;
     struct json_at form = json_in_key(&top, "schema"), by = json_in_key(&top, "command");
-    if (strcmp(json_in_text(&in, &form, ""), schema) != 0)
+    if (strcmp(json_in_text(&in, form, ""), schema) != 0)
         json_in_fail(&in, &form, "%s is expected", schema);
-    if (strcmp(json_in_text(&in, &by, ""), gate->command) != 0)
+    if (strcmp(json_in_text(&in, by, ""), gate->command) != 0)
         json_in_fail(&in, &by, "this is no baseline of %s", gate->command);
     struct json_at rows = json_in_key(&top, "rows");
     for (size_t i = 0; i < json_in_list(&in, &rows); i++) {
@@ -56,7 +55,7 @@ check_tree(const struct gate *gate, json_t *root, struct dry_error *err)
         struct json_at figures = json_in_key(&row, "figures");
         json_in_object(&in, &row, row_keys);
         if (!json_is_null(of.value))
-            json_in_text(&in, &of, NULL);
+            json_in_text(&in, of, NULL);
         check_figures(&in, &figures);
     }
     return in.status;

@@ -79,42 +79,13 @@ struct stage_form {
     struct chain_keep keep; /* options made from "operations" */
 };
 
-static uint64_t
-read_bytes(struct reader *r, const struct json_at *object, const char *key)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_unsigned(&r->in, &at);
-}
-
-static uint64_t
-read_bytes_or(struct reader *r, const struct json_at *object, const char *key,
-              uint64_t absent)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_unsigned_or(&r->in, &at, absent);
-}
-
-static uint64_t
-read_time(struct reader *r, const struct json_at *object, const char *key)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_time(&r->in, &at);
-}
-
-static bool
-read_flag(struct reader *r, const struct json_at *object, const char *key, bool absent)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_flag(&r->in, &at, absent);
-}
-
 /* Read one of two words; true means the second. An absent key gives `absent`. */
 static bool
 read_choice(struct reader *r, const struct json_at *object, const char *key,
             const char *const words[2], bool absent)
 {
     struct json_at at = json_in_key(object, key);
-    const char *word = json_in_text(&r->in, &at, words[absent]);
+    const char *word = json_in_text(&r->in, at, words[absent]);
     if (strcmp(word, words[0]) != 0 && strcmp(word, words[1]) != 0)
         json_in_fail(&r->in, &at, "expected \"%s\" or \"%s\", found \"%.40s\"", words[0],
                      words[1], word);
@@ -138,12 +109,10 @@ chain_budget_read(struct json_in *in, const struct json_at *root,
     *budget = (struct chain_budget){.is_given = at.value != NULL};
     if (!at.value || !json_in_object(in, &at, budget_keys))
         return;
-    struct json_at device = json_in_key(&at, "device");
-    struct json_at reserve = json_in_key(&at, "reserve");
-    struct json_at fragmentation = json_in_key(&at, "fragmentation");
-    uint64_t aside = json_in_unsigned_or(in, &reserve, 0), kept = 1000000;
-    budget->device_bytes = json_in_unsigned(in, &device);
-    kept -= json_in_millionths(in, &fragmentation);
+    uint64_t aside = json_in_unsigned_or(in, json_in_key(&at, "reserve"), 0),
+             kept = 1000000;
+    budget->device_bytes = json_in_unsigned(in, json_in_key(&at, "device"));
+    kept -= json_in_millionths(in, json_in_key(&at, "fragmentation"));
     if (aside > budget->device_bytes)
         json_in_fail(in, &at, "the reserve is more than the device");
     uint64_t rest = budget->device_bytes - aside;
@@ -159,7 +128,7 @@ read_grads(struct reader *r, const struct json_at *persistent)
     if (!at.value || !json_in_object(&r->in, &at, grads_keys))
         return;
     r->has_grads_total = true;
-    r->grads_total = read_bytes(r, &at, "bytes");
+    r->grads_total = json_in_unsigned(&r->in, json_in_key(&at, "bytes"));
     r->are_grads_lazy = read_choice(r, &at, "alloc", words, true);
 }
 
@@ -173,15 +142,15 @@ claim_grads(struct reader *r, const struct json_at *root)
     for (size_t i = 0; i < json_in_list(&r->in, &stages); i++) {
         stage = json_in_element(&stages, i);
         grads = json_in_key(&stage, "grads");
-        uint64_t bytes = json_in_unsigned_or(&r->in, &grads, 0);
-        uint64_t repeat = read_bytes_or(r, &stage, "repeat", 1);
+        uint64_t bytes = json_in_unsigned_or(&r->in, grads, 0);
+        uint64_t repeat = json_in_unsigned_or(&r->in, json_in_key(&stage, "repeat"), 1);
         if (__builtin_mul_overflow(bytes, repeat, &bytes))
             bytes = UINT64_MAX;
         add_to(r, &grads, &r->grads_claimed, bytes);
     }
     const struct json_at loss = json_in_key(root, "loss");
     grads = json_in_key(&loss, "grads");
-    add_to(r, &grads, &r->grads_claimed, json_in_unsigned_or(&r->in, &grads, 0));
+    add_to(r, &grads, &r->grads_claimed, json_in_unsigned_or(&r->in, grads, 0));
     const struct json_at persistent = json_in_key(root, "persistent");
     grads = json_in_key(&persistent, "grads");
     if (r->has_grads_total && r->grads_claimed > r->grads_total)
@@ -196,10 +165,12 @@ read_frame(struct reader *r, const struct json_at *root, struct dry_chain_frame 
     struct json_at input = json_in_key(root, "input");
     r->are_grads_lazy = true;
     if (at.value && json_in_object(&r->in, &at, persistent_keys)) {
-        f->params_bytes = read_bytes_or(r, &at, "params", 0);
-        f->optimizer_bytes = read_bytes_or(r, &at, "optimizer", 0);
-        f->buffers_bytes = read_bytes_or(r, &at, "buffers", 0);
-        frame->step_bytes = read_bytes_or(r, &at, "step_transient", 0);
+        f->params_bytes = json_in_unsigned_or(&r->in, json_in_key(&at, "params"), 0);
+        f->optimizer_bytes =
+            json_in_unsigned_or(&r->in, json_in_key(&at, "optimizer"), 0);
+        f->buffers_bytes = json_in_unsigned_or(&r->in, json_in_key(&at, "buffers"), 0);
+        frame->step_bytes =
+            json_in_unsigned_or(&r->in, json_in_key(&at, "step_transient"), 0);
         read_grads(r, &at);
     }
     claim_grads(r, root);
@@ -210,8 +181,9 @@ read_frame(struct reader *r, const struct json_at *root, struct dry_chain_frame 
     add_to(r, &at, &frame->persistent_bytes, f->optimizer_bytes);
     add_to(r, &at, &frame->persistent_bytes, f->buffers_bytes);
     if (input.value && json_in_object(&r->in, &input, input_keys)) {
-        frame->input_bytes = read_bytes(r, &input, "bytes");
-        frame->input_gradient_bytes = read_bytes_or(r, &input, "grad", 0);
+        frame->input_bytes = json_in_unsigned(&r->in, json_in_key(&input, "bytes"));
+        frame->input_gradient_bytes =
+            json_in_unsigned_or(&r->in, json_in_key(&input, "grad"), 0);
     }
     r->previous_output = frame->input_bytes;
 }
@@ -236,7 +208,7 @@ check_storage(struct reader *r, const struct json_at *pair)
     struct json_at name = json_in_element(pair, 0), bytes = json_in_element(pair, 1);
     if (json_in_list(&r->in, pair) != 2 || !json_is_string(name.value))
         json_in_fail(&r->in, pair, "a pair [name, bytes] is expected");
-    json_in_unsigned(&r->in, &bytes);
+    json_in_unsigned(&r->in, bytes);
     return r->in.status == DRY_OK;
 }
 
@@ -290,9 +262,9 @@ read_saved(struct reader *r, const struct json_at *stage)
     struct json_at saved = json_in_key(stage, "saved");
     struct json_at storages = json_in_key(stage, "storages");
     if (!storages.value)
-        return json_in_unsigned(&r->in, &saved);
+        return json_in_unsigned(&r->in, saved);
     uint64_t sum = read_storages(r, &storages);
-    if (json_in_unsigned_or(&r->in, &saved, sum) != sum)
+    if (json_in_unsigned_or(&r->in, saved, sum) != sum)
         json_in_fail(&r->in, &saved, "the storages are %llu bytes",
                      (unsigned long long)sum);
     return sum;
@@ -305,18 +277,20 @@ read_option(struct reader *r, const struct json_at *at, struct stage_form *form,
     struct json_at id = json_in_key(at, "id"), policy = json_in_key(at, "policy");
     if (!json_in_object(&r->in, at, option_keys))
         return;
-    option->name = json_in_text(&r->in, &id, "");
+    option->name = json_in_text(&r->in, id, "");
     if (!*option->name)
         json_in_fail(&r->in, &id, "a name is needed, it stands in plans");
     for (size_t k = 0; k < i && r->in.status == DRY_OK; k++) {
         if (strcmp(form->options[k].name, option->name) == 0)
             json_in_fail(&r->in, &id, "two options of a stage have this name");
     }
-    form->option_saved[i] = read_bytes(r, at, "saved");
-    form->option_has_input[i] = read_flag(r, at, "saved_has_input", form->has_input);
-    form->option_has_output[i] = read_flag(r, at, "saved_has_output", form->has_output);
-    option->recompute_ns = read_time(r, at, "recompute");
-    option->offload_bytes = read_bytes_or(r, at, "offload", 0);
+    form->option_saved[i] = json_in_unsigned(&r->in, json_in_key(at, "saved"));
+    form->option_has_input[i] =
+        json_in_flag(&r->in, json_in_key(at, "saved_has_input"), form->has_input);
+    form->option_has_output[i] =
+        json_in_flag(&r->in, json_in_key(at, "saved_has_output"), form->has_output);
+    option->recompute_ns = json_in_time(&r->in, json_in_key(at, "recompute"));
+    option->offload_bytes = json_in_unsigned_or(&r->in, json_in_key(at, "offload"), 0);
     chain_policy_check(&r->in, &policy);
 }
 
@@ -336,10 +310,10 @@ read_options(struct reader *r, const struct json_at *stage, struct dry_stage *to
         form->options[i] = (struct dry_stage_option){.name = ""};
         read_option(r, &at, form, i);
         form->options[i].has_forward_tmp = true;
-        form->options[i].forward_tmp_bytes =
-            read_bytes_or(r, &at, "fwd_tmp", to->forward_tmp_bytes);
-        form->options[i].backward_tmp_bytes =
-            read_bytes_or(r, &at, "bwd_tmp", to->backward_tmp_bytes);
+        form->options[i].forward_tmp_bytes = json_in_unsigned_or(
+            &r->in, json_in_key(&at, "fwd_tmp"), to->forward_tmp_bytes);
+        form->options[i].backward_tmp_bytes = json_in_unsigned_or(
+            &r->in, json_in_key(&at, "bwd_tmp"), to->backward_tmp_bytes);
     }
     to->options = form->options;
     to->option_count = form->written_count = count;
@@ -508,22 +482,24 @@ static void
 read_stage(struct reader *r, const struct json_at *at, struct stage_form *form)
 {
     struct dry_stage stage = {0};
-    struct json_at name = json_in_key(at, "name");
     if (!json_in_object(&r->in, at, stage_keys))
         return;
-    stage.name = json_in_text(&r->in, &name, NULL);
-    stage.forward_ns = read_time(r, at, "fwd");
-    stage.backward_ns = read_time(r, at, "bwd");
-    stage.output_bytes = read_bytes(r, at, "out");
-    stage.gradient_bytes = read_bytes_or(r, at, "grad_out", stage.output_bytes);
-    stage.forward_tmp_bytes = read_bytes_or(r, at, "fwd_tmp", 0);
-    stage.backward_tmp_bytes = read_bytes_or(r, at, "bwd_tmp", 0);
-    stage.grads_bytes = r->are_grads_lazy ? read_bytes_or(r, at, "grads", 0) : 0;
-    stage.is_fixed = !read_flag(r, at, "recomputable", true);
-    (void)read_flag(r, at, "rng", false); /* only the plan's executor needs "rng" */
-    form->repeat = read_bytes_or(r, at, "repeat", 1);
-    form->has_input = read_flag(r, at, "saved_has_input", true);
-    form->has_output = read_flag(r, at, "saved_has_output", false);
+    stage.name = json_in_text(&r->in, json_in_key(at, "name"), NULL);
+    stage.forward_ns = json_in_time(&r->in, json_in_key(at, "fwd"));
+    stage.backward_ns = json_in_time(&r->in, json_in_key(at, "bwd"));
+    stage.output_bytes = json_in_unsigned(&r->in, json_in_key(at, "out"));
+    stage.gradient_bytes =
+        json_in_unsigned_or(&r->in, json_in_key(at, "grad_out"), stage.output_bytes);
+    stage.forward_tmp_bytes = json_in_unsigned_or(&r->in, json_in_key(at, "fwd_tmp"), 0);
+    stage.backward_tmp_bytes = json_in_unsigned_or(&r->in, json_in_key(at, "bwd_tmp"), 0);
+    stage.grads_bytes =
+        r->are_grads_lazy ? json_in_unsigned_or(&r->in, json_in_key(at, "grads"), 0) : 0;
+    stage.is_fixed = !json_in_flag(&r->in, json_in_key(at, "recomputable"), true);
+    /* only the plan's executor needs "rng" */
+    (void)json_in_flag(&r->in, json_in_key(at, "rng"), false);
+    form->repeat = json_in_unsigned_or(&r->in, json_in_key(at, "repeat"), 1);
+    form->has_input = json_in_flag(&r->in, json_in_key(at, "saved_has_input"), true);
+    form->has_output = json_in_flag(&r->in, json_in_key(at, "saved_has_output"), false);
     form->saved_bytes = read_saved(r, at);
     read_options(r, at, &stage, form);
     read_operations(r, at, &stage, form);
@@ -544,13 +520,14 @@ read_loss(struct reader *r, const struct json_at *at, struct stage_form *form)
     struct dry_stage stage = {.name = "loss"};
     if (!json_in_object(&r->in, at, loss_keys))
         return;
-    stage.forward_ns = read_time(r, at, "fwd");
-    stage.backward_ns = read_time(r, at, "bwd");
-    stage.forward_tmp_bytes = read_bytes_or(r, at, "tmp", 0);
+    stage.forward_ns = json_in_time(&r->in, json_in_key(at, "fwd"));
+    stage.backward_ns = json_in_time(&r->in, json_in_key(at, "bwd"));
+    stage.forward_tmp_bytes = json_in_unsigned_or(&r->in, json_in_key(at, "tmp"), 0);
     stage.backward_tmp_bytes = stage.forward_tmp_bytes;
-    stage.grads_bytes = r->are_grads_lazy ? read_bytes_or(r, at, "grads", 0) : 0;
-    form->saved_bytes = read_bytes_or(r, at, "saved", 0);
-    form->has_input = read_flag(r, at, "saved_has_input", false);
+    stage.grads_bytes =
+        r->are_grads_lazy ? json_in_unsigned_or(&r->in, json_in_key(at, "grads"), 0) : 0;
+    form->saved_bytes = json_in_unsigned_or(&r->in, json_in_key(at, "saved"), 0);
+    form->has_input = json_in_flag(&r->in, json_in_key(at, "saved_has_input"), false);
     form->has_output = false;
     form->written_count = 0;
     form->keep = (struct chain_keep){0};
@@ -591,11 +568,10 @@ read_format(struct reader *r, const struct json_at *root)
 {
     static const char *const words[] = {"rotor", "autograd"};
     const struct json_at format = json_in_key(root, "format");
-    const struct json_at name = json_in_key(root, "name");
     const struct json_at stages = json_in_key(root, "stages");
     if (!json_is_object(root->value))
         json_in_fail(&r->in, root, "an object is expected");
-    const char *found = json_in_text(&r->in, &format, NULL);
+    const char *found = json_in_text(&r->in, format, NULL);
     if (!found)
         json_in_fail(&r->in, &format,
                      "expected \"ckpt-chain/1\" or \"ckpt-graph/1\", found nothing; "
@@ -607,7 +583,7 @@ read_format(struct reader *r, const struct json_at *root)
                      strcmp(found, "ckpt-plan/1") == 0 ? ": that is for --judge" : "");
     if (!json_in_object(&r->in, root, chain_keys))
         return;
-    (void)json_in_text(&r->in, &name, NULL);
+    (void)json_in_text(&r->in, json_in_key(root, "name"), NULL);
     size_t count = json_in_list(&r->in, &stages);
     if (count > DRY_CHAIN_STAGES_MAX)
         json_in_fail(&r->in, &stages, "%zu, more than the %u that a chain may have",

@@ -46,7 +46,7 @@ fail_for_memory(struct json_in *in)
 static uint32_t
 read_earlier(struct reader *r, const struct json_at *at, size_t user)
 {
-    uint64_t number = json_in_unsigned(r->in, at);
+    uint64_t number = json_in_unsigned(r->in, *at);
     if (r->in->status == DRY_OK && number >= user)
         json_in_fail(r->in, at, "%llu is no operation before this one",
                      (unsigned long long)number);
@@ -94,7 +94,7 @@ static uint32_t
 read_rule(struct reader *r, const struct json_at *operation)
 {
     struct json_at at = json_in_key(operation, "keep");
-    const char *word = json_in_text(r->in, &at, "free");
+    const char *word = json_in_text(r->in, at, "free");
     if (strcmp(word, "always") == 0)
         return DRY_KEEP_ALWAYS;
     if (strcmp(word, "never") == 0)
@@ -108,23 +108,22 @@ static void
 read_operation(struct reader *r, const struct json_at *at, size_t i)
 {
     struct dry_keep_item *item = &r->items[i];
-    struct json_at name = json_in_key(at, "name"), bytes = json_in_key(at, "bytes");
-    struct json_at time = json_in_key(at, "time"), group = json_in_key(at, "group");
-    struct json_at tie = json_in_key(at, "tied_to"), unread = json_in_key(at, "unread");
+    struct json_at name = json_in_key(at, "name"), group = json_in_key(at, "group");
+    struct json_at tie = json_in_key(at, "tied_to");
     if (!json_in_object(r->in, at, operation_keys))
         return;
-    if (!*json_in_text(r->in, &name, ""))
+    if (!*json_in_text(r->in, name, ""))
         json_in_fail(r->in, &name, "a name is needed, it stands in plans");
-    item->bytes = json_in_unsigned(r->in, &bytes);
-    item->time_ns = json_in_time(r->in, &time);
-    uint64_t number = json_in_unsigned_or(r->in, &group, 0);
+    item->bytes = json_in_unsigned(r->in, json_in_key(at, "bytes"));
+    item->time_ns = json_in_time(r->in, json_in_key(at, "time"));
+    uint64_t number = json_in_unsigned_or(r->in, group, 0);
     if (number > UINT32_MAX)
         json_in_fail(r->in, &group, "more than %u", UINT32_MAX);
     item->group = (uint32_t)number;
     if (tie.value && !json_is_null(tie.value))
         item->tied_to = read_earlier(r, &tie, i) + 1;
     item->rule = read_rule(r, at);
-    item->is_unread = json_in_flag(r->in, &unread, false);
+    item->is_unread = json_in_flag(r->in, json_in_key(at, "unread"), false);
     read_inputs(r, at, i);
     uint64_t *sum = &r->keep->read_bytes;
     if (!item->is_unread &&
@@ -309,8 +308,7 @@ chain_policy_check(struct json_in *in, const struct json_at *policy)
         struct json_at list = {.value = value, .parent = policy, .key = operation};
         size_t count = json_in_list(in, &list);
         for (size_t i = 0; i < count && in->status == DRY_OK; i++) {
-            struct json_at index = json_in_element(&list, i);
-            json_in_unsigned(in, &index);
+            json_in_unsigned(in, json_in_element(&list, i));
         }
     }
 }

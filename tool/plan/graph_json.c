@@ -23,20 +23,6 @@ struct reader {
     uint32_t *bases; /* per node: the base of a view, else the node itself */
 };
 
-static uint64_t
-read_bytes(struct reader *r, const struct json_at *object, const char *key)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_unsigned_or(&r->in, &at, 0);
-}
-
-static bool
-read_flag(struct reader *r, const struct json_at *object, const char *key)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_flag(&r->in, &at, false);
-}
-
 /* Take the status of a library call: contradictory nodes are an error of the file. */
 static void
 take_status(struct reader *r, enum dry_status status)
@@ -55,7 +41,7 @@ read_alias(struct reader *r, const struct json_at *at, size_t i)
     r->bases[i] = (uint32_t)i;
     if (!alias.value)
         return;
-    uint64_t base = json_in_unsigned(&r->in, &alias);
+    uint64_t base = json_in_unsigned(&r->in, alias);
     if (base >= i)
         json_in_fail(&r->in, &alias, "%llu is no node before this one",
                      (unsigned long long)base);
@@ -72,18 +58,17 @@ static void
 read_node(struct reader *r, const struct json_at *at, size_t i)
 {
     struct dry_graph_node *node = &r->nodes[i];
-    struct json_at name = json_in_key(at, "name"), cost = json_in_key(at, "cost");
     if (!json_in_object(&r->in, at, node_keys))
         return;
-    node->name = json_in_text(&r->in, &name, NULL);
-    node->time_ns = json_in_time(&r->in, &cost);
-    node->bytes = read_bytes(r, at, "bytes");
-    node->tmp_bytes = read_bytes(r, at, "tmp");
-    node->is_fixed = read_flag(r, at, "fixed");
-    node->is_output = read_flag(r, at, "output");
-    (void)read_flag(r, at, "backward"); /* only people and the program that runs the plan
-                                           need these keys */
-    (void)read_flag(r, at, "rng");
+    node->name = json_in_text(&r->in, json_in_key(at, "name"), NULL);
+    node->time_ns = json_in_time(&r->in, json_in_key(at, "cost"));
+    node->bytes = json_in_unsigned_or(&r->in, json_in_key(at, "bytes"), 0);
+    node->tmp_bytes = json_in_unsigned_or(&r->in, json_in_key(at, "tmp"), 0);
+    node->is_fixed = json_in_flag(&r->in, json_in_key(at, "fixed"), false);
+    node->is_output = json_in_flag(&r->in, json_in_key(at, "output"), false);
+    /* only people and the program that runs the plan need these keys */
+    (void)json_in_flag(&r->in, json_in_key(at, "backward"), false);
+    (void)json_in_flag(&r->in, json_in_key(at, "rng"), false);
     read_alias(r, at, i);
 }
 
@@ -132,7 +117,7 @@ read_edge(struct reader *r, const struct json_at *at)
     if (json_in_list(&r->in, at) != 2)
         json_in_fail(&r->in, at, "a pair [from, to] is expected");
     for (size_t i = 0; i < 2 && r->in.status == DRY_OK; i++) {
-        nodes[i] = json_in_unsigned(&r->in, &ends[i]);
+        nodes[i] = json_in_unsigned(&r->in, ends[i]);
         if (nodes[i] >= r->node_count)
             json_in_fail(&r->in, &ends[i], "there is no node %llu",
                          (unsigned long long)nodes[i]);
@@ -178,7 +163,7 @@ read_order(struct reader *r, const struct json_at *root)
     /* The array of bases is no longer needed; it now holds the order. */
     for (size_t i = 0; i < count && r->in.status == DRY_OK; i++) {
         struct json_at at = json_in_element(&list, i);
-        uint64_t node = json_in_unsigned(&r->in, &at);
+        uint64_t node = json_in_unsigned(&r->in, at);
         if (node >= r->node_count)
             json_in_fail(&r->in, &at, "there is no node %llu", (unsigned long long)node);
         r->bases[i] = (uint32_t)node;
@@ -200,12 +185,11 @@ graph_json_is(const json_t *tree)
 static void
 read_graph(struct reader *r, const struct json_at *root)
 {
-    struct json_at name = json_in_key(root, "name");
     if (!json_in_object(&r->in, root, graph_keys))
         return;
-    (void)json_in_text(&r->in, &name, NULL);
+    (void)json_in_text(&r->in, json_in_key(root, "name"), NULL);
     chain_budget_read(&r->in, root, &r->file->budget);
-    r->file->always_bytes = read_bytes(r, root, "always");
+    r->file->always_bytes = json_in_unsigned_or(&r->in, json_in_key(root, "always"), 0);
     read_nodes(r, root);
     if (r->in.status == DRY_OK)
         read_edges(r, root);

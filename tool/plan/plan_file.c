@@ -77,8 +77,8 @@ read_range(struct reader *r, const struct json_at *at, struct level *level,
         json_in_fail(&r->in, at, "a pair [first stage, last stage] is expected");
         return false;
     }
-    uint64_t from = json_in_unsigned(&r->in, &first);
-    uint64_t to = json_in_unsigned(&r->in, &last);
+    uint64_t from = json_in_unsigned(&r->in, first);
+    uint64_t to = json_in_unsigned(&r->in, last);
     if (level->next > level->last)
         json_in_fail(&r->in, at, "stage %u was the last, no more can be covered",
                      level->last);
@@ -124,7 +124,7 @@ read_option(struct reader *r, const struct json_at *item, const uint32_t range[2
     struct json_at id = json_in_key(item, "id"), policy = json_in_key(item, "policy");
     struct dry_plan_item *made = NULL;
     const json_t *kept = NULL, *before;
-    const char *name = json_in_text(&r->in, &id, NULL);
+    const char *name = json_in_text(&r->in, id, NULL);
     if (!name) {
         json_in_fail(&r->in, &id, "the option's name is missing");
         return;
@@ -250,7 +250,7 @@ static bool
 read_hash(struct reader *r, const struct json_at *root, const char *key, uint64_t *hash)
 {
     struct json_at at = json_in_key(root, key);
-    const char *text = json_in_text(&r->in, &at, NULL);
+    const char *text = json_in_text(&r->in, at, NULL);
     if (!text)
         return false;
     if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
@@ -266,7 +266,7 @@ read_plan(struct reader *r, const struct json_at *root)
     struct json_at items = json_in_key(root, "items");
     if (!json_is_object(root->value))
         json_in_fail(&r->in, root, "an object is expected");
-    const char *found = json_in_text(&r->in, &format, NULL);
+    const char *found = json_in_text(&r->in, format, NULL);
     if (!found || strcmp(found, "ckpt-plan/1") != 0)
         json_in_fail(&r->in, &format, "expected \"ckpt-plan/1\", found %s%.40s%s",
                      found ? "\"" : "", found ? found : "nothing", found ? "\"" : "");
