@@ -37,6 +37,18 @@ json_out_string(const char *text)
 }
 
 json_t *
+json_out_filled(const char *text)
+{
+    return json_out_string(text && *text ? text : NULL);
+}
+
+json_t *
+json_out_known(bool is_known, uint64_t value)
+{
+    return is_known ? json_out_number(value) : json_null();
+}
+
+json_t *
 json_out_append(json_t *list, json_t *value)
 {
     if (json_array_append_new(list, value) == 0)

@@ -4,6 +4,7 @@
 
 /* Conversions to JSON for jansson: numbers, strings from files; printing to stdout. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,10 @@ json_t *json_out_number(uint64_t value);
 json_t *json_out_text(const char *bytes, size_t length);
 /* Make a text from a zero-terminated string like json_out_text(). NULL becomes null. */
 json_t *json_out_string(const char *text);
+/* The same, and an empty text becomes null, too. */
+json_t *json_out_filled(const char *text);
+/* Make a number like json_out_number(), or null if it is not known. */
+json_t *json_out_known(bool is_known, uint64_t value);
 /*
  * Append `value`, which the list owns in any case, and return the list. If memory ran out
  * for either, release the list and return NULL; NULL is passed on through further calls.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON form of dry_report.h: drystone.dry-run/1, see drystone-dry-run(1). */
 #include <stdint.h>
-#include <string.h>
 
 #include "base/json_out.h"
 #include "dryrun/dry_report.h"
@@ -24,13 +23,12 @@ make_cards(const struct trial_verdict *v)
     for (size_t i = 0; v && i < v->card_count; i++) {
         const struct trial_verdict_card *row = &v->cards[i];
         json_array_append_new(
-            cards, json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "card", row->card->name,
-                             "total_bytes", json_out_number(row->card->usable_bytes),
-                             "room_bytes", json_out_number(row->room), "fits", row->fits,
-                             "reserved_peak_bytes",
-                             row->fits ? json_out_number(row->reserved) : json_null(),
-                             "num_alloc_retries",
-                             row->fits ? json_out_number(row->retries) : json_null()));
+            cards,
+            json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "card", row->card->name,
+                      "total_bytes", json_out_number(row->card->usable_bytes),
+                      "room_bytes", json_out_number(row->room), "fits", row->fits,
+                      "reserved_peak_bytes", json_out_known(row->fits, row->reserved),
+                      "num_alloc_retries", json_out_known(row->fits, row->retries)));
     }
     return cards;
 }
@@ -56,12 +54,12 @@ make_moment(const struct dry_explanation_view *v)
     if (!v || v->event == SIZE_MAX)
         return json_null();
     const char *line = v->request_line[0] ? v->request_line : v->last_line;
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:s}", "kind", dry_moment_kind_name(v->moment_kind), "pass",
-        dry_pass_name(v->last_pass), "step",
-        v->step == DRY_NONE ? json_null() : json_out_number(v->step), "line",
-        line[0] && line[0] != '(' ? json_out_text(line, strlen(line)) : json_null(),
-        "cause", dry_cause_name(v->findings[0].cause));
+    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "kind",
+                     dry_moment_kind_name(v->moment_kind), "pass",
+                     dry_pass_name(v->last_pass), "step",
+                     v->step == DRY_NONE ? json_null() : json_out_number(v->step), "line",
+                     line[0] && line[0] != '(' ? json_out_string(line) : json_null(),
+                     "cause", dry_cause_name(v->findings[0].cause));
 }
 
 static json_t *
@@ -119,7 +117,7 @@ make_needs(const struct dry_report *r)
 static json_t *
 make_peak(const struct facts_process *p, uint64_t bytes)
 {
-    return p->is_counted ? json_out_number(bytes) : json_null();
+    return json_out_known(p->is_counted, bytes);
 }
 
 static json_t *

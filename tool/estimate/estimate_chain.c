@@ -99,10 +99,9 @@ estimate_report_print_chain(const struct estimate_report *report)
     const struct dry_estimate_summary *s = dry_estimate_get_summary(report->estimate);
     json_t *root = json_pack(
         "{s:s, s:o, s:o, s:{s:o}, s:s, s:o, s:o}", "format", "ckpt-chain/1", "name",
-        json_out_text(report->name, strlen(report->name)), "persistent",
-        make_persistent(report), "input", "bytes", json_out_number(units[0].input_bytes),
-        "convention", "autograd", "stages", make_stages(units, count), "loss",
-        make_loss(&units[count - 1]));
+        json_out_string(report->name), "persistent", make_persistent(report), "input",
+        "bytes", json_out_number(units[0].input_bytes), "convention", "autograd",
+        "stages", make_stages(units, count), "loss", make_loss(&units[count - 1]));
     if (root && report->capacity_bytes &&
         json_object_set_new(root, "budget",
                             make_budget(report->capacity_bytes, s->outside_bytes)) != 0) {

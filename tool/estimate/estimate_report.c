@@ -500,12 +500,6 @@ make_setup(const struct dry_run_setup *s)
 }
 
 static json_t *
-make_known(uint64_t value)
-{
-    return value ? json_out_number(value) : json_null();
-}
-
-static json_t *
 make_remedies(const struct estimate_report *report)
 {
     json_t *list = json_array();
@@ -529,9 +523,10 @@ make_fit(const struct view *v)
     return json_pack("{s:s?, s:o, s:b, s:o, s:o, s:o, s:o}", "card", r->card,
                      "usable_bytes", json_out_number(r->capacity_bytes), "fits",
                      v->summary->device_bytes <= r->capacity_bytes, "max_batch",
-                     make_known(r->max_batch), "max_sequence",
-                     make_known(r->max_sequence), "max_requests",
-                     make_known(r->max_requests), "remedies", make_remedies(r));
+                     json_out_known(r->max_batch > 0, r->max_batch), "max_sequence",
+                     json_out_known(r->max_sequence > 0, r->max_sequence), "max_requests",
+                     json_out_known(r->max_requests > 0, r->max_requests), "remedies",
+                     make_remedies(r));
 }
 
 int
@@ -546,9 +541,8 @@ estimate_report_print_json(const struct estimate_report *report)
         " s:o, s:o, s:o, s:o}",
         "schema", "drystone.estimate/1", "file", json_out_string(report->name), "kind",
         dry_model_kind_name(report->model->kind), "unknown_family",
-        *report->unknown_family ? json_out_string(report->unknown_family) : json_null(),
-        "notes", make_notes(report), "quantization",
-        dry_quantization_name(report->model->quantization), "parameters",
+        json_out_filled(report->unknown_family), "notes", make_notes(report),
+        "quantization", dry_quantization_name(report->model->quantization), "parameters",
         json_out_number(s->parameter_count), "active_parameters",
         json_out_number(s->active_parameter_count), "trained_parameters",
         json_out_number(s->trained_count), "device_parameters",

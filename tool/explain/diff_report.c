@@ -450,14 +450,13 @@ make_subjects(const struct diff_report *r)
         const struct diff_report_subject *s = &r->subjects[i];
         const struct dry_timeline *timeline = s->study->devices[s->device].timeline;
         list = json_out_append(
-            list,
-            json_pack("{s:o, s:i, s:b, s:o, s:o, s:o}", "file",
-                      json_out_text(s->study->path, strlen(s->study->path)), "device",
-                      (int)device_of(s), "simulated", (int)s->study->is_simulated, "at",
-                      moment_make_json(timeline, &s->moment), "active_bytes",
-                      json_out_number(totals[i]), "reserved_bytes",
-                      json_out_number(dry_timeline_height(timeline, DRY_CURVE_RESERVED,
-                                                          s->moment.moment))));
+            list, json_pack("{s:o, s:i, s:b, s:o, s:o, s:o}", "file",
+                            json_out_string(s->study->path), "device", (int)device_of(s),
+                            "simulated", (int)s->study->is_simulated, "at",
+                            moment_make_json(timeline, &s->moment), "active_bytes",
+                            json_out_number(totals[i]), "reserved_bytes",
+                            json_out_number(dry_timeline_height(
+                                timeline, DRY_CURVE_RESERVED, s->moment.moment))));
     }
     return list;
 }
@@ -468,11 +467,11 @@ make_cells(const struct dry_diff_row *row)
     json_t *list = json_array();
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct dry_diff_cell *c = &row->cells[i];
-        list = json_out_append(
-            list,
-            json_pack("{s:I, s:o, s:I, s:o}", "subject", (json_int_t)c->subject, "bytes",
-                      json_out_number(c->bytes), "count", (json_int_t)c->count, "line",
-                      c->line ? json_out_number(c->line) : json_null()));
+        list = json_out_append(list, json_pack("{s:I, s:o, s:I, s:o}", "subject",
+                                               (json_int_t)c->subject, "bytes",
+                                               json_out_number(c->bytes), "count",
+                                               (json_int_t)c->count, "line",
+                                               json_out_known(c->line, c->line)));
     }
     return list;
 }
@@ -507,8 +506,7 @@ make_facts(const struct diff_report *r)
     for (size_t i = 0; i < count; i++) {
         json_t *values = json_array();
         for (size_t k = 0; k < r->subject_count; k++)
-            values = json_out_append(
-                values, json_out_text(facts[i].values[k], strlen(facts[i].values[k])));
+            values = json_out_append(values, json_out_string(facts[i].values[k]));
         list =
             json_out_append(list, json_pack("{s:s, s:b, s:b, s:o}", "name", facts[i].name,
                                             "equal", facts[i].is_equal, "known",
@@ -534,11 +532,10 @@ diff_report_print_json(const struct diff_report *r)
     bool is_equal = diff_report_spread(r) == 0 && are_facts_equal(r);
     json_t *root = json_pack(
         "{s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:{s:o, s:o}, s:o}", "schema",
-        "drystone.diff/1", "file",
-        json_out_text(r->subjects[0].study->path, strlen(r->subjects[0].study->path)),
-        "by", dry_owner_key_name(r->key), "min_bytes", json_out_number(r->min_bytes),
-        "equal", (int)is_equal, "spread_bytes", json_out_number(diff_report_spread(r)),
-        "subjects", make_subjects(r), "owners", make_rows(r, shown), "others", "owners",
+        "drystone.diff/1", "file", json_out_string(r->subjects[0].study->path), "by",
+        dry_owner_key_name(r->key), "min_bytes", json_out_number(r->min_bytes), "equal",
+        (int)is_equal, "spread_bytes", json_out_number(diff_report_spread(r)), "subjects",
+        make_subjects(r), "owners", make_rows(r, shown), "others", "owners",
         json_out_number(row_count - shown), "bytes", make_rest(r, shown), "facts",
         make_facts(r));
     return json_out_print("diff", root);

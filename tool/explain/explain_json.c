@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone explain --json`: schema drystone.explain/1, see drystone-explain(1). */
-#include <string.h>
 
 #include "base/fields.h"
 #include "base/json_out.h"
 #include "explain/explain_report.h"
-
-static json_t *
-number_or_null(uint64_t value, bool is_known)
-{
-    return is_known ? json_out_number(value) : json_null();
-}
-
-static json_t *
-text_of(const char *text)
-{
-    return text ? json_out_text(text, strlen(text)) : json_null();
-}
 
 static json_t *
 terms_of(const struct dry_proof_term *terms, unsigned count)
@@ -46,11 +33,10 @@ findings_of(const struct dry_explanation_view *v)
                                   "right_bytes", json_out_number(p->right_sum)));
         }
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:i, s:b, s:o, s:o, s:o}", "cause", dry_cause_name(f->cause),
-                      "confidence_percent", f->confidence, "assumed", f->is_assumed,
-                      "bytes", json_out_number(f->bytes), "proofs", proofs, "note",
-                      f->note[0] ? text_of(f->note) : json_null()));
+            list, json_pack("{s:s, s:i, s:b, s:o, s:o, s:o}", "cause",
+                            dry_cause_name(f->cause), "confidence_percent", f->confidence,
+                            "assumed", f->is_assumed, "bytes", json_out_number(f->bytes),
+                            "proofs", proofs, "note", json_out_filled(f->note)));
     }
     return list;
 }
@@ -109,16 +95,16 @@ add_figures(json_t *to, const struct dry_change *c)
 {
     bool is_setting = c->kind == DRY_CHANGE_SETTING;
     bool has_devices = c->runs_on_bytes > 0 && c->recorded_runs_on_bytes > 0;
-    json_object_set_new(to, "since", c->since[0] ? text_of(c->since) : json_null());
+    json_object_set_new(to, "since", json_out_filled(c->since));
     json_object_set_new(to, "recorded_reserved_peak_bytes",
-                        number_or_null(c->recorded_peak_bytes, is_setting));
+                        json_out_known(is_setting, c->recorded_peak_bytes));
     json_object_set_new(to, "runs_on_bytes",
-                        number_or_null(c->runs_on_bytes, has_devices));
+                        json_out_known(has_devices, c->runs_on_bytes));
     json_object_set_new(to, "recorded_runs_on_bytes",
-                        number_or_null(c->recorded_runs_on_bytes, has_devices));
-    json_object_set_new(to, "retries", number_or_null(c->retries, is_setting));
+                        json_out_known(has_devices, c->recorded_runs_on_bytes));
+    json_object_set_new(to, "retries", json_out_known(is_setting, c->retries));
     json_object_set_new(to, "recorded_retries",
-                        number_or_null(c->recorded_retries, is_setting));
+                        json_out_known(is_setting, c->recorded_retries));
     json_object_set_new(to, "gain_bytes",
                         c->has_gain ? json_integer((json_int_t)c->gain_bytes)
                                     : json_null());
@@ -137,11 +123,11 @@ change_of(const struct dry_explanation_view *v, const struct dry_change *c)
     bool has_gap = c->kind == DRY_CHANGE_NO_EVIDENCE;
     json_t *change = json_pack(
         "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "kind", dry_change_kind_name(c->kind),
-        "setting", text_of(c->setting), "caveats", caveats_of(c->caveats), "removes_oom",
-        c->removes_oom, "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
-        number_or_null(c->peak_bytes, is_setting), "oom_at_event",
-        number_or_null(c->oom_event, c->oom_event != DRY_EVENT_NONE), "reason",
-        text_of(has_gap ? evidence_gap_of(v) : NULL));
+        "setting", json_out_string(c->setting), "caveats", caveats_of(c->caveats),
+        "removes_oom", c->removes_oom, "bytes", json_out_number(c->bytes),
+        "reserved_peak_bytes", json_out_known(is_setting, c->peak_bytes), "oom_at_event",
+        json_out_known(c->oom_event != DRY_EVENT_NONE, c->oom_event), "reason",
+        json_out_string(has_gap ? evidence_gap_of(v) : NULL));
     if (change)
         add_figures(change, c);
     return change;
@@ -167,12 +153,12 @@ oom_of(const struct explain_report *r)
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o}", "request_bytes",
         json_out_number(v->request_bytes), "request_line",
-        v->request_line[0] ? text_of(v->request_line) : json_null(), "device_free_bytes",
+        json_out_filled(v->request_line), "device_free_bytes",
         json_out_number(v->device_free_bytes), "budget_bytes",
         json_out_number(v->budget_bytes), "short_bytes", json_out_number(v->short_bytes),
-        "other_bytes", number_or_null(v->other_bytes, r->is_total_known), "number",
+        "other_bytes", json_out_known(r->is_total_known, v->other_bytes), "number",
         (json_int_t)v->oom_number, "next_event",
-        number_or_null(v->next_oom_event, v->next_oom_event != DRY_EVENT_NONE), "count",
+        json_out_known(v->next_oom_event != DRY_EVENT_NONE, v->next_oom_event), "count",
         (json_int_t)v->oom_count, "freed_after", (json_int_t)v->freed_after,
         "end_active_bytes", json_out_number(v->end_active_bytes), "end_reserved_bytes",
         json_out_number(v->end_reserved_bytes));
@@ -198,9 +184,9 @@ step_of(const struct dry_explanation_view *v)
     return json_pack("{s:I, s:I, s:o, s:o, s:s}", "index", (json_int_t)v->step,
                      "allocations", (json_int_t)v->step_done,
                      "allocations_of_a_whole_step",
-                     number_or_null(v->step_whole, v->step_whole > 0),
+                     json_out_known(v->step_whole > 0, v->step_whole),
                      "active_peak_bytes_of_a_whole_step",
-                     number_or_null(v->step_whole_peak_bytes, v->step_whole > 0),
+                     json_out_known(v->step_whole > 0, v->step_whole_peak_bytes),
                      "source", dry_steps_source_name(dry_steps_get_source(v->steps)));
 }
 
@@ -210,7 +196,7 @@ trust_of(const struct dry_explanation_view *v)
     return json_pack("{s:s, s:b, s:b, s:o, s:I, s:o, s:o, s:o, s:I}", "level",
                      dry_trust_name(v->trust), "checked", v->check->possible, "exact",
                      v->check->exact, "reason",
-                     v->check->possible ? json_null() : text_of(v->check->reason),
+                     v->check->possible ? json_null() : json_out_string(v->check->reason),
                      "unmatched_frees", (json_int_t)v->unmatched_frees,
                      "carried_over_bytes", json_out_number(v->carried_over_bytes),
                      "covered_bytes", json_out_number(v->covered_bytes),
@@ -226,7 +212,7 @@ releases_of(const struct explain_report *r)
         return json_null();
     return json_pack("{s:s, s:s, s:b, s:b, s:o}", "first", of->first, "last", of->last,
                      "reproduces", of->reproduces, "has_gap", of->has_gap, "not_before",
-                     of->not_before[0] ? text_of(of->not_before) : json_null());
+                     json_out_filled(of->not_before));
 }
 
 /* Make the bounds of the device's capacity that OOMs and retries imply; null if there
@@ -246,7 +232,7 @@ moment_of(const struct dry_explanation_view *v)
 {
     bool has_event = v->event != SIZE_MAX;
     return json_pack("{s:s, s:o, s:I}", "kind", dry_moment_kind_name(v->moment_kind),
-                     "event", number_or_null(v->event, has_event), "time_us",
+                     "event", json_out_known(has_event, v->event), "time_us",
                      (json_int_t)v->time_us);
 }
 
@@ -258,14 +244,14 @@ explain_report_print_json(const char *command, const struct explain_report *r)
         "{s:s, s:o, s:i, s:I, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, "
         "s:o, s:o, s:o}",
-        "schema", "drystone.explain/1", "file", text_of(r->file), "device",
+        "schema", "drystone.explain/1", "file", json_out_string(r->file), "device",
         (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
         r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
         moment_of(v), "state",
         fields_add_json(json_object(), dry_state_get_fields(), v->state), "oom",
         oom_of(r), "findings", findings_of(v), "owners", owners_of(v), "categories",
         categories_of(v), "step", step_of(v), "siblings", siblings_of(v),
-        "projected_bytes", number_or_null(v->projected_bytes, v->projected_bytes > 0),
+        "projected_bytes", json_out_known(v->projected_bytes > 0, v->projected_bytes),
         "changes", changes_of(v), "trust", trust_of(v), "releases", releases_of(r),
         "capacity", capacity_of(r));
     return json_out_print(command, root);

@@ -408,14 +408,13 @@ frag_report_print_json(const char *command, const struct frag_report *r)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
-        "schema", "drystone.top-free/1", "file", json_out_text(r->file, strlen(r->file)),
-        "device", (int)s->device, "event",
-        event == SIZE_MAX ? json_null() : json_out_number(event), "reserved_bytes",
-        json_out_number(s->reserved), "active_bytes", json_out_number(s->active),
-        "pending_bytes", json_out_number(s->pending), "requested_bytes",
-        json_out_number(s->requested), "releasable_bytes", json_out_number(s->releasable),
-        "stranded_bytes", json_out_number(s->stranded), "rounding_bytes",
-        json_out_number(s->rounding), "private_free_bytes",
+        "schema", "drystone.top-free/1", "file", json_out_string(r->file), "device",
+        (int)s->device, "event", event == SIZE_MAX ? json_null() : json_out_number(event),
+        "reserved_bytes", json_out_number(s->reserved), "active_bytes",
+        json_out_number(s->active), "pending_bytes", json_out_number(s->pending),
+        "requested_bytes", json_out_number(s->requested), "releasable_bytes",
+        json_out_number(s->releasable), "stranded_bytes", json_out_number(s->stranded),
+        "rounding_bytes", json_out_number(s->rounding), "private_free_bytes",
         json_out_number(s->private_free), "unplaced_bytes",
         json_out_number(s->unplaced_bytes), "loosely_pinned_bytes",
         json_out_number(s->loose_pinned), "pools", pools_of(r), "pinners", pinners_of(r));

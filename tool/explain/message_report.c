@@ -566,7 +566,7 @@ make_message(const struct entry *e)
         "count", json_out_number(e->count), "offset", json_out_number(m->offset), "line",
         json_out_number(m->line), "labels", make_labels(e), "form",
         dry_message_form_name(m->form), "backend", dry_message_backend_name(m->backend),
-        "device", m->has_device ? json_out_number(m->device) : json_null(), "releases",
+        "device", json_out_known(m->has_device, m->device), "releases",
         json_out_string(m->releases), "is_cut", m->is_cut, "tried", make_size(&m->tried),
         "total", make_size(&m->total), "free", make_size(&m->free), "process",
         make_size(&m->process), "allowed", make_size(&m->allowed), "allocated",

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/command.h"
 #include "base/json_out.h"
@@ -368,8 +367,7 @@ make_step(const struct steps_report *r, const struct dry_step *s)
         "events", json_out_number(count_events(r, s)), "begin_us",
         (json_int_t)s->begin_us, "end_us", (json_int_t)s->end_us, "peak_bytes",
         json_out_number(s->peak.bytes), "peak_event",
-        s->peak.moment > s->begin ? json_out_number(first + s->peak.moment - 1)
-                                  : json_null(),
+        json_out_known(s->peak.moment > s->begin, first + s->peak.moment - 1),
         "active_end_bytes", json_out_number(s->active_end), "reserved_end_bytes",
         json_out_number(s->reserved_end), "kept_bytes", json_out_number(s->kept_bytes),
         "alloc_bytes", json_out_number(s->alloc_bytes), "allocs",
@@ -398,7 +396,7 @@ make_name(const struct steps_report *r, uint32_t allocation)
 {
     char name[NAME_BYTES];
     name_of(r, allocation, name);
-    return json_out_text(name, strlen(name));
+    return json_out_string(name);
 }
 
 static json_t *
@@ -439,16 +437,15 @@ steps_report_print_json(const char *command, const struct steps_report *r)
     uint64_t left;
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:o, s:b, s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "drystone.steps/1", "file", json_out_text(r->file, strlen(r->file)),
-        "device", (int)v->device, "events", json_out_number(v->event_count), "simulated",
+        "schema", "drystone.steps/1", "file", json_out_string(r->file), "device",
+        (int)v->device, "events", json_out_number(v->event_count), "simulated",
         r->is_simulated, "source", dry_steps_source_name(source), "reason",
         reason[0] ? json_string(reason) : json_null(), "marker",
         length > 0 ? json_out_text(marker, length) : json_null(), "anchor",
         anchor != DRY_NONE ? make_name(r, anchor) : json_null(), "confidence",
         dry_steps_get_confidence(r->steps), "steps", make_steps(r),
         "growth_bytes_per_step", json_out_number(dry_steps_growth_per_step(r->steps)),
-        "capacity_bytes", r->capacity ? json_out_number(r->capacity) : json_null(),
-        "steps_until_full",
+        "capacity_bytes", json_out_known(r->capacity, r->capacity), "steps_until_full",
         count_steps_left(r, &left) ? json_out_number(left) : json_null(), "growth",
         make_suspects(r));
     return json_out_print(command, root);

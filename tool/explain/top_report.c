@@ -385,8 +385,8 @@ top_report_print_json(const struct top_report *r)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:b, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, "
         "s:o}}",
-        "schema", "drystone.top/1", "file", json_out_text(r->file, strlen(r->file)),
-        "device", (int)view->device, "simulated", (int)r->study->is_simulated, "at",
+        "schema", "drystone.top/1", "file", json_out_string(r->file), "device",
+        (int)view->device, "simulated", (int)r->study->is_simulated, "at",
         moment_make_json(timeline, &r->moment), "by", dry_owner_key_name(r->key),
         "inverted", (int)r->is_inverted, "active_bytes", json_out_number(t.bytes),
         "requested_bytes", json_out_number(t.requested), "reserved_bytes",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as JSON. Everything is in it, even without --all. */
-#include <string.h>
 
 #include "base/json_out.h"
 #include "fleet/fleet_report.h"
@@ -43,13 +42,12 @@ make_rank(const struct fleet_judgement *j, size_t i)
     const struct fleet_member *m = &j->members[i];
     json_t *figures =
         rank->row->state == FLEET_ROW_FINE ? make_figures(rank->row) : json_null();
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "path",
-                     json_out_string(rank->path), "rank",
-                     rank->rank == RANK_UNKNOWN ? json_null() : json_integer(rank->rank),
-                     "use", fleet_use_name(m->use), "why",
-                     *rank->row->why ? json_out_string(rank->row->why) : json_null(),
-                     "other", make_index(m->other), "group", make_index(m->group),
-                     "differs", (int)m->differs, "figures", figures);
+    return json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "path", json_out_string(rank->path),
+        "rank", rank->rank == RANK_UNKNOWN ? json_null() : json_integer(rank->rank),
+        "use", fleet_use_name(m->use), "why", json_out_filled(rank->row->why), "other",
+        make_index(m->other), "group", make_index(m->group), "differs", (int)m->differs,
+        "figures", figures);
 }
 
 static json_t *
@@ -95,8 +93,7 @@ make_finding(const struct fleet_finding *f)
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind",
                      fleet_finding_name(f->kind), "file", make_index(f->file), "group",
                      make_index(f->group), "bytes", json_out_number(f->bytes), "usual",
-                     json_out_number(f->usual), "line",
-                     *f->line ? json_out_string(f->line) : json_null());
+                     json_out_number(f->usual), "line", json_out_filled(f->line));
 }
 
 static json_t *
@@ -145,13 +142,12 @@ make_failure(const struct fleet_judgement *j)
     const struct fleet_oom *oom = &j->ranks[j->first_failure].row->oom;
     return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "file",
                      make_index(j->first_failure), "by_clock", (int)j->is_first_by_clock,
-                     "time_us",
-                     oom->has_time ? json_out_number(oom->time_us) : json_null(),
+                     "time_us", json_out_known(oom->has_time, oom->time_us),
                      "request_bytes", json_out_number(oom->request_bytes),
                      "device_free_bytes", json_out_number(oom->device_free_bytes),
                      "short_bytes", json_out_number(oom->short_bytes), "pass",
                      dry_pass_name(oom->pass), "steps_done", json_out_number(oom->step),
-                     "line", *oom->line ? json_out_string(oom->line) : json_null());
+                     "line", json_out_filled(oom->line));
 }
 
 static json_t *
@@ -166,8 +162,8 @@ make_candidates(const struct fleet_search *search)
                             "verdict", dry_verdict_name(c->verdict), "allowed",
                             (int)c->is_allowed, "recorded", (int)c->is_recorded,
                             "reserved_peak", json_out_number(c->peak_bytes), "gain_bytes",
-                            c->has_gain ? json_out_number(c->gain_bytes) : json_null(),
-                            "gets_past", (int)c->gets_past));
+                            json_out_known(c->has_gain, c->gain_bytes), "gets_past",
+                            (int)c->gets_past));
     }
     return list;
 }
@@ -178,11 +174,11 @@ make_deciders(const struct fleet_report *r)
     json_t *list = json_array();
     for (size_t i = 0; i < r->decider_count; i++) {
         const struct fleet_search *s = &r->searches[i];
-        list = json_out_append(
-            list,
-            json_pack("{s:o, s:o, s:s, s:o}", "file", make_index(r->deciders[i]), "why",
-                      *s->why ? json_out_string(s->why) : json_null(), "outcome",
-                      dry_outcome_name(s->outcome), "candidates", make_candidates(s)));
+        list = json_out_append(list, json_pack("{s:o, s:o, s:s, s:o}", "file",
+                                               make_index(r->deciders[i]), "why",
+                                               json_out_filled(s->why), "outcome",
+                                               dry_outcome_name(s->outcome), "candidates",
+                                               make_candidates(s)));
     }
     return list;
 }
@@ -194,13 +190,13 @@ make_settings(const struct fleet_report *r)
     const struct fleet_candidate *c = d->candidate;
     if (!r->is_searched)
         return json_null();
-    return json_pack(
-        "{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "decision",
-        fleet_decision_name(d->kind), "conf", c ? json_out_string(c->conf) : json_null(),
-        "since", c && *c->since ? json_out_string(c->since) : json_null(), "helped",
-        (json_int_t)d->helped_count, "judged", (json_int_t)d->judged_count, "gain_min",
-        c ? json_out_number(d->gain_min) : json_null(), "gain_max",
-        c ? json_out_number(d->gain_max) : json_null(), "files", make_deciders(r));
+    return json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "decision",
+                     fleet_decision_name(d->kind), "conf",
+                     json_out_string(c ? c->conf : NULL), "since",
+                     json_out_filled(c ? c->since : NULL), "helped",
+                     (json_int_t)d->helped_count, "judged", (json_int_t)d->judged_count,
+                     "gain_min", json_out_known(c != NULL, d->gain_min), "gain_max",
+                     json_out_known(c != NULL, d->gain_max), "files", make_deciders(r));
 }
 
 static json_t *

@@ -300,11 +300,10 @@ make_sentences(const struct fleet_report *r)
         fleet_say_failure(r, failure);
     if (r->is_searched)
         fleet_say_settings(r, settings);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layout",
-                     *layout ? json_out_string(layout) : json_null(), "failure",
-                     has_failure ? json_out_string(failure) : json_null(), "settings",
-                     r->is_searched ? json_out_string(settings) : json_null(), "advice",
-                     json_out_string(advice), "nothing",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layout", json_out_filled(layout),
+                     "failure", has_failure ? json_out_string(failure) : json_null(),
+                     "settings", r->is_searched ? json_out_string(settings) : json_null(),
+                     "advice", json_out_string(advice), "nothing",
                      j->finding_count == 0 ? json_out_string(fleet_say_nothing(r))
                                            : json_null());
 }

@@ -133,9 +133,7 @@ make_row(const struct gate *gate, const struct gate_row *row)
         json_object_set_new(figures, figure_write_name(&f, name),
                             is_known ? json_integer((json_int_t)value) : json_null());
     }
-    return json_pack("{s:o, s:o}", "of",
-                     row->of ? json_out_text(row->of, strlen(row->of)) : json_null(),
-                     "figures", figures);
+    return json_pack("{s:o, s:o}", "of", json_out_string(row->of), "figures", figures);
 }
 
 static json_t *

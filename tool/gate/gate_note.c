@@ -75,9 +75,9 @@ gate_note_gitlab(const struct gate *gate, json_t *report, const char *figure,
     char print[20];
     snprintf(print, sizeof print, "%016" PRIx64, hash);
     return json_array_append_new(
-               report, json_pack("{s:o, s:s, s:s, s:s, s:{s:o, s:{s:i}}}", "description",
-                                 json_out_text(text, strlen(text)), "check_name", figure,
-                                 "fingerprint", print, "severity", "major", "location",
-                                 "path", json_out_text(source, strlen(source)), "lines",
-                                 "begin", (int)line)) == 0;
+               report,
+               json_pack("{s:o, s:s, s:s, s:s, s:{s:o, s:{s:i}}}", "description",
+                         json_out_string(text), "check_name", figure, "fingerprint",
+                         print, "severity", "major", "location", "path",
+                         json_out_string(source), "lines", "begin", (int)line)) == 0;
 }

@@ -6,12 +6,6 @@
 #include "machine/doctor_report.h"
 #include "machine/pages_report.h"
 
-static json_t *
-text_of(const char *text)
-{
-    return json_out_text(*text ? text : NULL, strlen(text));
-}
-
 /* Make a list with one text per line; "" gives an empty list. */
 static json_t *
 lines_of(const char *text)
@@ -44,10 +38,11 @@ finding_of(const struct doctor_report *r, const struct dry_doctor_finding *f)
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:b, s:o}",
                      "id", f->id, "topic", dry_doctor_topic_name(f->topic), "verdict",
                      dry_doctor_verdict_name(f->verdict), "title", f->title, "is",
-                     text_of(f->is), "should_be", text_of(f->should_be), "why", f->why,
-                     "fix", lines_of(doctor_report_fix(f)), "undo", lines_of(f->undo),
-                     "persist", lines_of(f->persist), "needs_root", f->needs_root,
-                     "needs_reboot", f->needs_reboot, "changes", changes_of(r, f));
+                     json_out_filled(f->is), "should_be", json_out_filled(f->should_be),
+                     "why", f->why, "fix", lines_of(doctor_report_fix(f)), "undo",
+                     lines_of(f->undo), "persist", lines_of(f->persist), "needs_root",
+                     f->needs_root, "needs_reboot", f->needs_reboot, "changes",
+                     changes_of(r, f));
 }
 
 static json_t *
@@ -130,7 +125,7 @@ doctor_report_print_json(const struct doctor_report *r)
     return json_out_print(
         "pages",
         json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  "drystone.pages/2", "root", text_of(r->root), "process",
+                  "drystone.pages/2", "root", json_out_filled(r->root), "process",
                   r->process ? json_integer(r->process) : json_null(), "purpose",
                   dry_doctor_purpose_name(r->purpose), "machine", machine_of(r), "pages",
                   pages_report_sizes(r->root, -1), "nodes",

@@ -336,11 +336,10 @@ make_json(const struct graph_plan *g)
         json_pack("{s:o, s:o}", "bytes",
                   json_out_number(g->summary.floor_bytes + g->file.always_bytes), "node",
                   json_integer(g->summary.floor_node));
-    json_t *root =
-        json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "schema", "drystone.plan/1", "format",
-                  "ckpt-graph-plan/1", "file", json_out_text(path, strlen(path)),
-                  "feasible", g->plan != NULL, "budget_bytes",
-                  json_out_number(g->budget_bytes), "min_feasible_budget", floor);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:o, s:b, s:o, s:o}", "schema", "drystone.plan/1", "format",
+        "ckpt-graph-plan/1", "file", json_out_string(path), "feasible", g->plan != NULL,
+        "budget_bytes", json_out_number(g->budget_bytes), "min_feasible_budget", floor);
     if (root && (!g->plan || put_plan(g, root)))
         return root;
     json_decref(root);

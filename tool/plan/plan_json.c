@@ -197,8 +197,7 @@ make_floor(const struct plan_report *r, const struct dry_plan_summary *s)
     plan_format_where(r->input->chain, s->floor_phase, s->floor_stage, where);
     return json_pack("{s:o, s:o, s:s, s:o}", "bytes", json_out_number(s->floor_bytes),
                      "stage", make_stage(r->input->chain, s->floor_stage), "phase",
-                     dry_phase_name(s->floor_phase), "why",
-                     json_out_text(where, strlen(where)));
+                     dry_phase_name(s->floor_phase), "why", json_out_string(where));
 }
 
 static json_t *
@@ -222,7 +221,7 @@ make_row(const struct plan_report *r, const struct plan_row *row)
     const char *method = dry_method_name(row->method);
     if (!row->is_made)
         return json_pack("{s:s, s:b, s:o}", "algorithm", method, "feasible", 0, "why",
-                         json_out_text(row->why, strlen(row->why)));
+                         json_out_string(row->why));
     return json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o}", "algorithm", method,
                      "feasible", row->fits, "class", dry_plan_class_name(s->plan_class),
                      "predicted", make_cost(r, &s->cost), "lower_bound_ns",
@@ -302,8 +301,8 @@ plan_json_make(const struct plan_report *r, struct dry_error *err)
     fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the report");
     json_t *root = json_pack(
         "{s:s, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "schema", "drystone.plan/1",
-        "format", "ckpt-plan/1", "file", json_out_text(r->file, strlen(r->file)),
-        "feasible", r->outcome == PLAN_FITS, "judged", r->judged != NULL, "budget_bytes",
+        "format", "ckpt-plan/1", "file", json_out_string(r->file), "feasible",
+        r->outcome == PLAN_FITS, "judged", r->judged != NULL, "budget_bytes",
         make_budget(r->summary.budget_bytes), "input_hash", make_hash(hash), "compare",
         make_rows(r), "curve", make_points(r));
     if (!root)

@@ -252,15 +252,15 @@ static int
 print_json(const struct session *s)
 {
     const struct dry_anonymize_proof *p = &s->proof;
-    json_t *root = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:b, s:o}", "schema",
-        "drystone.anonymize/1", "file", json_out_text(s->path, strlen(s->path)), "output",
-        json_out_text(s->values.out, strlen(s->values.out)), "strings", make_counts(p),
-        "dropped_values", json_out_number(p->dropped_values), "lines_kept",
-        !s->options.drop_lines, "times_kept", (int)s->options.keep_times,
-        "searched_words", json_out_number(p->searched_words), "public_words",
-        json_out_number(p->public_words), "verified", (int)p->is_verified, "objection",
-        p->text[0] ? json_out_text(p->text, strlen(p->text)) : json_null());
+    json_t *root =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:b, s:o}", "schema",
+                  "drystone.anonymize/1", "file", json_out_string(s->path), "output",
+                  json_out_string(s->values.out), "strings", make_counts(p),
+                  "dropped_values", json_out_number(p->dropped_values), "lines_kept",
+                  !s->options.drop_lines, "times_kept", (int)s->options.keep_times,
+                  "searched_words", json_out_number(p->searched_words), "public_words",
+                  json_out_number(p->public_words), "verified", (int)p->is_verified,
+                  "objection", json_out_filled(p->text));
     return json_out_print("anonymize", root);
 }
 

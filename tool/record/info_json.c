@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone info --json`, schema drystone.info/1. */
-#include <string.h>
 
 #include <drystone/pool_trace.h>
 
@@ -172,12 +171,11 @@ put_file(struct writer *w, json_t *root, const struct info_report *s)
 {
     const struct dry_trace_view *v = s->view;
     put(w, root, "schema", json_string("drystone.info/1"));
-    put(w, root, "file", json_out_text(s->path, strlen(s->path)));
+    put(w, root, "file", json_out_string(s->path));
     put(w, root, "kind", json_string(name_kind(v->kind)));
     put(w, root, "protocol", v->protocol >= 0 ? json_integer(v->protocol) : json_null());
     put(w, root, "packed", json_string(s->input.format));
-    put(w, root, "file_bytes",
-        s->input.file_bytes ? json_out_number(s->input.file_bytes) : json_null());
+    put(w, root, "file_bytes", json_out_known(s->input.file_bytes, s->input.file_bytes));
     put_number(w, root, "read_bytes", v->byte_count);
     put(w, root, "segments_only", json_boolean(v->is_bare_list));
 }
@@ -220,8 +218,7 @@ info_report_print_json(const struct info_report *s)
     put(&w, root, "stacks", make_stacks(&w, s));
     put(&w, root, "settings", make_settings(&w, s));
     put(&w, root, "annotations",
-        s->view->has_annotations ? json_out_number(s->view->annotation_count)
-                                 : json_null());
+        json_out_known(s->view->has_annotations, s->view->annotation_count));
     put(&w, root, "has_host", json_boolean(s->view->has_host));
     put(&w, root, "unknown", make_unknowns(&w, s));
     put(&w, root, "trust", make_doubts(&w, s));

@@ -277,9 +277,9 @@ make_rules(const struct across_rules *r, const struct across_rules *before)
     json_int_t is = (json_int_t)r->run.reserved_peak_bytes;
     json_t *first = json_null();
     if (r->differs)
-        first = json_pack("{s:I, s:o, s:o}", "decision", (json_int_t)r->decision,
-                          "before", json_out_text(r->before, strlen(r->before)), "now",
-                          json_out_text(r->now, strlen(r->now)));
+        first =
+            json_pack("{s:I, s:o, s:o}", "decision", (json_int_t)r->decision, "before",
+                      json_out_string(r->before), "now", json_out_string(r->now));
     return json_pack("{s:s, s:s, s:b, s:I, s:o}", "release", r->release.version, "change",
                      r->release.change, "differs", (int)r->differs,
                      "reserved_peak_difference_bytes", is - was, "first", first);

@@ -412,9 +412,8 @@ make_check(const struct dry_replay_check *c)
 static json_t *
 make_recorded(const struct dry_replay_recorded *rec)
 {
-    json_t *made = json_pack("{s:o, s:o}", "place",
-                             rec->place[0] ? json_out_string(rec->place) : json_null(),
-                             "conf", json_out_string(recorded_conf_of(rec)));
+    json_t *made = json_pack("{s:o, s:o}", "place", json_out_filled(rec->place), "conf",
+                             json_out_string(recorded_conf_of(rec)));
     return fields_add_json(made, dry_replay_recorded_get_fields(), rec);
 }
 

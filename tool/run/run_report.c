@@ -74,12 +74,6 @@ run_report_plan(const struct run_plan *plan, FILE *out)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-text_of(const char *text)
-{
-    return *text ? json_out_text(text, strlen(text)) : json_null();
-}
-
-static json_t *
 settings_of(const struct run_plan *plan)
 {
     static const char *const kinds[] = {[RUN_WHAT_CPUS] = "cpus",
@@ -90,10 +84,11 @@ settings_of(const struct run_plan *plan)
     json_t *list = json_array();
     for (size_t i = 0; i < plan->count; i++) {
         const struct run_setting *s = &plan->settings[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "kind", kinds[s->what], "name",
-                            s->name, "state", state_word(s->state), "value",
-                            text_of(s->value), "reason", text_of(s->reason)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "kind",
+                                              kinds[s->what], "name", s->name, "state",
+                                              state_word(s->state), "value",
+                                              json_out_filled(s->value), "reason",
+                                              json_out_filled(s->reason)));
     }
     return list;
 }
@@ -103,7 +98,7 @@ words_of(const char *const *words, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_out_text(words[i], strlen(words[i])));
+        json_array_append_new(list, json_out_string(words[i]));
     return list;
 }
 

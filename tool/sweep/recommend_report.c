@@ -547,12 +547,6 @@ recommend_report_exit_code(const struct recommend_report *report)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-make_known(bool is_known, uint64_t value)
-{
-    return is_known ? json_out_number(value) : json_null();
-}
-
-static json_t *
 make_caveats(uint32_t caveats)
 {
     json_t *list = json_array();
@@ -575,20 +569,19 @@ make_candidate(const struct dry_candidate *c)
         "conf", json_out_string(c->conf), "label", json_out_string(c->label), "verdict",
         dry_verdict_name(c->verdict), "recorded", c->is_recorded, "default",
         c->is_default, "allowed", c->is_allowed, "oom", run->oom, "oom_at_event",
-        make_known(run->oom, run->oom_event), "oom_bytes",
-        make_known(run->oom, run->oom_size), "reserved_peak_bytes",
+        json_out_known(run->oom, run->oom_event), "oom_bytes",
+        json_out_known(run->oom, run->oom_size), "reserved_peak_bytes",
         json_out_number(run->reserved_peak_bytes), "allocated_peak_bytes",
         json_out_number(run->allocated_peak_bytes), "gain_bytes",
         c->has_gain ? json_integer((json_int_t)c->gain_bytes) : json_null(),
-        "runs_on_bytes", make_known(c->runs_on_bytes > 0, c->runs_on_bytes),
-        "fails_on_bytes", make_known(c->fails_on_bytes > 0, c->fails_on_bytes),
-        "runs_on_retries", make_known(c->runs_on_bytes > 0, c->runs_on_retries),
+        "runs_on_bytes", json_out_known(c->runs_on_bytes > 0, c->runs_on_bytes),
+        "fails_on_bytes", json_out_known(c->fails_on_bytes > 0, c->fails_on_bytes),
+        "runs_on_retries", json_out_known(c->runs_on_bytes > 0, c->runs_on_retries),
         "num_alloc_retries", (json_int_t)run->stats.num_alloc_retries, "num_device_alloc",
         (json_int_t)run->stats.num_device_alloc, "num_device_free",
         (json_int_t)run->stats.num_device_free, "driver_time_us",
-        (double)run->driver_time_ns / 1000.0, "since",
-        c->since[0] ? json_out_string(c->since) : json_null(), "caveats",
-        make_caveats(c->caveats), "proved", c->is_proved);
+        (double)run->driver_time_ns / 1000.0, "since", json_out_filled(c->since),
+        "caveats", make_caveats(c->caveats), "proved", c->is_proved);
 }
 
 static json_t *
@@ -609,19 +602,19 @@ make_releases(const struct dry_releases *r)
 {
     return json_pack("{s:s, s:s, s:b, s:b, s:o}", "first", r->first, "last", r->last,
                      "reproduces", r->reproduces, "has_gap", r->has_gap, "not_before",
-                     r->not_before[0] ? json_out_string(r->not_before) : json_null());
+                     json_out_filled(r->not_before));
 }
 
 static json_t *
 make_trust(const struct view *v)
 {
     const struct dry_recommend_summary *s = v->summary;
-    return json_pack("{s:b, s:b, s:b, s:s, s:b, s:o, s:o}", "possible",
-                     v->check->possible, "exact", v->check->exact, "approximate",
-                     s->approximate, "compat", v->check->compat, "begins_warm",
-                     s->begins_warm, "as_recorded_peak_bytes",
-                     make_known(s->as_recorded_peak_bytes > 0, s->as_recorded_peak_bytes),
-                     "releases", make_releases(&s->releases));
+    return json_pack(
+        "{s:b, s:b, s:b, s:s, s:b, s:o, s:o}", "possible", v->check->possible, "exact",
+        v->check->exact, "approximate", s->approximate, "compat", v->check->compat,
+        "begins_warm", s->begins_warm, "as_recorded_peak_bytes",
+        json_out_known(s->as_recorded_peak_bytes > 0, s->as_recorded_peak_bytes),
+        "releases", make_releases(&s->releases));
 }
 
 static json_t *
@@ -652,20 +645,20 @@ recommend_report_print_json(const struct recommend_report *report)
         "schema", "drystone.sweep-search/1", "file", json_out_string(report->file),
         "device", (int)v.recorded->device, "events",
         json_out_number(v.check->event_count), "goal", dry_goal_name(s->goal), "outcome",
-        dry_outcome_name(s->outcome), "best", make_known(has_best, s->best), "conf",
+        dry_outcome_name(s->outcome), "best", json_out_known(has_best, s->best), "conf",
         has_best ? json_out_string(v.candidates[s->best].conf) : json_null(), "recorded",
         json_out_number(s->recorded), "capacity_bytes",
-        make_known(is_limited, s->capacity_bytes), "margin_bytes",
-        make_known(is_limited && has_best, s->margin_bytes), "floor_bytes",
+        json_out_known(is_limited, s->capacity_bytes), "margin_bytes",
+        json_out_known(is_limited && has_best, s->margin_bytes), "floor_bytes",
         json_out_number(s->floor_bytes), "floor_event",
-        make_known(s->floor_event != SIZE_MAX, s->floor_event), "min_gain_bytes",
+        json_out_known(s->floor_event != SIZE_MAX, s->floor_event), "min_gain_bytes",
         json_out_number(s->min_gain_bytes), "capacity_step_bytes",
         json_out_number(s->capacity_step_bytes), "kept", json_out_string(s->kept),
         "kept_is_lost", s->kept_is_lost, "runs", json_out_number(s->run_count), "trust",
         make_trust(&v), "oom", make_oom(&v), "candidates", make_candidates(&v),
         "capacity_high_bytes",
-        make_known(s->capacity_high_bytes > 0, s->capacity_high_bytes), "retries",
+        json_out_known(s->capacity_high_bytes > 0, s->capacity_high_bytes), "retries",
         json_out_number(s->recorded_retries), "evidence_gap",
-        s->evidence_gap ? json_out_string(s->evidence_gap) : json_null());
+        json_out_string(s->evidence_gap));
     return json_out_print("sweep", root);
 }

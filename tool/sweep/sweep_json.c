@@ -22,8 +22,7 @@ make_file(const struct sweep_file *file)
         "{s:o, s:i, s:o, s:b, s:b, s:s, s:o, s:o}", "file", json_out_string(file->path),
         "device", (int)rec->device, "events", json_out_number(file->event_count),
         "possible", (int)check->possible, "exact", (int)check->exact, "compat",
-        check->compat, "recorded_place",
-        rec->place[0] ? json_out_string(rec->place) : json_null(), "recorded_conf",
+        check->compat, "recorded_place", json_out_filled(rec->place), "recorded_conf",
         json_out_string(strcmp(rec->place, "paged") == 0 ? rec->place_conf : rec->conf));
 }
 
@@ -126,10 +125,10 @@ make_row(const struct sweep *s, const struct sweep_row *row)
                      json_out_string(row->conf), "settings", make_settings(s, row),
                      "recorded", (int)sweep_row_is_recorded(row), "front",
                      (int)row->is_front, "pruned_in_round",
-                     row->pruned ? json_out_number(row->pruned) : json_null(),
-                     "worst_file", json_out_string(s->files[row->worst_file].path),
-                     "figures", make_figures(&row->all), "difference",
-                     make_difference(s, row), "files", make_file_figures(s, row));
+                     json_out_known(row->pruned, row->pruned), "worst_file",
+                     json_out_string(s->files[row->worst_file].path), "figures",
+                     make_figures(&row->all), "difference", make_difference(s, row),
+                     "files", make_file_figures(s, row));
 }
 
 static json_t *
@@ -158,13 +157,12 @@ sweep_report_print_json(const struct sweep *s, const char *grid)
 {
     const struct sweep_row *best = s->rows[0].all.fits ? &s->rows[0] : NULL;
     return json_out_print(
-        "sweep",
-        json_pack("{s:s, s:o, s:o, s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  "drystone.sweep/1", "files", make_files(s), "grid",
-                  json_out_string(grid), "combinations",
-                  (json_int_t)s->grid.combination_count, "place",
-                  s->place ? s->place : "torch", "capacity_bytes",
-                  s->capacity_bytes ? json_out_number(s->capacity_bytes) : json_null(),
-                  "budget", make_budget(s), "best", best ? json_integer(0) : json_null(),
-                  "rows", make_rows(s, false), "refused", make_rows(s, true)));
+        "sweep", json_pack("{s:s, s:o, s:o, s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "schema",
+                           "drystone.sweep/1", "files", make_files(s), "grid",
+                           json_out_string(grid), "combinations",
+                           (json_int_t)s->grid.combination_count, "place",
+                           s->place ? s->place : "torch", "capacity_bytes",
+                           json_out_known(s->capacity_bytes, s->capacity_bytes), "budget",
+                           make_budget(s), "best", best ? json_integer(0) : json_null(),
+                           "rows", make_rows(s, false), "refused", make_rows(s, true)));
 }

@@ -3,7 +3,6 @@
 #include "sweep/sweep_result.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fields.h"
 #include "base/json_out.h"
@@ -25,7 +24,7 @@ sweep_result_write(const struct dry_run *run)
 char *
 sweep_result_write_error(const char *error)
 {
-    return dump(json_pack("{s:o}", "error", json_out_text(error, strlen(error))));
+    return dump(json_pack("{s:o}", "error", json_out_string(error)));
 }
 
 static bool

@@ -180,10 +180,10 @@ file_of(const struct view_file *file)
         json_array_append_new(devices, device_of(&file->devices[i]));
     const char *slash = strrchr(file->path, '/');
     const char *name = slash && slash[1] ? slash + 1 : file->path;
-    return json_pack("{s:o, s:b, s:I, s:o, s:o}", "name",
-                     json_out_text(name, strlen(name)), "simulated",
-                     file->study.is_simulated, "main", (json_int_t)file->study.main,
-                     "devices", devices, "json", names_of(VIEW_COMMANDS, command_name));
+    return json_pack("{s:o, s:b, s:I, s:o, s:o}", "name", json_out_string(name),
+                     "simulated", file->study.is_simulated, "main",
+                     (json_int_t)file->study.main, "devices", devices, "json",
+                     names_of(VIEW_COMMANDS, command_name));
 }
 
 bool
