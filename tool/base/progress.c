@@ -4,9 +4,9 @@
 
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "base/term.h"
 
 #define FIRST_NS UINT64_C(1000000000)
@@ -33,20 +33,12 @@ catch_interrupt(struct progress *p)
                    sigaction(SIGINT, &action, NULL) == 0;
 }
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void
 progress_begin(struct progress *progress, const char *what, uint64_t total)
 {
     *progress = (struct progress){.what = what, .total = total};
     progress->is_wanted = isatty(STDERR_FILENO);
-    progress->begin_ns = now_ns();
+    progress->begin_ns = now_ns(CLOCK_MONOTONIC);
     progress->next_ns = progress->begin_ns + FIRST_NS;
 }
 
@@ -54,7 +46,7 @@ bool
 progress_update(void *self, uint64_t done)
 {
     struct progress *p = self;
-    uint64_t now = p->is_wanted ? now_ns() : 0;
+    uint64_t now = p->is_wanted ? now_ns(CLOCK_MONOTONIC) : 0;
     if (!p->is_wanted || now < p->next_ns)
         return false;
     p->next_ns = now + EVERY_NS;

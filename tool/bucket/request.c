@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include <drystone/drystone.h>
 
 #include "base/fail.h"
+#include "base/now.h"
 #include "bucket/bucket_page.h"
 #include "bucket/curl_library.h"
 
@@ -48,14 +48,6 @@ struct request {
     bool may_pass;                    /* the failure may be temporary */
     unsigned attempts;
 };
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static enum dry_status
 fail_memory(struct dry_error *err)
@@ -344,11 +336,11 @@ fail_multi(const struct request *r, CURLMcode code, struct dry_error *err)
 static enum dry_status
 wait_some(struct request *r, struct dry_error *err)
 {
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = now_ns(CLOCK_MONOTONIC);
     CURLMcode code = r->curl->multi_poll(r->multi, NULL, 0, POLL_MS, NULL);
     if (code != CURLM_OK)
         return fail_multi(r, code, err);
-    r->waited_ns += now_ns() - began_ns;
+    r->waited_ns += now_ns(CLOCK_MONOTONIC) - began_ns;
     if (r->waited_ns < STALL_NS)
         return DRY_OK;
     bool is_stalled = r->received < STALL_BYTES;
@@ -537,7 +529,7 @@ choose_wait_ms(const struct request *r)
     for (unsigned i = 1; i < r->attempts && wait < LAST_WAIT_MS; i++)
         wait *= 2;
     wait = wait < LAST_WAIT_MS ? wait : LAST_WAIT_MS;
-    wait = wait / 2 + now_ns() / 1000 % (wait / 2 + 1);
+    wait = wait / 2 + now_ns(CLOCK_MONOTONIC) / 1000 % (wait / 2 + 1);
     curl_off_t asked_s = 0;
     r->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &asked_s);
     asked_s = asked_s < ASKED_WAIT_S_MAX ? asked_s : ASKED_WAIT_S_MAX;

@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/command.h"
+#include "base/now.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/term.h"
@@ -179,14 +179,6 @@ struct wait {
     char title[160];
 };
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Read "STEPS ALLOCATED RESERVED" of the process that reserves most. */
 static bool
 read_progress(const char *out, uint64_t best[3])
@@ -220,7 +212,8 @@ static void
 show_progress(struct wait *w)
 {
     const char *title = w->launch->wish.title ? w->launch->wish.title : "running";
-    uint64_t numbers[3] = {0}, done = (now_ns() - w->begin_ns) / 1000000000;
+    uint64_t numbers[3] = {0},
+             done = (now_ns(CLOCK_MONOTONIC) - w->begin_ns) / 1000000000;
     char reserved[TERM_NUMBER_BYTES];
     if (w->launch->wish.output != LAUNCH_OUTPUT_HIDDEN)
         return;
@@ -243,9 +236,9 @@ take_signal(struct wait *w, int number)
         if (number != SIGINT)
             kill(w->child, number);
         if (w->interrupt_ns == 0)
-            w->interrupt_ns = now_ns();
+            w->interrupt_ns = now_ns(CLOCK_MONOTONIC);
     }
-    uint64_t since = w->interrupt_ns ? now_ns() - w->interrupt_ns : 0;
+    uint64_t since = w->interrupt_ns ? now_ns(CLOCK_MONOTONIC) - w->interrupt_ns : 0;
     if (since > KILL_NS)
         kill(w->child, SIGKILL);
     else if (since > TERMINATE_NS)
@@ -297,7 +290,7 @@ end_orphans(void)
 int
 launch_run(struct launch *l, int *status)
 {
-    struct wait w = {.launch = l, .begin_ns = now_ns()};
+    struct wait w = {.launch = l, .begin_ns = now_ns(CLOCK_MONOTONIC)};
     static const int numbers[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
     sigset_t before;
     sigemptyset(&w.signals);

@@ -2,15 +2,7 @@
 /* See exporter.h. */
 #include "exporter/exporter.h"
 
-#include <time.h>
-
-static double
-now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+#include "base/now.h"
 
 bool
 exporter_init(struct exporter *exporter, const struct exporter_options *options)
@@ -47,12 +39,12 @@ count_ended(struct exporter *e)
 bool
 exporter_look(struct exporter *exporter, double age_s)
 {
-    double begun = now_s();
+    double begun = (double)now_ns(CLOCK_MONOTONIC) / 1e9;
     if (exporter->counts.looks > 0 && begun - exporter->looked_s < age_s)
         return false;
     (void)watch_look(exporter->watch); /* if memory ran out, the watch is incomplete */
     count_ended(exporter);
-    exporter->looked_s = now_s();
+    exporter->looked_s = (double)now_ns(CLOCK_MONOTONIC) / 1e9;
     exporter->counts.look_seconds = exporter->looked_s - begun;
     exporter->counts.looks++;
     return true;

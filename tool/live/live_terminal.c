@@ -5,9 +5,9 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/command.h"
+#include "base/now.h"
 #include "base/report.h"
 #include "live/live_screen.h"
 #include "tui/terminal.h"
@@ -17,9 +17,7 @@
 static int
 wait_ms(const struct live_look *look)
 {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_BOOTTIME, &time);
-    uint64_t now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    uint64_t now = (uint64_t)now_ns(CLOCK_BOOTTIME);
     uint64_t next = look->watch->now_ns + look->every_ns;
     return next > now ? (int)((next - now + 999999) / 1000000) : 0;
 }

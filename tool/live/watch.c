@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+
+#include "base/now.h"
 
 #define GUEST_FOLDER "/proc/%llu/root/dev/shm"
 #define GUEST_ROOM 64
@@ -452,9 +453,7 @@ compare(const void *a, const void *b)
 bool
 watch_look(struct watch *watch)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    watch->now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    watch->now_ns = (uint64_t)now_ns(CLOCK_BOOTTIME);
     watch->left_out = 0;
     drop_if(watch, is_not_kept);
     if (watch->nvml) {

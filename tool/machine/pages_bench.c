@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/command.h"
+#include "base/now.h"
 #include "base/report.h"
 
 #define LOADS 2000000
@@ -19,18 +19,10 @@
     (UINT64_C(1) << 30) /* more locked memory does not improve the figure, and takes it
                            from other programs */
 
-static double
-read_clock(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 double
 bench_now_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return (double)now_ns(CLOCK_MONOTONIC);
 }
 
 static int
@@ -99,14 +91,14 @@ static double
 load_at_random(const uint64_t *words, uint64_t count)
 {
     uint64_t x = 88172645463325252, sum = 0;
-    double begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < LOADS; i++) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
         sum += words[scale(x, count)];
     }
-    double ns = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
+    double ns = (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
     return sum == 1 ? 0 : ns / LOADS;
 }
 
@@ -115,11 +107,11 @@ static double
 load_in_chain(const uint64_t *words, uint64_t count)
 {
     uint64_t x = 88172645463325252;
-    double begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < LOADS; i++)
         x = (x ^ words[scale(x, count)]) * UINT64_C(6364136223846793005) +
             1442695040888963407;
-    double ns = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
+    double ns = (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
     return x == 1 ? 0 : ns / LOADS;
 }
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/command.h"
+#include "base/now.h"
 #include "base/report.h"
 #include "run/run_prove.h"
 #include "run/run_start.h"
@@ -32,14 +32,6 @@ struct watch {
     struct run_sample *sample;
     int64_t begin_ns, wait_ns;
 };
-
-static int64_t
-read_clock(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void
 block_signals(struct watch *w)
@@ -109,11 +101,11 @@ smaller(int64_t a, int64_t b)
 static void
 look(struct watch *w)
 {
-    int64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    int64_t begin = (int64_t)now_ns(CLOCK_THREAD_CPUTIME_ID);
     if (run_sample_read(w->sample, w->program, w->plan))
         run_proof_take(w->proof, w->sample);
-    int64_t cost = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
-    int64_t passed = read_clock(CLOCK_MONOTONIC) - w->begin_ns;
+    int64_t cost = (int64_t)now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+    int64_t passed = (int64_t)now_ns(CLOCK_MONOTONIC) - w->begin_ns;
     w->wait_ns = smaller(passed, LAST_NS);
     if (w->wait_ns < cost * COST_PART)
         w->wait_ns = smaller(passed, cost * COST_PART);
@@ -125,18 +117,18 @@ look(struct watch *w)
 static int
 wait_for_program(struct watch *w)
 {
-    w->begin_ns = read_clock(CLOCK_MONOTONIC);
+    w->begin_ns = (int64_t)now_ns(CLOCK_MONOTONIC);
     int64_t due = w->begin_ns + w->wait_ns;
     for (;;) {
         int status;
         pid_t ended = waitpid(w->program, &status, WNOHANG);
         if (ended == w->program)
             return status;
-        int64_t left = due - read_clock(CLOCK_MONOTONIC);
+        int64_t left = due - (int64_t)now_ns(CLOCK_MONOTONIC);
         siginfo_t info;
         if (left <= 0) {
             look(w);
-            due = read_clock(CLOCK_MONOTONIC) + w->wait_ns;
+            due = (int64_t)now_ns(CLOCK_MONOTONIC) + w->wait_ns;
             continue;
         }
         struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};

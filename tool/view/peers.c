@@ -4,20 +4,15 @@
 
 #include <stddef.h>
 #include <sys/socket.h>
-#include <time.h>
 
-static int64_t
-now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+#include "base/now.h"
 
 static void
 allow(struct peer *peer, int64_t allowed_ms)
 {
-    peer->deadline_ms = allowed_ms == PEER_WAITS ? PEER_WAITS : now_ms() + allowed_ms;
+    peer->deadline_ms = allowed_ms == PEER_WAITS
+                            ? PEER_WAITS
+                            : (int64_t)(now_ns(CLOCK_MONOTONIC) / 1000000) + allowed_ms;
 }
 
 static struct peer *
@@ -59,7 +54,7 @@ peers_allow(struct MHD_Connection *connection, int64_t allowed_ms)
 void
 peers_shut_late(struct peers *peers)
 {
-    int64_t now = now_ms();
+    int64_t now = (int64_t)(now_ns(CLOCK_MONOTONIC) / 1000000);
     for (size_t i = 0; i < PEERS_MAX; i++) {
         struct peer *p = &peers->all[i];
         if (!p->is_there || p->deadline_ms > now)

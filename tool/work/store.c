@@ -9,16 +9,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sqlite3.h>
 
 #include "base/command.h"
+#include "base/now.h"
 #include "base/report.h"
 
 #define STORE_ID 0x44525957 /* "DRYW": the application id of the file */
 #define STORE_VERSION 1
-#define EVERY_NS INT64_C(1000000000)
+#define EVERY_NS UINT64_C(1000000000)
 #define COUNT_TABLES "SELECT count(*) FROM sqlite_master"
 
 struct store {
@@ -26,16 +26,8 @@ struct store {
     sqlite3 *handle;
     sqlite3_stmt *find, *put;
     bool is_behind; /* some results wait to be written */
-    int64_t written_ns;
+    uint64_t written_ns;
 };
-
-static int64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int
 fail(const struct store *s)
@@ -137,7 +129,7 @@ prepare(struct store *s)
                           "CREATE TEMP TABLE waiting(key, stamp, text)");
     if (code != EXIT_FINE)
         return code;
-    s->written_ns = now_ns();
+    s->written_ns = now_ns(CLOCK_MONOTONIC);
     if (sqlite3_prepare_v2(s->handle, find, -1, &s->find, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(s->handle, put, -1, &s->put, NULL) != SQLITE_OK)
         return fail(s);
@@ -180,7 +172,7 @@ write_waiting(struct store *s)
 {
     if (!s->is_behind)
         return EXIT_FINE;
-    s->written_ns = now_ns();
+    s->written_ns = now_ns(CLOCK_MONOTONIC);
     int code = run_sql(s, "BEGIN IMMEDIATE; REPLACE INTO result SELECT * FROM waiting;"
                           "DELETE FROM waiting; COMMIT");
     s->is_behind = code != EXIT_FINE;
@@ -221,7 +213,8 @@ store_put(struct store *s, const char *key, uint64_t stamp, const char *text)
     if (step != SQLITE_DONE)
         return fail(s);
     s->is_behind = true;
-    return now_ns() - s->written_ns >= EVERY_NS ? write_waiting(s) : EXIT_FINE;
+    return now_ns(CLOCK_MONOTONIC) - s->written_ns >= EVERY_NS ? write_waiting(s)
+                                                               : EXIT_FINE;
 }
 
 /* Copy all rows of `other`, which store_open() has checked. */
