@@ -26,3 +26,9 @@ fail_at(struct dry_error *err, enum dry_status status, uint64_t offset,
     }
     return status;
 }
+
+enum dry_status
+fail_memory(struct dry_error *err, const char *text)
+{
+    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "%s", text);
+}

@@ -17,5 +17,7 @@ __attribute__((format(printf, 4, 5))) enum dry_status fail_at(struct dry_error *
                                                               enum dry_status status,
                                                               uint64_t offset,
                                                               const char *format, ...);
+/* Fail with DRY_ERR_MEMORY; `text` says what there is no memory for. */
+enum dry_status fail_memory(struct dry_error *err, const char *text);
 
 #endif

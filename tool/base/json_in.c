@@ -173,7 +173,7 @@ describe_failure(const json_error_t *why, const char *text, size_t length,
                  struct dry_error *err)
 {
     if (json_error_code(why) == json_error_out_of_memory)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+        return fail_memory(err, "no memory for the JSON");
     char way[WAY_BYTES];
     size_t at = why->position > 0 ? (size_t)why->position : 0;
     write_way_to(text, at < length ? at : length, way);
@@ -258,7 +258,7 @@ read_stream(FILE *file, char **text, size_t *length, struct dry_error *err)
             char *grown = realloc(bytes, capacity);
             if (!grown) {
                 free(bytes);
-                return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+                return fail_memory(err, "no memory");
             }
             bytes = grown;
         }

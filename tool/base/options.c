@@ -138,7 +138,7 @@ append(struct parser *p, struct option_list *list, const char *value)
     if (!list->values) /* argc bounds the length of every list */
         list->values = calloc((size_t)p->argc, sizeof *list->values);
     if (!list->values) {
-        p->exit_code = report_failure(p->command->name, NULL, EXIT_MACHINE, "no memory");
+        p->exit_code = report_memory(p->command->name, NULL);
         return false;
     }
     list->values[list->count++] = value;

@@ -84,6 +84,12 @@ report_failure(const char *command, const char *file, enum exit_code code,
 }
 
 int
+report_memory(const char *command, const char *file)
+{
+    return report_failure(command, file, EXIT_MACHINE, "no memory");
+}
+
+int
 report_usage(const char *command, const char *format, ...)
 {
     va_list args;

@@ -26,6 +26,9 @@ __attribute__((format(printf, 4, 5))) int report_failure(const char *command,
                                                          enum exit_code code,
                                                          const char *format, ...);
 
+/* Print that memory ran out. Returns EXIT_MACHINE. */
+int report_memory(const char *command, const char *file);
+
 /* Print a command-line error and where to find help. Returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int report_usage(const char *command,
                                                        const char *format, ...);

@@ -34,12 +34,6 @@ struct files {
     char *section, *config_section;
 };
 
-static enum dry_status
-fail_memory(struct dry_error *err)
-{
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to ask a store");
-}
-
 /* Return a variable; an empty one counts as not set. */
 static const char *
 look(bucket_environment *get, const char *name)
@@ -224,7 +218,7 @@ bucket_open(struct bucket *b, const char *name, bucket_environment *get,
     find_files(&files, get);
     enum dry_status status = files.section && files.config_section
                                  ? take_credentials(b, &files, get, err)
-                                 : fail_memory(err);
+                                 : fail_memory(err, "no memory to ask a store");
     if (status == DRY_OK)
         status = take_place(b, &files, get, err);
     if (status == DRY_OK)

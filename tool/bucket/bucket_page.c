@@ -301,8 +301,7 @@ fail_page(const struct bucket_reader *r, struct dry_error *err)
 {
     enum XML_Error code = XML_GetErrorCode(r->parser);
     if (code == XML_ERROR_NO_MEMORY || r->status == DRY_ERR_MEMORY)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET,
-                       "no memory for a list of objects");
+        return fail_memory(err, "no memory for a list of objects");
     if (r->status != DRY_OK)
         return fail_at(err, r->status, DRY_NO_OFFSET, "the store's answer has %s",
                        r->why);

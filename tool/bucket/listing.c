@@ -30,12 +30,6 @@ struct walk {
     char *last;   /* last key of the previous page, escaped */
 };
 
-static enum dry_status
-fail_memory(struct dry_error *err)
-{
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a list of objects");
-}
-
 static char *
 write_query(const struct walk *w)
 {
@@ -64,7 +58,7 @@ write_url(const struct walk *w, char **url, struct dry_error *err)
     }
     *url = query ? bucket_write_url(&w->bucket, NULL, query) : NULL;
     free(query);
-    return *url ? DRY_OK : fail_memory(err);
+    return *url ? DRY_OK : fail_memory(err, "no memory for a list of objects");
 }
 
 /* Feed the answer to `reader`. */
@@ -94,8 +88,9 @@ try_page(struct walk *w, const char *url, struct bucket_reader **reader,
 {
     struct request_wish wish = {.url = url, .etag = ""};
     *reader = bucket_reader_create(NULL);
-    enum dry_status status =
-        *reader ? request_send(w->request, &wish, err) : fail_memory(err);
+    enum dry_status status = *reader
+                                 ? request_send(w->request, &wish, err)
+                                 : fail_memory(err, "no memory for a list of objects");
     return status == DRY_OK ? read_body(w, *reader, err) : status;
 }
 
@@ -130,7 +125,9 @@ take_token(struct walk *w, const struct bucket_page *page, struct dry_error *err
     if (is_repeated)
         return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
                        "the store's list goes on where it began");
-    return w->last && (token || !page->token) ? DRY_OK : fail_memory(err);
+    return w->last && (token || !page->token)
+               ? DRY_OK
+               : fail_memory(err, "no memory for a list of objects");
 }
 
 /* Visit the objects of a page. *goes_on is set if another page exists and is wanted. */
@@ -180,12 +177,12 @@ listing_visit(const struct listing *listing, struct dry_error *err)
 {
     struct walk *w = calloc(1, sizeof *w);
     if (!w)
-        return fail_memory(err);
+        return fail_memory(err, "no memory for a list of objects");
     w->listing = listing;
     w->prefix = bucket_escape(listing->prefix);
     enum dry_status status = w->prefix
                                  ? bucket_open(&w->bucket, listing->bucket, getenv, err)
-                                 : fail_memory(err);
+                                 : fail_memory(err, "no memory for a list of objects");
     if (status == DRY_OK)
         status = request_create(&w->bucket, &w->request, err);
     if (status == DRY_OK)

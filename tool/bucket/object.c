@@ -124,8 +124,7 @@ open_name(struct object *o, const char *path, struct dry_error *err)
     if (status != DRY_OK)
         return status;
     o->url = bucket_write_url(&o->bucket, name.key, NULL);
-    return o->url ? ask_and_check(o, err)
-                  : fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a URL");
+    return o->url ? ask_and_check(o, err) : fail_memory(err, "no memory for a URL");
 }
 
 enum dry_status
@@ -133,7 +132,7 @@ object_open(const char *path, struct object **object, struct dry_error *err)
 {
     struct object *o = calloc(1, sizeof *o);
     if (!o)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for an object");
+        return fail_memory(err, "no memory for an object");
     enum dry_status status = open_name(o, path, err);
     if (status != DRY_OK) {
         complete_error(o, err);

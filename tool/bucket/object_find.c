@@ -27,12 +27,6 @@ struct search {
     int code;
 };
 
-static int
-report_memory(const struct search *s)
-{
-    return report_failure(s->command, NULL, EXIT_MACHINE, "no memory");
-}
-
 /* Add an object. Returns false if the search must end. */
 static bool
 add_object(struct search *s, const char *key, bool is_named, uint64_t bytes,
@@ -40,7 +34,7 @@ add_object(struct search *s, const char *key, bool is_named, uint64_t bytes,
 {
     char *path = NULL;
     if (asprintf(&path, "s3://%s/%s", s->bucket, key) < 0) {
-        s->code = report_memory(s);
+        s->code = report_memory(s->command, NULL);
         return false;
     }
     s->is_found = true;
@@ -94,7 +88,7 @@ take_matching(void *self, const char *key, uint64_t bytes, uint64_t stamp)
         return add_object(s, key, true, bytes, stamp);
     char *folder = strdup(key);
     if (!folder) {
-        s->code = report_memory(s);
+        s->code = report_memory(s->command, NULL);
         return false;
     }
     bool is_below = false;
@@ -132,7 +126,7 @@ list_folder(struct search *s, const char *key)
     size_t length = strlen(key);
     bool has_slash = length == 0 || key[length - 1] == '/';
     if (asprintf(&prefix, "%s%s", key, has_slash ? "" : "/") < 0)
-        return report_memory(s);
+        return report_memory(s->command, NULL);
     s->wanted = prefix;
     s->prefix_length = strlen(prefix);
     int code = list(s, prefix, false, take_below);
@@ -145,7 +139,7 @@ list_pattern(struct search *s, const char *key, size_t plain)
 {
     char *prefix = strndup(key, plain);
     if (!prefix)
-        return report_memory(s);
+        return report_memory(s->command, NULL);
     s->pattern = key;
     int code = list(s, prefix, false, take_matching);
     free(prefix);

@@ -49,12 +49,6 @@ struct request {
     unsigned attempts;
 };
 
-static enum dry_status
-fail_memory(struct dry_error *err)
-{
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to ask a store");
-}
-
 /* --- what libcurl calls ------------------------------------------------------------------- */
 
 static size_t
@@ -243,7 +237,7 @@ request_create(const struct bucket *bucket, struct request **request,
 {
     struct request *r = calloc(1, sizeof *r);
     if (!r)
-        return fail_memory(err);
+        return fail_memory(err, "no memory to ask a store");
     r->bucket = bucket;
     enum dry_status status = curl_library_open(&r->curl, err);
     if (status == DRY_OK && *bucket->key_id && r->curl->version < CURL_SIGNS_SINCE)
@@ -254,7 +248,9 @@ request_create(const struct bucket *bucket, struct request **request,
         r->bytes = malloc(BUFFER_BYTES);
         r->easy = r->curl->easy_init();
         r->multi = r->curl->multi_init();
-        status = r->bytes && r->easy && r->multi ? DRY_OK : fail_memory(err);
+        status = r->bytes && r->easy && r->multi
+                     ? DRY_OK
+                     : fail_memory(err, "no memory to ask a store");
     }
     if (status != DRY_OK) {
         request_destroy(r);
@@ -317,7 +313,7 @@ static enum dry_status
 fail_transfer(struct request *r, struct dry_error *err)
 {
     if (r->result == CURLE_OUT_OF_MEMORY)
-        return fail_memory(err);
+        return fail_memory(err, "no memory to ask a store");
     r->may_pass = !is_lasting(r->result);
     return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "%s",
                    *r->message ? r->message : r->curl->easy_strerror(r->result));
@@ -327,7 +323,7 @@ static enum dry_status
 fail_multi(const struct request *r, CURLMcode code, struct dry_error *err)
 {
     return code == CURLM_OUT_OF_MEMORY
-               ? fail_memory(err)
+               ? fail_memory(err, "no memory to ask a store")
                : fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "libcurl: %s",
                          r->curl->multi_strerror(code));
 }
@@ -500,7 +496,7 @@ request_send(struct request *r, const struct request_wish *wish, struct dry_erro
     r->message[0] = '\0';
     r->attempts++;
     if (!set_all(r, wish))
-        return fail_memory(err);
+        return fail_memory(err, "no memory to ask a store");
     CURLMcode code = r->curl->multi_add_handle(r->multi, r->easy);
     if (code != CURLM_OK)
         return fail_multi(r, code, err);

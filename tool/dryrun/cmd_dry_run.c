@@ -107,13 +107,11 @@ static int
 print_report(const struct session *s, const struct dry_report *r)
 {
     if (!s->values.json)
-        return dry_report_print(r)
-                   ? EXIT_FINE
-                   : report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+        return dry_report_print(r) ? EXIT_FINE : report_memory("dry-run", NULL);
     json_t *root = dry_report_make_json(r);
     if (!root || json_object_set_new(root, "schema", json_string("drystone.dry-run/1"))) {
         json_decref(root);
-        return report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("dry-run", NULL);
     }
     return json_out_print("dry-run", root);
 }
@@ -155,7 +153,7 @@ keep_snapshots(const struct trial *t, const char *output)
             snprintf(label, sizeof label, "rank%lld", (long long)p->rank);
         char *name = trial_name_snapshot(output, label);
         code = name ? trial_keep_snapshot("dry-run", p, name)
-                    : report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+                    : report_memory("dry-run", NULL);
         free(name);
     }
     return code;
@@ -214,10 +212,9 @@ run_once(const struct session *s)
 static int
 report_series(const struct session *s, const struct series *series, size_t best)
 {
-    int code = s->values.json ? series_print_json(series, best)
-               : series_print(series, best)
-                   ? EXIT_FINE
-                   : report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+    int code = s->values.json               ? series_print_json(series, best)
+               : series_print(series, best) ? EXIT_FINE
+                                            : report_memory("dry-run", NULL);
     if (code != EXIT_FINE || best != SIZE_MAX)
         return code;
     for (size_t i = 0; i < series->count; i++) {
@@ -239,7 +236,7 @@ run_vary(const struct session *s)
         char label[VARY_LABEL_BYTES];
         vary_label(&vary, i, label);
         if (!vary_fill(&vary, i, s->wish.words, &words)) {
-            code = report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+            code = report_memory("dry-run", NULL);
             break;
         }
         struct launch_wish wish = s->wish;
@@ -338,7 +335,7 @@ try_number(const struct session *s, struct search *f, uint64_t number)
     snprintf(value, sizeof value, "%llu", (unsigned long long)number);
     snprintf(label, sizeof label, "%s=%s", f->name, value);
     if (!vary_fill_one(f->name, value, s->wish.words, &words))
-        return report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("dry-run", NULL);
     wish.words = &words;
     int code = series_run(&f->series, &wish, label);
     vary_free(&words);

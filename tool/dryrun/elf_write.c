@@ -419,7 +419,7 @@ elf_write(const struct elf_library *library, const char *path, struct dry_error 
     enum dry_status status = DRY_OK;
     FILE *out = NULL;
     if (m.failed)
-        status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a library");
+        status = fail_memory(err, "no memory for a library");
     else if (m.size > INT32_MAX)
         status =
             fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET, "a library of more than 2 GiB");

@@ -74,7 +74,7 @@ read_process(struct facts *facts, const char *command, const char *path)
     struct facts_process *more =
         realloc(facts->processes, (facts->process_count + 1) * sizeof *more);
     if (!more)
-        return report_failure(command, path, EXIT_MACHINE, "no memory");
+        return report_memory(command, path);
     facts->processes = more;
     struct facts_process *p = more + facts->process_count++;
     *p = (struct facts_process){.rank = NO_NUMBER};
@@ -91,7 +91,7 @@ read_process(struct facts *facts, const char *command, const char *path)
     size_t stem = strlen(path) - strlen(".json");
     p->snapshot = malloc(stem + sizeof ".pickle");
     if (!p->snapshot)
-        return report_failure(command, path, EXIT_MACHINE, "no memory");
+        return report_memory(command, path);
     snprintf(p->snapshot, stem + sizeof ".pickle", "%.*s.pickle", (int)stem, path);
     if (access(p->snapshot, R_OK) != 0) {
         free(p->snapshot);
@@ -140,8 +140,7 @@ read_calls(struct facts *facts, const char *command, const char *path)
             has_memory = add_call(facts, name + 1, count);
     }
     fclose(in);
-    return has_memory ? EXIT_FINE
-                      : report_failure(command, path, EXIT_MACHINE, "no memory");
+    return has_memory ? EXIT_FINE : report_memory(command, path);
 }
 
 static int

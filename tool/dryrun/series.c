@@ -20,7 +20,7 @@ keep_snapshot(const struct series *s, const struct trial *t, struct series_row *
     row->snapshot = s->has_one_snapshot ? strdup(s->output)
                                         : trial_name_snapshot(s->output, row->label);
     if (!row->snapshot)
-        return report_failure(s->wish->command, NULL, EXIT_MACHINE, "no memory");
+        return report_memory(s->wish->command, NULL);
     return trial_keep_snapshot(s->wish->command, trial_main(t), row->snapshot);
 }
 
@@ -40,7 +40,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
         row->json = dry_report_make_json(&report);
     if (code == EXIT_FINE &&
         (!row->json || json_object_set_new(row->json, "run", json_string(row->label))))
-        code = report_failure(s->wish->command, NULL, EXIT_MACHINE, "no memory");
+        code = report_memory(s->wish->command, NULL);
     return code;
 }
 
@@ -49,7 +49,7 @@ series_run(struct series *s, const struct launch_wish *wish, const char *label)
 {
     struct series_row *more = realloc(s->rows, (s->count + 1) * sizeof *more);
     if (!more)
-        return report_failure(wish->command, NULL, EXIT_MACHINE, "no memory");
+        return report_memory(wish->command, NULL);
     s->rows = more;
     struct series_row *row = &s->rows[s->count];
     *row = (struct series_row){.outcome = TRIAL_NOT_KNOWN};

@@ -318,7 +318,7 @@ shims_make(const struct shims_wish *wish, char **preload, struct dry_error *err)
     if (status == DRY_OK)
         *preload = failed ? NULL : join_paths(&s);
     if (status == DRY_OK && !*preload)
-        status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+        status = fail_memory(err, "no memory");
     names_finish(&s.wanted);
     names_finish(&s.had);
     names_finish(&s.needed);

@@ -66,7 +66,7 @@ read_one(struct vary *v, const char *command, const char *spec,
     struct vary_name *n = &v->names[v->name_count++];
     n->name = strdup(spec);
     if (!n->name)
-        return report_failure(command, NULL, EXIT_MACHINE, "no memory");
+        return report_memory(command, NULL);
     n->name[equals - spec] = '\0';
     for (size_t i = 0; i + 1 < v->name_count; i++) {
         if (strcmp(v->names[i].name, n->name) == 0)

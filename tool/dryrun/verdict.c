@@ -54,7 +54,7 @@ replay_cards(struct trial_verdict *v, uint64_t nccl_bytes)
     struct dry_error err;
     v->cards = calloc(count_cards() + 1, sizeof *v->cards);
     if (!v->cards)
-        return report_failure(s->command, s->path, EXIT_MACHINE, "no memory");
+        return report_memory(s->command, s->path);
     progress_begin(&s->progress, "replaying on other cards", 0);
     enum dry_status status = DRY_OK;
     for (; dry_card_get(v->card_count) && status == DRY_OK; v->card_count++) {
@@ -85,7 +85,7 @@ explain(struct trial_verdict *v)
     struct dry_error err;
     struct dry_explain_device *devices = calloc(s->device_count, sizeof *devices);
     if (!devices)
-        return report_failure(s->command, s->path, EXIT_MACHINE, "no memory");
+        return report_memory(s->command, s->path);
     for (size_t i = 0; i < s->device_count; i++) {
         devices[i].replay = s->devices[i].replay;
         devices[i].timeline = s->devices[i].timeline;

@@ -73,8 +73,7 @@ read_layers(struct model_reader *r, json_t *list, struct model_json *json)
     }
     json->conv = calloc(count, sizeof *json->conv);
     if (!json->conv) {
-        r->status =
-            fail_at(r->err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for layers");
+        r->status = fail_memory(r->err, "no memory for layers");
         return;
     }
     for (size_t i = 0; i < count && r->status == DRY_OK; i++) {

@@ -148,7 +148,7 @@ open_files(struct session *s, const struct option_list *operands)
 {
     s->studies = calloc(operands->count, sizeof *s->studies);
     if (!s->studies)
-        return report_failure("diff", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("diff", NULL);
     int code = EXIT_FINE;
     for (size_t i = 0; i < operands->count && code == EXIT_FINE; i++) {
         struct study *study = &s->studies[s->study_count++];

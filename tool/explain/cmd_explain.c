@@ -94,7 +94,7 @@ report(const struct session *s, const struct dry_explanation *explanation)
     if (s->values.json)
         code = explain_report_print_json("explain", &r);
     else if (!gate_takes_output(&s->values.gate) && !explain_report_print(&r))
-        code = report_failure("explain", s->study.path, EXIT_MACHINE, "no memory");
+        code = report_memory("explain", s->study.path);
     if (code == EXIT_FINE && r.view->findings[0].cause != DRY_CAUSE_NONE)
         code = EXIT_FOUND;
     return figures_judge_explain(&r, &s->values.gate, code);
@@ -179,8 +179,7 @@ explain_file(struct session *s, const char *path)
             devices[i].replay = s->study.devices[i].replay;
             devices[i].timeline = s->study.devices[i].timeline;
         }
-        code = devices ? explain(s, devices)
-                       : report_failure("explain", path, EXIT_MACHINE, "no memory");
+        code = devices ? explain(s, devices) : report_memory("explain", path);
         free(devices);
     }
     study_close(&s->study);

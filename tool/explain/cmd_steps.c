@@ -56,7 +56,7 @@ report(const struct study *study, const struct values *values,
     if (values->json)
         code = steps_report_print_json("steps", &r);
     else if (!gate_takes_output(&values->gate) && !steps_report_print(&r))
-        code = report_failure("steps", study->path, EXIT_MACHINE, "no memory");
+        code = report_memory("steps", study->path);
     if (code == EXIT_FINE)
         code = steps_report_exit_code(&r);
     return figures_judge_steps(&r, &values->gate, code);

@@ -170,7 +170,7 @@ report_free(struct session *s, uint32_t moment)
     if (s->values.json)
         return frag_report_print_json("top", &r);
     if (!frag_report_print(&r))
-        return report_failure("top", s->path, EXIT_MACHINE, "no memory");
+        return report_memory("top", s->path);
     return EXIT_FINE;
 }
 

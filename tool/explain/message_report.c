@@ -116,7 +116,7 @@ feed_file(struct report *r, struct dry_message_finder *finder, FILE *file)
 {
     char *buffer = malloc(READ_BYTES);
     if (!buffer)
-        return report_failure(r->command, r->path, EXIT_MACHINE, "no memory");
+        return report_memory(r->command, r->path);
     enum dry_status status = DRY_OK;
     size_t got;
     progress_begin(&r->progress, "reading", 0);
@@ -603,7 +603,7 @@ message_report_run(const char *command, const char *text, const char *path, bool
 {
     struct report *r = calloc(1, sizeof *r);
     if (!r)
-        return report_failure(command, path, EXIT_MACHINE, "no memory");
+        return report_memory(command, path);
     r->command = command;
     r->path = text ? NULL : path ? path : "-";
     int code = collect_all(r, text);

@@ -260,7 +260,7 @@ export_study(struct session *s)
 {
     s->moments = calloc(s->study.device_count + 1, sizeof *s->moments);
     if (!s->moments)
-        return report_failure("export", s->path, EXIT_MACHINE, "no memory");
+        return report_memory("export", s->path);
     struct dry_error err;
     if (export_names_init(&s->names, s->study.devices[0].timeline, &err) != DRY_OK)
         return report_error("export", s->path, &err);

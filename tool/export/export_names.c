@@ -27,7 +27,7 @@ export_names_init(struct export_names *names, const struct dry_timeline *timelin
         return status;
     names->sites = malloc((v->stack_count + (size_t)1) * sizeof *names->sites);
     if (!names->sites)
-        status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for names");
+        status = fail_memory(err, "no memory for names");
     for (uint32_t i = 0; i < v->stack_count && names->sites; i++)
         names->sites[i] = dry_owners_find_frame(owners, i);
     dry_owners_destroy(owners);

@@ -157,7 +157,7 @@ print_text(const struct live_look *look)
     struct term term;
     term_init(&term, stdout);
     if (!live_text_print(look->watch, look->wanted, &term))
-        return report_failure("live", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("live", NULL);
     return EXIT_FINE;
 }
 
@@ -219,7 +219,7 @@ watch_brink(struct live_look *look, struct brink *brink)
     int code = EXIT_FINE;
     while (code == EXIT_FINE) {
         if (!brink_look(brink, look->watch, look->wanted, tell, &told))
-            return report_failure("live", NULL, EXIT_MACHINE, "no memory");
+            return report_memory("live", NULL);
         if (told.has_failed || fflush(stdout) != 0)
             return report_failure("live", NULL, EXIT_MACHINE, "cannot write the report");
         if (look->wanted && !live_look_has_any(look))
@@ -313,9 +313,7 @@ open_session(struct session *s)
         return code;
     s->look.watch = watch_create(&options);
     s->brink = brink_create(&rules);
-    return s->look.watch && s->brink
-               ? EXIT_FINE
-               : report_failure("live", NULL, EXIT_MACHINE, "no memory");
+    return s->look.watch && s->brink ? EXIT_FINE : report_memory("live", NULL);
 }
 
 static void

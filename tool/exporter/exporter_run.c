@@ -19,7 +19,7 @@ print_once(struct exporter *exporter)
     char *text = exporter_write(exporter->watch, &exporter->bounds, &exporter->counts,
                                 EXPORTER_PROMETHEUS, &length);
     if (!text)
-        return report_failure("live", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("live", NULL);
     bool is_done = fwrite(text, 1, length, stdout) == length;
     free(text);
     return is_done ? EXIT_FINE : EXIT_MACHINE; /* main() prints the reason */
@@ -77,7 +77,7 @@ exporter_run(const char *listen, const struct exporter_options *options)
     struct exporter exporter;
     int code = exporter_init(&exporter, options)
                    ? listen ? serve(&exporter, listen) : print_once(&exporter)
-                   : report_failure("live", NULL, EXIT_MACHINE, "no memory");
+                   : report_memory("live", NULL);
     exporter_finish(&exporter);
     return code;
 }

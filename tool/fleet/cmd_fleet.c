@@ -84,12 +84,6 @@ struct session {
     size_t wish_count;
 };
 
-static int
-report_memory(void)
-{
-    return report_failure("fleet", NULL, EXIT_MACHINE, "no memory");
-}
-
 /* --- rows --------------------------------------------------------------------------------- */
 
 static void
@@ -138,7 +132,7 @@ read_row(const char *text, struct fleet_row *row)
     bool is_read =
         instead && fleet_row_read(instead, strlen(instead), row, &err) == DRY_OK;
     free(instead);
-    return is_read ? EXIT_FINE : report_memory();
+    return is_read ? EXIT_FINE : report_memory("fleet", NULL);
 }
 
 static int
@@ -160,7 +154,7 @@ make_rows(struct session *s, const struct work_options *options)
     s->rows = calloc(s->files.count, sizeof *s->rows);
     s->ranks = calloc(s->files.count, sizeof *s->ranks);
     if (!s->rows || !s->ranks)
-        code = report_memory();
+        code = report_memory("fleet", NULL);
     bool has_room = s->rows && s->ranks;
     for (size_t i = 0; has_room && code == EXIT_FINE && i < s->files.count; i++) {
         code = read_row(s->row_texts.texts[i], &s->rows[i]);
@@ -259,7 +253,7 @@ search_settings(struct session *s, const struct work_options *options)
     code = ask_deciders(s, &work, options, s->trials);
     for (size_t i = 0; code == EXIT_FINE && i < s->decider_count; i++) {
         if (!fleet_settings_add(&s->searches[i], &s->trials[i]))
-            code = report_memory();
+            code = report_memory("fleet", NULL);
     }
     return code;
 }
@@ -274,7 +268,7 @@ print(const struct session *s, const struct fleet_report *r)
         return EXIT_FINE;
     if (s->values.json)
         return json_out_print("fleet", fleet_report_make_json(r));
-    return fleet_report_print(r) ? EXIT_FINE : report_memory();
+    return fleet_report_print(r) ? EXIT_FINE : report_memory("fleet", NULL);
 }
 
 static int
@@ -313,7 +307,7 @@ judge(struct session *s, const char *subject)
     if (code != EXIT_FINE || s->is_elsewhere)
         return code;
     if (!fleet_judge(&s->judgement, s->ranks, s->files.count))
-        return report_memory();
+        return report_memory("fleet", NULL);
     bool is_searched = !s->values.no_settings && s->judgement.used_count > 0;
     if (is_searched)
         code = search_settings(s, &options);

@@ -32,12 +32,6 @@ struct walk {
     size_t folder_count, folder_capacity;
 };
 
-static int
-report_memory(void)
-{
-    return report_failure("fleet", NULL, EXIT_MACHINE, "no memory");
-}
-
 /* Make space for one more item. Returns the array, NULL if memory ran out. */
 static void *
 grow(void *items, size_t count, size_t *capacity, size_t size)
@@ -59,7 +53,7 @@ add_found(struct walk *w, const char *path, uint64_t bytes, uint64_t stamp)
         return report_failure("fleet", path, EXIT_INPUT, "more than %u files", FILES_MAX);
     struct fleet_file *files = grow(f->files, f->count, &f->capacity, sizeof *files);
     if (!files)
-        return report_memory();
+        return report_memory("fleet", NULL);
     f->files = files;
     files[f->count] = (struct fleet_file){
         .path = strdup(path),
@@ -67,7 +61,7 @@ add_found(struct walk *w, const char *path, uint64_t bytes, uint64_t stamp)
         .bytes = bytes,
         .stamp = stamp,
     };
-    return files[f->count++].path ? EXIT_FINE : report_memory();
+    return files[f->count++].path ? EXIT_FINE : report_memory("fleet", NULL);
 }
 
 static int
@@ -85,10 +79,10 @@ add_folder(struct walk *w, const char *path, unsigned depth)
     struct folder *folders =
         grow(w->folders, w->folder_count, &w->folder_capacity, sizeof *folders);
     if (!folders)
-        return report_memory();
+        return report_memory("fleet", NULL);
     w->folders = folders;
     folders[w->folder_count] = (struct folder){strdup(path), depth};
-    return folders[w->folder_count++].path ? EXIT_FINE : report_memory();
+    return folders[w->folder_count++].path ? EXIT_FINE : report_memory("fleet", NULL);
 }
 
 static bool
@@ -121,7 +115,7 @@ add_entry(struct walk *w, const struct folder *folder, const char *name)
     char *path;
     struct stat facts;
     if (asprintf(&path, "%s/%s", folder->path, name) < 0)
-        return report_memory();
+        return report_memory("fleet", NULL);
     int code = EXIT_FINE;
     if (lstat(path, &facts) == 0) {
         if (S_ISDIR(facts.st_mode) && folder->depth < DEPTH_MAX)
@@ -181,7 +175,7 @@ add_path(struct walk *w, const char *path)
     size_t length = strlen(path);
     char *cut =
         strndup(path, length > 1 && path[length - 1] == '/' ? length - 1 : length);
-    int code = cut ? add_folder(w, cut, 0) : report_memory();
+    int code = cut ? add_folder(w, cut, 0) : report_memory("fleet", NULL);
     free(cut);
     return code == EXIT_FINE ? read_folders(w) : code;
 }
@@ -206,7 +200,7 @@ add_name(struct walk *w, const char *name)
     int status = glob(name, 0, NULL, &found);
     if (status != 0)
         return status == GLOB_NOSPACE
-                   ? report_memory()
+                   ? report_memory("fleet", NULL)
                    : report_failure("fleet", name, EXIT_INPUT, "no file has such a name");
     int code = EXIT_FINE;
     for (size_t i = 0; i < found.gl_pathc && code == EXIT_FINE; i++)

@@ -100,6 +100,6 @@ fleet_in_memory(struct fleet_in *r, size_t count, size_t size)
 {
     void *memory = calloc(count + 1, size);
     if (!memory && r->in.status == DRY_OK)
-        r->in.status = fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+        r->in.status = fail_memory(r->in.err, "no memory");
     return memory;
 }

@@ -134,7 +134,7 @@ try_wishes(const struct fleet_study *study, const struct fleet_candidate *const 
             c.verdict = judge_run(&usual, &c.run);
         }
         if (status == DRY_OK && json_array_append_new(list, make_candidate(&c)) != 0)
-            status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+            status = fail_memory(err, "no memory");
     }
     return status;
 }

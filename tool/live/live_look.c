@@ -13,7 +13,7 @@ live_look_again(struct live_look *look)
 {
     if (watch_look(look->watch))
         return EXIT_FINE;
-    return report_failure("live", NULL, EXIT_MACHINE, "no memory");
+    return report_memory("live", NULL);
 }
 
 bool

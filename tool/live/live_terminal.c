@@ -78,5 +78,5 @@ live_terminal_run(struct live_look *look, struct brink *brink)
                               "the terminal is not known; --once prints text");
     bool is_fine = loop(&screen, terminal);
     terminal_close(terminal);
-    return is_fine ? EXIT_FINE : report_failure("live", NULL, EXIT_MACHINE, "no memory");
+    return is_fine ? EXIT_FINE : report_memory("live", NULL);
 }

@@ -114,12 +114,6 @@ struct session {
     struct option_list operands;
 };
 
-static int
-no_memory(void)
-{
-    return report_failure("pages", NULL, EXIT_MACHINE, "no memory");
-}
-
 /* --- the command line --------------------------------------------------------------------- */
 
 static int
@@ -165,7 +159,7 @@ read_needs(struct session *s)
     int code = EXIT_FINE;
     s->needs = calloc(NEEDS_MAX, sizeof *s->needs);
     if (!s->needs)
-        return no_memory();
+        return report_memory("pages", NULL);
     s->options.needs_bytes = s->needs;
     for (size_t i = 0; i < s->values.needs.count && code == EXIT_FINE; i++) {
         const char *at = s->values.needs.values[i];
@@ -217,16 +211,16 @@ read_variables(struct session *s)
     s->texts = calloc(ours + given + 1, sizeof *s->texts);
     s->variables = calloc(ours + given + 1, sizeof *s->variables);
     if (!s->texts || !s->variables)
-        return no_memory();
+        return report_memory("pages", NULL);
     for (size_t i = 0; i < ours; i++)
         if (!add_variable(s, environ[i]))
-            return no_memory();
+            return report_memory("pages", NULL);
     for (size_t i = 0; i < given; i++) {
         if (!strchr(s->values.env.values[i], '='))
             return report_usage("pages", "--env %s: expected NAME=VALUE",
                                 s->values.env.values[i]);
         if (!add_variable(s, s->values.env.values[i]))
-            return no_memory();
+            return report_memory("pages", NULL);
     }
     if (has_ours || given)
         s->options.variables = s->variables;
@@ -241,7 +235,7 @@ read_journal_name(struct session *s)
     size_t capacity = strlen(root) + strlen(name) + 1;
     s->journal = malloc(capacity);
     if (!s->journal)
-        return no_memory();
+        return report_memory("pages", NULL);
     snprintf(s->journal, capacity, "%s%s", root, name);
     return EXIT_FINE;
 }
@@ -322,7 +316,7 @@ show(const struct session *s)
     if (s->values.measure.json)
         code = doctor_report_print_json(&r);
     else if (!doctor_report_print(&r))
-        code = no_memory();
+        code = report_memory("pages", NULL);
     if (code == EXIT_FINE && doctor_report_count(&r, DRY_DOCTOR_WRONG))
         code = EXIT_FOUND;
     return code;

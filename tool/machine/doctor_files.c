@@ -218,7 +218,7 @@ read_open(int fd, struct journal *journal, struct dry_error *err)
 {
     char *text = malloc(JOURNAL_BYTES_MAX);
     if (!text)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the journal");
+        return fail_memory(err, "no memory for the journal");
     size_t length = 0;
     ssize_t got = 1;
     while (got > 0 && length < JOURNAL_BYTES_MAX) {

@@ -54,8 +54,7 @@ append(struct journal *journal, const struct journal_entry *entry, struct dry_er
         struct journal_entry *more =
             realloc(journal->entries, capacity * sizeof *journal->entries);
         if (!more)
-            return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET,
-                           "no memory for the journal");
+            return fail_memory(err, "no memory for the journal");
         journal->entries = more;
         journal->capacity = capacity;
     }

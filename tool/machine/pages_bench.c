@@ -305,7 +305,7 @@ bench_measure_pages(struct bench *bench)
 {
     struct rounds *all = calloc(1, sizeof *all);
     if (!all)
-        return report_failure("pages", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("pages", NULL);
     bench_open_driver(bench);
     int code = measure_rounds(bench, all);
     dry_pinned_destroy(bench->driver);

@@ -37,7 +37,7 @@ bench_measure_malloc(double ns[BENCH_SIZES])
             void *at;
             double begin = bench_now_ns();
             if (posix_memalign(&at, ALIGNMENT, bytes) != 0)
-                return report_failure("pages", NULL, EXIT_MACHINE, "no memory");
+                return report_memory("pages", NULL);
             memset(at, (int)i, bytes);
             /* keeps the compiler from removing the memset() */
             __asm__ volatile("" : : "r"(at) : "memory");

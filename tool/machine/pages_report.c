@@ -324,7 +324,7 @@ pages_report_bench(const struct bench *b, const struct dry_topology_view *view)
     }
     printf("\n");
     is_done &= print_bars(b, &term);
-    return is_done ? EXIT_FINE : report_failure("pages", NULL, EXIT_MACHINE, "no memory");
+    return is_done ? EXIT_FINE : report_memory("pages", NULL);
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */

@@ -74,8 +74,7 @@ open_and_serve(const struct values *v, const struct option_list *folders)
     int code = mcp_folders_open(folders->values, folders->count, &server.folders);
     char *line = malloc(MCP_LINE_BYTES_MAX);
     if (code == EXIT_FINE)
-        code = line ? serve(&server, line)
-                    : report_failure("mcp", NULL, EXIT_MACHINE, "no memory");
+        code = line ? serve(&server, line) : report_memory("mcp", NULL);
     free(line);
     mcp_folders_close(&server.folders);
     return code;

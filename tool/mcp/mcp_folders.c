@@ -29,7 +29,7 @@ mcp_folders_open(const char *const *names, size_t count, struct mcp_folders *fol
 {
     *folders = (struct mcp_folders){.paths = calloc(count + 1, sizeof *folders->paths)};
     if (!folders->paths)
-        return report_failure("mcp", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("mcp", NULL);
     for (size_t i = 0; i < count; i++) {
         char *path = realpath(names[i], NULL);
         if (!path)

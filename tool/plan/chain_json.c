@@ -246,8 +246,7 @@ read_storages(struct reader *r, const struct json_at *list)
     }
     json_t **sorted = calloc(count, sizeof(json_t *));
     if (!sorted) {
-        r->in.status =
-            fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a stage");
+        r->in.status = fail_memory(r->in.err, "no memory for a stage");
         return 0;
     }
     uint64_t sum = sum_storages(r, list, sorted, count);
@@ -333,8 +332,7 @@ add_policy(struct reader *r, const struct chain_policy *policy)
         size_t capacity = r->policy_capacity ? r->policy_capacity * 2 : 16;
         struct chain_policy *grown = realloc(f->policies, capacity * sizeof *f->policies);
         if (!grown) {
-            r->in.status = fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET,
-                                   "no memory for a stage");
+            r->in.status = fail_memory(r->in.err, "no memory for a stage");
             return;
         }
         f->policies = grown;
@@ -543,8 +541,7 @@ read_stages(struct reader *r, const struct json_at *root)
     const struct json_at loss = json_in_key(root, "loss");
     struct stage_form *form = calloc(1, sizeof *form);
     if (!form) {
-        r->in.status =
-            fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a chain");
+        r->in.status = fail_memory(r->in.err, "no memory for a chain");
         return;
     }
     if (!stages.value)

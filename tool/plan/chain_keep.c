@@ -36,8 +36,7 @@ static void
 fail_for_memory(struct json_in *in)
 {
     if (in->status == DRY_OK)
-        in->status =
-            fail_at(in->err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for operations");
+        in->status = fail_memory(in->err, "no memory for operations");
 }
 
 /* --- the operations ----------------------------------------------------------------------- */

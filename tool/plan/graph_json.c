@@ -87,8 +87,7 @@ read_nodes(struct reader *r, const struct json_at *root)
     r->nodes = calloc(r->node_count, sizeof *r->nodes);
     r->bases = calloc(r->node_count, sizeof *r->bases);
     if (!r->nodes || !r->bases) {
-        r->in.status =
-            fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a graph");
+        r->in.status = fail_memory(r->in.err, "no memory for a graph");
         return;
     }
     for (size_t i = 0; i < r->node_count && r->in.status == DRY_OK; i++) {

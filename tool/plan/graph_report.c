@@ -171,7 +171,7 @@ print_table(const struct graph_plan *g)
     size_t node_count = dry_graph_get_count(g->file.graph), count = 0;
     struct again *again = calloc(node_count, sizeof *again);
     if (!again)
-        return report_failure("plan", g->request->path, EXIT_MACHINE, "no memory");
+        return report_memory("plan", g->request->path);
     for (uint32_t i = 0; i < node_count; i++)
         again[i] = (struct again){.node = i, .count = UINT32_MAX};
     for (size_t i = 0; i < g->run_count; i++)
@@ -351,7 +351,7 @@ write_json(const struct graph_plan *g, const char *path)
 {
     json_t *root = make_json(g);
     if (!root)
-        return report_failure("plan", g->request->path, EXIT_MACHINE, "no memory");
+        return report_memory("plan", g->request->path);
     return plan_json_save(root, path);
 }
 

@@ -54,8 +54,7 @@ append(struct reader *r, uint32_t kind, uint32_t first, uint32_t last)
         size_t capacity = f->capacity ? f->capacity * 2 : 64;
         struct dry_plan_item *grown = realloc(f->items, capacity * sizeof *f->items);
         if (!grown) {
-            r->in.status =
-                fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a plan");
+            r->in.status = fail_memory(r->in.err, "no memory for a plan");
             return NULL;
         }
         f->items = grown;
@@ -230,8 +229,7 @@ read_items(struct reader *r, const struct json_at *root)
     size_t count = dry_chain_get_count(r->input->chain);
     struct level *levels = calloc(PLAN_DEPTH_MAX, sizeof *levels);
     if (!levels) {
-        r->in.status =
-            fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a plan");
+        r->in.status = fail_memory(r->in.err, "no memory for a plan");
         return;
     }
     levels[0] = (struct level){.list = json_in_key(root, "items"),

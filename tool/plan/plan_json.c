@@ -105,7 +105,7 @@ fill_items(struct tree *t, size_t count, struct dry_error *err)
                            "JSON",
                            PLAN_DEPTH_MAX);
         if (!put_item(t, i))
-            return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a plan");
+            return fail_memory(err, "no memory for a plan");
     }
     return DRY_OK;
 }
@@ -122,7 +122,7 @@ make_items(const struct plan_report *r, struct dry_error *err)
         t->levels[t->depth++] = (struct level){root, SIZE_MAX};
         status = fill_items(t, r->item_count, err);
     } else {
-        fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a plan");
+        fail_memory(err, "no memory for a plan");
     }
     free(t);
     if (status == DRY_OK)
@@ -167,8 +167,7 @@ make_timeline(const struct plan_report *r, struct dry_error *err)
                          "the timeline has more than %d steps, too many for JSON",
                          TIMELINE_STEPS_MAX);
     else if (status == DRY_OK && c.has_no_memory)
-        status =
-            fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the timeline");
+        status = fail_memory(err, "no memory for the timeline");
     if (status == DRY_OK)
         return c.list;
     json_decref(c.list);
@@ -298,7 +297,7 @@ json_t *
 plan_json_make(const struct plan_report *r, struct dry_error *err)
 {
     uint64_t hash = dry_chain_get_hash(r->input->chain);
-    fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the report");
+    fail_memory(err, "no memory for the report");
     json_t *root = json_pack(
         "{s:s, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "schema", "drystone.plan/1",
         "format", "ckpt-plan/1", "file", json_out_string(r->file), "feasible",

@@ -117,7 +117,7 @@ plan_timeline_init(struct plan_timeline *timeline, const struct dry_chain *chain
         return status;
     made.columns = calloc(column_count, sizeof *made.columns);
     if (!made.columns)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a timeline");
+        return fail_memory(err, "no memory for a timeline");
     made.is_by_time = made.cost.time_ns > 0;
     made.span = made.is_by_time ? made.cost.time_ns : f.step_count;
     f = (struct filler){.timeline = &made, .held_bytes = plan_held_at_first(chain)};

@@ -68,12 +68,6 @@ report_errno(const char *path, const char *what)
                           strerror(errno));
 }
 
-static int
-report_no_memory(const struct session *s)
-{
-    return report_failure("anonymize", s->path, EXIT_MACHINE, "no memory");
-}
-
 /* --- the output file ----------------------------------------------------------------------- */
 
 /* Check that OUT is a regular file or missing, and is not FILE under another name. */
@@ -229,7 +223,7 @@ print_text(const struct session *s)
     term_print_text(stdout, s->values.out, strlen(s->values.out));
     puts("\n");
     if (!print_table(&s->proof))
-        return report_no_memory(s);
+        return report_memory("anonymize", s->path);
     print_rest(s);
     return EXIT_FINE;
 }

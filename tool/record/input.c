@@ -180,7 +180,7 @@ inflate_some(struct input *in, struct dry_error *err)
     if (result == Z_STREAM_END)
         in->is_member_open = false;
     else if (result == Z_MEM_ERROR)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to unpack gzip");
+        return fail_memory(err, "no memory to unpack gzip");
     else if (result != Z_OK && result != Z_BUF_ERROR)
         return fail_stream(in, err, in->zlib.msg ? in->zlib.msg : "not gzip's format");
     return DRY_OK;
@@ -316,7 +316,7 @@ open_file(struct input *in, const char *path, struct dry_error *err)
         return status;
     in->packed.bytes = malloc(CHUNK_BYTES);
     if (!in->packed.bytes)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+        return fail_memory(err, "no memory to read a file");
     return fill_packed_to(in, 4, err);
 }
 
@@ -338,7 +338,7 @@ open_packing(struct input *in, struct dry_error *err)
     }
     if (has_memory)
         return DRY_OK;
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to unpack a file");
+    return fail_memory(err, "no memory to unpack a file");
 }
 
 /* Read first bytes into `unpacked` to examine them. They are read from there later. */
@@ -347,7 +347,7 @@ peek(struct input *in, struct dry_error *err)
 {
     unsigned char *bytes = malloc(CHUNK_BYTES);
     if (!bytes)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+        return fail_memory(err, "no memory to read a file");
     size_t got = 0;
     enum dry_status status = read_unpacked(in, bytes, CHUNK_BYTES, &got, err);
     in->unpacked = (struct chunk){.bytes = bytes, .end = got};
@@ -393,7 +393,7 @@ create(struct input **created, bool does_hash, const char *path,
 {
     struct input *in = calloc(1, sizeof *in);
     if (!in)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+        return fail_memory(err, "no memory to read a file");
     in->fd = -1;
     in->does_hash = does_hash;
     byte_hash_begin(&in->hash);

@@ -205,7 +205,7 @@ describe_json_error(const json_error_t *why, struct dry_error *err)
     const char *advice =
         code == json_error_numeric_overflow ? "; numbers beyond 64 bits are refused" : "";
     if (code == json_error_out_of_memory)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+        return fail_memory(err, "no memory for the JSON");
     uint64_t byte = why->position > 0 ? (uint64_t)why->position : 0;
     return fail_at(err, DRY_ERR_FORMAT, byte,
                    "JSON broken at line %d, column %d, byte %llu: %s%s", why->line,
@@ -218,7 +218,7 @@ json_source_create(const struct dry_source *source, uint64_t memory_bytes_max,
 {
     struct text *text = calloc(1, sizeof *text);
     if (!text)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+        return fail_memory(err, "no memory for the JSON");
     text->source = source;
     text->tree_bytes_max = memory_bytes_max;
     text->err = err;
@@ -236,7 +236,7 @@ json_source_create(const struct dry_source *source, uint64_t memory_bytes_max,
     if (status != DRY_OK)
         return status;
     if (root)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+        return fail_memory(err, "no memory for the JSON");
     return describe_json_error(&why, err);
 }
 
@@ -322,7 +322,7 @@ begin_container(struct json_source *j, json_t *node, struct dry_error *err)
     if (put_opcode(j, is_object ? OP_EMPTY_DICT : OP_EMPTY_LIST) &&
         put_opcode(j, OP_MARK))
         return DRY_OK;
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+    return fail_memory(err, "no memory for the JSON");
 }
 
 static bool
@@ -373,7 +373,7 @@ put_value(struct json_source *j, json_t *node, struct dry_error *err)
         return begin_container(j, node, err);
     if (put_scalar(j, node))
         return DRY_OK;
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+    return fail_memory(err, "no memory for the JSON");
 }
 
 /* Write the next element of the innermost container, with its key, or its end. */
@@ -397,7 +397,7 @@ step(struct json_source *j, struct dry_error *err)
     j->depth--;
     if (has_room && put_opcode(j, is_object ? OP_SETITEMS : OP_APPENDS))
         return DRY_OK;
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+    return fail_memory(err, "no memory for the JSON");
 }
 
 static enum dry_status
@@ -405,7 +405,7 @@ begin(struct json_source *j, struct dry_error *err)
 {
     j->is_begun = true;
     if (!put(j, (unsigned char[]){OP_PROTO, PROTOCOL}, 2))
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+        return fail_memory(err, "no memory for the JSON");
     return put_value(j, j->root, err);
 }
 
@@ -421,7 +421,7 @@ prepare(struct json_source *j, struct dry_error *err)
     j->is_ended = true;
     if (put_opcode(j, OP_STOP))
         return DRY_OK;
-    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+    return fail_memory(err, "no memory for the JSON");
 }
 
 enum dry_status

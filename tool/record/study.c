@@ -68,7 +68,7 @@ open_devices(struct study *s, int64_t wanted)
     int code = EXIT_FINE;
     s->devices = calloc(v->device_count + 1, sizeof *s->devices);
     if (!s->devices)
-        return report_failure(s->command, s->path, EXIT_MACHINE, "no memory");
+        return report_memory(s->command, s->path);
     progress_begin(&s->progress, "replaying", 0);
     for (size_t i = 0; i < v->device_count && code == EXIT_FINE; i++) {
         int32_t device = v->devices[i].device;

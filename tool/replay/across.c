@@ -80,8 +80,7 @@ end_line(struct decisions *d, struct dry_error *err)
             size_t capacity = d->capacity ? d->capacity * 2 : 4096;
             uint64_t *hashes = realloc(d->hashes, capacity * sizeof *hashes);
             if (!hashes)
-                return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET,
-                               "no memory for decisions");
+                return fail_memory(err, "no memory for decisions");
             d->hashes = hashes;
             d->capacity = capacity;
         }

@@ -374,7 +374,7 @@ replay_file(struct session *s)
                          (s->values.confs.count + 1) * (s->values.places.count + 1),
                      sizeof *s->rows);
     if (!s->rows)
-        return report_failure("replay", s->path, EXIT_MACHINE, "no memory");
+        return report_memory("replay", s->path);
     progress_begin(&s->progress, "replaying", 0);
     code = open_replay(s);
     if (code == EXIT_FINE)

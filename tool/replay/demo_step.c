@@ -291,7 +291,7 @@ demo_make_requests(const struct demo_model *model, struct dry_trace **trace,
     struct writer *w = calloc(1, sizeof *w);
     if (!w || model->layers > LAYERS_MAX) {
         free(w);
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the demo");
+        return fail_memory(err, "no memory for the demo");
     }
     enum dry_status status = dry_trace_builder_create(&options, &w->b, err);
     if (status == DRY_OK) {

@@ -73,7 +73,7 @@ replay_gate_judge(const struct replay_report *r, const struct gate_values *value
     if (rows && names)
         code = gate_judge(&gate, rows, count, code);
     else
-        code = report_failure("replay", r->file, EXIT_MACHINE, "no memory");
+        code = report_memory("replay", r->file);
     free(rows);
     free(names);
     return code;

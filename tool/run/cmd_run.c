@@ -185,7 +185,7 @@ start(const struct values *v, struct run_plan *plan, const struct option_list *w
 {
     char **argv = calloc(words->count + 1, sizeof *argv);
     if (!argv)
-        return report_failure("run", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("run", NULL);
     for (size_t i = 0; i < words->count; i++)
         /* the cast is safe: exec does not modify the words */
         argv[i] = (char *)(uintptr_t)words->values[i];
@@ -219,7 +219,7 @@ plan_and_run(const struct values *v, const struct run_options *options,
     struct run_refusal refusal;
     int code;
     if (!machine || !plan) {
-        code = report_failure("run", NULL, EXIT_MACHINE, "no memory");
+        code = report_memory("run", NULL);
     } else {
         run_machine_read(machine, topology, v->root);
         run_plan_make(plan, options, machine, &refusal);

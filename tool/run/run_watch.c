@@ -158,7 +158,7 @@ run_watch(const struct run_plan *plan, char *const *words, bool is_strict)
     w.sample = calloc(1, sizeof *w.sample);
     int code = EXIT_FINE;
     if (!w.proof || !w.sample)
-        code = report_failure("run", NULL, EXIT_MACHINE, "no memory");
+        code = report_memory("run", NULL);
     block_signals(&w);
     if (code == EXIT_FINE)
         code = start_child(&w);

@@ -14,7 +14,7 @@
 #include "work/work.h"
 
 static int
-report_memory(void)
+report_no_memory(void)
 {
     return report_failure("sweep", NULL, EXIT_MACHINE, "no memory for the combinations");
 }
@@ -86,7 +86,7 @@ try_row(const struct sweep *s, struct sweep_row *row)
         if (status == DRY_ERR_ARGUMENT || status == DRY_ERR_UNSUPPORTED) {
             row->refused = strdup(err.text);
             if (!row->refused)
-                return report_memory();
+                return report_no_memory();
         } else if (status != DRY_OK) {
             return report_error("sweep", s->files[i].path, &err);
         }
@@ -168,7 +168,7 @@ make_rows(struct sweep *s)
     int code = EXIT_FINE;
     s->rows = calloc(count, sizeof *s->rows);
     if (!s->rows)
-        return report_memory();
+        return report_no_memory();
     s->row_count = count;
     for (size_t i = 0; i < count && code == EXIT_FINE; i++) {
         struct sweep_row *row = &s->rows[i];
@@ -177,7 +177,7 @@ make_rows(struct sweep *s)
         row->files = calloc(s->file_count, sizeof *row->files);
         row->conf = is_recorded ? NULL : sweep_grid_write(&s->grid, i);
         if (!row->files || (!is_recorded && !row->conf))
-            return report_memory();
+            return report_no_memory();
         code = is_recorded ? EXIT_FINE : try_row(s, row);
     }
     return code == EXIT_FINE ? check_values(s) : code;

@@ -90,7 +90,7 @@ tui_run(struct view *view)
     bool is_fine = !terminal || loop(&tui, terminal);
     terminal_close(terminal);
     if (!is_fine)
-        code = report_failure("view", NULL, EXIT_MACHINE, "no memory");
+        code = report_memory("view", NULL);
     tui_finish(&tui);
     return code;
 }

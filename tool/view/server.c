@@ -331,7 +331,7 @@ server_start(struct view *view, uint16_t port, struct server **server)
     struct server *s = calloc(1, sizeof *s);
     *server = s;
     if (!s || !make_token(s))
-        return report_failure("view", NULL, EXIT_MACHINE, "no memory");
+        return report_memory("view", NULL);
     s->view = view;
     s->peers.head_ms = HEAD_MS;
     errno = 0;

@@ -67,7 +67,7 @@ open_device(const struct view *view, const char *path, struct view_device *d,
     size_t bytes = d->v->allocation_count * sizeof *d->row_of;
     d->row_of = malloc(bytes + 1);
     if (!small_init(&d->small, d->v, dry_categories_get(d->categories)) || !d->row_of)
-        return report_failure(view->command, path, EXIT_MACHINE, "no memory");
+        return report_memory(view->command, path);
     memset(d->row_of, 0xff, bytes); /* DRY_NONE */
     measure(d);
     find_places(d);
@@ -89,7 +89,7 @@ open_file(const struct view *view, struct view_file *file, const char *path)
     file->has_names = true;
     file->devices = calloc(file->study.device_count, sizeof *file->devices);
     if (!file->devices)
-        return report_failure(view->command, path, EXIT_MACHINE, "no memory");
+        return report_memory(view->command, path);
     for (size_t i = 0; code == EXIT_FINE && i < file->study.device_count; i++)
         code = open_device(view, path, &file->devices[i], &file->study.devices[i]);
     return code;
@@ -114,7 +114,7 @@ view_open(struct view *view, const char *command, const char *const *paths, size
     *view =
         (struct view){.command = command, .files = calloc(count, sizeof *view->files)};
     if (!view->files)
-        return report_failure(command, NULL, EXIT_MACHINE, "no memory");
+        return report_memory(command, NULL);
     int code = EXIT_FINE;
     for (size_t i = 0; code == EXIT_FINE && i < count; i++)
         code = open_file(view, &view->files[view->file_count++], paths[i]);
