@@ -3,6 +3,7 @@
 #include "fleet/fleet_study.h"
 
 #include "record/load.h"
+#include "record/study.h"
 
 /* A device of a trace, with the criteria for choosing it. */
 struct candidate {
@@ -49,22 +50,6 @@ choose_device(const struct dry_trace *trace, int32_t *device)
     return is_found;
 }
 
-/* Simulate PyTorch's allocator on a file of requests, as tool/record/study.c does. */
-static enum dry_status
-simulate(struct fleet_study *s, struct dry_error *err)
-{
-    struct dry_replay *replay = NULL;
-    enum dry_status status = dry_replay_create(s->trace, NULL, &replay, err);
-    if (status == DRY_OK)
-        s->before_count = (uint32_t)dry_replay_get_check(replay)->live_before;
-    if (status == DRY_OK)
-        status = dry_replay_record(replay, NULL, &s->recorded, err);
-    dry_replay_destroy(replay);
-    s->is_simulated = true;
-    s->subject = s->recorded;
-    return status;
-}
-
 static enum dry_status
 open_device(struct fleet_study *s, struct dry_error *err)
 {
@@ -87,11 +72,9 @@ fleet_study_open(struct fleet_study *s, const char *path, uint64_t memory_bytes_
         load_trace_quietly(path, memory_bytes_max, &s->trace, &s->content, err);
     if (status != DRY_OK)
         return status;
-    const struct dry_trace_view *v = dry_trace_get_view(s->trace);
-    s->subject = s->trace;
-    if (v->kind != DRY_TRACE_SNAPSHOT && v->kind != DRY_TRACE_BUILT &&
-        v->device_count > 0)
-        status = simulate(s, err);
+    status = study_simulate(s->trace, NULL, &s->recorded, &s->before_count, err);
+    s->is_simulated = s->recorded;
+    s->subject = s->recorded ? s->recorded : s->trace;
     return status == DRY_OK ? open_device(s, err) : status;
 }
 

@@ -11,24 +11,25 @@
 #include "record/load.h"
 #include "record/moment.h"
 
-/* Simulate PyTorch's allocator for a trace that has only requests. */
-static int
-simulate(struct study *s)
+enum dry_status
+study_simulate(const struct dry_trace *trace, const char *compat,
+               struct dry_trace **recorded, uint32_t *before_count, struct dry_error *err)
 {
+    const struct dry_trace_view *v = dry_trace_get_view(trace);
     struct dry_replay *replay = NULL;
     struct dry_replay_options options;
-    struct dry_error err;
+    if (v->kind == DRY_TRACE_SNAPSHOT || v->kind == DRY_TRACE_BUILT ||
+        v->device_count == 0)
+        return DRY_OK;
     dry_replay_options_init(&options);
-    options.compat = s->compat;
-    enum dry_status status = dry_replay_create(s->trace, &options, &replay, &err);
-    if (status == DRY_OK)
-        s->before_count = (uint32_t)dry_replay_get_check(replay)->live_before;
-    if (status == DRY_OK)
-        status = dry_replay_record(replay, NULL, &s->recorded, &err);
+    options.compat = compat;
+    enum dry_status status = dry_replay_create(trace, &options, &replay, err);
+    if (status == DRY_OK) {
+        *before_count = (uint32_t)dry_replay_get_check(replay)->live_before;
+        status = dry_replay_record(replay, NULL, recorded, err);
+    }
     dry_replay_destroy(replay);
-    s->is_simulated = true;
-    s->subject = s->recorded;
-    return status == DRY_OK ? EXIT_FINE : report_error(s->command, s->path, &err);
+    return status;
 }
 
 static int
@@ -100,13 +101,13 @@ study_open_by(struct study *s, const char *command, const char *path, int64_t de
     int code = load_trace(command, path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
-    const struct dry_trace_view *v = dry_trace_get_view(s->trace);
-    s->subject = s->trace;
-    if (v->kind != DRY_TRACE_SNAPSHOT && v->kind != DRY_TRACE_BUILT &&
-        v->device_count > 0)
-        code = simulate(s);
-    if (code == EXIT_FINE)
-        code = open_devices(s, device);
+    struct dry_error err;
+    if (study_simulate(s->trace, s->compat, &s->recorded, &s->before_count, &err) !=
+        DRY_OK)
+        return report_error(command, path, &err);
+    s->is_simulated = s->recorded;
+    s->subject = s->recorded ? s->recorded : s->trace;
+    code = open_devices(s, device);
     if (code == EXIT_FINE && s->device_count == 0)
         code = device == STUDY_EVERY_DEVICE
                    ? report_failure(command, path, EXIT_INPUT,

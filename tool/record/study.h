@@ -45,6 +45,11 @@ int study_open(struct study *study, const char *command, const char *path,
 /* The same by the rules of release `compat`; NULL or "auto": the one that fits. */
 int study_open_by(struct study *study, const char *command, const char *path,
                   int64_t device, const char *compat);
+/* Run a trace without addresses through the rules of PyTorch's allocator. *recorded is
+   not set for a trace that has them. */
+enum dry_status study_simulate(const struct dry_trace *trace, const char *compat,
+                               struct dry_trace **recorded, uint32_t *before_count,
+                               struct dry_error *err);
 void study_close(struct study *study);
 
 /*
