@@ -267,7 +267,6 @@ export_study(struct session *s)
     s->job = (struct export_job){
         .study = &s->study,
         .path = s->path,
-        .end_device = s->study.device_count,
         .moments = s->moments,
         .at = s->values.at,
         .names = &s->names,

@@ -23,12 +23,11 @@
 
 struct export_job {
     const struct study *study;
-    const char *path;                /* of the input, for titles */
-    const char *database_path;       /* where a format that is_database writes */
-    const struct output *output;     /* the same; output_is_interrupted() */
-    size_t first_device, end_device; /* of the study */
-    const uint32_t *moments;         /* by device of the study; --at */
-    const char *at;                  /* as given; NULL */
+    const char *path;            /* of the input, for titles */
+    const char *database_path;   /* where a format that is_database writes */
+    const struct output *output; /* the same; output_is_interrupted() */
+    const uint32_t *moments;     /* by device of the study; --at */
+    const char *at;              /* as given; NULL */
     const struct export_names *names;
     uint64_t slice_max;  /* slices a device at most */
     uint64_t min_bytes;  /* of an allocation to be a slice; UINT64_MAX: by their number */

@@ -91,7 +91,7 @@ write_csv(const struct export_job *job, struct writer *w)
                   "begin_us,freed_event,freed_us,end_event,end_us,fate,"
                   "is_before_recording,is_size_guessed,is_stack_of_free,owner,function,"
                   "file,line,stack\r\n");
-    for (size_t d = job->first_device; d < job->end_device; d++) {
+    for (size_t d = 0; d < job->study->device_count; d++) {
         const struct dry_timeline_view *view = export_view(job, d);
         for (uint32_t i = 0; i < view->allocation_count && w->status == DRY_OK; i++)
             write_row(job, w, view, i);

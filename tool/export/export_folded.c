@@ -160,7 +160,7 @@ write_sum(const struct export_job *job, struct writer *w, const struct sum *sum)
 static void
 write_folded(const struct export_job *job, struct writer *w)
 {
-    for (size_t d = job->first_device; d < job->end_device; d++) {
+    for (size_t d = 0; d < job->study->device_count; d++) {
         if (job->moments[d] == DRY_NONE)
             continue;
         size_t count;
@@ -168,7 +168,7 @@ write_folded(const struct export_job *job, struct writer *w)
         if (!sums)
             writer_fail(w, DRY_ERR_MEMORY, "no memory");
         for (size_t i = 0; i < count; i++) {
-            if (job->end_device - job->first_device > 1)
+            if (job->study->device_count > 1)
                 writer_format(w, "GPU %d;", (int)export_view(job, d)->device);
             write_sum(job, w, sums + i);
         }

@@ -314,8 +314,8 @@ write_json(const struct export_job *job, struct writer *w)
     write_frames(w, trace);
     write_annotations(w, trace);
     writer_put(w, ",\n\"devices\":[");
-    for (size_t d = job->first_device; d < job->end_device; d++) {
-        writer_put(w, d > job->first_device ? ",\n" : "\n");
+    for (size_t d = 0; d < job->study->device_count; d++) {
+        writer_put(w, d > 0 ? ",\n" : "\n");
         write_device(job, w, d);
     }
     writer_put(w, "]}\n");

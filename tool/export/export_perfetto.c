@@ -561,7 +561,7 @@ write_perfetto(const struct export_job *job, struct writer *w)
         write_beginning(&p);
     else
         writer_fail(w, DRY_ERR_MEMORY, "no memory");
-    for (size_t i = job->first_device; i < job->end_device && w->status == DRY_OK; i++) {
+    for (size_t i = 0; i < job->study->device_count && w->status == DRY_OK; i++) {
         p.device = i;
         p.view = export_view(job, i);
         write_device(&p);

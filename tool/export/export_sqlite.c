@@ -571,7 +571,7 @@ write_all(struct database *d)
     write_strings(d);
     write_stacks(d);
     write_annotations(d);
-    for (size_t i = d->job->first_device; i < d->job->end_device; i++) {
+    for (size_t i = 0; i < d->job->study->device_count; i++) {
         if (d->w->status == DRY_OK)
             write_device(d, i);
     }
