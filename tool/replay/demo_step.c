@@ -288,11 +288,13 @@ demo_make_requests(const struct demo_model *model, struct dry_trace **trace,
     struct dry_trace_builder_options options;
     dry_trace_builder_options_init(&options);
     options.kind = DRY_TRACE_PLAIN;
+    if (model->layers > LAYERS_MAX)
+        return fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
+                       "the demo has %u layers at most, not %u", LAYERS_MAX,
+                       model->layers);
     struct writer *w = calloc(1, sizeof *w);
-    if (!w || model->layers > LAYERS_MAX) {
-        free(w);
+    if (!w)
         return fail_memory(err, "no memory for the demo");
-    }
     enum dry_status status = dry_trace_builder_create(&options, &w->b, err);
     if (status == DRY_OK) {
         static const char model_file[] = "model.py", train_file[] = "train.py";

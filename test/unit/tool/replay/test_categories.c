@@ -603,6 +603,19 @@ without_memory_nothing_is_lost(void **state)
     }
 }
 
+static void
+too_many_layers_are_a_limit_not_a_lack_of_memory(void **state)
+{
+    (void)state;
+    struct demo_model deep = demo;
+    struct dry_trace *requests = NULL;
+    struct dry_error err;
+    deep.layers = 257;
+    assert_int_equal(demo_make_requests(&deep, &requests, &err), DRY_ERR_LIMIT);
+    assert_string_equal(err.text, "the demo has 256 layers at most, not 257");
+    assert_null(requests);
+}
+
 int
 main(void)
 {
@@ -618,6 +631,7 @@ main(void)
         cmocka_unit_test(marks_win),
         cmocka_unit_test(names_are_complete),
         cmocka_unit_test(without_memory_nothing_is_lost),
+        cmocka_unit_test(too_many_layers_are_a_limit_not_a_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
