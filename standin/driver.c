@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver: devices, contexts, modules, virtual memory; and how the runtime finds its functions.
+ * The driver: devices, contexts, virtual memory; and how the runtime finds its functions.
  *
  * A context is its device's number plus CONTEXT_BASE, because it must not be NULL. The driver and
  * the runtime share one implementation of what both offer.
@@ -188,112 +188,6 @@ EXPORT enum cuda_error
 cuStreamGetCtx(void *stream, void **context)
 {
     *context = context_of(standin_stream(stream)->device);
-    return CUDA_OK;
-}
-
-/* --- modules: kernels compiled at run time -------------------------------------------------- */
-
-static char module_of_all, function_of_all;
-
-EXPORT enum cuda_error
-cuModuleLoadData(void **module, const void *image)
-{
-    (void)image;
-    *module = &module_of_all;
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
-                   void **values)
-{
-    (void)count, (void)options, (void)values;
-    return cuModuleLoadData(module, image);
-}
-
-EXPORT enum cuda_error
-cuModuleLoad(void **module, const char *path)
-{
-    (void)path;
-    *module = &module_of_all;
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuModuleUnload(void *module)
-{
-    (void)module;
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuModuleGetFunction(void **function, void *module, const char *name)
-{
-    (void)module, (void)name;
-    *function = &function_of_all;
-    return CUDA_OK;
-}
-
-enum function_attribute { FUNCTION_THREADS_MAX, FUNCTION_SHARED, FUNCTION_REGISTERS = 4 };
-
-EXPORT enum cuda_error
-cuFuncGetAttribute(int *value, int attribute, void *function)
-{
-    (void)function;
-    *value = attribute == FUNCTION_THREADS_MAX ? 1024
-             : attribute == FUNCTION_REGISTERS ? 32
-                                               : 0;
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuFuncSetAttribute(void *function, int attribute, int value)
-{
-    (void)function, (void)attribute, (void)value;
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-               void *stream, void **arguments, void **extra)
-{
-    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x,
-        (void)block_y;
-    (void)block_z, (void)shared, (void)arguments, (void)extra;
-    standin_work(stream);
-    return CUDA_OK;
-}
-
-struct driver_launch {
-    unsigned grid[3], block[3], shared;
-    void *stream;
-};
-
-EXPORT enum cuda_error
-cuLaunchKernelEx(const struct driver_launch *launch, void *function, void **arguments,
-                 void **extra)
-{
-    (void)function, (void)arguments, (void)extra;
-    standin_work(launch->stream);
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, void *function, int block_size,
-                                            size_t shared)
-{
-    (void)function, (void)shared;
-    int blocks = block_size > 0 ? standin_setup()->threads_per_sm / block_size : 1;
-    *count = blocks < 1 ? 1 : blocks > 32 ? 32 : blocks;
-    return CUDA_OK;
-}
-
-EXPORT enum cuda_error
-cuOccupancyMaxActiveClusters(int *count, void *function, const void *launch)
-{
-    (void)function, (void)launch;
-    *count = standin_setup()->sm_count;
     return CUDA_OK;
 }
 

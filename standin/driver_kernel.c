@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's kernels beyond modules: libraries, limits, tensor maps, for kernels
- * compiled at run time.
+ * The driver's kernels: modules and libraries compiled at run time, limits, tensor maps.
  *
- * A library, a kernel and a function are all the same opaque handle. The limits of a
+ * A module, a library, a kernel and a function are all the same opaque handle. The limits of a
  * context are stored, because programs read back what they set.
  */
 #include <string.h>
@@ -52,6 +51,108 @@ EXPORT enum cuda_error
 cudaDeviceGetLimit(size_t *value, unsigned limit)
 {
     return standin_note(cuCtxGetLimit(value, limit));
+}
+
+/* --- modules: kernels compiled at run time -------------------------------------------------- */
+
+EXPORT enum cuda_error
+cuModuleLoadData(void **module, const void *image)
+{
+    (void)image;
+    *module = &handle_of_all;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+                   void **values)
+{
+    (void)count, (void)options, (void)values;
+    return cuModuleLoadData(module, image);
+}
+
+EXPORT enum cuda_error
+cuModuleLoad(void **module, const char *path)
+{
+    return cuModuleLoadData(module, path);
+}
+
+EXPORT enum cuda_error
+cuModuleUnload(void *module)
+{
+    (void)module;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    (void)module, (void)name;
+    *function = &handle_of_all;
+    return CUDA_OK;
+}
+
+enum function_attribute { FUNCTION_THREADS_MAX, FUNCTION_REGISTERS = 4 };
+
+EXPORT enum cuda_error
+cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    (void)function;
+    *value = attribute == FUNCTION_THREADS_MAX ? 1024
+             : attribute == FUNCTION_REGISTERS ? 32
+                                               : 0;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    (void)function, (void)attribute, (void)value;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+               void *stream, void **arguments, void **extra)
+{
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x,
+        (void)block_y;
+    (void)block_z, (void)shared, (void)arguments, (void)extra;
+    standin_work(stream);
+    return CUDA_OK;
+}
+
+struct driver_launch {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+};
+
+EXPORT enum cuda_error
+cuLaunchKernelEx(const struct driver_launch *launch, void *function, void **arguments,
+                 void **extra)
+{
+    (void)function, (void)arguments, (void)extra;
+    standin_work(launch->stream);
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, void *function, int block_size,
+                                            size_t shared)
+{
+    (void)function, (void)shared;
+    int blocks = block_size > 0 ? standin_setup()->threads_per_sm / block_size : 1;
+    *count = blocks < 1 ? 1 : blocks > 32 ? 32 : blocks;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuOccupancyMaxActiveClusters(int *count, void *function, const void *launch)
+{
+    (void)function, (void)launch;
+    *count = standin_setup()->sm_count;
+    return CUDA_OK;
 }
 
 /* --- libraries and kernels ------------------------------------------------------------------ */
@@ -108,16 +209,11 @@ cuFuncGetModule(void **module, void *function)
     return CUDA_OK;
 }
 
-enum function_attribute { FUNCTION_THREADS_MAX, FUNCTION_REGISTERS = 4 };
-
 EXPORT enum cuda_error
 cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
 {
-    (void)kernel, (void)device;
-    *value = attribute == FUNCTION_THREADS_MAX ? 1024
-             : attribute == FUNCTION_REGISTERS ? 32
-                                               : 0;
-    return CUDA_OK;
+    (void)device;
+    return cuFuncGetAttribute(value, attribute, kernel);
 }
 
 EXPORT enum cuda_error

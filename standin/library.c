@@ -2,6 +2,7 @@
 /* library.h explains the design. Numbers of cudaDataType are those of CUDA's library_types.h. */
 #include "library.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,15 @@ void
 library_put(void *result, const void *value, size_t bytes)
 {
     standin_copy((uintptr_t)result, (uintptr_t)value, bytes);
+}
+
+enum library_status
+library_put_size(int *to, int64_t size)
+{
+    if (size > INT_MAX)
+        return LIBRARY_INVALID;
+    *to = (int)size;
+    return LIBRARY_OK;
 }
 
 /* By cudaDataType: the bytes of an element, and whether it is complex. */

@@ -42,6 +42,8 @@ enum library_status library_work(struct library_handle *handle);
 void library_zero(void *result, size_t bytes);
 /* Write a value from the host to `result`, wherever that is. */
 void library_put(void *result, const void *value, size_t bytes);
+/* Write a size for the functions with 32-bit sizes. */
+enum library_status library_put_size(int *to, int64_t size);
 
 /*
  * Return the bytes of an element of a cudaDataType; 4-bit and 6-bit types count as one.

@@ -17,7 +17,6 @@
  *
  * A batch takes as much for each of its matrices.
  */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "library.h"
@@ -152,16 +151,6 @@ syev_elements(int64_t n)
     return most(1, n * (BLOCK + 2));
 }
 
-/* Write a size for the functions with 32-bit sizes. */
-static enum library_status
-put_size(int *size, int64_t elements)
-{
-    if (elements > INT_MAX)
-        return LIBRARY_INVALID;
-    *size = (int)elements;
-    return LIBRARY_OK;
-}
-
 /* Write the sizes for the functions that count in bytes. */
 static enum library_status
 put_bytes(size_t *device, size_t *host, int64_t elements, int type)
@@ -178,7 +167,7 @@ put_bytes(size_t *device, size_t *host, int64_t elements, int type)
                                     int a_step, int *size)                               \
     {                                                                                    \
         (void)handle, (void)m, (void)a, (void)a_step;                                    \
-        return put_size(size, block_elements(n));                                        \
+        return library_put_size(size, block_elements(n));                                \
     }
 FOR_TYPES(GEQRF_SIZE, cusolverDn, geqrf_bufferSize)
 FOR_TYPES(GEQRF_SIZE, cusolverDn, getrf_bufferSize)
@@ -188,7 +177,7 @@ FOR_TYPES(GEQRF_SIZE, cusolverDn, getrf_bufferSize)
                                     int a_step, const void *tau, int *size)              \
     {                                                                                    \
         (void)handle, (void)m, (void)k, (void)a, (void)a_step, (void)tau;                \
-        return put_size(size, block_elements(n));                                        \
+        return library_put_size(size, block_elements(n));                                \
     }
 FOR_REAL(ORGQR_SIZE, cusolverDn, orgqr_bufferSize)
 FOR_COMPLEX(ORGQR_SIZE, cusolverDn, ungqr_bufferSize)
@@ -203,7 +192,7 @@ FOR_COMPLEX(ORGQR_SIZE, cusolverDn, ungqr_bufferSize)
     {                                                                                    \
         (void)handle, (void)transpose, (void)k, (void)a, (void)a_step, (void)tau;        \
         (void)c, (void)c_step;                                                           \
-        return put_size(size, block_elements(side == 0 ? n : m));                        \
+        return library_put_size(size, block_elements(side == 0 ? n : m));                \
     }
 FOR_REAL(ORMQR_SIZE, cusolverDn, ormqr_bufferSize)
 FOR_COMPLEX(ORMQR_SIZE, cusolverDn, unmqr_bufferSize)
@@ -213,7 +202,7 @@ FOR_COMPLEX(ORMQR_SIZE, cusolverDn, unmqr_bufferSize)
                                     int a_step, int *size)                               \
     {                                                                                    \
         (void)handle, (void)triangle, (void)a, (void)a_step;                             \
-        return put_size(size, block_elements(n));                                        \
+        return library_put_size(size, block_elements(n));                                \
     }
 FOR_TYPES(POTRF_SIZE, cusolverDn, potrf_bufferSize)
 
@@ -222,7 +211,7 @@ FOR_TYPES(POTRF_SIZE, cusolverDn, potrf_bufferSize)
                                     int *size)                                           \
     {                                                                                    \
         (void)handle, (void)a, (void)a_step;                                             \
-        return put_size(size, block_elements(n));                                        \
+        return library_put_size(size, block_elements(n));                                \
     }
 FOR_TYPES(SYTRF_SIZE, cusolverDn, sytrf_bufferSize)
 
@@ -230,7 +219,7 @@ FOR_TYPES(SYTRF_SIZE, cusolverDn, sytrf_bufferSize)
     EXPORT enum library_status name(void *handle, int m, int n, int *size)               \
     {                                                                                    \
         (void)handle;                                                                    \
-        return put_size(size, gesvd_elements(m, n));                                     \
+        return library_put_size(size, gesvd_elements(m, n));                             \
     }
 FOR_TYPES(GESVD_SIZE, cusolverDn, gesvd_bufferSize)
 
@@ -242,7 +231,7 @@ FOR_TYPES(GESVD_SIZE, cusolverDn, gesvd_bufferSize)
     {                                                                                    \
         (void)handle, (void)job, (void)economy, (void)a, (void)a_step, (void)s;          \
         (void)u, (void)u_step, (void)v, (void)v_step, (void)parameters;                  \
-        return put_size(size, gesvdj_elements(m, n));                                    \
+        return library_put_size(size, gesvdj_elements(m, n));                            \
     }
 FOR_TYPES(GESVDJ_SIZE, cusolverDn, gesvdj_bufferSize)
 
@@ -254,7 +243,7 @@ FOR_TYPES(GESVDJ_SIZE, cusolverDn, gesvdj_bufferSize)
     {                                                                                    \
         (void)handle, (void)job, (void)a, (void)a_step, (void)s, (void)u;                \
         (void)u_step, (void)v, (void)v_step, (void)parameters;                           \
-        return put_size(size, gesvdj_elements(m, n) * batch);                            \
+        return library_put_size(size, gesvdj_elements(m, n) * batch);                    \
     }
 FOR_TYPES(GESVDJ_BATCH_SIZE, cusolverDn, gesvdjBatched_bufferSize)
 
@@ -268,7 +257,7 @@ FOR_TYPES(GESVDJ_BATCH_SIZE, cusolverDn, gesvdjBatched_bufferSize)
         (void)handle, (void)job, (void)rank, (void)a, (void)a_step, (void)a_stride;      \
         (void)s, (void)s_stride, (void)u, (void)u_step, (void)u_stride, (void)v;         \
         (void)v_step, (void)v_stride;                                                    \
-        return put_size(size, gesvda_elements(m, n) * batch);                            \
+        return library_put_size(size, gesvda_elements(m, n) * batch);                    \
     }
 FOR_TYPES(GESVDA_SIZE, cusolverDn, gesvdaStridedBatched_bufferSize)
 
@@ -277,7 +266,7 @@ FOR_TYPES(GESVDA_SIZE, cusolverDn, gesvdaStridedBatched_bufferSize)
                                     const void *a, int a_step, const void *w, int *size) \
     {                                                                                    \
         (void)handle, (void)job, (void)triangle, (void)a, (void)a_step, (void)w;         \
-        return put_size(size, syevd_elements(n, is_complex));                            \
+        return library_put_size(size, syevd_elements(n, is_complex));                    \
     }
 SYEVD_SIZE(cusolverDnSsyevd_bufferSize, false)
 SYEVD_SIZE(cusolverDnDsyevd_bufferSize, false)
@@ -291,7 +280,7 @@ SYEVD_SIZE(cusolverDnZheevd_bufferSize, true)
     {                                                                                    \
         (void)handle, (void)job, (void)triangle, (void)a, (void)a_step, (void)w;         \
         (void)parameters;                                                                \
-        return put_size(size, syev_elements(n) * batch);                                 \
+        return library_put_size(size, syev_elements(n) * batch);                         \
     }
 FOR_REAL(SYEVJ_BATCH_SIZE, cusolverDn, syevjBatched_bufferSize)
 FOR_COMPLEX(SYEVJ_BATCH_SIZE, cusolverDn, heevjBatched_bufferSize)

@@ -16,7 +16,6 @@
  * nnz(B) / rows(B). The result has as many elements, at most rows times columns. A sum has those
  * of both.
  */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "library.h"
@@ -380,16 +379,6 @@ cusparseXcsrgeam2Nnz(struct library_handle *handle, int m, int n, const void *a,
 
 /* --- triangles of blocks -------------------------------------------------------------------- */
 
-/* Write a size for the functions with 32-bit sizes. */
-static enum library_status
-put_size(int *size, int64_t bytes)
-{
-    if (bytes > INT_MAX)
-        return LIBRARY_INVALID;
-    *size = (int)bytes;
-    return LIBRARY_OK;
-}
-
 #define BSRSV_SIZE(name)                                                                 \
     EXPORT enum library_status name(void *handle, int direction, int transpose,          \
                                     int rows, int elements, const void *a, void *values, \
@@ -398,7 +387,7 @@ put_size(int *size, int64_t bytes)
     {                                                                                    \
         (void)handle, (void)direction, (void)transpose, (void)a, (void)values;           \
         (void)offsets, (void)columns, (void)block, (void)info;                           \
-        return put_size(size, 4 * ((int64_t)rows + elements));                           \
+        return library_put_size(size, 4 * ((int64_t)rows + elements));                   \
     }
 FOR_TYPES(BSRSV_SIZE, cusparse, bsrsv2_bufferSize)
 
@@ -411,7 +400,7 @@ FOR_TYPES(BSRSV_SIZE, cusparse, bsrsv2_bufferSize)
         (void)handle, (void)direction, (void)a_transpose, (void)x_transpose, (void)a;    \
         (void)values, (void)offsets, (void)columns, (void)info;                          \
         int64_t sides = (int64_t)rows * block * n * (value_bytes);                       \
-        return put_size(size, 4 * ((int64_t)rows + elements) + sides);                   \
+        return library_put_size(size, 4 * ((int64_t)rows + elements) + sides);           \
     }
 BSRSM_SIZE(cusparseSbsrsm2_bufferSize, 4)
 BSRSM_SIZE(cusparseDbsrsm2_bufferSize, 8)

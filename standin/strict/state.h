@@ -124,7 +124,6 @@ int stand_in_device(void);
 void stand_in_exchange_mode(int *mode);
 int stand_in_push(void *context);
 int stand_in_pop(void **context);
-uint64_t stand_in_depth(void);
 /* Grow an array to `needed` elements. Aborts if memory runs out. */
 void *stand_in_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
 
