@@ -330,11 +330,10 @@ run_libraries_find(struct run_machine *machine, const char *root)
         "/usr/local/lib", "/usr/local/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib"};
     static const char *const parents[] = {"/usr/local/lib", "/usr/lib", "/lib"};
     struct search s = {.machine = machine, .root = root};
-    void *self = machine->variable_self;
-    look_in_prefix(&s, machine->variable(self, "VIRTUAL_ENV"), "");
-    look_in_prefix(&s, machine->variable(self, "CONDA_PREFIX"), "");
-    look_in_list(&s, machine->variable(self, "LD_LIBRARY_PATH"));
-    look_in_prefix(&s, machine->variable(self, "HOME"), "/.local");
+    look_in_prefix(&s, run_variable("VIRTUAL_ENV"), "");
+    look_in_prefix(&s, run_variable("CONDA_PREFIX"), "");
+    look_in_list(&s, run_variable("LD_LIBRARY_PATH"));
+    look_in_prefix(&s, run_variable("HOME"), "/.local");
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         look_in(&s, folders[i]);
     /* multiarch folders such as /usr/lib/x86_64-linux-gnu */

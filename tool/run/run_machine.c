@@ -16,11 +16,11 @@
 #include "run/run_library.h"
 #include "run/run_package.h"
 
-static const char *
-variable(void *self, const char *name)
+const char *
+run_variable(const char *name)
 {
-    (void)self;
-    return getenv(name);
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
 }
 
 static enum run_thp_mode
@@ -69,7 +69,6 @@ run_machine_read(struct run_machine *machine, const struct dry_topology *topolog
     bool is_this = root[0] == '\0';
     *machine = (struct run_machine){
         .topology = topology,
-        .variable = variable,
         .thp_mode = read_thp_mode(root),
         .is_thp_disabled = is_this && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1,
         .policy = is_this ? read_policy() : 0,

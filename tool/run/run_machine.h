@@ -39,9 +39,6 @@ enum run_thp_mode { /* the machine's setting for transparent huge pages */
 
 struct run_machine {
     const struct dry_topology *topology;
-    /* Looks up an environment variable; NULL: not set. */
-    const char *(*variable)(void *self, const char *name);
-    void *variable_self;
     struct run_library libraries[RUN_MALLOC_COUNT];
     enum run_thp_mode thp_mode;
     bool is_thp_disabled; /* for this process, see PR_SET_THP_DISABLE in prctl(2) */
@@ -60,5 +57,7 @@ struct run_machine {
  */
 void run_machine_read(struct run_machine *machine, const struct dry_topology *topology,
                       const char *root);
+/* Return an environment variable; NULL: not set, or empty. */
+const char *run_variable(const char *name);
 
 #endif

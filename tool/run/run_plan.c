@@ -86,13 +86,6 @@ struct plan_of {
     char why[RUN_REASON_MAX]; /* the reason for the node, or for choosing none */
 };
 
-static const char *
-variable(const struct run_machine *m, const char *name)
-{
-    const char *value = m->variable(m->variable_self, name);
-    return value && *value ? value : NULL;
-}
-
 /* Read decimal digits up to a comma or the end, and advance past them. */
 static bool
 take_number(const char **text, uint64_t *number)
@@ -126,12 +119,12 @@ run_find_gpu(const struct dry_topology_view *view, uint64_t number)
    variable restricts them; SIZE_MAX: none visible, or not given by number. */
 #define NUMBERS_MAX 64
 static size_t
-read_visible(const struct run_machine *m, uint64_t numbers[NUMBERS_MAX])
+read_visible(uint64_t numbers[NUMBERS_MAX])
 {
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
                                         "ROCR_VISIBLE_DEVICES"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = m->variable(m->variable_self, names[i]);
+        const char *text = getenv(names[i]);
         size_t count = 0;
         if (!text) /* an empty value is not skipped: it means no GPU */
             continue;
@@ -188,8 +181,8 @@ static void
 choose_by_gpus(struct plan_of *p)
 {
     uint64_t numbers[NUMBERS_MAX], rank;
-    size_t visible = read_visible(p->machine, numbers), count = 0;
-    const char *text = variable(p->machine, "LOCAL_RANK");
+    size_t visible = read_visible(numbers), count = 0;
+    const char *text = run_variable("LOCAL_RANK");
     while (run_find_gpu(p->view, count))
         count++;
     if (visible == SIZE_MAX) {
@@ -415,7 +408,7 @@ static const char thp_variable[] = "THP_MEM_ALLOC_ENABLE";
 static void
 plan_torch_thp(struct plan_of *p)
 {
-    const char *is_set = variable(p->machine, thp_variable);
+    const char *is_set = run_variable(thp_variable);
     if (is_set)
         run_plan_add(p->plan, RUN_WHAT_VARIABLE, RUN_KEPT, thp_variable, is_set,
                      "set already");
@@ -487,10 +480,10 @@ bind_omp(struct plan_of *p)
         {"OMP_PLACES", "cores"},
         {"KMP_AFFINITY", "granularity=fine,compact,1,0"},
     };
-    const char *preloaded = variable(p->machine, "LD_PRELOAD");
+    const char *preloaded = run_variable("LD_PRELOAD");
     bool is_intel = preloaded && strstr(preloaded, "libiomp5.so");
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        const char *is_set = variable(p->machine, pairs[i][0]);
+        const char *is_set = run_variable(pairs[i][0]);
         if (is_intel != (i == 2))
             continue;
         run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_set ? RUN_KEPT : RUN_SET, pairs[i][0],
@@ -503,7 +496,7 @@ static void
 plan_omp(struct plan_of *p)
 {
     static const char name[] = "OMP_NUM_THREADS";
-    const char *is_set = variable(p->machine, name);
+    const char *is_set = run_variable(name);
     bool is_limited;
     uint32_t cores = count_cores(p, &is_limited);
     char text[16];

@@ -18,12 +18,6 @@ struct allocator_plan {
     struct run_refusal *refusal;
 };
 
-static const char *
-variable(const struct allocator_plan *p, const char *name)
-{
-    return p->machine->variable(p->machine->variable_self, name);
-}
-
 static enum dry_status
 try_conf(const struct run_options *options, struct dry_error *error)
 {
@@ -75,13 +69,12 @@ static void
 set_watch(const struct allocator_plan *p)
 {
     static const char name[] = "DRYSTONE_WATCH";
-    const char *is_set = variable(p, name);
+    const char *is_set = run_variable(name);
     if (!p->options->watches)
         return;
-    bool is_kept = is_set && *is_set;
-    run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_kept ? RUN_KEPT : RUN_SET, name,
-                 is_kept ? is_set : "1",
-                 is_kept ? "set already" : "for a page in /dev/shm, as asked");
+    run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_set ? RUN_KEPT : RUN_SET, name,
+                 is_set ? is_set : "1",
+                 is_set ? "set already" : "for a page in /dev/shm, as asked");
 }
 
 /* Put the hook first on PYTHONPATH. The hook runs a sitecustomize that it shadows. */
@@ -89,7 +82,7 @@ static void
 set_path(const struct allocator_plan *p)
 {
     static const char name[] = "PYTHONPATH";
-    const char *hook = p->machine->hook, *is_set = variable(p, name);
+    const char *hook = p->machine->hook, *is_set = run_variable(name);
     size_t length = strlen(hook);
     char text[RUN_VALUE_MAX];
     if (is_set && strncmp(is_set, hook, length) == 0 &&
@@ -98,9 +91,8 @@ set_path(const struct allocator_plan *p)
                      "has it already");
         return;
     }
-    bool is_more = is_set && *is_set;
-    int n = snprintf(text, sizeof text, "%s%s%s", hook, is_more ? ":" : "",
-                     is_more ? is_set : "");
+    int n = snprintf(text, sizeof text, "%s%s%s", hook, is_set ? ":" : "",
+                     is_set ? is_set : "");
     if (n < 0 || (size_t)n >= sizeof text)
         run_refuse(p->refusal, EXIT_MACHINE, "PYTHONPATH is too long already");
     else
@@ -114,11 +106,10 @@ static void
 set_command(const struct allocator_plan *p)
 {
     static const char name[] = "DRYSTONE";
-    const char *is_set = variable(p, name);
-    bool is_kept = is_set && *is_set;
-    run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_kept ? RUN_KEPT : RUN_SET, name,
-                 is_kept ? is_set : p->machine->command,
-                 is_kept ? "set already" : "this command, for the package");
+    const char *is_set = run_variable(name);
+    run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_set ? RUN_KEPT : RUN_SET, name,
+                 is_set ? is_set : p->machine->command,
+                 is_set ? "set already" : "this command, for the package");
 }
 
 void

@@ -30,13 +30,6 @@ static const char preload[] = "LD_PRELOAD", tunables[] = "GLIBC_TUNABLES",
                   malloc_conf[] = "MALLOC_CONF";
 
 static const char *
-variable(const struct malloc_plan *p, const char *name)
-{
-    const char *value = p->machine->variable(p->machine->variable_self, name);
-    return value && *value ? value : NULL;
-}
-
-static const char *
 profile_name(enum run_profile profile)
 {
     static const char *const names[] = {[RUN_BALANCED] = "balanced",
@@ -49,7 +42,7 @@ profile_name(enum run_profile profile)
 static void
 add_variable(const struct malloc_plan *p, const char *name, const char *value)
 {
-    const char *is_set = variable(p, name);
+    const char *is_set = run_variable(name);
     run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_set ? RUN_KEPT : RUN_SET, name,
                  is_set ? is_set : value, is_set ? "set already" : "profile %s",
                  profile_name(p->options->profile));
@@ -99,11 +92,10 @@ struct tunable {
 };
 
 static void
-append_tunable(const struct malloc_plan *p, struct text *to, const struct tunable *t,
-               bool *adds)
+append_tunable(struct text *to, const struct tunable *t, bool *adds)
 {
-    if (has_tunable(variable(p, tunables), t->name) ||
-        (t->alias && variable(p, t->alias)))
+    if (has_tunable(run_variable(tunables), t->name) ||
+        (t->alias && run_variable(t->alias)))
         return;
     append(to, "%s%s=%s", to->used ? ":" : "", t->name, t->value);
     *adds = true;
@@ -129,16 +121,16 @@ plan_tunables(const struct malloc_plan *p)
         [RUN_MANY_WORKERS] = {{"glibc.malloc.arena_max", "MALLOC_ARENA_MAX", "4"}},
     };
     static const struct tunable huge = {"glibc.malloc.hugetlb", NULL, "1"};
-    const char *is_set = variable(p, tunables);
+    const char *is_set = run_variable(tunables);
     struct text text = {.used = 0};
     bool adds = false;
     if (is_set)
         append(&text, "%s", is_set);
     const struct tunable *t = of_profile[p->options->profile];
     for (size_t i = 0; i < 2 && t[i].name; i++)
-        append_tunable(p, &text, &t[i], &adds);
+        append_tunable(&text, &t[i], &adds);
     if (p->plan->thp == RUN_THP_ALWAYS && p->machine->glibc_minor >= 35)
-        append_tunable(p, &text, &huge, &adds);
+        append_tunable(&text, &huge, &adds);
     if (text.is_full)
         run_plan_add(p->plan, RUN_WHAT_NOTE, RUN_LEFT, tunables, "",
                      "what is set already is too long");
@@ -212,9 +204,9 @@ set_up(const struct malloc_plan *p, enum run_malloc kind)
 
 /* Find the first malloc in LD_PRELOAD, which blanks and colons separate. */
 static enum run_malloc
-find_preloaded(const struct malloc_plan *p, char path[RUN_PATH_MAX])
+find_preloaded(char path[RUN_PATH_MAX])
 {
-    const char *at = variable(p, preload);
+    const char *at = run_variable(preload);
     while (at && *at) {
         size_t length = strcspn(at, ": ");
         enum run_malloc kind = run_malloc_of_path(at, length);
@@ -233,7 +225,7 @@ static void
 preload_library(const struct malloc_plan *p, enum run_malloc kind, const char *reason)
 {
     const struct run_library *library = &p->machine->libraries[kind];
-    const char *is_set = variable(p, preload);
+    const char *is_set = run_variable(preload);
     char text[RUN_VALUE_MAX];
     int n = snprintf(text, sizeof text, "%s%s%s", is_set ? is_set : "", is_set ? ":" : "",
                      library->path);
@@ -318,10 +310,10 @@ run_plan_malloc(struct run_plan *plan, const struct run_options *options,
         .plan = plan, .options = options, .machine = machine, .refusal = refusal};
     if (options->malloc_choice == RUN_CHOOSE_KEEP)
         return;
-    enum run_malloc found = find_preloaded(&p, plan->malloc_path);
+    enum run_malloc found = find_preloaded(plan->malloc_path);
     if (found != RUN_MALLOC_NONE) {
         plan->is_malloc_preloaded = true;
-        run_plan_add(plan, RUN_WHAT_VARIABLE, RUN_KEPT, preload, variable(&p, preload),
+        run_plan_add(plan, RUN_WHAT_VARIABLE, RUN_KEPT, preload, run_variable(preload),
                      "has %s already", run_malloc_name(found));
         set_up(&p, found);
     } else if (options->malloc_choice == RUN_CHOOSE_ONE) {
