@@ -11,10 +11,7 @@
 #include "exporter/exporter_accept.h"
 #include "view/peers.h"
 
-#define IDLE_SECONDS 5
-#define HEAD_MS (5 * 1000)
 #define REPLY_MS (10 * 1000)
-#define HEAD_BYTES_MAX (16 << 10)
 #define SLEEP_MS 500
 #define FORMATS 2
 
@@ -157,7 +154,7 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
 {
     (void)self;
     (void)code;
-    peers_allow(connection, HEAD_MS); /* deadline for the next request */
+    peers_allow(connection, PEER_HEAD_MS); /* deadline for the next request */
     *request_at = NULL;
 }
 
@@ -170,15 +167,11 @@ exporter_server_start(struct exporter *exporter, struct exporter_socket *socket)
     if (!s)
         return NULL;
     s->exporter = exporter;
-    s->peers.head_ms = HEAD_MS;
     s->socket = *socket;
-    s->daemon = MHD_start_daemon(
-        MHD_USE_AUTO, 0, NULL, NULL, answer_request, s, MHD_OPTION_LISTEN_SOCKET,
-        s->socket.file, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PEERS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
-        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-        peers_note, &s->peers, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(MHD_USE_AUTO, 0, NULL, NULL, answer_request, s,
+                                 MHD_OPTION_LISTEN_SOCKET, s->socket.file,
+                                 PEERS_OPTIONS(&s->peers), MHD_OPTION_NOTIFY_COMPLETED,
+                                 end_request, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         free(s);
         return NULL;

@@ -25,7 +25,7 @@ add(struct peers *peers, struct MHD_Connection *connection)
         if (p->is_there)
             continue;
         *p = (struct peer){.is_there = true, .socket = info->connect_fd};
-        allow(p, peers->head_ms);
+        allow(p, PEER_HEAD_MS);
         return p;
     }
     return NULL;

@@ -21,11 +21,8 @@
 #define ADDRESS_BYTES 80
 #define RUNS_MAX 4    /* concurrent child processes; further requests get "try again" */
 #define KEY_BYTES 512 /* for the key of a slow question */
-#define IDLE_SECONDS 5
-#define HEAD_MS (5 * 1000)   /* for receiving a complete head, against slow clients */
 #define REPLY_MS (5 * 60000) /* for sending a complete reply */
-#define HEAD_BYTES_MAX (16 << 10) /* of a request */
-#define TICK_MS 50                /* poll interval while child processes run */
+#define TICK_MS 50           /* poll interval while child processes run */
 #define SLEEP_MS 500
 
 /* A request; the answer is set once its child process is over. */
@@ -246,7 +243,7 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
     struct request *request = *request_at;
     (void)self;
     (void)code;
-    peers_allow(connection, HEAD_MS); /* deadline for the next request */
+    peers_allow(connection, PEER_HEAD_MS); /* deadline for the next request */
     if (request)
         free(request->answer.bytes);
     free(request);
@@ -307,11 +304,8 @@ listen_on(struct server *s, uint16_t port)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return MHD_start_daemon(
         MHD_ALLOW_SUSPEND_RESUME | MHD_USE_AUTO, port, NULL, NULL, answer_request, s,
-        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)PEERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
-        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-        peers_note, &s->peers, MHD_OPTION_END);
+        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, PEERS_OPTIONS(&s->peers),
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_END);
 }
 
 static void
@@ -333,7 +327,6 @@ server_start(struct view *view, uint16_t port, struct server **server)
     if (!s || !make_token(s))
         return report_memory("view", NULL);
     s->view = view;
-    s->peers.head_ms = HEAD_MS;
     errno = 0;
     s->daemon = listen_on(s, port);
     if (!s->daemon)
