@@ -223,21 +223,6 @@ print_row(const struct table *t, size_t row, const size_t *widths, size_t total,
     print_rest(t, rest, widths, term->out);
 }
 
-bool
-table_print(const struct table *table, const struct term *term)
-{
-    if (table->failed)
-        return false;
-    size_t widths[TABLE_COLUMNS_MAX];
-    size_t total = measure(table, widths);
-    if ((term->has_width || table->is_bounded) && !is_wrapped(table))
-        shrink(table, widths, total, (size_t)term->width);
-    size_t row_count = table->cell_count / table->column_count;
-    for (size_t row = 0; row < row_count; row++)
-        print_row(table, row, widths, total, term);
-    return true;
-}
-
 void
 table_finish(struct table *table)
 {
@@ -245,4 +230,21 @@ table_finish(struct table *table)
         free(table->cells[i]);
     free(table->cells);
     *table = (struct table){0};
+}
+
+bool
+table_print(struct table *table, const struct term *term)
+{
+    bool is_whole = !table->failed;
+    if (is_whole) {
+        size_t widths[TABLE_COLUMNS_MAX];
+        size_t total = measure(table, widths);
+        if ((term->has_width || table->is_bounded) && !is_wrapped(table))
+            shrink(table, widths, total, (size_t)term->width);
+        size_t row_count = table->cell_count / table->column_count;
+        for (size_t row = 0; row < row_count; row++)
+            print_row(table, row, widths, total, term);
+    }
+    table_finish(table);
+    return is_whole;
 }

@@ -13,7 +13,6 @@
  *     table_add(&t, term_format_count(count, text));
  *     ...
  *     table_print(&t, &term);
- *     table_finish(&t);
  */
 
 #include <stdbool.h>
@@ -47,8 +46,10 @@ void table_add(struct table *table, const char *text);
 /* Add an owner's operation, such as "aten::relu", as a narrow cell. Omits the prefix
    "aten::", which nearly all operations share, and cuts long names. */
 void table_add_operation(struct table *table, const char *bytes, size_t length);
-/* Print the table with two blanks before and between columns. False: memory ran out. */
-bool table_print(const struct table *table, const struct term *term);
+/* Print the table with two blanks before and between columns, and release it. False:
+   memory ran out. */
+bool table_print(struct table *table, const struct term *term);
+/* Release a table that is not printed. */
 void table_finish(struct table *table);
 
 #endif

@@ -186,14 +186,6 @@ print_run(const struct dry_report *r, const struct term *term)
 /* --- tables ------------------------------------------------------------------------------- */
 
 static bool
-print_table(struct table *table, const struct term *term)
-{
-    bool is_printed = table_print(table, term);
-    table_finish(table);
-    return is_printed;
-}
-
-static bool
 print_owners(const struct dry_report *r, const struct term *term)
 {
     const struct dry_explanation_view *v = r->trial->verdict.view;
@@ -219,7 +211,7 @@ print_owners(const struct dry_report *r, const struct term *term)
                      o->what);
         table_add(&table, text);
     }
-    return print_table(&table, term);
+    return table_print(&table, term);
 }
 
 /* Return the explanation whose settings to print. After a failure that is the boundless
@@ -284,7 +276,7 @@ print_processes(const struct dry_report *r, const struct term *term)
         table_add(&table, p->is_exact ? "exact" : p->snapshot ? "not exact" : "-");
         table_add(&table, p->has_oom ? "out of memory" : p->error ? "failed" : "fits");
     }
-    return print_table(&table, term);
+    return table_print(&table, term);
 }
 
 /* Print the smallest cards that fit. Larger cards fit too and are only counted. */
@@ -317,7 +309,7 @@ print_cards(const struct dry_report *r, const struct term *term)
         table_finish(&table);
         return true;
     }
-    bool is_printed = print_table(&table, term);
+    bool is_printed = table_print(&table, term);
     if (fitting > shown)
         fprintf(term->out, "  and %zu larger ones\n", fitting - shown);
     return is_printed;

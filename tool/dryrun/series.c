@@ -93,9 +93,7 @@ series_print(const struct series *s, size_t best)
         table_add(&table, text);
         table_add(&table, i == best ? "<- the largest that fits" : "");
     }
-    bool is_printed = table_print(&table, &term);
-    table_finish(&table);
-    return is_printed;
+    return table_print(&table, &term);
 }
 
 int

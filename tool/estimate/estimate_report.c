@@ -172,9 +172,7 @@ print_rows(const struct view *v)
         table_add(&t, term_format_bytes(row->bytes, bytes));
         table_add(&t, short_formula(row->formula));
     }
-    bool done = table_print(&t, &v->term);
-    table_finish(&t);
-    return done;
+    return table_print(&t, &v->term);
 }
 
 static bool
@@ -192,9 +190,7 @@ print_phases(const struct view *v)
         table_add(&t, term_format_bytes(p->allocated_bytes, bytes));
         table_add(&t, term_format_bytes(p->reserved_bytes, bytes));
     }
-    bool done = table_print(&t, &v->term);
-    table_finish(&t);
-    return done;
+    return table_print(&t, &v->term);
 }
 
 /* Print the groups alive at the peak, largest first. */
@@ -335,7 +331,6 @@ print_remedies(const struct view *v)
         table_add(&t, r->fits ? "yes" : "no");
     }
     bool done = table_print(&t, &v->term);
-    table_finish(&t);
     printf("\n");
     return done;
 }
@@ -360,9 +355,7 @@ print_unit(const struct view *v, const struct dry_estimate_unit *unit)
         table_add(&t, term_format_bytes(unit->tensors[i].bytes, bytes));
         table_add(&t, short_formula(unit->tensors[i].formula));
     }
-    bool done = table_print(&t, &v->term);
-    table_finish(&t);
-    return done;
+    return table_print(&t, &v->term);
 }
 
 bool

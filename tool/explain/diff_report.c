@@ -144,14 +144,6 @@ add_bytes(struct table *t, uint64_t bytes)
     table_add(t, bytes ? term_format_bytes(bytes, number) : "-");
 }
 
-static bool
-print_and_finish(struct table *t, const struct term *term)
-{
-    bool done = table_print(t, term);
-    table_finish(t);
-    return done;
-}
-
 /* --- two ---------------------------------------------------------------------------------- */
 
 static void
@@ -214,7 +206,7 @@ print_two(const struct diff_report *r, const struct term *term)
         add_word_pair(&t, others, rest_of(r, shown, 0), rest_of(r, shown, 1));
     }
     add_word_pair(&t, "total", totals[0], totals[1]);
-    return print_and_finish(&t, term);
+    return table_print(&t, term);
 }
 
 /* --- many --------------------------------------------------------------------------------- */
@@ -246,7 +238,7 @@ print_many(const struct diff_report *r, const struct term *term)
         add_outlier(&t, r, &rows[i]);
         add_text(&t, rows[i].name, rows[i].name_length);
     }
-    bool done = shown == 0 || print_and_finish(&t, term);
+    bool done = shown == 0 || table_print(&t, term);
     if (shown == 0)
         table_finish(&t);
     char number[TERM_NUMBER_BYTES];
@@ -319,7 +311,7 @@ print_subjects(const struct diff_report *r, const struct term *term)
     table_init(&t, columns);
     for (size_t i = 0; i < r->subject_count; i++)
         add_subject(&t, r, i, median);
-    return print_and_finish(&t, term);
+    return table_print(&t, term);
 }
 
 static void

@@ -337,7 +337,6 @@ print_owners(struct explain_printer *p)
         add_owner(&t, &owners[i], total);
     add_rest(&t, owners, shown, count, total);
     p->failed |= !table_print(&t, &p->term);
-    table_finish(&t);
 }
 
 static void
@@ -392,7 +391,6 @@ print_siblings(struct explain_printer *p)
                                     : "");
     }
     p->failed |= !table_print(&t, &p->term);
-    table_finish(&t);
     if (v->projected_bytes > 0)
         explain_print_item(p, "",
                            "At the pace of the fullest of them this device would have "

@@ -101,9 +101,7 @@ print_pool_sums(const struct frag_report *r, size_t shown, const struct term *te
         table_add(&t, term_format_bytes(p->releasable, text));
         table_add(&t, term_format_bytes(p->stranded, text));
     }
-    bool is_done = table_print(&t, term);
-    table_finish(&t);
-    return is_done;
+    return table_print(&t, term);
 }
 
 /* Print details of each pool: what its active bytes contain, and how fragmented its free
@@ -125,9 +123,7 @@ print_pool_details(const struct frag_report *r, size_t shown, const struct term 
         table_add(&t, term_format_count(p->hole_count, text));
         table_add(&t, term_format_bytes(p->largest_free, text));
     }
-    bool is_done = table_print(&t, term);
-    table_finish(&t);
-    return is_done;
+    return table_print(&t, term);
 }
 
 static bool

@@ -245,7 +245,6 @@ print_steps(const struct steps_report *r, const struct term *term)
     }
     printf("\n");
     bool is_done = table_print(&t, term);
-    table_finish(&t);
     if (is_cut)
         printf("  (%zu step%s between them %s left out: --rows)\n", count - front - back,
                count - front - back == 1 ? "" : "s",
@@ -330,7 +329,6 @@ print_suspects(const struct steps_report *r, const struct term *term)
     }
     printf("\n");
     bool is_done = table_print(&t, term);
-    table_finish(&t);
     if (count > r->row_max)
         printf("  (%zu more suspect%s: --rows)\n", count - r->row_max,
                count - r->row_max == 1 ? "" : "s");

@@ -138,9 +138,7 @@ print_table(const struct top_report *r, const struct totals *totals,
     }
     struct row total = {.bytes = totals->bytes, .count = totals->count};
     add_word(&t, "total", &total, totals->bytes);
-    bool done = table_print(&t, term);
-    table_finish(&t);
-    return done;
+    return table_print(&t, term);
 }
 
 static void

@@ -131,7 +131,6 @@ print_groups(const struct fleet_report *r, const struct term *term)
     for (size_t g = 0; g < shown; g++)
         add_group(r, &t, g);
     bool done = table_print(&t, term);
-    table_finish(&t);
     print_more(j->group_count - shown, "group");
     fleet_words_layout(j, text);
     if (*text) {
@@ -187,9 +186,7 @@ print_ranks(const struct fleet_report *r, const struct term *term)
         if (j->members[i].use == FLEET_USED)
             add_rank(j, &t, i);
     }
-    bool done = table_print(&t, term);
-    table_finish(&t);
-    return done;
+    return table_print(&t, term);
 }
 
 /* --- files -------------------------------------------------------------------------------- */
@@ -295,9 +292,7 @@ print_steps(const struct fleet_report *r, const struct term *term)
         size_t at = shown > 1 ? i * (j->step_count - 1) / (shown - 1) : 0;
         add_step(j, &t, &j->steps[at]);
     }
-    bool done = table_print(&t, term);
-    table_finish(&t);
-    return done;
+    return table_print(&t, term);
 }
 
 /* --- failure and change ------------------------------------------------------------------- */

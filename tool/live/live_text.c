@@ -51,9 +51,7 @@ live_text_devices(const struct watch *watch, const struct term *term)
         table_add(&table, live_format_bytes(d->total, text));
         add_share(&table, d);
     }
-    bool is_fine = table_print(&table, term);
-    table_finish(&table);
-    return is_fine;
+    return table_print(&table, term);
 }
 
 /* --- processes ---------------------------------------------------------------------------- */
@@ -135,9 +133,7 @@ live_text_processes(const struct watch *watch, const char *wanted,
     for (size_t i = 0; i < watch->process_count; i++)
         if (live_is_wanted(watch->processes[i], wanted))
             add_process(&table, watch->processes[i], columns);
-    bool is_fine = table_print(&table, term);
-    table_finish(&table);
-    return is_fine;
+    return table_print(&table, term);
 }
 
 /* --- one process -------------------------------------------------------------------------- */

@@ -172,7 +172,6 @@ print_lanes(const struct dry_live_detail *d, const struct term *term)
     for (uint32_t i = 0; i < d->lane_count; i++)
         add_lane(&table, &d->lanes[i], (size_t)term->width);
     bool is_fine = table_print(&table, term);
-    table_finish(&table);
     if (d->stock)
         fprintf(term->out, "  in stock, of no stream: %s\n",
                 live_format_bytes(d->stock, text));
@@ -194,9 +193,7 @@ print_lines(const struct dry_live_detail *d, const struct term *term)
         table_add(&table, term_format_count(d->lines[i].count, text));
         table_add(&table, d->lines[i].text);
     }
-    bool is_fine = table_print(&table, term);
-    table_finish(&table);
-    return is_fine;
+    return table_print(&table, term);
 }
 
 bool

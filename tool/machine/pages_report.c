@@ -53,9 +53,7 @@ pages_report_list(const struct dry_topology_view *view, const char *root,
     add_sizes(&t, root, -1);
     for (size_t i = 0; i < view->node_count && view->node_count > 1; i++)
         add_sizes(&t, root, view->nodes[i].node);
-    bool is_done = table_print(&t, term);
-    table_finish(&t);
-    return is_done;
+    return table_print(&t, term);
 }
 
 json_t *
@@ -200,9 +198,7 @@ print_bars(const struct bench *b, const struct term *term)
         table_add(&t, text);
         table_add(&t, verdict(&bars[i]));
     }
-    bool is_done = table_print(&t, term);
-    table_finish(&t);
-    return is_done;
+    return table_print(&t, term);
 }
 
 /* --- text --------------------------------------------------------------------------------- */
@@ -249,7 +245,6 @@ print_kinds(const struct bench *b, const struct term *term)
         table_add(&t, text);
     }
     bool is_done = table_print(&t, term);
-    table_finish(&t);
     printf("  new memory: memset by %u thread%s %.0f ms a GiB, touched by one %.0f\n",
            b->thread_count, b->thread_count == 1 ? "" : "s",
            b->new_memset_ns / 1e6 * (double)(UINT64_C(1) << 30) / (double)b->bytes,
@@ -279,9 +274,7 @@ print_pinning(const struct bench *b, const struct term *term)
         add_ms(&t, k->pin_ns, b->bytes);
         add_ms(&t, k->unpin_ns, b->bytes);
     }
-    bool is_done = table_print(&t, term);
-    table_finish(&t);
-    return is_done;
+    return table_print(&t, term);
 }
 
 static bool
@@ -298,9 +291,7 @@ print_mallocs(const struct bench *b, const struct term *term)
             table_add(&t, m->is_measured ? text : "-");
         }
     }
-    bool is_done = table_print(&t, term);
-    table_finish(&t);
-    return is_done;
+    return table_print(&t, term);
 }
 
 int

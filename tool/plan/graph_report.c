@@ -159,7 +159,6 @@ print_again(const struct graph_plan *g, const struct again *again, size_t count)
     printf("\n");
     if (!table_print(&t, &term))
         printf("  (no memory for the table)\n");
-    table_finish(&t);
     if (shown < count)
         printf("  (%zu more: --json has the sequence)\n", count - shown);
 }

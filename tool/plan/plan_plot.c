@@ -198,7 +198,6 @@ print_point_table(const struct plan_report *r)
     }
     if (!table_print(&t, &term))
         printf("  (no memory for the table)\n");
-    table_finish(&t);
     if (shown < r->point_count)
         printf("  (%zu of %zu plans: --json has them all)\n", shown, r->point_count);
 }

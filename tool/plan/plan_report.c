@@ -381,9 +381,7 @@ print_table(const struct plan_report *r)
         i = group.end;
     }
     printf("\n");
-    bool ok = table_print(&t, &term);
-    table_finish(&t);
-    if (!ok)
+    if (!table_print(&t, &term))
         return report_failure("plan", r->file, EXIT_MACHINE, "no memory for the table");
     if (i < r->item_count)
         printf("  (more from stage %" PRIu32 " on: --json has them all)\n",
@@ -423,9 +421,7 @@ print_methods(const struct plan_report *r)
     for (size_t i = 0; i < r->row_count; i++)
         add_method(&t, &r->rows[i], plan_report_has_limit(r));
     printf("\n");
-    bool ok = table_print(&t, &term);
-    table_finish(&t);
-    if (!ok)
+    if (!table_print(&t, &term))
         return report_failure("plan", r->file, EXIT_MACHINE, "no memory for the table");
     for (size_t i = 0; i < r->row_count; i++) {
         if (!r->rows[i].is_made)

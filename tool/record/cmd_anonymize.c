@@ -184,9 +184,7 @@ print_table(const struct dry_anonymize_proof *proof)
         table_add(&table, term_format_count(lines[i].count.replaced, number));
         table_add(&table, term_format_count(lines[i].count.kept, number));
     }
-    bool ok = table_print(&table, &term);
-    table_finish(&table);
-    return ok;
+    return table_print(&table, &term);
 }
 
 static void

@@ -157,7 +157,6 @@ print_events(const struct info_report *s, const struct term *term)
     }
     printf("\nevents\n");
     bool ok = table_print(&t, term);
-    table_finish(&t);
     if (in->device_count > ROWS_MAX)
         printf("  and %zu device%s more\n", in->device_count - ROWS_MAX,
                in->device_count == ROWS_MAX + 1 ? "" : "s");
@@ -196,7 +195,6 @@ print_segments(const struct info_report *s, const struct term *term)
         add_group(&t, s, &in->groups[i]);
     printf("\nsegments at the end\n");
     bool ok = table_print(&t, term);
-    table_finish(&t);
     if (in->group_count > ROWS_MAX)
         printf("  and %zu kind%s more\n", in->group_count - ROWS_MAX,
                in->group_count == ROWS_MAX + 1 ? "" : "s");
@@ -221,9 +219,7 @@ print_blocks(const struct info_report *s, const struct term *term)
         add_bytes(&t, s->info.block_bytes[i]);
     }
     printf("\n");
-    bool ok = table_print(&t, term);
-    table_finish(&t);
-    return ok;
+    return table_print(&t, term);
 }
 
 static unsigned

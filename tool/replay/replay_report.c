@@ -250,9 +250,7 @@ print_table(const struct replay_report *r, const struct term *term)
         else
             add_row(&t, r, &r->rows[i]);
     }
-    bool ok = table_print(&t, term);
-    table_finish(&t);
-    return ok;
+    return table_print(&t, term);
 }
 
 static void

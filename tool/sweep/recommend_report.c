@@ -282,7 +282,6 @@ print_table(const struct view *v)
     if (is_cut)
         add_row(&t, v, &v->candidates[v->summary->recorded]);
     bool ok = table_print(&t, &v->term);
-    table_finish(&t);
     if (ok && shown < v->count)
         printf("  (%zu more: --rows 0 and --json have them all)\n", v->count - shown);
     return ok;

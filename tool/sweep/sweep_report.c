@@ -238,7 +238,6 @@ print_table(const struct sweep *s, const struct term *term, size_t limit)
     if (is_behind)
         add_row(&t, s, recorded);
     bool is_good = table_print(&t, term);
-    table_finish(&t);
     size_t left = count - shown - is_behind;
     if (is_good && left > 0)
         printf("  (%zu more: --rows 0 and --json have them all)\n", left);

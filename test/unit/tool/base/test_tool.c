@@ -517,13 +517,11 @@ print_to_a_pipe(FILE *out)
     table_add(&t, "12");
     table_add(&t, "net.py:7 at::native::a_long_n\xc3\xa4me::call (aten::mm)");
     assert_true(table_print(&t, &term));
-    table_finish(&t);
     table_init(&t, "<pool >bytes");
     t.is_bounded = true;
     table_add(&t, "pool (0, 3) stream 0x55d0c0ffee00 large");
     table_add(&t, "12");
     assert_true(table_print(&t, &term));
-    table_finish(&t);
 }
 
 static void
@@ -559,7 +557,6 @@ print_tables(FILE *out)
     table_add(&t, "/a/very/long/path/to/a/file.py");
     table_add(&t, "1234");
     assert_true(table_print(&t, &term));
-    table_finish(&t);
 }
 
 static void
@@ -590,7 +587,6 @@ print_names(FILE *out)
     table_add(&t, "models/of/a/long/f\xc3\xb6lder/a.py:1 f");
     table_add(&t, "relu_and_more");
     assert_true(table_print(&t, &term));
-    table_finish(&t);
 }
 
 static void
