@@ -73,10 +73,8 @@ make_stages(const struct dry_estimate_unit *units, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i + 1 < count; i++) {
-        if (units[i].count && json_array_append_new(list, make_stage(&units[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        if (units[i].count)
+            list = json_out_append(list, make_stage(&units[i]));
     }
     return list;
 }

@@ -380,12 +380,8 @@ make_steps(const struct steps_report *r)
     uint32_t count;
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     json_t *list = json_array();
-    for (uint32_t i = 0; list && i < count; i++) {
-        if (json_array_append_new(list, make_step(r, &steps[i])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
+    for (uint32_t i = 0; list && i < count; i++)
+        list = json_out_append(list, make_step(r, &steps[i]));
     return list;
 }
 
@@ -415,10 +411,7 @@ make_suspects(const struct steps_report *r)
             "steps", (json_int_t)g->step_count, "last_event",
             json_out_number(v->first_event + v->allocations[g->allocation].begin - 1),
             "confidence", g->confidence);
-        if (json_array_append_new(list, row) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
+        list = json_out_append(list, row);
     }
     return list;
 }

@@ -316,12 +316,8 @@ make_stack(const struct top_report *r, uint32_t stack)
     size_t count;
     const uint32_t *frames = dry_trace_stack(r->study->subject, stack, &count);
     json_t *list = json_array();
-    for (size_t i = 0; list && i < count && i < JSON_FRAMES_MAX; i++) {
-        if (json_array_append_new(list, make_frame(r, frames[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
+    for (size_t i = 0; list && i < count && i < JSON_FRAMES_MAX; i++)
+        list = json_out_append(list, make_frame(r, frames[i]));
     return list;
 }
 
@@ -365,12 +361,8 @@ make_owners(const struct top_report *r, const struct totals *totals)
     size_t count;
     const struct dry_owner *rows = dry_owners_get(r->owners, &count);
     json_t *list = json_array();
-    for (size_t i = 0; list && i < totals->shown; i++) {
-        if (json_array_append_new(list, make_owner(r, &rows[i], totals->bytes)) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
+    for (size_t i = 0; list && i < totals->shown; i++)
+        list = json_out_append(list, make_owner(r, &rows[i], totals->bytes));
     return list;
 }
 

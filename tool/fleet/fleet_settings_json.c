@@ -35,12 +35,8 @@ make_search(const struct dry_recommendation *rec)
     const struct dry_candidate *candidates = dry_recommend_get_candidates(rec, &count);
     const struct dry_recommend_summary *s = dry_recommend_get_summary(rec);
     json_t *list = json_array();
-    for (size_t i = 0; list && i < count && i < FLEET_CANDIDATES_MAX; i++) {
-        if (json_array_append_new(list, make_candidate(&candidates[i])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
+    for (size_t i = 0; list && i < count && i < FLEET_CANDIDATES_MAX; i++)
+        list = json_out_append(list, make_candidate(&candidates[i]));
     bool lacks = s->outcome == DRY_OUTCOME_CAPACITY && s->floor_bytes > s->capacity_bytes;
     return json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "drystone.fleet.settings/1",
                      "why", "", "outcome", dry_outcome_name(s->outcome), "short_bytes",

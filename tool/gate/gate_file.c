@@ -140,13 +140,8 @@ static json_t *
 make_tree(const struct gate *gate, const struct gate_row *rows, size_t row_count)
 {
     json_t *list = json_array();
-    bool is_made = list != NULL;
-    for (size_t i = 0; i < row_count && is_made; i++)
-        is_made = json_array_append_new(list, make_row(gate, &rows[i])) == 0;
-    if (!is_made) {
-        json_decref(list);
-        return NULL;
-    }
+    for (size_t i = 0; i < row_count && list; i++)
+        list = json_out_append(list, make_row(gate, &rows[i]));
     return json_pack("{s:s, s:s, s:o}", "schema", schema, "command", gate->command,
                      "rows", list);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/json_out.h"
+
 static const struct mcp_tool tools[] = {
     {.name = "list_files",
      .about = "List recordings and logs below the folders that are served, with their "
@@ -192,10 +194,7 @@ mcp_tools_describe(void)
                                  "description", tools[i].about, "inputSchema",
                                  describe_input(&tools[i]), "annotations", "readOnlyHint",
                                  1, "openWorldHint", 0);
-        if (json_array_append_new(list, tool) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
+        list = json_out_append(list, tool);
     }
     return list;
 }

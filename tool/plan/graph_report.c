@@ -301,12 +301,8 @@ static json_t *
 make_runs(const struct graph_plan *g)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < g->run_count; i++) {
-        if (json_array_append_new(list, json_integer(g->runs[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
+    for (size_t i = 0; i < g->run_count; i++)
+        list = json_out_append(list, json_integer(g->runs[i]));
     return list;
 }
 

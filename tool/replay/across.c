@@ -288,12 +288,7 @@ json_t *
 across_make_json(const struct across *a)
 {
     json_t *list = json_array();
-    for (size_t i = a->first + 1; list && i <= a->last; i++) {
-        if (json_array_append_new(list, make_rules(&a->rules[i], &a->rules[i - 1])) !=
-            0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
+    for (size_t i = a->first + 1; list && i <= a->last; i++)
+        list = json_out_append(list, make_rules(&a->rules[i], &a->rules[i - 1]));
     return list;
 }

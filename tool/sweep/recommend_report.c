@@ -587,12 +587,8 @@ static json_t *
 make_candidates(const struct view *v)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list && i < v->count; i++) {
-        if (json_array_append_new(list, make_candidate(&v->candidates[i])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
+    for (size_t i = 0; list && i < v->count; i++)
+        list = json_out_append(list, make_candidate(&v->candidates[i]));
     return list;
 }
 
