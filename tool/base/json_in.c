@@ -19,15 +19,6 @@
 #include "base/term.h"
 
 #define TREE_BYTES_MAX (UINT64_C(1) << 30)
-/*
- * Upper bounds of the bytes that jansson 2.14 takes per value, by the value's first
- * character: an empty object takes 240, an empty list 128. A key takes a hash table pair
- * and its slots.
- */
-#define OBJECT_BYTES 256u
-#define LIST_BYTES 144u
-#define KEY_BYTES 96u
-#define ELEMENT_BYTES 64u
 
 #define NAME_BYTES 48 /* for a file's key or text that a message quotes */
 #define WAY_BYTES 128
@@ -133,18 +124,20 @@ write_way_to(const char *text, size_t end, char way[WAY_BYTES])
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-static unsigned
-measure_node(char c)
+/* Of jansson 2.14, rounded up: an empty object takes 240, an empty list 128. A key takes a
+   hash table pair and its slots. */
+unsigned
+json_in_measure_node(int c)
 {
     switch (c) {
     case '{':
-        return OBJECT_BYTES;
+        return 256;
     case '[':
-        return LIST_BYTES;
+        return 144;
     case ':':
-        return KEY_BYTES;
+        return 96;
     case ',':
-        return ELEMENT_BYTES;
+        return 64;
     default:
         return 0;
     }
@@ -163,7 +156,7 @@ measure_tree(const char *text, size_t length)
         else if (is_in_string && text[i] == '\\')
             i++;
         else if (!is_in_string)
-            bytes += measure_node(text[i]);
+            bytes += json_in_measure_node(text[i]);
     }
     return bytes;
 }

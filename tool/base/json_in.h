@@ -51,6 +51,9 @@ struct json_in {
  */
 DRY_CHECK_RESULT enum dry_status json_in_parse(const char *text, size_t length,
                                                json_t **root, struct dry_error *err);
+/* Return the most bytes of jansson's tree for the node that `c` begins; `c` stands outside
+   strings. */
+unsigned json_in_measure_node(int c);
 /* Read a whole file into *text, with a zero at the end; "-" is standard input. The caller
    frees *text. */
 DRY_CHECK_RESULT enum dry_status json_in_read_file(const char *path, char **text,

@@ -13,17 +13,11 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/json_in.h"
 
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
-/*
- * Memory that jansson 2.14 takes, rounded up. An empty object has 240 bytes, an empty
- * array 128. A key has a pair and its slots, an element a slot and a node. Each text also
- * exists in the buffer in which it was parsed.
- */
-#define OBJECT_BYTES 256u
-#define ARRAY_BYTES 144u
-#define KEY_BYTES 96u
-#define ELEMENT_BYTES 64u
+/* Of jansson, for a byte of the text: each text also exists in the buffer in which it was
+   parsed. */
 #define CHARACTER_BYTES 3u
 #define DEPTH_MAX 100u
 #define READY_BYTES ((size_t)64 << 10)
@@ -142,28 +136,10 @@ hold_integer(struct text *t)
     t->held_count = (size_t)length;
 }
 
-/* Return the memory of the node that a byte outside strings begins. */
-static unsigned
-measure_node(int c)
-{
-    switch (c) {
-    case '{':
-        return OBJECT_BYTES;
-    case '[':
-        return ARRAY_BYTES;
-    case ':':
-        return KEY_BYTES;
-    case ',':
-        return ELEMENT_BYTES;
-    default:
-        return 0;
-    }
-}
-
 static void
 pass_byte(struct text *t, int c, unsigned char *to)
 {
-    t->tree_bytes += t->is_in_string ? 0 : measure_node(c);
+    t->tree_bytes += t->is_in_string ? 0 : json_in_measure_node(c);
     if (t->is_in_string)
         t->is_in_string = c != '"' || t->is_escaped;
     else
