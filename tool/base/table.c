@@ -5,19 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 static void
 add_cell(struct table *t, const char *text, size_t length)
 {
-    if (t->cell_count == t->cell_capacity) {
-        size_t capacity = t->cell_capacity ? t->cell_capacity * 2 : 64;
-        char **cells = realloc(t->cells, capacity * sizeof *cells);
-        if (!cells) {
-            t->failed = true;
-            return;
-        }
-        t->cells = cells;
-        t->cell_capacity = capacity;
+    char **cells = grow(t->cells, t->cell_count, &t->cell_capacity, sizeof *cells);
+    if (!cells) {
+        t->failed = true;
+        return;
     }
+    t->cells = cells;
     char *cell = malloc(length + 1);
     if (!cell) {
         t->failed = true;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "dryrun/elf_write.h"
 
 #define UNWRITTEN "libdrystone-unwritten.so"
@@ -38,16 +39,12 @@ struct shims {
 static void
 names_add(struct names *n, const char *name)
 {
-    if (n->count == n->capacity) {
-        size_t wanted = n->capacity ? n->capacity * 2 : 256;
-        char **more = realloc(n->items, wanted * sizeof *more);
-        if (!more) {
-            n->failed = true;
-            return;
-        }
-        n->items = more;
-        n->capacity = wanted;
+    char **more = grow(n->items, n->count, &n->capacity, sizeof *more);
+    if (!more) {
+        n->failed = true;
+        return;
     }
+    n->items = more;
     char *copy = strdup(name);
     if (copy)
         n->items[n->count++] = copy;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "exporter/exporter_label.h"
 
 #define PAGE_PREFIX "drystone-live-"
@@ -22,16 +23,13 @@ struct choice {
 static struct exporter_row *
 add(struct choice *c, struct exporter_table *table)
 {
-    if (table->count == table->room) {
-        size_t room = table->room ? 2 * table->room : 64;
-        struct exporter_row *more = realloc(table->rows, room * sizeof *more);
-        if (!more) {
-            c->is_short = true;
-            return NULL;
-        }
-        table->rows = more;
-        table->room = room;
+    struct exporter_row *more =
+        grow(table->rows, table->count, &table->room, sizeof *more);
+    if (!more) {
+        c->is_short = true;
+        return NULL;
     }
+    table->rows = more;
     struct exporter_row *row = &table->rows[table->count];
     *row = (struct exporter_row){.labels_at = (size_t)ftello(c->text)};
     table->count++;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/command.h"
+#include "base/grow.h"
 #include "base/report.h"
 #include "bucket/object_find.h"
 #include "bucket/object_name.h"
@@ -31,19 +32,6 @@ struct walk {
     struct folder *folders;
     size_t folder_count, folder_capacity;
 };
-
-/* Make space for one more item. Returns the array, NULL if memory ran out. */
-static void *
-grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    size_t more = *capacity ? *capacity * 2 : 64;
-    void *moved = realloc(items, more * size);
-    if (moved)
-        *capacity = more;
-    return moved;
-}
 
 static int
 add_found(struct walk *w, const char *path, uint64_t bytes, uint64_t stamp)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "fleet/fleet_inside.h"
 
 const char *
@@ -36,14 +37,11 @@ fleet_layout_name(enum fleet_layout layout)
 bool
 fleet_judge_add(struct fleet_judgement *j, const struct fleet_finding *finding)
 {
-    if (j->finding_count == j->finding_capacity) {
-        size_t capacity = j->finding_capacity ? j->finding_capacity * 2 : 32;
-        struct fleet_finding *more = realloc(j->findings, capacity * sizeof *more);
-        if (!more)
-            return false;
-        j->findings = more;
-        j->finding_capacity = capacity;
-    }
+    struct fleet_finding *more =
+        grow(j->findings, j->finding_count, &j->finding_capacity, sizeof *more);
+    if (!more)
+        return false;
+    j->findings = more;
     j->findings[j->finding_count++] = *finding;
     if (finding->file != FLEET_NONE)
         j->members[finding->file].differs = true;

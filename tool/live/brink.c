@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "live/live_words.h"
 
 /* hysteresis: share of the threshold below which a rule may fire again */
@@ -70,14 +71,10 @@ get_mark(struct brink *b, const struct watch_process *p)
     struct mark *mark = find_mark(b, p);
     if (mark)
         return mark;
-    if (b->count == b->room) {
-        size_t room = b->room ? 2 * b->room : 16;
-        struct mark *more = realloc(b->marks, room * sizeof *more);
-        if (!more)
-            return NULL;
-        b->marks = more;
-        b->room = room;
-    }
+    struct mark *more = grow(b->marks, b->count, &b->room, sizeof *more);
+    if (!more)
+        return NULL;
+    b->marks = more;
     mark = &b->marks[b->count++];
     *mark = (struct mark){.guest = p->guest};
     memcpy(mark->page, p->page, sizeof mark->page);

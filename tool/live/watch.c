@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "base/now.h"
 
 #define GUEST_FOLDER "/proc/%llu/root/dev/shm"
@@ -35,14 +36,11 @@ add(struct watch *w, enum watch_state state)
         w->left_out++;
         return NULL;
     }
-    if (w->process_count == w->process_room) {
-        size_t room = w->process_room ? 2 * w->process_room : 16;
-        struct watch_process **more = realloc(w->processes, room * sizeof *more);
-        if (!more)
-            return NULL;
-        w->processes = more;
-        w->process_room = room;
-    }
+    struct watch_process **more =
+        grow(w->processes, w->process_count, &w->process_room, sizeof *more);
+    if (!more)
+        return NULL;
+    w->processes = more;
     struct watch_process *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
@@ -97,14 +95,10 @@ name_process(uint64_t process, char *text, size_t room)
 static bool
 add_use(struct watch_process *p, size_t device, uint64_t bytes)
 {
-    if (p->use_count == p->use_room) {
-        size_t room = p->use_room ? 2 * p->use_room : 2;
-        struct watch_use *more = realloc(p->uses, room * sizeof *more);
-        if (!more)
-            return false;
-        p->uses = more;
-        p->use_room = room;
-    }
+    struct watch_use *more = grow(p->uses, p->use_count, &p->use_room, sizeof *more);
+    if (!more)
+        return false;
+    p->uses = more;
     p->uses[p->use_count++] = (struct watch_use){device, bytes};
     return true;
 }

@@ -10,6 +10,7 @@
 #include <drystone/doctor.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
 #define HEADER "drystone.pages-journal/1\n"
 #define LINE_BYTES_MAX (sizeof(struct journal_entry) + 8)
@@ -49,15 +50,11 @@ append(struct journal *journal, const struct journal_entry *entry, struct dry_er
         return fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
                        "the journal has %d entries already: undo them first",
                        JOURNAL_ENTRIES_MAX);
-    if (journal->count == journal->capacity) {
-        size_t capacity = journal->capacity ? journal->capacity * 2 : 16;
-        struct journal_entry *more =
-            realloc(journal->entries, capacity * sizeof *journal->entries);
-        if (!more)
-            return fail_memory(err, "no memory for the journal");
-        journal->entries = more;
-        journal->capacity = capacity;
-    }
+    struct journal_entry *more = grow(journal->entries, journal->count,
+                                      &journal->capacity, sizeof *journal->entries);
+    if (!more)
+        return fail_memory(err, "no memory for the journal");
+    journal->entries = more;
     journal->entries[journal->count++] = *entry;
     return DRY_OK;
 }

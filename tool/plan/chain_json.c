@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/json_in.h"
 #include "base/term.h"
 #include "plan/chain_keep.h"
@@ -328,16 +329,13 @@ static void
 add_policy(struct reader *r, const struct chain_policy *policy)
 {
     struct chain_file *f = r->file;
-    if (f->policy_count == r->policy_capacity) {
-        size_t capacity = r->policy_capacity ? r->policy_capacity * 2 : 16;
-        struct chain_policy *grown = realloc(f->policies, capacity * sizeof *f->policies);
-        if (!grown) {
-            r->in.status = fail_memory(r->in.err, "no memory for a stage");
-            return;
-        }
-        f->policies = grown;
-        r->policy_capacity = capacity;
+    struct chain_policy *grown =
+        grow(f->policies, f->policy_count, &r->policy_capacity, sizeof *f->policies);
+    if (!grown) {
+        r->in.status = fail_memory(r->in.err, "no memory for a stage");
+        return;
     }
+    f->policies = grown;
     json_incref(policy->policy);
     f->policies[f->policy_count++] = *policy;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/json_in.h"
 #include "plan/chain_keep.h"
 
@@ -50,16 +51,13 @@ static struct dry_plan_item *
 append(struct reader *r, uint32_t kind, uint32_t first, uint32_t last)
 {
     struct plan_file *f = r->file;
-    if (f->count == f->capacity) {
-        size_t capacity = f->capacity ? f->capacity * 2 : 64;
-        struct dry_plan_item *grown = realloc(f->items, capacity * sizeof *f->items);
-        if (!grown) {
-            r->in.status = fail_memory(r->in.err, "no memory for a plan");
-            return NULL;
-        }
-        f->items = grown;
-        f->capacity = capacity;
+    struct dry_plan_item *grown =
+        grow(f->items, f->count, &f->capacity, sizeof *f->items);
+    if (!grown) {
+        r->in.status = fail_memory(r->in.err, "no memory for a plan");
+        return NULL;
     }
+    f->items = grown;
     struct dry_plan_item *item = &f->items[f->count++];
     *item = (struct dry_plan_item){.kind = kind, .first = first, .last = last};
     return item;

@@ -10,6 +10,7 @@
 #include "base/command.h"
 #include "base/fail.h"
 #include "base/fnv.h"
+#include "base/grow.h"
 #include "base/json_out.h"
 #include "base/report.h"
 #include "base/term.h"
@@ -76,14 +77,10 @@ static enum dry_status
 end_line(struct decisions *d, struct dry_error *err)
 {
     if (d->wanted == SIZE_MAX) {
-        if (d->count == d->capacity) {
-            size_t capacity = d->capacity ? d->capacity * 2 : 4096;
-            uint64_t *hashes = realloc(d->hashes, capacity * sizeof *hashes);
-            if (!hashes)
-                return fail_memory(err, "no memory for decisions");
-            d->hashes = hashes;
-            d->capacity = capacity;
-        }
+        uint64_t *hashes = grow(d->hashes, d->count, &d->capacity, sizeof *hashes);
+        if (!hashes)
+            return fail_memory(err, "no memory for decisions");
+        d->hashes = hashes;
         d->hashes[d->count] = d->hash;
     }
     d->count++;

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/command.h"
+#include "base/grow.h"
 #include "base/output.h"
 #include "base/writer.h"
 
@@ -54,14 +55,10 @@ page_pack(const unsigned char *bytes, size_t count, size_t *length)
 bool
 page_answers_add(struct page_answers *a, const char *key, char *text, size_t length)
 {
-    if (a->count == a->capacity) {
-        size_t capacity = a->capacity * 2 + 64;
-        struct page_entry *larger = realloc(a->entries, capacity * sizeof *larger);
-        if (!larger)
-            return false;
-        a->entries = larger;
-        a->capacity = capacity;
-    }
+    struct page_entry *larger = grow(a->entries, a->count, &a->capacity, sizeof *larger);
+    if (!larger)
+        return false;
+    a->entries = larger;
     struct page_entry *entry = &a->entries[a->count];
     entry->key = strdup(key);
     entry->text = text;
