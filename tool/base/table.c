@@ -123,18 +123,24 @@ print_cut(const char *cell, size_t width, FILE *out)
 
 /*
  * Measure the beginning of a cell that is printed on one line, in bytes: whole words, which
- * end at a blank, before a bracket or behind a comma, or of one that is longer, a part.
- * Nothing is left out.
+ * end at a blank, before a bracket or after a comma; of a longer word, whole parts, which
+ * end after a colon, or else after an underscore. Nothing is left out.
  */
 static size_t
 measure_line(const char *cell, size_t width)
 {
-    size_t most = (size_t)(term_skip_columns(cell, width) - cell), words = most;
+    static const char *const ends[] = {",", ":", "_"};
+    size_t most = (size_t)(term_skip_columns(cell, width) - cell);
     if (!cell[most])
         return most;
-    while (words > 0 && !strchr(" [", cell[words]) && cell[words - 1] != ',')
-        words--;
-    return words > 0 ? words : most;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        for (size_t length = most; length > 0; length--) {
+            if (strchr(ends[i], cell[length - 1]) ||
+                (i == 0 && strchr(" [", cell[length])))
+                return length;
+        }
+    }
+    return most;
 }
 
 /* Print one line of a cell that is never cut. Returns its columns; *rest becomes the text

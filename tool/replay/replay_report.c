@@ -244,6 +244,7 @@ print_table(const struct replay_report *r, const struct term *term)
 {
     struct table t;
     table_init(&t, columns_of(r));
+    t.is_bounded = true;
     for (size_t i = 0; i < r->row_count; i++) {
         if (r->has_places)
             add_place_row(&t, r, &r->rows[i]);
