@@ -2,6 +2,7 @@
 /* The idea is in condition.h. The text is parsed in one pass from left to right. */
 #include "gate/condition.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,8 +255,10 @@ condition_parse(const char *text, const struct figures *figures,
     struct reader r = {.at = text, .why = why};
     struct condition c = {0};
     why[0] = '\0';
-    if (!take_figure(&r, figures, &c.figure) || !take_relation(&r, &c.relation) ||
-        !take_bound(&r, &c))
+    if (!take_figure(&r, figures, &c.figure))
+        return false;
+    assert(c.figure.field);
+    if (!take_relation(&r, &c.relation) || !take_bound(&r, &c))
         return false;
     *condition = c;
     return true;
