@@ -83,9 +83,10 @@ share_range(const struct dry_pool *pool, const struct dryi_segment_info *run,
 
 static enum dry_status
 share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
-            uint64_t address, uint64_t end, struct dry_pool_share *share,
+            const struct dryi_block_info *block, struct dry_pool_share *share,
             int *descriptors, size_t room)
 {
+    uint64_t address = block->addr, end = address + block->size;
     DRYI_ASSERT_SLOW(end > address);
     const struct dry_device *device = &pool->device;
     uint64_t page = page_of(pool, run);
@@ -122,8 +123,7 @@ share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *shar
         return status;
     if (!run.is_expandable)
         return share_range(pool, &run, address, share);
-    return share_pages(pool, &run, address, info.addr + info.size, share, descriptors,
-                       room);
+    return share_pages(pool, &run, &info, share, descriptors, room);
 }
 
 enum dry_status
