@@ -6,6 +6,8 @@ and of CUDA's runtime, which lie beside it, in $CUDA_HOME or in /usr/local/cuda.
 """
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -108,7 +110,7 @@ def _digest() -> str:
 
 
 def cached(torch: ModuleType, release: tuple[int, int], error: type[Error]) -> pathlib.Path:
-    """The shim in the cache folder, built if it is not there."""
+    """The shim in the cache folder, built if it is not there: once, by one rank of a job."""
     if sources() is None:
         raise error(f"there is no shim for PyTorch {torch.__version__}, and no sources of one")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -118,10 +120,14 @@ def cached(torch: ModuleType, release: tuple[int, int], error: type[Error]) -> p
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            fresh = pathlib.Path(folder, path.name)
-            build(torch, release, fresh, error)
-            os.replace(fresh, path)  # whole, or not at all, whoever else builds
+        with open(path.parent / "lock", "w") as lock:
+            with contextlib.suppress(OSError):  # without locks, several may build
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.is_file():
+                with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                    fresh = pathlib.Path(folder, path.name)
+                    build(torch, release, fresh, error)
+                    os.replace(fresh, path)  # whole, or not at all, whoever else builds
     except OSError as why:
         raise error(f"the shim cannot be kept in {path.parent}: {why}") from None
     return path
