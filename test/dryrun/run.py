@@ -43,6 +43,10 @@ CORE = ("adamw_ways", "attention", "batch_halving", "checkpoint_ways", "convolut
         "expandable", "fourier", "fsdp", "gpt_autocast", "graph_pools", "linear_algebra", "loader",
         "peers", "pinned", "profiler", "recurrent", "resnet", "sparse_tensors", "streams")
 
+# Those of them that are about a library of CUDA's: the same whoever places the memory.
+LIBRARIES = ("attention", "convolutions", "fourier", "linear_algebra", "recurrent",
+             "sparse_tensors")
+
 
 def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
@@ -113,6 +117,8 @@ def choose(given, torch):
     """The programs that run, and how many are skipped, which is said."""
     programs = sorted((HERE / "programs").rglob("*.py"), key=lambda path: path.stem)
     names = CORE if given.core else given.names
+    if given.core and given.allocator:
+        names = [name for name in CORE if name not in LIBRARIES]
     chosen, skipped = [], 0
     for path in programs:
         if names and path.stem not in names:
