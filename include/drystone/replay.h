@@ -198,6 +198,31 @@ DRY_API bool dry_replay_find_release(const char *version, size_t *index);
 /* Get rules by their number. Returns false beyond the newest. O(1). */
 DRY_API bool dry_replay_get_release(size_t index, struct dry_replay_release *release);
 
+/* A decision of a run, what the allocator did. What an action does not have is 0. */
+struct dry_decision {
+    enum dry_action action; /* ALLOC, FREE_REQUESTED, OOM, or of SEGMENT_* */
+    uint32_t segment;       /* counts from 0 in order of creation */
+    /* ALLOC, FREE_REQUESTED: the trace's own id, or without ids the request's index, which counts
+       the blocks from before the window first, by address. */
+    uint64_t request;
+    uint64_t offset_bytes; /* in the segment */
+    uint64_t size_bytes;   /* ALLOC: of the block; OOM: the rounded request */
+    uint64_t stream;       /* SEGMENT_ALLOC */
+};
+
+/* Receives the decisions of a run in order. A status other than OK ends the run with it. */
+struct dry_decision_sink {
+    enum dry_status (*take)(void *self, const struct dry_decision *decision,
+                            struct dry_error *err);
+    void *self;
+};
+
+#define DRY_DECISION_BYTES 128
+/* Write a decision as a line with its newline, see drystone-replay(1). Return its length in
+   bytes. An action that is no decision gives an empty text. O(1). */
+DRY_API size_t dry_decision_write(const struct dry_decision *decision,
+                                  char text[DRY_DECISION_BYTES]);
+
 struct dry_run_options {
     size_t struct_size; /* set by dry_run_options_init() */
     const char *conf;   /* PYTORCH_CUDA_ALLOC_CONF; NULL: the recorded one */
@@ -207,8 +232,7 @@ struct dry_run_options {
     uint64_t capacity_bytes;
     bool begin_anew;    /* start on an empty device, even under the recorded settings */
     bool find_capacity; /* also find the smallest device on which the program runs */
-    /* Receives one line per action, see drystone-replay(1); NULL: none. */
-    const struct dry_sink *decisions;
+    const struct dry_decision_sink *decisions; /* NULL: none */
     /*
      * The place: the allocator that serves the requests.
      *

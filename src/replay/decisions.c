@@ -1,48 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* Lines are collected in one buffer, which is written out when the next line might not fit. Cost:
-   O(1) per action. decisions.h has the format. */
+/* Cost: O(1) per action. */
 #include "replay/decisions.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include "base/assert.h"
-
-#define LINE_MAX_BYTES 160
 
 void
 dryi_decisions_init(struct dryi_decisions *d, const struct dryi_program *program,
-                    const struct dry_sink *sink, struct dry_error *err)
+                    const struct dry_decision_sink *sink, struct dry_error *err)
 {
-    d->program = program;
-    d->execution = NULL;
-    d->sink = sink;
-    d->err = err;
-    d->status = DRY_OK;
-    d->used = 0;
+    *d = (struct dryi_decisions){.program = program, .sink = sink, .err = err};
 }
 
-static void
-flush(struct dryi_decisions *d)
+void
+dryi_decisions_tell(struct dryi_decisions *d, struct dry_decision decision)
 {
-    if (d->status == DRY_OK && d->used > 0)
-        d->status = d->sink->write(d->sink->self, d->buffer, d->used, d->err);
-    d->used = 0;
+    if (d->status == DRY_OK)
+        d->status = d->sink->take(d->sink->self, &decision, d->err);
 }
 
-__attribute__((format(printf, 2, 3))) static void
-line(struct dryi_decisions *d, const char *format, ...)
+uint64_t
+dryi_decisions_id(const struct dryi_program *p, uint32_t request)
 {
-    if (DECISIONS_BUFFER - d->used < LINE_MAX_BYTES)
-        flush(d);
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(d->buffer + d->used, LINE_MAX_BYTES, format, args);
-    va_end(args);
-    DRYI_ASSERT(length > 0 && length < LINE_MAX_BYTES);
-    d->used += (size_t)length;
+    return p->has_addresses ? request : dryi_program_addr(p, request);
+}
+
+size_t
+dry_decision_write(const struct dry_decision *d, char text[DRY_DECISION_BYTES])
+{
+    int length = 0;
+    text[0] = '\0';
+    if (d->action == DRY_ACTION_ALLOC)
+        length = snprintf(text, DRY_DECISION_BYTES,
+                          "alloc %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+                          d->request, d->segment, d->offset_bytes, d->size_bytes);
+    else if (d->action == DRY_ACTION_FREE_REQUESTED)
+        length = snprintf(text, DRY_DECISION_BYTES, "free %" PRIu64 "\n", d->request);
+    else if (d->action == DRY_ACTION_OOM)
+        length = snprintf(text, DRY_DECISION_BYTES, "oom %" PRIu64 "\n", d->size_bytes);
+    else if (d->action == DRY_ACTION_SEGMENT_ALLOC)
+        length = snprintf(text, DRY_DECISION_BYTES,
+                          "segment_alloc %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+                          d->segment, d->size_bytes, d->stream);
+    else if (d->action == DRY_ACTION_SEGMENT_FREE)
+        length =
+            snprintf(text, DRY_DECISION_BYTES, "segment_free %" PRIu32 "\n", d->segment);
+    else if (d->action == DRY_ACTION_SEGMENT_MAP || d->action == DRY_ACTION_SEGMENT_UNMAP)
+        length = snprintf(
+            text, DRY_DECISION_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+            dry_action_name(d->action), d->segment, d->offset_bytes, d->size_bytes);
+    return (size_t)length;
 }
 
 static void
@@ -52,56 +59,33 @@ on_begin(void *self, const struct dryi_execution *execution)
     d->execution = execution;
 }
 
-static uint64_t
-id_of(const struct dryi_program *p, uint32_t request)
-{
-    return p->has_addresses ? request : dryi_program_addr(p, request);
-}
-
-void
-dryi_decisions_segment(struct dryi_decisions *d, uint32_t segment, uint64_t size,
-                       uint64_t stream)
-{
-    line(d, "segment_alloc %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", segment, size, stream);
-}
-
-void
-dryi_decisions_alloc(struct dryi_decisions *d, uint32_t request, uint32_t segment,
-                     uint64_t offset, uint64_t size)
-{
-    line(d, "alloc %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
-         id_of(d->program, request), segment, offset, size);
-}
-
-void
-dryi_decisions_free(struct dryi_decisions *d, uint32_t request)
-{
-    line(d, "free %" PRIu64 "\n", id_of(d->program, request));
-}
-
 static void
 on_event(void *self, const struct dryi_place_event *e)
 {
     struct dryi_decisions *d = self;
+    struct dry_decision decision = {.action = e->action};
     switch (e->action) {
     case DRY_ACTION_SEGMENT_ALLOC:
-        dryi_decisions_segment(d, e->segment, e->size, e->stream);
-        break;
-    case DRY_ACTION_SEGMENT_FREE:
-        line(d, "segment_free %" PRIu32 "\n", e->segment);
+        decision.stream = e->stream;
+        decision.size_bytes = e->size;
+        decision.segment = e->segment;
         break;
     case DRY_ACTION_SEGMENT_MAP:
     case DRY_ACTION_SEGMENT_UNMAP:
-        line(d, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", dry_action_name(e->action),
-             e->segment, e->offset, e->size);
+        decision.offset_bytes = e->offset;
+        decision.size_bytes = e->size;
+        decision.segment = e->segment;
+        break;
+    case DRY_ACTION_SEGMENT_FREE:
+        decision.segment = e->segment;
         break;
     case DRY_ACTION_FREE_REQUESTED:
-        dryi_decisions_free(d, d->execution->request);
+        decision.request = dryi_decisions_id(d->program, d->execution->request);
         break;
     case DRY_ACTION_OOM:
-        line(d, "oom %" PRIu64 "\n", e->size);
+        decision.size_bytes = e->size;
         break;
-    case DRY_ACTION_ALLOC: /* written after the operation, when the block is known */
+    case DRY_ACTION_ALLOC: /* told after the operation, when the block is known */
     case DRY_ACTION_FREE_COMPLETED:
     case DRY_ACTION_SNAPSHOT:
     case DRY_ACTION_ANNOTATE:
@@ -112,8 +96,9 @@ on_event(void *self, const struct dryi_place_event *e)
     case DRY_ACTION_EMPTY_CACHE:
     case DRY_ACTION_POOL_BEGIN:
     case DRY_ACTION_POOL_END:
-        break;
+        return;
     }
+    dryi_decisions_tell(d, decision);
 }
 
 static enum dry_status
@@ -128,21 +113,20 @@ after_op(void *self, size_t op)
         return d->status; /* requests of 0 bytes get no block */
     struct dryi_block_info info;
     x->place.ops->get_block(x->place.self, x->handles[x->request], &info);
-    dryi_decisions_alloc(d, x->request, info.segment, info.offset, info.size);
-    return d->status;
-}
-
-enum dry_status
-dryi_decisions_end(struct dryi_decisions *d)
-{
-    flush(d);
+    dryi_decisions_tell(
+        d, (struct dry_decision){.action = DRY_ACTION_ALLOC,
+                                 .segment = info.segment,
+                                 .request = dryi_decisions_id(d->program, x->request),
+                                 .offset_bytes = info.offset,
+                                 .size_bytes = info.size});
     return d->status;
 }
 
 static enum dry_status
 on_end(void *self)
 {
-    return dryi_decisions_end(self);
+    const struct dryi_decisions *d = self;
+    return d->status;
 }
 
 struct dryi_listener

@@ -157,17 +157,28 @@ fill_packed(const struct dry_replay *r, const struct dryi_packed_program *packed
     run->op_count = r->program.op_count;
 }
 
+static void
+tell_alloc(const struct dryi_packed_program *packed, const struct dryi_program *p,
+           uint32_t request, struct dryi_decisions *d)
+{
+    dryi_decisions_tell(d, (struct dry_decision){.action = DRY_ACTION_ALLOC,
+                                                 .request = dryi_decisions_id(p, request),
+                                                 .offset_bytes = packed->offsets[request],
+                                                 .size_bytes = dryi_round_up(
+                                                     p->sizes[request], BLOCK_BYTES)});
+}
+
 static enum dry_status
 write_packed(const struct dry_replay *r, const struct dryi_packed_program *packed,
              uint64_t range, struct dryi_decisions *d)
 {
     const struct dryi_program *p = &r->program;
     if (range > 0)
-        dryi_decisions_segment(d, 0, range, 0);
+        dryi_decisions_tell(d, (struct dry_decision){.action = DRY_ACTION_SEGMENT_ALLOC,
+                                                     .size_bytes = range});
     for (uint32_t i = 0; i < p->carried_count; i++) {
         if (packed->offsets[i] != DRYI_NOWHERE)
-            dryi_decisions_alloc(d, i, 0, packed->offsets[i],
-                                 dryi_round_up(p->sizes[i], BLOCK_BYTES));
+            tell_alloc(packed, p, i, d);
     }
     for (size_t op = 0; op < p->op_count; op++) {
         uint32_t request = p->args[op];
@@ -176,12 +187,13 @@ write_packed(const struct dry_replay *r, const struct dryi_packed_program *packe
             packed->offsets[request] == DRYI_NOWHERE)
             continue;
         if (allocs)
-            dryi_decisions_alloc(d, request, 0, packed->offsets[request],
-                                 dryi_round_up(p->sizes[request], BLOCK_BYTES));
+            tell_alloc(packed, p, request, d);
         else
-            dryi_decisions_free(d, request);
+            dryi_decisions_tell(
+                d, (struct dry_decision){.action = DRY_ACTION_FREE_REQUESTED,
+                                         .request = dryi_decisions_id(p, request)});
     }
-    return dryi_decisions_end(d);
+    return d->status;
 }
 
 enum dry_status

@@ -90,7 +90,8 @@ run_all(struct dry_replay *replay, const struct dry_trace_view *v)
     struct dry_sink sink = bytes_sink_init(&to, SIZE_MAX);
     struct dry_run_options options;
     dry_run_options_init(&options);
-    options.decisions = &sink;
+    struct dry_decision_sink decisions = bytes_sink_decisions(&sink);
+    options.decisions = &decisions;
     run_with(replay, v, &options);
     bytes_sink_finish(&to);
     run_in_places(replay, v);

@@ -75,6 +75,20 @@ bytes_sink_init(struct bytes_sink *to, size_t writes)
     return (struct dry_sink){.write = write_bytes, .self = to};
 }
 
+static enum dry_status
+write_decision(void *self, const struct dry_decision *decision, struct dry_error *err)
+{
+    const struct dry_sink *sink = self;
+    char line[DRY_DECISION_BYTES];
+    return sink->write(sink->self, line, dry_decision_write(decision, line), err);
+}
+
+struct dry_decision_sink
+bytes_sink_decisions(struct dry_sink *sink)
+{
+    return (struct dry_decision_sink){.take = write_decision, .self = sink};
+}
+
 void
 bytes_sink_finish(struct bytes_sink *to)
 {

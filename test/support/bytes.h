@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <drystone/replay.h>
 #include <drystone/trace.h>
 
 struct bytes_source {
@@ -45,6 +46,9 @@ struct bytes_sink {
  */
 struct dry_sink bytes_sink_init(struct bytes_sink *to, size_t writes);
 void bytes_sink_finish(struct bytes_sink *to);
+
+/* Begin a sink of decisions, which writes them as lines to such a sink. */
+struct dry_decision_sink bytes_sink_decisions(struct dry_sink *sink);
 
 /*
  * Read the whole file `name`, like "plain/x.trace", of $DRY_TEST_TRACES; NULL if it is

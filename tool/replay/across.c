@@ -63,47 +63,31 @@ across_parse(const char *text, struct across *a)
 
 /* --- decisions ---------------------------------------------------------------------------- */
 
-/* Receives the decisions of a run: keeps all hashes, or the text of one decision. */
+/* Receives the decisions of a run: keeps all hashes, or one decision. */
 struct decisions {
     uint64_t *hashes;
     size_t count, capacity;
-    uint64_t hash; /* of the current line */
-    size_t wanted; /* index of the decision whose text is kept; SIZE_MAX: keep hashes */
-    char *line;
-    size_t used;
+    size_t wanted; /* index of the decision that is kept; SIZE_MAX: keep hashes */
+    struct dry_decision *kept;
 };
 
+_Static_assert(sizeof(struct dry_decision) == 8 + 4 * sizeof(uint64_t),
+               "it is hashed whole, so it has no padding");
+
 static enum dry_status
-end_line(struct decisions *d, struct dry_error *err)
+take_decision(void *self, const struct dry_decision *decision, struct dry_error *err)
 {
+    struct decisions *d = self;
     if (d->wanted == SIZE_MAX) {
         uint64_t *hashes = grow(d->hashes, d->count, &d->capacity, sizeof *hashes);
         if (!hashes)
             return fail_memory(err, "no memory for decisions");
         d->hashes = hashes;
-        d->hashes[d->count] = d->hash;
+        d->hashes[d->count] = fnv_add(FNV_BEGIN, decision, sizeof *decision);
     }
+    if (d->count == d->wanted)
+        *d->kept = *decision;
     d->count++;
-    d->hash = FNV_BEGIN;
-    return DRY_OK;
-}
-
-static enum dry_status
-write_decisions(void *self, const void *bytes, size_t count, struct dry_error *err)
-{
-    struct decisions *d = self;
-    const char *text = bytes;
-    for (size_t i = 0; i < count; i++) {
-        if (text[i] == '\n') {
-            enum dry_status status = end_line(d, err);
-            if (status != DRY_OK)
-                return status;
-            continue;
-        }
-        d->hash = fnv_add(d->hash, &text[i], 1);
-        if (d->count == d->wanted && d->used + 1 < ACROSS_DECISION_BYTES)
-            d->line[d->used++] = text[i];
-    }
     return DRY_OK;
 }
 
@@ -112,29 +96,26 @@ run_rules(struct dry_replay *replay, const struct dry_run_options *options,
           const struct across_rules *rules, struct decisions *d, struct dry_run *run,
           struct dry_error *err)
 {
-    struct dry_sink sink = {.write = write_decisions, .self = d};
+    struct dry_decision_sink sink = {.take = take_decision, .self = d};
     struct dry_run_options o = *options;
     o.compat = rules->release.version;
     o.begin_anew = true;
     o.decisions = &sink;
-    d->hash = FNV_BEGIN;
     return dry_replay_run(replay, &o, run, err);
 }
 
-/* Repeat a run to get the text of one decision. */
+/* Repeat a run to get one decision. */
 static enum dry_status
-tell_decision(struct dry_replay *replay, const struct dry_run_options *options,
-              const struct across_rules *rules, size_t decision, char *line,
-              struct dry_error *err)
+find_decision(struct dry_replay *replay, const struct dry_run_options *options,
+              const struct across_rules *rules, size_t index,
+              struct dry_decision *decision, struct dry_error *err)
 {
-    struct decisions d = {.wanted = decision, .line = line};
+    struct decisions d = {.wanted = index, .kept = decision};
     struct dry_run_options o = *options;
     struct dry_run run;
     o.find_capacity = false;
-    line[0] = '\0';
-    enum dry_status status = run_rules(replay, &o, rules, &d, &run, err);
-    line[d.used] = '\0';
-    return status;
+    *decision = (struct dry_decision){.action = DRY_ACTION_OTHER};
+    return run_rules(replay, &o, rules, &d, &run, err);
 }
 
 static enum dry_status
@@ -153,8 +134,8 @@ compare(struct across *a, size_t i, struct dry_replay *replay,
     if (!r->differs)
         return DRY_OK;
     enum dry_status status =
-        tell_decision(replay, options, &a->rules[i - 1], n, r->before, err);
-    return status == DRY_OK ? tell_decision(replay, options, r, n, r->now, err) : status;
+        find_decision(replay, options, &a->rules[i - 1], n, &r->before, err);
+    return status == DRY_OK ? find_decision(replay, options, r, n, &r->now, err) : status;
 }
 
 enum dry_status
@@ -180,34 +161,32 @@ across_run(struct across *a, struct dry_replay *replay,
 
 /* --- text --------------------------------------------------------------------------------- */
 
-/* Write a decision's line, see drystone-replay(1), as a readable text. */
+#define DESCRIBED_BYTES 128
+
+/* Write a decision as a readable text. */
 static void
-describe(const char *line, char text[ACROSS_DECISION_BYTES])
+describe(const struct dry_decision *d, char text[DESCRIBED_BYTES])
 {
-    char what[32] = "", size[TERM_NUMBER_BYTES], at[TERM_NUMBER_BYTES];
-    unsigned long long n[4] = {0};
-    /* NOLINTNEXTLINE(cert-err34-c): the line was written by the replay */
-    sscanf(line, "%31s %llu %llu %llu %llu", what, &n[0], &n[1], &n[2], &n[3]);
-    if (strcmp(what, "alloc") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES,
-                 "request %llu gets %s at %s of segment %llu", n[0],
-                 term_format_bytes(n[3], size), term_format_bytes(n[2], at), n[1]);
-    else if (strcmp(what, "segment_alloc") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES, "a new segment of %s",
-                 term_format_bytes(n[1], size));
-    else if (strcmp(what, "segment_map") == 0 || strcmp(what, "segment_unmap") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES, "%s %s segment %llu",
-                 term_format_bytes(n[2], size),
-                 what[8] == 'm' ? "more mapped in" : "unmapped in", n[0]);
-    else if (strcmp(what, "segment_free") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES, "segment %llu is given back", n[0]);
-    else if (strcmp(what, "free") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES, "the free of request %llu", n[0]);
-    else if (strcmp(what, "oom") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES, "out of memory, asked for %s",
-                 term_format_bytes(n[0], size));
+    char size[TERM_NUMBER_BYTES], at[TERM_NUMBER_BYTES];
+    term_format_bytes(d->size_bytes, size);
+    if (d->action == DRY_ACTION_ALLOC)
+        snprintf(text, DESCRIBED_BYTES,
+                 "request %" PRIu64 " gets %s at %s of segment %" PRIu32, d->request,
+                 size, term_format_bytes(d->offset_bytes, at), d->segment);
+    else if (d->action == DRY_ACTION_SEGMENT_ALLOC)
+        snprintf(text, DESCRIBED_BYTES, "a new segment of %s", size);
+    else if (d->action == DRY_ACTION_SEGMENT_MAP || d->action == DRY_ACTION_SEGMENT_UNMAP)
+        snprintf(text, DESCRIBED_BYTES, "%s %s segment %" PRIu32, size,
+                 d->action == DRY_ACTION_SEGMENT_MAP ? "more mapped in" : "unmapped in",
+                 d->segment);
+    else if (d->action == DRY_ACTION_SEGMENT_FREE)
+        snprintf(text, DESCRIBED_BYTES, "segment %" PRIu32 " is given back", d->segment);
+    else if (d->action == DRY_ACTION_FREE_REQUESTED)
+        snprintf(text, DESCRIBED_BYTES, "the free of request %" PRIu64, d->request);
+    else if (d->action == DRY_ACTION_OOM)
+        snprintf(text, DESCRIBED_BYTES, "out of memory, asked for %s", size);
     else
-        snprintf(text, ACROSS_DECISION_BYTES, "the end");
+        snprintf(text, DESCRIBED_BYTES, "the end");
 }
 
 /* Write "+2.10 GiB", "-512.00 MiB" or "as much". */
@@ -224,9 +203,9 @@ write_difference(uint64_t before, uint64_t now, char text[TERM_NUMBER_BYTES + 1]
 static void
 print_difference(const struct across_rules *r, const struct across_rules *before)
 {
-    char peak[TERM_NUMBER_BYTES + 1], was[ACROSS_DECISION_BYTES];
-    char is[ACROSS_DECISION_BYTES], count[TERM_NUMBER_BYTES];
-    char text[2 * ACROSS_DECISION_BYTES + 64];
+    char peak[TERM_NUMBER_BYTES + 1], was[DESCRIBED_BYTES];
+    char is[DESCRIBED_BYTES], count[TERM_NUMBER_BYTES];
+    char text[2 * DESCRIBED_BYTES + 64];
     printf("  %-5s %s reserved at the peak", r->release.version,
            write_difference(before->run.reserved_peak_bytes, r->run.reserved_peak_bytes,
                             peak));
@@ -234,8 +213,8 @@ print_difference(const struct across_rules *r, const struct across_rules *before
         printf(", %s", r->run.oom ? "out of memory now" : "no longer out of memory");
     printf(":\n        ");
     term_print_wrapped(stdout, r->release.change, 8, 80);
-    describe(r->before, was);
-    describe(r->now, is);
+    describe(&r->before, was);
+    describe(&r->now, is);
     snprintf(text, sizeof text, "first at decision %s: %s, instead of %s",
              term_format_count(r->decision + 1, count), is, was);
     printf("        ");
@@ -266,6 +245,16 @@ across_print(const struct across *a)
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
+/* Make the decision's line, see drystone-replay(1), without its newline. */
+static json_t *
+make_decision(const struct dry_decision *decision)
+{
+    char line[DRY_DECISION_BYTES];
+    dry_decision_write(decision, line);
+    line[strcspn(line, "\n")] = '\0';
+    return json_out_string(line);
+}
+
 static json_t *
 make_rules(const struct across_rules *r, const struct across_rules *before)
 {
@@ -275,7 +264,7 @@ make_rules(const struct across_rules *r, const struct across_rules *before)
     if (r->differs)
         first =
             json_pack("{s:I, s:o, s:o}", "decision", (json_int_t)r->decision, "before",
-                      json_out_string(r->before), "now", json_out_string(r->now));
+                      make_decision(&r->before), "now", make_decision(&r->now));
     return json_pack("{s:s, s:s, s:b, s:I, s:o}", "release", r->release.version, "change",
                      r->release.change, "differs", (int)r->differs,
                      "reserved_peak_difference_bytes", is - was, "first", first);

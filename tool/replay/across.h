@@ -8,8 +8,8 @@
  * Rules are a row of the library's table; several releases may share a row. All rules
  * from the oldest to the newest requested release are run on an empty device, so that a
  * difference is attributed to the rules that caused it. Runs differ if their decisions
- * do. Each decision is kept as a 64-bit hash. The runs are repeated to get the text of
- * the first that differs.
+ * do. Each decision is kept as a 64-bit hash. The runs are repeated to get the first that
+ * differs.
  */
 
 #include <jansson.h>
@@ -19,7 +19,6 @@
 #define ACROSS_RELEASES_MAX 16
 #define ACROSS_RULES_MAX 16
 #define ACROSS_VERSION_BYTES 16
-#define ACROSS_DECISION_BYTES 128
 
 /* A release that was requested. */
 struct across_release {
@@ -34,14 +33,14 @@ struct across_rules {
     bool has_before; /* the preceding rules were run, too */
     bool differs;
     size_t decision; /* index of the first decision that differs */
-    /* The texts of that decision in both runs; "" if a run has none. */
-    char before[ACROSS_DECISION_BYTES], now[ACROSS_DECISION_BYTES];
+    /* That decision in both runs. A run that ended before has DRY_ACTION_OTHER. */
+    struct dry_decision before, now;
 };
 
 struct across {
     struct across_release releases[ACROSS_RELEASES_MAX];
     size_t release_count;
-    /* By the number of the rules; only `first` to `last` are set. */
+    /* Index: the number of the rules. Only `first` to `last` are set. */
     struct across_rules rules[ACROSS_RULES_MAX];
     size_t first, last;
 };

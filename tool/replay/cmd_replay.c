@@ -104,6 +104,14 @@ report_run(const struct session *s, const struct dry_run_options *options,
     return report_usage("replay", "--conf '%s': %s", conf, err->text);
 }
 
+static enum dry_status
+write_decision(void *self, const struct dry_decision *decision, struct dry_error *err)
+{
+    const struct dry_sink *out = self;
+    char line[DRY_DECISION_BYTES];
+    return out->write(out->self, line, dry_decision_write(decision, line), err);
+}
+
 /* Run and write the decisions to a file, whose failures are reported separately. */
 static int
 run_with_decisions(const struct session *s, struct dry_run_options *options,
@@ -114,7 +122,8 @@ run_with_decisions(const struct session *s, struct dry_run_options *options,
     int code = output_open(&out, "replay", s->values.decisions);
     if (code != EXIT_FINE)
         return code;
-    struct dry_sink sink = output_sink(&out);
+    struct dry_sink file = output_sink(&out);
+    const struct dry_decision_sink sink = {.take = write_decision, .self = &file};
     options->decisions = &sink;
     enum dry_status status = dry_replay_run(s->replay, options, run, &err);
     options->decisions = NULL;

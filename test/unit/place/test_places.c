@@ -372,7 +372,8 @@ check_decisions(const char *text, const char *place)
     struct bytes_sink to;
     struct dry_sink sink = bytes_sink_init(&to, SIZE_MAX);
     struct dry_run_options options = options_for(place, DRY_SIM_UNLIMITED);
-    options.decisions = &sink;
+    struct dry_decision_sink decisions = bytes_sink_decisions(&sink);
+    options.decisions = &decisions;
     run_with(&s, &options);
     struct block *blocks = calloc(IDS_MAX, sizeof *blocks);
     assert_non_null(blocks);
@@ -412,7 +413,8 @@ decisions_of_a_packing_are_written_in_order(void **state)
     struct bytes_sink to;
     struct dry_sink sink = bytes_sink_init(&to, SIZE_MAX);
     struct dry_run_options options = options_for("offline", DRY_SIM_UNLIMITED);
-    options.decisions = &sink;
+    struct dry_decision_sink decisions = bytes_sink_decisions(&sink);
+    options.decisions = &decisions;
     run_with(&s, &options);
     static const char expected[] = "segment_alloc 0 2097152 0\n"
                                    "alloc 1 0 0 1024\n"

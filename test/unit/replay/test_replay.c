@@ -555,7 +555,8 @@ check_decisions(const char *conf, uint64_t capacity, const char *expected)
     struct bytes_sink to;
     struct dry_sink sink = bytes_sink_init(&to, SIZE_MAX);
     struct dry_run_options options = options_for(conf, capacity);
-    options.decisions = &sink;
+    struct dry_decision_sink decisions = bytes_sink_decisions(&sink);
+    options.decisions = &decisions;
     struct dry_run run = run_with(replay, &options);
     assert_int_equal(run.oom, capacity != DRY_SIM_UNLIMITED);
     assert_int_equal(to.count, strlen(expected));
@@ -642,7 +643,8 @@ a_failing_sink_ends_the_run(void **state)
         struct bytes_sink to;
         struct dry_sink sink = bytes_sink_init(&to, 0);
         struct dry_run_options options = options_for(NULL, DRY_SIM_UNLIMITED);
-        options.decisions = &sink;
+        struct dry_decision_sink decisions = bytes_sink_decisions(&sink);
+        options.decisions = &decisions;
         refuse(replay, &options, DRY_ERR_SYSTEM, "no room left");
         assert_int_equal(to.calls, 1);
         bytes_sink_finish(&to);
@@ -1015,7 +1017,8 @@ use_replay(const struct dry_trace *trace, const struct dry_memory *memory)
         struct dry_sink sink = bytes_sink_init(&to, SIZE_MAX);
         struct dry_run_options options = options_for(NULL, DRY_SIM_UNLIMITED);
         options.conf = i ? "expandable_segments:True" : NULL;
-        options.decisions = &sink;
+        struct dry_decision_sink decisions = bytes_sink_decisions(&sink);
+        options.decisions = &decisions;
         status = dry_replay_run(replay, &options, &run, &err);
         check_status(status, &err);
         bytes_sink_finish(&to);
