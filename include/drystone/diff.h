@@ -31,6 +31,7 @@
 
 #include <stdbool.h>
 
+#include <drystone/field.h>
 #include <drystone/owners.h>
 #include <drystone/timeline.h>
 
@@ -52,8 +53,7 @@ struct dry_diff_subject {
 struct dry_diff_cell {
     uint32_t subject;
     uint32_t count; /* number of its allocations */
-    uint32_t line;  /* line number in this subject; 0: the owner is not a line */
-    uint32_t reserved;
+    uint64_t line;  /* line number in this subject; 0: the owner is not a line */
     uint64_t bytes;
 };
 
@@ -65,7 +65,7 @@ struct dry_diff_row {
     size_t what_length;
     /* Bytes over all subjects; a subject without the owner counts as 0. */
     uint64_t min, median, max;         /* median: the lower one of an even number */
-    uint32_t min_subject, max_subject; /* the first subject with min, and with max */
+    uint64_t spread;                   /* max - min */
     uint32_t outlier;                  /* the first subject farthest from the median */
     size_t cell_count;                 /* number of subjects that have the owner */
     const struct dry_diff_cell *cells; /* sorted by subject */
@@ -79,6 +79,10 @@ struct dry_diff_fact {
     bool is_known;             /* known in all subjects */
     bool is_equal;             /* equal in all subjects that know it */
 };
+
+enum dry_diff_part { DRY_DIFF_CELL, DRY_DIFF_ROW, DRY_DIFF_FACT };
+/* Return the table of numbers and flags of struct dry_diff_cell, _row or _fact. */
+DRY_API struct dry_fields dry_diff_get_fields(enum dry_diff_part part);
 
 struct dry_diff_options {
     size_t struct_size; /* set by dry_diff_options_init() */
@@ -106,7 +110,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_diff_create(
 DRY_API void dry_diff_destroy(struct dry_diff *diff);
 
 /*
- * Return all owners of all subjects, the widest spread (max - min) first; ties by name.
+ * Return all owners of all subjects, the widest spread first; ties by name.
  */
 DRY_API const struct dry_diff_row *dry_diff_get_rows(const struct dry_diff *diff,
                                                      size_t *count);
@@ -114,8 +118,8 @@ DRY_API const struct dry_diff_row *dry_diff_get_rows(const struct dry_diff *diff
  * Return the bytes of `row` in `subject`; 0 if the owner is not there. O(log subjects).
  */
 DRY_API uint64_t dry_diff_bytes(const struct dry_diff_row *row, uint32_t subject);
-/* Return the active bytes of each subject at its moment. */
-DRY_API const uint64_t *dry_diff_get_totals(const struct dry_diff *diff, size_t *count);
+/* Return the active bytes of all owners together, with a cell for each subject. */
+DRY_API const struct dry_diff_row *dry_diff_get_total(const struct dry_diff *diff);
 /* Return the recorded settings, and the counts of streams and private pools. */
 DRY_API const struct dry_diff_fact *dry_diff_get_facts(const struct dry_diff *diff,
                                                        size_t *count);

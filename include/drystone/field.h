@@ -30,10 +30,12 @@ extern "C" {
 enum dry_field_type {
     DRY_FIELD_BOOL,
     DRY_FIELD_U64,
-    DRY_FIELD_I64,   /* int64_t, never negative */
+    DRY_FIELD_U32,   /* uint32_t, given as U64 */
+    DRY_FIELD_I64,   /* int64_t, given as U64: a negative one as its two's complement */
     DRY_FIELD_SIZE,  /* size_t, given as U64 */
     DRY_FIELD_TEXT,  /* const char *; NULL: not known */
     DRY_FIELD_CHARS, /* char[], with a zero at the end */
+    DRY_FIELD_REAL,  /* double */
 };
 
 enum dry_field_unit {
@@ -41,7 +43,9 @@ enum dry_field_unit {
     DRY_UNIT_BYTES,
     DRY_UNIT_COUNT,
     DRY_UNIT_NANOSECONDS, /* JSON has fractional microseconds */
-    DRY_UNIT_EVENT,       /* an index in the trace's events; SIZE_MAX: none */
+    DRY_UNIT_MICROSECONDS,
+    DRY_UNIT_EVENT, /* an index in the trace's events; SIZE_MAX: none */
+    DRY_UNIT_SHARE, /* from 0 to 1; text has percents */
 };
 
 /* When a member is known. `known_offset` is the offset of the member that decides. */
@@ -62,29 +66,32 @@ struct dry_field {
     bool is_worse_above; /* an increase over the baseline is worse, as regression gates
                             judge it */
     const char *meaning; /* one line for people, without a full stop */
+    const char *heading; /* its column in text, '_' for a blank; NULL: none */
 };
 
 /*
- * A row of a table, for the member of `type` whose type is DRY_FIELD_##kind; then follow known,
- * known_offset, is_worse_above and meaning. A member of another size is refused by the compiler.
+ * A row of a table, for the member of `object` whose type is DRY_FIELD_##kind; then follow known,
+ * known_offset, is_worse_above, meaning and, if there is one, heading. A member of another size is
+ * refused by the compiler.
  */
-#define DRY_FIELD_OF(type, key, kind, unit, member, ...)                                 \
+#define DRY_FIELD_OF(object, name, kind, of, member, ...)                                \
     {                                                                                    \
-        key, DRY_FIELD_##kind, DRY_UNIT_##unit,                                          \
-            offsetof(type, member) +                                                     \
-                0 * sizeof(char[DRY_FIELD_SIZE_##kind == 0 ||                            \
-                                        sizeof(((type *)0)->member) ==                   \
-                                            DRY_FIELD_SIZE_##kind                        \
-                                    ? 1                                                  \
-                                    : -1]),                                              \
-            __VA_ARGS__                                                                  \
+        .key = name, .type = DRY_FIELD_##kind, .unit = DRY_UNIT_##of,                    \
+        .offset =                                                                        \
+            offsetof(object, member) +                                                   \
+            0 * sizeof(char[DRY_FIELD_FITS(kind, ((object *)0)->member) ? 1 : -1]),      \
+        __VA_ARGS__                                                                      \
     }
+#define DRY_FIELD_FITS(kind, member)                                                     \
+    (DRY_FIELD_SIZE_##kind == 0 || DRY_FIELD_SIZE_##kind == sizeof(member))
 #define DRY_FIELD_SIZE_BOOL sizeof(bool)
 #define DRY_FIELD_SIZE_U64 sizeof(uint64_t)
+#define DRY_FIELD_SIZE_U32 sizeof(uint32_t)
 #define DRY_FIELD_SIZE_I64 sizeof(int64_t)
 #define DRY_FIELD_SIZE_SIZE sizeof(size_t)
 #define DRY_FIELD_SIZE_TEXT sizeof(const char *)
 #define DRY_FIELD_SIZE_CHARS 0 /* any */
+#define DRY_FIELD_SIZE_REAL sizeof(double)
 
 struct dry_fields {
     const struct dry_field *list;
@@ -95,16 +102,17 @@ struct dry_fields {
 #define DRY_FIELDS_OF(rows) ((struct dry_fields){(rows), sizeof(rows) / sizeof *(rows)})
 
 struct dry_field_value {
-    enum dry_field_type type; /* I64 and SIZE are converted to U64, CHARS to TEXT */
+    enum dry_field_type type; /* U32, I64 and SIZE are converted to U64, CHARS to TEXT */
     uint64_t number;          /* U64: the value; BOOL: 0 or 1 */
     const char *text;         /* TEXT: lives as long as the struct */
+    double real;              /* REAL */
 };
 
 /* Get the value of a member. Returns false if the member is not known in this struct.
    O(1). */
 DRY_API bool dry_field_get(const struct dry_field *field, const void *object,
                            struct dry_field_value *value);
-/* Set a member of type BOOL, U64, I64 or SIZE. Returns false and changes nothing if the
+/* Set a member of type BOOL, U64, U32, I64 or SIZE. Returns false and changes nothing if the
    member has another type, or if the number does not fit. O(1). */
 DRY_API bool dry_field_set(const struct dry_field *field, void *object, uint64_t number);
 /* Find the field with this key. NULL: there is none. O(count). */

@@ -34,6 +34,7 @@
 
 #include <stdbool.h>
 
+#include <drystone/field.h>
 #include <drystone/timeline.h>
 
 #ifdef __cplusplus
@@ -77,8 +78,20 @@ struct dry_step {
     /* allocations freed before 8 other allocations were made */
     uint64_t temporary_bytes;
     uint32_t temporary_count;
-    uint64_t reserved_end;
+    uint64_t reserved_end, reserved_peak; /* reserved bytes at its end; the most of it */
+    uint64_t duration_us; /* until the next step begins; 0: the clock jumped */
+    size_t first_event;   /* its first event, over all devices of the trace */
+    size_t peak_event;    /* the event of `peak`; SIZE_MAX: it is older than the step */
+    uint32_t event_count;
 };
+
+enum dry_step_part {
+    DRY_STEP_WHOLE,
+    DRY_STEP_HEIGHTS, /* place and curves: right in partial steps, too */
+    DRY_STEP_SUMS,    /* sums over allocations: too low in partial steps */
+};
+/* Return the table of a part of struct dry_step. */
+DRY_API struct dry_fields dry_step_get_fields(enum dry_step_part part);
 
 /*
  * A stack whose live memory grows from step to step: a leak suspect. The whole steps
@@ -105,7 +118,11 @@ struct dry_growth {
      * irregularly.
      */
     double confidence;
+    uint64_t requested_bytes; /* what `allocation` asked for */
+    size_t last_event;        /* the event of `allocation`, over all devices */
 };
+/* Return the table of the members of struct dry_growth. */
+DRY_API struct dry_fields dry_growth_get_fields(void);
 
 struct dry_steps_options {
     size_t struct_size; /* set by dry_steps_options_init() */

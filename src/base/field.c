@@ -5,33 +5,18 @@
 #include <string.h>
 
 static bool
-read_bool(const void *object, size_t offset)
-{
-    bool value;
-    memcpy(&value, (const char *)object + offset, sizeof value);
-    return value;
-}
-
-static uint64_t
-read_u64(const void *object, size_t offset)
-{
-    uint64_t value;
-    memcpy(&value, (const char *)object + offset, sizeof value);
-    return value;
-}
-
-static bool
 is_known(const struct dry_field *f, const void *object)
 {
+    const void *at = (const char *)object + f->known_offset;
     switch (f->known) {
     case DRY_KNOWN_ALWAYS:
         break;
     case DRY_KNOWN_IF:
-        return read_bool(object, f->known_offset);
+        return *(const bool *)at;
     case DRY_KNOWN_UNLESS:
-        return !read_bool(object, f->known_offset);
+        return !*(const bool *)at;
     case DRY_KNOWN_IF_ABOVE_0:
-        return read_u64(object, f->known_offset) > 0;
+        return *(const uint64_t *)at > 0;
     }
     return true;
 }
@@ -42,42 +27,50 @@ bool
 dry_field_get(const struct dry_field *f, const void *object,
               struct dry_field_value *value)
 {
-    const char *at = (const char *)object + f->offset;
+    const void *at = (const char *)object + f->offset;
     *value = (struct dry_field_value){.type = DRY_FIELD_U64};
     if (!is_known(f, object))
         return false;
     switch (f->type) {
     case DRY_FIELD_BOOL:
         value->type = DRY_FIELD_BOOL;
-        value->number = read_bool(object, f->offset);
+        value->number = *(const bool *)at;
         return true;
     case DRY_FIELD_TEXT:
         value->type = DRY_FIELD_TEXT;
-        memcpy(&value->text, at, sizeof value->text);
+        value->text = *(const char *const *)at;
         return value->text != NULL;
     case DRY_FIELD_CHARS:
         value->type = DRY_FIELD_TEXT;
         value->text = at;
+        return true;
+    case DRY_FIELD_REAL:
+        value->type = DRY_FIELD_REAL;
+        value->real = *(const double *)at;
+        return true;
+    case DRY_FIELD_U32:
+        value->number = *(const uint32_t *)at;
         return true;
     case DRY_FIELD_U64:
     case DRY_FIELD_I64:
     case DRY_FIELD_SIZE:
         break;
     }
-    value->number = read_u64(object, f->offset);
+    value->number = *(const uint64_t *)at;
     return f->unit != DRY_UNIT_EVENT || value->number != SIZE_MAX;
 }
 
 bool
 dry_field_set(const struct dry_field *f, void *object, uint64_t number)
 {
-    char *at = (char *)object + f->offset;
-    bool truth = number == 1;
+    void *at = (char *)object + f->offset;
     if (f->type == DRY_FIELD_BOOL && number <= 1)
-        memcpy(at, &truth, sizeof truth);
+        *(bool *)at = number == 1;
+    else if (f->type == DRY_FIELD_U32 && number <= UINT32_MAX)
+        *(uint32_t *)at = (uint32_t)number;
     else if (f->type == DRY_FIELD_U64 || f->type == DRY_FIELD_SIZE ||
              (f->type == DRY_FIELD_I64 && number <= INT64_MAX))
-        memcpy(at, &number, sizeof number);
+        *(uint64_t *)at = number;
     else
         return false;
     return true;

@@ -37,6 +37,9 @@ check_steps(const struct dry_steps *steps, uint32_t until)
                 rows[i].peak.moment < rows[i].end);
         require(rows[i].temporary_count <= rows[i].alloc_count);
         require(rows[i].temporary_bytes <= rows[i].alloc_bytes);
+        require(rows[i].reserved_end <= rows[i].reserved_peak);
+        require(i == 0 ||
+                rows[i].first_event == rows[i - 1].first_event + rows[i - 1].event_count);
     }
     double confidence = dry_steps_get_confidence(steps);
     require(confidence >= 0.0 && confidence <= 1.0);

@@ -2,6 +2,8 @@
 /* See fields.h. */
 #include "base/fields.h"
 
+#include <string.h>
+
 #include "base/json_out.h"
 
 json_t *
@@ -14,6 +16,10 @@ fields_make_value(const struct dry_field *field, const void *object)
         return json_out_string(value.text);
     if (value.type == DRY_FIELD_BOOL)
         return json_boolean(value.number);
+    if (value.type == DRY_FIELD_REAL)
+        return json_real(value.real);
+    if (field->type == DRY_FIELD_I64)
+        return json_integer((json_int_t)value.number);
     if (field->unit == DRY_UNIT_NANOSECONDS)
         return json_real((double)value.number / 1000.0);
     return json_out_number(value.number);
@@ -67,4 +73,48 @@ fields_read_json(const json_t *root, struct dry_fields fields, void *object)
             return false;
     }
     return true;
+}
+
+#define COLUMNS_BYTES 300
+
+void
+fields_init_table(struct table *table, const char *before, struct dry_fields fields,
+                  const char *after)
+{
+    char columns[COLUMNS_BYTES];
+    int used = snprintf(columns, sizeof columns, "%s", before);
+    for (size_t i = 0; i < fields.count; i++) {
+        if (fields.list[i].heading)
+            used += snprintf(columns + used, sizeof columns - (size_t)used, "%s>%s",
+                             used ? " " : "", fields.list[i].heading);
+    }
+    snprintf(columns + used, sizeof columns - (size_t)used, " %s", after);
+    table_init(table, columns);
+}
+
+static const char *
+format_value(const struct dry_field *field, const void *object,
+             char text[TERM_NUMBER_BYTES])
+{
+    struct dry_field_value value;
+    if (!dry_field_get(field, object, &value))
+        return "-";
+    if (field->unit == DRY_UNIT_BYTES)
+        return term_format_bytes(value.number, text);
+    if (field->unit == DRY_UNIT_MICROSECONDS)
+        return term_format_time(value.number, text);
+    if (field->unit != DRY_UNIT_SHARE)
+        return term_format_count(value.number, text);
+    snprintf(text, TERM_NUMBER_BYTES, "%.0f %%", value.real * 100.0);
+    return text;
+}
+
+void
+fields_add_cells(struct table *table, struct dry_fields fields, const void *object)
+{
+    char text[TERM_NUMBER_BYTES];
+    for (size_t i = 0; i < fields.count; i++) {
+        if (fields.list[i].heading)
+            table_add(table, format_value(&fields.list[i], object, text));
+    }
 }

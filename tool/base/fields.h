@@ -2,7 +2,7 @@
 #ifndef TOOL_FIELDS_H
 #define TOOL_FIELDS_H
 
-/* Results as JSON, written and read by their tables of fields (<drystone/field.h>). An
+/* Results as JSON and as rows of a text table, written and read by their tables of fields (<drystone/field.h>). An
    unknown value is null; nanoseconds are written as microseconds with a fraction. */
 
 #include <stdbool.h>
@@ -10,6 +10,8 @@
 #include <jansson.h>
 
 #include <drystone/field.h>
+
+#include "base/table.h"
 
 /* Return the object's field as JSON, owned by the caller. NULL: memory ran out. */
 json_t *fields_make_value(const struct dry_field *field, const void *object);
@@ -22,5 +24,12 @@ json_t *fields_add_json(json_t *made, struct dry_fields fields, const void *obje
  * missing or a value has another type or is out of range.
  */
 bool fields_read_json(const json_t *root, struct dry_fields fields, void *object);
+
+/* Initialize a table with the columns `before`, those of the fields with a heading, and
+   `after`; see table_init(). */
+void fields_init_table(struct table *table, const char *before, struct dry_fields fields,
+                       const char *after);
+/* Add the cells of these columns; "-" stands for what is not known. */
+void fields_add_cells(struct table *table, struct dry_fields fields, const void *object);
 
 #endif

@@ -178,11 +178,7 @@ add_devices(struct session *s)
 static uint64_t
 default_min(const struct session *s)
 {
-    size_t count;
-    const uint64_t *totals = dry_diff_get_totals(s->diff, &count);
-    uint64_t largest = 0;
-    for (size_t i = 0; i < count; i++)
-        largest = totals[i] > largest ? totals[i] : largest;
+    uint64_t largest = dry_diff_get_total(s->diff)->max;
     return largest / 100 < MIN_BYTES_DEFAULT ? largest / 100 : MIN_BYTES_DEFAULT;
 }
 

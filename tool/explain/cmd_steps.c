@@ -57,8 +57,9 @@ report(const struct study *study, const struct values *values,
         code = steps_report_print_json("steps", &r);
     else if (!gate_takes_output(&values->gate) && !steps_report_print(&r))
         code = report_memory("steps", study->path);
-    if (code == EXIT_FINE)
-        code = steps_report_exit_code(&r);
+    struct steps_totals totals = steps_report_sum(&r);
+    if (code == EXIT_FINE && totals.growth_bytes_per_step > 0 && totals.suspects > 0)
+        code = EXIT_FOUND;
     return figures_judge_steps(&r, &values->gate, code);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "base/table.h"
 #include "base/term.h"
@@ -15,34 +16,14 @@
 
 /* --- figures ------------------------------------------------------------------------------ */
 
-static uint64_t
-row_spread(const struct dry_diff_row *row)
-{
-    return row->max - row->min;
-}
-
-static uint64_t
-total_spread(const struct diff_report *r)
-{
-    size_t count;
-    const uint64_t *totals = dry_diff_get_totals(r->diff, &count);
-    uint64_t min = totals[0], max = totals[0];
-    for (size_t i = 1; i < count; i++) {
-        min = totals[i] < min ? totals[i] : min;
-        max = totals[i] > max ? totals[i] : max;
-    }
-    return max - min;
-}
-
 uint64_t
 diff_report_spread(const struct diff_report *r)
 {
     size_t count;
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
+    uint64_t of_totals = dry_diff_get_total(r->diff)->spread;
     /* rows are sorted by spread, widest first */
-    uint64_t of_rows = count > 0 ? row_spread(&rows[0]) : 0;
-    uint64_t of_totals = total_spread(r);
-    return of_rows > of_totals ? of_rows : of_totals;
+    return count > 0 && rows[0].spread > of_totals ? rows[0].spread : of_totals;
 }
 
 /* Count the rows to print. Rows are sorted by spread, so a small one ends the list. */
@@ -51,8 +32,8 @@ count_shown(const struct diff_report *r)
 {
     size_t count, shown = 0;
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
-    while (shown < count && shown < r->row_limit && row_spread(&rows[shown]) > 0 &&
-           row_spread(&rows[shown]) >= r->min_bytes)
+    while (shown < count && shown < r->row_limit && rows[shown].spread > 0 &&
+           rows[shown].spread >= r->min_bytes)
         shown++;
     return shown;
 }
@@ -63,7 +44,7 @@ rest_of(const struct diff_report *r, size_t shown, uint32_t subject)
 {
     size_t count;
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
-    uint64_t rest = dry_diff_get_totals(r->diff, &count)[subject];
+    uint64_t rest = dry_diff_get_total(r->diff)->cells[subject].bytes;
     for (size_t i = 0; i < shown; i++) {
         uint64_t bytes = dry_diff_bytes(&rows[i], subject);
         rest = rest > bytes ? rest - bytes : 0;
@@ -189,9 +170,9 @@ write_others(char text[CELL_BYTES], size_t count)
 static bool
 print_two(const struct diff_report *r, const struct term *term)
 {
-    size_t row_count, count, shown = count_shown(r);
+    size_t row_count, shown = count_shown(r);
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &row_count);
-    const uint64_t *totals = dry_diff_get_totals(r->diff, &count);
+    const struct dry_diff_cell *totals = dry_diff_get_total(r->diff)->cells;
     char columns[4 * LABEL_BYTES], a[LABEL_BYTES], b[LABEL_BYTES], others[CELL_BYTES];
     snprintf(columns, sizeof columns, ">change >%s >%s =owner <what",
              write_label(r, 0, a), write_label(r, 1, b));
@@ -205,7 +186,7 @@ print_two(const struct diff_report *r, const struct term *term)
         write_others(others, row_count - shown);
         add_word_pair(&t, others, rest_of(r, shown, 0), rest_of(r, shown, 1));
     }
-    add_word_pair(&t, "total", totals[0], totals[1]);
+    add_word_pair(&t, "total", totals[0].bytes, totals[1].bytes);
     return table_print(&t, term);
 }
 
@@ -230,11 +211,9 @@ print_many(const struct diff_report *r, const struct term *term)
     size_t row_count, shown = count_shown(r);
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &row_count);
     struct table t;
-    table_init(&t, ">min >median >max <outlier =owner");
+    fields_init_table(&t, "", dry_diff_get_fields(DRY_DIFF_ROW), "<outlier =owner");
     for (size_t i = 0; i < shown; i++) {
-        add_bytes(&t, rows[i].min);
-        add_bytes(&t, rows[i].median);
-        add_bytes(&t, rows[i].max);
+        fields_add_cells(&t, dry_diff_get_fields(DRY_DIFF_ROW), &rows[i]);
         add_outlier(&t, r, &rows[i]);
         add_text(&t, rows[i].name, rows[i].name_length);
     }
@@ -251,36 +230,20 @@ print_many(const struct diff_report *r, const struct term *term)
 
 /* --- the head and the foot ---------------------------------------------------------------- */
 
-static uint64_t
-median_total(const struct diff_report *r)
-{
-    size_t count;
-    const uint64_t *totals = dry_diff_get_totals(r->diff, &count);
-    for (size_t i = 0; i < count; i++) {
-        size_t below = 0, equal = 0;
-        for (size_t k = 0; k < count; k++) {
-            below += totals[k] < totals[i];
-            equal += totals[k] == totals[i];
-        }
-        if (below <= (count - 1) / 2 && (count - 1) / 2 < below + equal)
-            return totals[i];
-    }
-    return totals[0];
-}
-
 static void
-add_subject(struct table *t, const struct diff_report *r, size_t i, uint64_t median)
+add_subject(struct table *t, const struct diff_report *r, size_t i)
 {
     const struct diff_report_subject *s = &r->subjects[i];
     const struct dry_timeline *timeline = s->study->devices[s->device].timeline;
-    size_t count, event = moment_event(dry_timeline_get_view(timeline), &s->moment);
-    uint64_t total = dry_diff_get_totals(r->diff, &count)[i];
+    size_t event = moment_event(dry_timeline_get_view(timeline), &s->moment);
+    const struct dry_diff_row *total = dry_diff_get_total(r->diff);
+    uint64_t bytes = total->cells[i].bytes;
     char label[LABEL_BYTES], text[64], change[TERM_NUMBER_BYTES + 1];
     table_add(t, write_label_with_blank(r, i, label));
-    table_add(t, term_format_bytes(total, text));
+    table_add(t, term_format_bytes(bytes, text));
     uint64_t reserved =
         dry_timeline_height(timeline, DRY_CURVE_RESERVED, s->moment.moment);
-    table_add(t, r->subject_count > 2 ? write_change(median, total, change)
+    table_add(t, r->subject_count > 2 ? write_change(total->median, bytes, change)
                                       : term_format_bytes(reserved, text));
     const char *reason = moment_reason_name(s->moment.reason);
     if (event == SIZE_MAX)
@@ -301,7 +264,6 @@ add_subject(struct table *t, const struct diff_report *r, size_t i, uint64_t med
 static bool
 print_subjects(const struct diff_report *r, const struct term *term)
 {
-    uint64_t median = median_total(r);
     struct table t;
     char columns[80];
     snprintf(columns, sizeof columns, "<%s >active >%s <at%s",
@@ -310,7 +272,7 @@ print_subjects(const struct diff_report *r, const struct term *term)
              r->is_devices ? "" : " <device <path");
     table_init(&t, columns);
     for (size_t i = 0; i < r->subject_count; i++)
-        add_subject(&t, r, i, median);
+        add_subject(&t, r, i);
     return table_print(&t, term);
 }
 
@@ -435,10 +397,9 @@ diff_report_print(const struct diff_report *r)
 static json_t *
 make_subjects(const struct diff_report *r)
 {
-    size_t count;
-    const uint64_t *totals = dry_diff_get_totals(r->diff, &count);
+    const struct dry_diff_row *total = dry_diff_get_total(r->diff);
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < total->cell_count; i++) {
         const struct diff_report_subject *s = &r->subjects[i];
         const struct dry_timeline *timeline = s->study->devices[s->device].timeline;
         list = json_out_append(
@@ -446,7 +407,7 @@ make_subjects(const struct diff_report *r)
                             json_out_string(s->study->path), "device", (int)device_of(s),
                             "simulated", (int)s->study->is_simulated, "at",
                             moment_make_json(timeline, &s->moment), "active_bytes",
-                            json_out_number(totals[i]), "reserved_bytes",
+                            json_out_number(total->cells[i].bytes), "reserved_bytes",
                             json_out_number(dry_timeline_height(
                                 timeline, DRY_CURVE_RESERVED, s->moment.moment))));
     }
@@ -457,14 +418,10 @@ static json_t *
 make_cells(const struct dry_diff_row *row)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < row->cell_count; i++) {
-        const struct dry_diff_cell *c = &row->cells[i];
-        list = json_out_append(list, json_pack("{s:I, s:o, s:I, s:o}", "subject",
-                                               (json_int_t)c->subject, "bytes",
-                                               json_out_number(c->bytes), "count",
-                                               (json_int_t)c->count, "line",
-                                               json_out_known(c->line, c->line)));
-    }
+    for (size_t i = 0; i < row->cell_count; i++)
+        list = json_out_append(list, fields_add_json(json_object(),
+                                                     dry_diff_get_fields(DRY_DIFF_CELL),
+                                                     &row->cells[i]));
     return list;
 }
 
@@ -475,16 +432,12 @@ make_rows(const struct diff_report *r, size_t shown)
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
     json_t *list = json_array();
     for (size_t i = 0; i < shown; i++) {
-        const struct dry_diff_row *row = &rows[i];
+        json_t *row = json_pack("{s:o, s:o, s:o}", "name",
+                                json_out_text(rows[i].name, rows[i].name_length), "what",
+                                json_out_text(rows[i].what, rows[i].what_length),
+                                "subjects", make_cells(&rows[i]));
         list = json_out_append(
-            list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "name",
-                            json_out_text(row->name, row->name_length), "what",
-                            json_out_text(row->what, row->what_length), "spread_bytes",
-                            json_out_number(row_spread(row)), "min_bytes",
-                            json_out_number(row->min), "median_bytes",
-                            json_out_number(row->median), "max_bytes",
-                            json_out_number(row->max), "outlier",
-                            (json_int_t)row->outlier, "subjects", make_cells(row)));
+            list, fields_add_json(row, dry_diff_get_fields(DRY_DIFF_ROW), &rows[i]));
     }
     return list;
 }
@@ -499,10 +452,9 @@ make_facts(const struct diff_report *r)
         json_t *values = json_array();
         for (size_t k = 0; k < r->subject_count; k++)
             values = json_out_append(values, json_out_string(facts[i].values[k]));
-        list =
-            json_out_append(list, json_pack("{s:s, s:b, s:b, s:o}", "name", facts[i].name,
-                                            "equal", facts[i].is_equal, "known",
-                                            facts[i].is_known, "values", values));
+        json_t *fact = json_pack("{s:o}", "values", values);
+        list = json_out_append(
+            list, fields_add_json(fact, dry_diff_get_fields(DRY_DIFF_FACT), &facts[i]));
     }
     return list;
 }

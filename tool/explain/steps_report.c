@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/command.h"
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "base/table.h"
 #include "base/term.h"
@@ -15,36 +16,6 @@
 
 /* --- figures ------------------------------------------------------------------------------ */
 
-/* Medians over the whole steps after the first, which the report shows separately. */
-struct steady {
-    uint32_t count;
-    uint64_t peak, churn, kept, time_us;
-    double temporary; /* share of allocations freed within their step */
-};
-
-/* Return the time from this step's beginning to the next one's; 0 if the clock jumped. */
-static uint64_t
-duration_of(const struct dry_step *steps, uint32_t count, uint32_t i)
-{
-    int64_t begin = steps[i].begin_us;
-    int64_t end = i + 1 < count ? steps[i + 1].begin_us : steps[i].end_us;
-    return end > begin ? (uint64_t)end - (uint64_t)begin : 0;
-}
-
-/* Count a step's events. The last step's end is one moment after the last event. */
-static uint32_t
-count_events(const struct steps_report *r, const struct dry_step *s)
-{
-    size_t all = dry_timeline_get_view(r->timeline)->event_count;
-    return (s->end < all ? s->end : (uint32_t)all) - s->begin;
-}
-
-static double
-temporary_share(const struct dry_step *s)
-{
-    return s->alloc_count ? (double)s->temporary_count / s->alloc_count : 0.0;
-}
-
 static int
 compare_u64(const void *a, const void *b)
 {
@@ -52,79 +23,77 @@ compare_u64(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-enum figure { FIGURE_PEAK, FIGURE_CHURN, FIGURE_KEPT, FIGURE_TIME };
-
-static uint64_t
-find_median(const struct dry_step *steps, uint32_t count, uint32_t first,
-            enum figure figure, uint64_t *scratch)
-{
-    uint32_t n = 0;
-    for (uint32_t i = first + 1; i < count; i++) {
-        const struct dry_step *s = &steps[i];
-        if (s->is_partial)
-            continue;
-        scratch[n++] = figure == FIGURE_PEAK    ? s->peak.bytes
-                       : figure == FIGURE_CHURN ? s->alloc_bytes
-                       : figure == FIGURE_KEPT  ? s->kept_bytes
-                                                : duration_of(steps, count, i);
-    }
-    qsort(scratch, n, sizeof *scratch, compare_u64);
-    return n > 0 ? scratch[(n - 1) / 2] : 0;
-}
-
-/* Return the first step that is not partial; `count` if all are. */
-static uint32_t
-find_first(const struct dry_step *steps, uint32_t count)
-{
-    uint32_t first = 0;
-    while (first < count && steps[first].is_partial)
-        first++;
-    return first;
-}
-
+/* Find the median of each number of the whole steps after the first, which fills caches.
+   Returns false if memory ran out. */
 static bool
-measure_steady(const struct dry_step *steps, uint32_t count, struct steady *steady)
+find_median(const struct dry_step *steps, uint32_t count, struct dry_step *median)
 {
-    uint32_t first = find_first(steps, count);
-    uint64_t allocs = 0, temporaries = 0;
-    *steady = (struct steady){0};
-    for (uint32_t i = first + 1; i < count; i++) {
-        if (steps[i].is_partial)
-            continue;
-        steady->count++;
-        allocs += steps[i].alloc_count;
-        temporaries += steps[i].temporary_count;
-    }
-    if (steady->count == 0)
-        return true;
-    uint64_t *scratch = calloc(steady->count, sizeof *scratch);
+    struct dry_fields fields = dry_step_get_fields(DRY_STEP_WHOLE);
+    uint64_t *scratch = calloc((size_t)count + 1, sizeof *scratch);
     if (!scratch)
         return false;
-    steady->peak = find_median(steps, count, first, FIGURE_PEAK, scratch);
-    steady->churn = find_median(steps, count, first, FIGURE_CHURN, scratch);
-    steady->kept = find_median(steps, count, first, FIGURE_KEPT, scratch);
-    steady->time_us = find_median(steps, count, first, FIGURE_TIME, scratch);
-    steady->temporary = allocs ? (double)temporaries / (double)allocs : 0.0;
+    for (size_t k = 0; k < fields.count; k++) {
+        uint32_t n = 0;
+        bool is_first = true;
+        struct dry_field_value value;
+        for (uint32_t i = 0; i < count; i++) {
+            if (!steps[i].is_partial && !is_first &&
+                dry_field_get(&fields.list[k], &steps[i], &value))
+                scratch[n++] = value.number;
+            is_first &= steps[i].is_partial;
+        }
+        qsort(scratch, n, sizeof *scratch, compare_u64);
+        if (n > 0)
+            dry_field_set(&fields.list[k], median, scratch[(n - 1) / 2]);
+    }
     free(scratch);
     return true;
 }
 
-/* Compute after how many steps a typical step's peak no longer fits the device. False:
-   unknown, or memory does not grow. */
-static bool
-count_steps_left(const struct steps_report *r, uint64_t *left)
+/* clang-format off */
+#define TOTAL(name, kind, unit, ...)                                                     \
+    DRY_FIELD_OF(struct steps_totals, #name, kind, unit, name, __VA_ARGS__)
+#define ALWAYS DRY_KNOWN_ALWAYS, 0
+#define IF_HAS_END DRY_KNOWN_IF, offsetof(struct steps_totals, has_end)
+#define IF_CAPACITY DRY_KNOWN_IF_ABOVE_0, offsetof(struct steps_totals, capacity_bytes)
+
+static const struct dry_field totals_rows[] = {
+    TOTAL(confidence, REAL, SHARE, ALWAYS, false, "the share of a step's allocations that the next one makes, too"),
+    TOTAL(whole_steps, U64, COUNT, ALWAYS, false, "how many steps are whole"),
+    TOTAL(suspects, U64, COUNT, ALWAYS, true, "code that grows in half of the steps or more"),
+    TOTAL(growth_bytes_per_step, U64, BYTES, ALWAYS, true, "the slope of what is in use at their ends; 0: none"),
+    TOTAL(capacity_bytes, U64, BYTES, IF_CAPACITY, false, "what the device has for PyTorch; null: not known"),
+    TOTAL(steps_until_full, U64, COUNT, IF_HAS_END, false, "how many more steps it will take; null: not known"),
+};
+/* clang-format on */
+
+struct dry_fields
+steps_totals_get_fields(void)
+{
+    return DRY_FIELDS_OF(totals_rows);
+}
+
+struct steps_totals
+steps_report_sum(const struct steps_report *r)
 {
     uint32_t count;
+    size_t growth_count;
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
-    uint64_t growth = dry_steps_growth_per_step(r->steps);
-    uint32_t last = count;
-    while (last > 0 && steps[last - 1].is_partial)
-        last--;
-    if (r->capacity == 0 || growth == 0 || last == 0)
-        return false;
-    uint64_t peak = steps[last - 1].peak.bytes;
-    *left = r->capacity > peak ? (r->capacity - peak) / growth : 0;
-    return true;
+    const struct dry_growth *growth = dry_steps_get_growth(r->steps, &growth_count);
+    struct steps_totals t = {.confidence = dry_steps_get_confidence(r->steps),
+                             .growth_bytes_per_step = dry_steps_growth_per_step(r->steps),
+                             .capacity_bytes = r->capacity};
+    for (size_t i = 0; i < growth_count; i++)
+        t.suspects += growth[i].confidence >= 0.5;
+    uint64_t peak = 0; /* of the last whole step */
+    for (uint32_t i = 0; i < count; i++) {
+        t.whole_steps += !steps[i].is_partial;
+        peak = steps[i].is_partial ? peak : steps[i].peak.bytes;
+    }
+    t.has_end = r->capacity > 0 && t.growth_bytes_per_step > 0 && t.whole_steps > 0;
+    if (t.has_end && r->capacity > peak)
+        t.steps_until_full = (r->capacity - peak) / t.growth_bytes_per_step;
+    return t;
 }
 
 /* Name an allocation by its innermost frame, or by its size if no stack was recorded. The
@@ -156,31 +125,24 @@ print_source(const struct steps_report *r, const struct term *term)
     char name[NAME_BYTES];
     size_t length;
     const char *marker = dry_steps_get_marker(r->steps, &length);
-    uint32_t anchor = dry_steps_get_anchor(r->steps);
-    switch (dry_steps_get_source(r->steps)) {
-    case DRY_STEPS_ANNOTATIONS:
-    case DRY_STEPS_METADATA:
-        printf("told apart by %s:\n            ",
-               dry_steps_get_source(r->steps) == DRY_STEPS_METADATA ? "user_metadata"
-                                                                    : "annotations");
-        term_print_text(stdout, marker, length < 60 ? length : 60);
-        break;
-    case DRY_STEPS_PERIODICITY:
+    enum dry_steps_source source = dry_steps_get_source(r->steps);
+    if (source == DRY_STEPS_PERIODICITY) {
         printf("told apart by periodicity: each begins at\n            ");
-        term_print_name(stdout, name_of(r, anchor, name), 12, term->width);
+        term_print_name(stdout, name_of(r, dry_steps_get_anchor(r->steps), name), 12,
+                        term->width);
         return;
-    case DRY_STEPS_NONE:
-        break;
     }
+    printf("told apart by %s:\n            ",
+           source == DRY_STEPS_METADATA ? "user_metadata" : "annotations");
+    term_print_text(stdout, marker, length < 60 ? length : 60);
     printf("\n");
 }
 
 static void
-print_header(const struct steps_report *r, const struct term *term)
+print_header(const struct steps_report *r, const struct steps_totals *totals,
+             const struct term *term)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
-    uint32_t count, partial = 0;
-    const struct dry_step *steps = dry_steps_get(r->steps, &count);
     char number[TERM_NUMBER_BYTES];
     term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s %sevent%s",
                        (int)v->device, term_format_count(v->event_count, number),
@@ -190,44 +152,32 @@ print_header(const struct steps_report *r, const struct term *term)
         printf("no steps could be told apart:\n  %s\n", dry_steps_get_reason(r->steps));
         return;
     }
-    for (uint32_t i = 0; i < count; i++)
-        partial += steps[i].is_partial;
-    printf("steps       %s", term_format_count(count - partial, number));
-    if (partial > 0)
-        printf(" and %" PRIu32 " partial", partial);
+    uint32_t count;
+    dry_steps_get(r->steps, &count);
+    printf("steps       %s", term_format_count(totals->whole_steps, number));
+    if (count > totals->whole_steps)
+        printf(" and %" PRIu64 " partial", count - totals->whole_steps);
     printf(", ");
     print_source(r, term);
-    double confidence = dry_steps_get_confidence(r->steps);
-    if (confidence > 0.0)
+    if (totals->confidence > 0.0)
         printf("            %.0f %% of a step's allocations are made again in the next\n",
-               confidence * 100.0);
+               totals->confidence * 100.0);
 }
 
 /* --- text: the table of steps ------------------------------------------------------------- */
 
 static void
-add_step(struct table *t, const struct steps_report *r, uint32_t i)
+add_step(struct table *t, const struct dry_step *s, const char *name)
 {
-    uint32_t count;
-    const struct dry_step *steps = dry_steps_get(r->steps, &count), *s = &steps[i];
-    char text[TERM_NUMBER_BYTES];
-    snprintf(text, sizeof text, "%" PRIu32 "%s", i, s->is_partial ? "*" : " ");
-    table_add(t, text);
-    table_add(t, term_format_count(count_events(r, s), text));
-    uint64_t time_us = duration_of(steps, count, i);
-    table_add(t, time_us ? term_format_time(time_us, text) : "-");
-    table_add(t, term_format_bytes(s->peak.bytes, text));
-    table_add(t, term_format_bytes(s->active_end, text));
-    table_add(t, term_format_bytes(s->kept_bytes, text));
-    table_add(t, term_format_bytes(s->alloc_bytes, text));
-    snprintf(text, sizeof text, "%.0f %%", temporary_share(s) * 100.0);
-    table_add(t, text);
+    table_add(t, name);
+    fields_add_cells(t, dry_step_get_fields(DRY_STEP_WHOLE), s);
 }
 
-/* Print the table of steps. If there are too many rows, the middle is cut: the first and
-   the last steps show most. */
+/* Print the table of steps and, if there is one, their median. If there are too many rows,
+   the middle is cut: the first and the last steps show most. */
 static bool
-print_steps(const struct steps_report *r, const struct term *term)
+print_steps(const struct steps_report *r, const struct dry_step *median,
+            const struct term *term)
 {
     uint32_t count;
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
@@ -235,14 +185,18 @@ print_steps(const struct steps_report *r, const struct term *term)
     size_t back = r->row_max > front ? r->row_max - front : 0;
     bool is_cut = count > r->row_max;
     struct table t;
-    table_init(&t, ">step >events >time >peak >at_end >kept >churn >temp.");
+    fields_init_table(&t, ">step", dry_step_get_fields(DRY_STEP_WHOLE), "");
     bool has_partial = false;
+    char name[TERM_NUMBER_BYTES];
     for (uint32_t i = 0; i < count; i++) {
         if (is_cut && i >= front && i < count - back)
             continue;
-        add_step(&t, r, i);
+        snprintf(name, sizeof name, "%" PRIu32 "%s", i, steps[i].is_partial ? "*" : " ");
+        add_step(&t, &steps[i], name);
         has_partial |= steps[i].is_partial;
     }
+    if (median)
+        add_step(&t, median, "median");
     printf("\n");
     bool is_done = table_print(&t, term);
     if (is_cut)
@@ -254,49 +208,25 @@ print_steps(const struct steps_report *r, const struct term *term)
     return is_done;
 }
 
-/* --- text: sums --------------------------------------------------------------------------- */
-
 static void
-print_steady(const struct steps_report *r, const struct steady *steady)
+print_growth_line(const struct steps_report *r, const struct steps_totals *totals,
+                  const struct term *term)
 {
-    uint32_t count;
-    const struct dry_step *steps = dry_steps_get(r->steps, &count);
-    uint32_t first = find_first(steps, count);
-    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES], c[TERM_NUMBER_BYTES];
-    if (steady->count == 0)
-        return;
-    printf("\nfirst step  peak %s, kept %s\n",
-           term_format_bytes(steps[first].peak.bytes, a),
-           term_format_bytes(steps[first].kept_bytes, b));
-    printf("then        peak %s, kept %s (median of %s)\n",
-           term_format_bytes(steady->peak, a), term_format_bytes(steady->kept, b),
-           term_format_count(steady->count, c));
-    printf("churn       %s a step, %.1f times its peak; %.0f %% of the allocations are\n"
-           "            temporary: freed before 8 others were made\n",
-           term_format_bytes(steady->churn, a),
-           steady->peak ? (double)steady->churn / (double)steady->peak : 0.0,
-           steady->temporary * 100.0);
-}
-
-static void
-print_growth_line(const struct steps_report *r, const struct term *term)
-{
-    uint64_t growth = dry_steps_growth_per_step(r->steps), left;
+    uint64_t growth = totals->growth_bytes_per_step, left = totals->steps_until_full;
     size_t suspects;
     dry_steps_get_growth(r->steps, &suspects);
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
     if (growth == 0) {
-        printf("growth      %snone%s: what is in use does not grow from step to step\n",
+        printf("\ngrowth      %snone%s: what is in use does not grow from step to step\n",
                term_style(term, TERM_GREEN), term_style(term, TERM_PLAIN));
         return;
     }
-    printf("growth      %s%s a step%s", term_style(term, TERM_RED),
+    printf("\ngrowth      %s%s a step%s", term_style(term, TERM_RED),
            term_format_bytes(growth, a), term_style(term, TERM_PLAIN));
-    bool is_known = count_steps_left(r, &left);
-    if (is_known && left > 0)
+    if (left > 0)
         printf("; %s full after %s more step%s", term_format_bytes(r->capacity, a),
                term_format_count(left, b), left == 1 ? "" : "s");
-    else if (is_known)
+    else if (totals->has_end)
         printf("; one more step does not fit into %s", term_format_bytes(r->capacity, a));
     printf("\n%s",
            suspects ? "" : "            no line of code leaves it behind regularly\n");
@@ -307,25 +237,15 @@ print_suspects(const struct steps_report *r, const struct term *term)
 {
     size_t count;
     const struct dry_growth *rows = dry_steps_get_growth(r->steps, &count);
-    char text[TERM_NUMBER_BYTES], name[NAME_BYTES];
+    char name[NAME_BYTES];
     if (count == 0)
         return true;
     struct table t;
-    table_init(&t, ">a_step >blocks >alive >steps >regular <left_behind_by");
+    fields_init_table(&t, "", dry_growth_get_fields(), "<left_behind_by");
     t.is_bounded = true;
     for (size_t i = 0; i < count && i < r->row_max; i++) {
-        const struct dry_growth *g = &rows[i];
-        table_add(&t, term_format_bytes(g->bytes_per_step, text));
-        if (g->count_per_step)
-            term_format_count(g->count_per_step, text);
-        else
-            snprintf(text, sizeof text, "< 1");
-        table_add(&t, text);
-        table_add(&t, term_format_bytes(g->bytes, text));
-        table_add(&t, term_format_count(g->step_count, text));
-        snprintf(text, sizeof text, "%.0f %%", g->confidence * 100.0);
-        table_add(&t, text);
-        table_add(&t, name_of(r, g->allocation, name));
+        fields_add_cells(&t, dry_growth_get_fields(), &rows[i]);
+        table_add(&t, name_of(r, rows[i].allocation, name));
     }
     printf("\n");
     bool is_done = table_print(&t, term);
@@ -341,38 +261,19 @@ steps_report_print(const struct steps_report *report)
     uint32_t count;
     const struct dry_step *steps = dry_steps_get(report->steps, &count);
     struct term term;
-    struct steady steady;
-    term_init(&term, stdout);
-    if (!measure_steady(steps, count, &steady))
+    struct steps_totals totals = steps_report_sum(report);
+    struct dry_step median = {0};
+    if (!find_median(steps, count, &median))
         return false;
-    print_header(report, &term);
-    bool is_done = print_steps(report, &term);
-    print_steady(report, &steady);
-    if (steady.count >= 3)
-        print_growth_line(report, &term);
+    term_init(&term, stdout);
+    print_header(report, &totals, &term);
+    bool is_done = print_steps(report, totals.whole_steps > 1 ? &median : NULL, &term);
+    if (totals.whole_steps > 3)
+        print_growth_line(report, &totals, &term);
     return print_suspects(report, &term) && is_done;
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
-
-static json_t *
-make_step(const struct steps_report *r, const struct dry_step *s)
-{
-    size_t first = dry_timeline_get_view(r->timeline)->first_event;
-    return json_pack(
-        "{s:b, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I}",
-        "partial", s->is_partial, "first_event", json_out_number(first + s->begin),
-        "events", json_out_number(count_events(r, s)), "begin_us",
-        (json_int_t)s->begin_us, "end_us", (json_int_t)s->end_us, "peak_bytes",
-        json_out_number(s->peak.bytes), "peak_event",
-        json_out_known(s->peak.moment > s->begin, first + s->peak.moment - 1),
-        "active_end_bytes", json_out_number(s->active_end), "reserved_end_bytes",
-        json_out_number(s->reserved_end), "kept_bytes", json_out_number(s->kept_bytes),
-        "alloc_bytes", json_out_number(s->alloc_bytes), "allocs",
-        (json_int_t)s->alloc_count, "temporary_bytes",
-        json_out_number(s->temporary_bytes), "temporaries",
-        (json_int_t)s->temporary_count);
-}
 
 static json_t *
 make_steps(const struct steps_report *r)
@@ -381,7 +282,9 @@ make_steps(const struct steps_report *r)
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     json_t *list = json_array();
     for (uint32_t i = 0; list && i < count; i++)
-        list = json_out_append(list, make_step(r, &steps[i]));
+        list = json_out_append(list, fields_add_json(json_object(),
+                                                     dry_step_get_fields(DRY_STEP_WHOLE),
+                                                     &steps[i]));
     return list;
 }
 
@@ -398,20 +301,11 @@ make_suspects(const struct steps_report *r)
 {
     size_t count;
     const struct dry_growth *rows = dry_steps_get_growth(r->steps, &count);
-    const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
     json_t *list = json_array();
     for (size_t i = 0; list && i < count; i++) {
-        const struct dry_growth *g = &rows[i];
-        json_t *row = json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:f}", "owner",
-            make_name(r, g->allocation), "requested_bytes",
-            json_out_number(v->allocations[g->allocation].requested), "bytes_per_step",
-            json_out_number(g->bytes_per_step), "blocks_per_step",
-            json_out_number(g->count_per_step), "bytes", json_out_number(g->bytes),
-            "steps", (json_int_t)g->step_count, "last_event",
-            json_out_number(v->first_event + v->allocations[g->allocation].begin - 1),
-            "confidence", g->confidence);
-        list = json_out_append(list, row);
+        json_t *row = json_pack("{s:o}", "owner", make_name(r, rows[i].allocation));
+        list = json_out_append(list,
+                               fields_add_json(row, dry_growth_get_fields(), &rows[i]));
     }
     return list;
 }
@@ -425,30 +319,16 @@ steps_report_print_json(const char *command, const struct steps_report *r)
     const char *reason = dry_steps_get_reason(r->steps);
     size_t length;
     const char *marker = dry_steps_get_marker(r->steps, &length);
-    uint64_t left;
-    json_t *root = json_pack(
-        "{s:s, s:o, s:i, s:o, s:b, s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "drystone.steps/1", "file", json_out_string(r->file), "device",
-        (int)v->device, "events", json_out_number(v->event_count), "simulated",
-        r->is_simulated, "source", dry_steps_source_name(source), "reason",
-        reason[0] ? json_string(reason) : json_null(), "marker",
-        length > 0 ? json_out_text(marker, length) : json_null(), "anchor",
-        anchor != DRY_NONE ? make_name(r, anchor) : json_null(), "confidence",
-        dry_steps_get_confidence(r->steps), "steps", make_steps(r),
-        "growth_bytes_per_step", json_out_number(dry_steps_growth_per_step(r->steps)),
-        "capacity_bytes", json_out_known(r->capacity, r->capacity), "steps_until_full",
-        count_steps_left(r, &left) ? json_out_number(left) : json_null(), "growth",
-        make_suspects(r));
+    struct steps_totals totals = steps_report_sum(r);
+    json_t *root =
+        json_pack("{s:s, s:o, s:i, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o}", "schema",
+                  "drystone.steps/1", "file", json_out_string(r->file), "device",
+                  (int)v->device, "events", json_out_number(v->event_count), "simulated",
+                  r->is_simulated, "source", dry_steps_source_name(source), "reason",
+                  reason[0] ? json_string(reason) : json_null(), "marker",
+                  length > 0 ? json_out_text(marker, length) : json_null(), "anchor",
+                  anchor != DRY_NONE ? make_name(r, anchor) : json_null(), "steps",
+                  make_steps(r), "growth", make_suspects(r));
+    root = fields_add_json(root, steps_totals_get_fields(), &totals);
     return json_out_print(command, root);
-}
-
-int
-steps_report_exit_code(const struct steps_report *r)
-{
-    size_t count;
-    const struct dry_growth *rows = dry_steps_get_growth(r->steps, &count);
-    bool is_found = false;
-    for (size_t i = 0; i < count && dry_steps_growth_per_step(r->steps) > 0; i++)
-        is_found |= rows[i].confidence >= 0.5;
-    return is_found ? EXIT_FOUND : EXIT_FINE;
 }

@@ -19,14 +19,21 @@ struct steps_report {
     size_t row_max;    /* maximum steps, and suspects, to print */
 };
 
+/* Figures of all steps. */
+struct steps_totals {
+    double confidence;
+    uint64_t whole_steps, suspects, growth_bytes_per_step, capacity_bytes;
+    uint64_t steps_until_full; /* until a whole step's peak no longer fits, if has_end */
+    bool has_end;              /* memory grows, and the capacity is known */
+};
+struct steps_totals steps_report_sum(const struct steps_report *report);
+/* The table of their members. */
+struct dry_fields steps_totals_get_fields(void);
+
 /* Print the report as text. Returns false if memory ran out. */
 bool steps_report_print(const struct steps_report *report);
 
 /* Print the report as drystone.steps/1, see drystone-steps(1). Returns an exit code. */
 int steps_report_print_json(const char *command, const struct steps_report *report);
-
-/* Return EXIT_FOUND if memory grows from step to step and a source line grows regularly;
-   else EXIT_FINE. */
-int steps_report_exit_code(const struct steps_report *report);
 
 #endif

@@ -59,7 +59,9 @@ take_word(struct reader *r, char word[WORD_BYTES])
 static bool
 is_figure(const struct dry_field *f)
 {
-    return f->type != DRY_FIELD_TEXT && f->type != DRY_FIELD_CHARS;
+    return f->type == DRY_FIELD_BOOL ||
+           (f->unit != DRY_UNIT_NONE && f->unit != DRY_UNIT_EVENT &&
+            f->unit != DRY_UNIT_SHARE);
 }
 
 bool

@@ -8,8 +8,8 @@
  *     reserved_peak > 70GiB            retries != 0
  *     reserved_peak > baseline + 2%    peak >= baseline + 512MiB
  *
- * A figure is a number or a truth (0 or 1) in the command's tables of fields, by its key; `_bytes` at
- * the key's end may be left out. A baseline is the same figure of an earlier run. The text of a
+ * A figure is a number with a unit or a truth (0 or 1) in the command's tables of fields, by its
+ * key; `_bytes` at the key's end may be left out. An event's number is none. A baseline is the same figure of an earlier run. The text of a
  * condition is hostile input.
  */
 

@@ -56,7 +56,9 @@ find_owners(struct dry_diff *diff, size_t subject, struct dry_error *err)
                                 &diff->traces[diff->trace_of[subject]].sites,
                                 &diff->owners[subject], err);
     if (status == DRY_OK)
-        diff->totals[subject] = dry_owners_total(diff->owners[subject]);
+        diff->total_cells[subject] =
+            (struct dry_diff_cell){.subject = (uint32_t)subject,
+                                   .bytes = dry_owners_total(diff->owners[subject])};
     return status;
 }
 
@@ -88,10 +90,12 @@ collect_entries(struct dry_diff *diff)
     struct dryi_diff_entry *entry = diff->entries;
     for (size_t i = 0; i < diff->subject_count; i++) {
         const struct dry_owner *owners = dry_owners_get(diff->owners[i], &count);
-        for (size_t k = 0; k < count; k++)
+        for (size_t k = 0; k < count; k++) {
+            diff->total_cells[i].count += owners[k].count;
             *entry++ = (struct dryi_diff_entry){.owner = &owners[k],
                                                 .subject = (uint32_t)i,
                                                 .line = line_of(diff, i, &owners[k])};
+        }
     }
     return true;
 }
@@ -159,18 +163,12 @@ measure_row(struct dry_diff_row *row, size_t subject_count)
     qsort(bytes, row->cell_count, sizeof *bytes, dryi_compare_leading);
     row->min = absent ? 0 : bytes[0];
     row->max = bytes[row->cell_count - 1];
+    row->spread = row->max - row->min;
     row->median = middle < absent ? 0 : bytes[middle - absent];
     uint64_t farthest = 0;
-    bool has_min = false, has_max = false;
     for (uint32_t i = 0; i < subject_count; i++) {
         uint64_t b = dry_diff_bytes(row, i);
         uint64_t distance = b > row->median ? b - row->median : row->median - b;
-        if (!has_min && b == row->min)
-            row->min_subject = i;
-        if (!has_max && b == row->max)
-            row->max_subject = i;
-        has_min |= b == row->min;
-        has_max |= b == row->max;
         if (distance > farthest) {
             farthest = distance;
             row->outlier = i;
@@ -182,9 +180,8 @@ static int
 compare_rows(const void *a, const void *b)
 {
     const struct dry_diff_row *x = a, *y = b;
-    uint64_t of_x = x->max - x->min, of_y = y->max - y->min;
-    if (of_x != of_y)
-        return of_x > of_y ? -1 : 1;
+    if (x->spread != y->spread)
+        return x->spread > y->spread ? -1 : 1;
     size_t length = x->name_length < y->name_length ? x->name_length : y->name_length;
     int order = memcmp(x->name, y->name, length);
     if (order != 0)
@@ -245,6 +242,12 @@ fill(struct dry_diff *diff, struct dry_error *err)
     if (!collect_entries(diff) || !dryi_diff_match(diff) || !make_rows(diff) ||
         !dryi_diff_find_facts(diff))
         return dryi_fail_memory(err, "the diff");
+    diff->total = (struct dry_diff_row){.name = "total",
+                                        .name_length = 5,
+                                        .what = "",
+                                        .cell_count = diff->subject_count,
+                                        .cells = diff->total_cells};
+    measure_row(&diff->total, diff->subject_count);
     return DRY_OK;
 }
 
@@ -306,11 +309,10 @@ dry_diff_get_rows(const struct dry_diff *diff, size_t *count)
     return diff->rows;
 }
 
-const uint64_t *
-dry_diff_get_totals(const struct dry_diff *diff, size_t *count)
+const struct dry_diff_row *
+dry_diff_get_total(const struct dry_diff *diff)
 {
-    *count = diff->subject_count;
-    return diff->totals;
+    return &diff->total;
 }
 
 const struct dry_diff_fact *

@@ -35,7 +35,8 @@ struct dry_diff {
     struct dry_diff_subject subjects[DRY_DIFF_SUBJECTS_MAX];
     uint32_t trace_of[DRY_DIFF_SUBJECTS_MAX];
     struct dry_owners *owners[DRY_DIFF_SUBJECTS_MAX];
-    uint64_t totals[DRY_DIFF_SUBJECTS_MAX];
+    struct dry_diff_row total;
+    struct dry_diff_cell total_cells[DRY_DIFF_SUBJECTS_MAX];
 
     struct dryi_diff_trace *traces; /* at most subject_count entries */
     size_t trace_count;

@@ -199,8 +199,11 @@ static bool
 add_group(struct growing *g, const struct survivor *rows, size_t count)
 {
     struct dry_steps *s = g->s;
+    const struct dry_allocation *latest = &g->v->allocations[rows[count - 1].allocation];
     struct dry_growth growth = {.stack = g->v->allocations[rows[0].allocation].stack,
-                                .allocation = rows[count - 1].allocation};
+                                .allocation = rows[count - 1].allocation,
+                                .requested_bytes = latest->requested,
+                                .last_event = g->v->first_event + latest->begin - 1};
     sum_up_group(g, rows, count);
     growth.step_count = g->used;
     for (uint32_t i = 0; i < g->used; i++)

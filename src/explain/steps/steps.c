@@ -353,6 +353,24 @@ compare_steps(struct dry_steps *s, const struct dryi_sequence *q, enum ending en
 
 /* --- measuring steps ---------------------------------------------------------------------- */
 
+/* Set the events and times of a step, whose last event comes before the moment `last`. */
+static void
+number_events(const struct dry_timeline *timeline, struct dry_step *step, uint32_t last)
+{
+    const struct dry_timeline_view *v = dry_timeline_get_view(timeline);
+    step->first_event = v->first_event + step->begin;
+    step->event_count = dryi_min32(step->end, v->event_count) - step->begin;
+    step->peak_event = step->peak.moment > step->begin
+                           ? v->first_event + step->peak.moment - 1
+                           : SIZE_MAX;
+    step->begin_us = dry_timeline_time(timeline, step->begin + 1);
+    step->end_us = dry_timeline_time(timeline, last);
+    int64_t next_us =
+        last < step->end ? step->end_us : dry_timeline_time(timeline, step->end + 1);
+    if (next_us > step->begin_us)
+        step->duration_us = (uint64_t)next_us - (uint64_t)step->begin_us;
+}
+
 static void
 measure_heights(struct dry_steps *s)
 {
@@ -367,13 +385,14 @@ measure_heights(struct dry_steps *s)
             if (walk.moment <= step->end &&
                 (height > step->peak.bytes || walk.moment == step->begin))
                 step->peak = (struct dry_peak){.bytes = height, .moment = walk.moment};
+            step->reserved_peak =
+                dryi_max(step->reserved_peak, walk.height[DRY_CURVE_RESERVED]);
             if (walk.moment >= last)
                 break;
         }
         step->active_end = walk.height[DRY_CURVE_ACTIVE];
         step->reserved_end = walk.height[DRY_CURVE_RESERVED];
-        step->begin_us = dry_timeline_time(s->timeline, step->begin + 1);
-        step->end_us = dry_timeline_time(s->timeline, last);
+        number_events(s->timeline, step, last);
     }
 }
 

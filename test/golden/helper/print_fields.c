@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print_fields: the library's tables of members, the keys of statistics and its lists of words, as
+ * print_fields: the tables of members, the keys of statistics and the library's lists of words, as
  * one JSON object.
  */
 #include <stdio.h>
 
 #include <drystone/categories.h>
 #include <drystone/cause.h>
+#include <drystone/diff.h>
 #include <drystone/doctor.h>
 #include <drystone/estimate.h>
 #include <drystone/explanation.h>
@@ -23,27 +24,33 @@
 #include <drystone/timeline.h>
 #include <drystone/trace.h>
 
+#include "explain/steps_report.h"
+
 static const char *const types[] = {
     [DRY_FIELD_BOOL] = "bool", [DRY_FIELD_U64] = "u64",   [DRY_FIELD_I64] = "i64",
-    [DRY_FIELD_SIZE] = "size", [DRY_FIELD_TEXT] = "text", [DRY_FIELD_CHARS] = "chars"};
+    [DRY_FIELD_SIZE] = "size", [DRY_FIELD_TEXT] = "text", [DRY_FIELD_CHARS] = "chars",
+    [DRY_FIELD_U32] = "u32",   [DRY_FIELD_REAL] = "real"};
 
-static const char *const units[] = {[DRY_UNIT_NONE] = "none",
-                                    [DRY_UNIT_BYTES] = "bytes",
-                                    [DRY_UNIT_COUNT] = "count",
-                                    [DRY_UNIT_NANOSECONDS] = "ns",
-                                    [DRY_UNIT_EVENT] = "event"};
+static const char *const units[] = {
+    [DRY_UNIT_NONE] = "none",       [DRY_UNIT_BYTES] = "bytes",
+    [DRY_UNIT_COUNT] = "count",     [DRY_UNIT_NANOSECONDS] = "ns",
+    [DRY_UNIT_MICROSECONDS] = "us", [DRY_UNIT_EVENT] = "event",
+    [DRY_UNIT_SHARE] = "share"};
 
 static void
 print_table(const char *name, struct dry_fields fields)
 {
-    printf("\"%s\": {", name);
+    static bool has_one;
+    printf("%s\n\"%s\": {", has_one ? "," : "", name);
+    has_one = true;
     for (size_t i = 0; i < fields.count; i++) {
         const struct dry_field *f = &fields.list[i];
-        printf("%s\n  \"%s\": {\"type\": \"%s\", \"unit\": \"%s\", \"is_always\": %s}",
+        printf("%s\n  \"%s\": {\"type\": \"%s\", \"unit\": \"%s\", \"is_always\": %s, "
+               "\"meaning\": \"%s\"}",
                i ? "," : "", f->key, types[f->type], units[f->unit],
-               f->known == DRY_KNOWN_ALWAYS ? "true" : "false");
+               f->known == DRY_KNOWN_ALWAYS ? "true" : "false", f->meaning);
     }
-    printf("},\n");
+    printf("}");
 }
 
 static void
@@ -115,7 +122,7 @@ main(void)
 {
     const struct dry_stats stats = {.num_ooms = 0};
     size_t count = 0;
-    printf("{");
+    printf("{\"tables\": {");
     print_table("state", dry_state_get_fields());
     print_table("run", dry_run_get_fields(DRY_RUN_WHOLE));
     print_table("packed", dry_run_get_fields(DRY_RUN_PACKED));
@@ -123,7 +130,13 @@ main(void)
     print_table("order", dry_run_get_fields(DRY_RUN_ORDER));
     print_table("check", dry_replay_check_get_fields());
     print_table("recorded", dry_replay_recorded_get_fields());
-    printf("\"stats\": [");
+    print_table("step", dry_step_get_fields(DRY_STEP_WHOLE));
+    print_table("growth", dry_growth_get_fields());
+    print_table("steps_totals", steps_totals_get_fields());
+    print_table("diff_cell", dry_diff_get_fields(DRY_DIFF_CELL));
+    print_table("diff_row", dry_diff_get_fields(DRY_DIFF_ROW));
+    print_table("diff_fact", dry_diff_get_fields(DRY_DIFF_FACT));
+    printf("},\n\"stats\": [");
     dry_stats_visit(&stats, print_key, &count);
     printf("],\n\"words\": {");
     print_words();

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+#include <drystone/diff.h>
 #include <drystone/replay.h>
 #include <drystone/state.h>
+#include <drystone/steps.h>
 
 struct thing {
     bool is_on, has_count;
@@ -15,20 +17,23 @@ struct thing {
     size_t event;
     const char *name;
     char text[8];
+    uint32_t small;
+    double share;
 };
 
 #define OF(member) offsetof(struct thing, member)
+#define THING(member, kind, unit, ...)                                                   \
+    DRY_FIELD_OF(struct thing, #member, kind, unit, member, __VA_ARGS__)
 
 static const struct dry_field list[] = {
-    {"is_on", DRY_FIELD_BOOL, DRY_UNIT_NONE, OF(is_on), DRY_KNOWN_ALWAYS, 0, false, ""},
-    {"bytes", DRY_FIELD_U64, DRY_UNIT_BYTES, OF(bytes), DRY_KNOWN_IF_ABOVE_0, OF(bytes),
-     true, ""},
-    {"count", DRY_FIELD_I64, DRY_UNIT_COUNT, OF(count), DRY_KNOWN_IF, OF(has_count), true,
-     ""},
-    {"event", DRY_FIELD_SIZE, DRY_UNIT_EVENT, OF(event), DRY_KNOWN_UNLESS, OF(is_on),
-     false, ""},
-    {"name", DRY_FIELD_TEXT, DRY_UNIT_NONE, OF(name), DRY_KNOWN_ALWAYS, 0, false, ""},
-    {"text", DRY_FIELD_CHARS, DRY_UNIT_NONE, OF(text), DRY_KNOWN_ALWAYS, 0, false, ""},
+    THING(is_on, BOOL, NONE, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING(bytes, U64, BYTES, DRY_KNOWN_IF_ABOVE_0, OF(bytes), true, ""),
+    THING(count, I64, COUNT, DRY_KNOWN_IF, OF(has_count), true, ""),
+    THING(event, SIZE, EVENT, DRY_KNOWN_UNLESS, OF(is_on), false, ""),
+    THING(name, TEXT, NONE, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING(text, CHARS, NONE, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING(small, U32, COUNT, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING(share, REAL, SHARE, DRY_KNOWN_ALWAYS, 0, false, ""),
 };
 static const struct dry_fields fields = {list, sizeof list / sizeof *list};
 
@@ -53,7 +58,9 @@ a_value_has_its_type(void **state)
                                .count = INT64_MAX,
                                .event = 3,
                                .name = "a",
-                               .text = "b"};
+                               .text = "b",
+                               .small = UINT32_MAX,
+                               .share = 0.5};
     const uint64_t numbers[] = {0, UINT64_MAX, INT64_MAX, 3};
     struct dry_field_value value;
     for (size_t i = 0; i < 4; i++) {
@@ -66,6 +73,11 @@ a_value_has_its_type(void **state)
         assert_int_equal(value.type, DRY_FIELD_TEXT);
         assert_string_equal(value.text, i == 4 ? "a" : "b");
     }
+    assert_true(dry_field_get(&list[6], &full, &value));
+    assert_int_equal(value.type, DRY_FIELD_U64);
+    assert_int_equal(value.number, UINT32_MAX);
+    assert_true(dry_field_get(&list[7], &full, &value));
+    assert_true(value.type == DRY_FIELD_REAL && value.real == 0.5);
     assert_null(dry_fields_find(&fields, "byte"));
 }
 
@@ -79,11 +91,14 @@ what_does_not_fit_is_not_set(void **state)
     assert_false(dry_field_set(&list[2], &thing, (uint64_t)INT64_MAX + 1));
     assert_false(dry_field_set(&list[4], &thing, 1));
     assert_false(dry_field_set(&list[5], &thing, 1));
+    assert_false(dry_field_set(&list[6], &thing, (uint64_t)UINT32_MAX + 1));
+    assert_false(dry_field_set(&list[7], &thing, 1));
     assert_memory_equal(&thing, &before, sizeof thing);
     assert_true(dry_field_set(&list[0], &thing, 1));
     assert_true(dry_field_set(&list[1], &thing, UINT64_MAX));
     assert_true(dry_field_set(&list[2], &thing, 5));
     assert_true(dry_field_set(&list[3], &thing, 6));
+    assert_true(dry_field_set(&list[6], &thing, 7) && thing.small == 7);
     assert_true(thing.is_on && thing.bytes == UINT64_MAX && thing.count == 5 &&
                 thing.event == 6);
 }
@@ -112,6 +127,11 @@ the_tables_of_the_library_are_sound(void **state)
     check_table(dry_replay_check_get_fields(), sizeof(struct dry_replay_check));
     check_table(dry_replay_recorded_get_fields(), sizeof(struct dry_replay_recorded));
     check_table(dry_state_get_fields(), sizeof(struct dry_state));
+    check_table(dry_step_get_fields(DRY_STEP_WHOLE), sizeof(struct dry_step));
+    check_table(dry_growth_get_fields(), sizeof(struct dry_growth));
+    check_table(dry_diff_get_fields(DRY_DIFF_CELL), sizeof(struct dry_diff_cell));
+    check_table(dry_diff_get_fields(DRY_DIFF_ROW), sizeof(struct dry_diff_row));
+    check_table(dry_diff_get_fields(DRY_DIFF_FACT), sizeof(struct dry_diff_fact));
 }
 
 int
