@@ -10,11 +10,10 @@
 #include "base/table.h"
 #include "base/term.h"
 
-/* Sums over all rows, and over the rows that are not shown (rest_*). */
+/* Sums over all rows, and over the rows that are not shown. */
 struct totals {
     size_t row_count, shown;
-    uint64_t bytes, requested, rest_bytes, rest_requested;
-    uint64_t count, rest_count, rest_largest;
+    struct dry_owner all, rest;
 };
 
 static uint64_t
@@ -27,21 +26,21 @@ add_up(uint64_t a, uint64_t b)
 static struct totals
 sum_up(const struct top_report *r)
 {
-    struct totals t = {.bytes = dry_owners_total(r->owners)};
+    struct totals t = {.all.bytes = dry_owners_total(r->owners)};
     const struct dry_owner *rows = dry_owners_get(r->owners, &t.row_count);
     t.shown = r->row_limit < t.row_count ? r->row_limit : t.row_count;
     if (t.row_count - t.shown == 1)
         t.shown++; /* a single hidden row would take a line anyway, so show its name */
     for (size_t i = 0; i < t.row_count; i++) {
-        t.count += rows[i].count;
-        t.requested = add_up(t.requested, rows[i].requested);
+        t.all.count += rows[i].count;
+        t.all.requested = add_up(t.all.requested, rows[i].requested);
         if (i < t.shown)
             continue;
-        t.rest_count += rows[i].count;
-        t.rest_bytes = add_up(t.rest_bytes, rows[i].bytes);
-        t.rest_requested = add_up(t.rest_requested, rows[i].requested);
-        if (rows[i].largest > t.rest_largest)
-            t.rest_largest = rows[i].largest;
+        t.rest.count += rows[i].count;
+        t.rest.bytes = add_up(t.rest.bytes, rows[i].bytes);
+        t.rest.requested = add_up(t.rest.requested, rows[i].requested);
+        if (rows[i].largest > t.rest.largest)
+            t.rest.largest = rows[i].largest;
     }
     return t;
 }
@@ -56,14 +55,8 @@ share_of(uint64_t bytes, uint64_t total)
 
 #define CELL_BYTES 1100u
 
-struct row {
-    uint64_t bytes, count, largest;
-    const char *name, *what;
-    size_t name_length, what_length;
-};
-
 static void
-add_row(struct table *t, const struct row *row, uint64_t total)
+add_row(struct table *t, const struct dry_owner *row, uint64_t total)
 {
     char text[CELL_BYTES], number[TERM_NUMBER_BYTES];
     table_add(t, term_format_bytes(row->bytes, number));
@@ -77,13 +70,12 @@ add_row(struct table *t, const struct row *row, uint64_t total)
 }
 
 static void
-add_word(struct table *t, const char *word, const struct row *figures, uint64_t total)
+add_word(struct table *t, const char *word, const struct dry_owner *sums, uint64_t total)
 {
-    struct row row = *figures;
+    struct dry_owner row = *sums;
     row.name = word;
     row.name_length = strlen(word);
     row.what = "";
-    row.what_length = 0;
     add_row(t, &row, total);
 }
 
@@ -91,13 +83,7 @@ static void
 add_owner(struct table *t, const struct top_report *r, const struct dry_owner *o,
           uint64_t total)
 {
-    struct row row = {.bytes = o->bytes,
-                      .count = o->count,
-                      .largest = o->largest,
-                      .name = o->name,
-                      .name_length = o->name_length,
-                      .what = o->what,
-                      .what_length = o->what_length};
+    struct dry_owner row = *o;
     static const char suffix[] = " (freed there)";
     char number[TERM_NUMBER_BYTES];
     /* suffix has its own column */
@@ -125,19 +111,15 @@ print_table(const struct top_report *r, const struct totals *totals,
              r->is_inverted ? "outermost_" : "", dry_owner_key_name(r->key));
     table_init(&t, columns);
     for (size_t i = 0; i < totals->shown; i++)
-        add_owner(&t, r, &rows[i], totals->bytes);
+        add_owner(&t, r, &rows[i], totals->all.bytes);
     if (count > totals->shown) {
         char others[TERM_NUMBER_BYTES + 16], number[TERM_NUMBER_BYTES];
         snprintf(others, sizeof others, "(%s other%s)",
                  term_format_count(count - totals->shown, number),
                  count - totals->shown == 1 ? "" : "s");
-        struct row rest = {.bytes = totals->rest_bytes,
-                           .count = totals->rest_count,
-                           .largest = totals->rest_largest};
-        add_word(&t, others, &rest, totals->bytes);
+        add_word(&t, others, &totals->rest, totals->all.bytes);
     }
-    struct row total = {.bytes = totals->bytes, .count = totals->count};
-    add_word(&t, "total", &total, totals->bytes);
+    add_word(&t, "total", &totals->all, totals->all.bytes);
     return table_print(&t, term);
 }
 
@@ -159,8 +141,8 @@ print_head(const struct top_report *r, const struct totals *totals,
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES], when[MOMENT_BYTES];
     term_print_subject(term, r->file, TERM_BOLD, "device %" PRId32 ", %s", view->device,
                        moment_write(timeline, &r->moment, when));
-    printf("  active %s in %s allocation%s", term_format_bytes(totals->bytes, a),
-           term_format_count(totals->count, b), totals->count == 1 ? "" : "s");
+    printf("  active %s in %s allocation%s", term_format_bytes(totals->all.bytes, a),
+           term_format_count(totals->all.count, b), totals->all.count == 1 ? "" : "s");
     printf(", reserved %s",
            term_format_bytes(
                dry_timeline_height(timeline, DRY_CURVE_RESERVED, r->moment.moment), a));
@@ -362,7 +344,7 @@ make_owners(const struct top_report *r, const struct totals *totals)
     const struct dry_owner *rows = dry_owners_get(r->owners, &count);
     json_t *list = json_array();
     for (size_t i = 0; list && i < totals->shown; i++)
-        list = json_out_append(list, make_owner(r, &rows[i], totals->bytes));
+        list = json_out_append(list, make_owner(r, &rows[i], totals->all.bytes));
     return list;
 }
 
@@ -378,13 +360,13 @@ top_report_print_json(const struct top_report *r)
         "schema", "drystone.top/1", "file", json_out_string(r->file), "device",
         (int)view->device, "simulated", (int)r->study->is_simulated, "at",
         moment_make_json(timeline, &r->moment), "by", dry_owner_key_name(r->key),
-        "inverted", (int)r->is_inverted, "active_bytes", json_out_number(t.bytes),
-        "requested_bytes", json_out_number(t.requested), "reserved_bytes",
+        "inverted", (int)r->is_inverted, "active_bytes", json_out_number(t.all.bytes),
+        "requested_bytes", json_out_number(t.all.requested), "reserved_bytes",
         json_out_number(
             dry_timeline_height(timeline, DRY_CURVE_RESERVED, r->moment.moment)),
-        "count", json_out_number(t.count), "owners", make_owners(r, &t), "others",
+        "count", json_out_number(t.all.count), "owners", make_owners(r, &t), "others",
         "owners", json_out_number(t.row_count - t.shown), "bytes",
-        json_out_number(t.rest_bytes), "requested_bytes",
-        json_out_number(t.rest_requested), "count", json_out_number(t.rest_count));
+        json_out_number(t.rest.bytes), "requested_bytes",
+        json_out_number(t.rest.requested), "count", json_out_number(t.rest.count));
     return json_out_print("top", root);
 }
