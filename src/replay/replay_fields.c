@@ -137,17 +137,11 @@ static const struct dry_field recorded_list[] = {
 struct dry_fields
 dry_run_get_fields(enum dry_run_part part)
 {
-    switch (part) {
-    case DRY_RUN_PACKED:
-        return DRY_FIELDS_OF(packed_list);
-    case DRY_RUN_STEADY:
-        return DRY_FIELDS_OF(steady_list);
-    case DRY_RUN_ORDER:
-        return DRY_FIELDS_OF(order_list);
-    case DRY_RUN_WHOLE:
-        break;
-    }
-    return DRY_FIELDS_OF(run_list);
+    const struct dry_fields parts[] = {[DRY_RUN_WHOLE] = DRY_FIELDS_OF(run_list),
+                                       [DRY_RUN_PACKED] = DRY_FIELDS_OF(packed_list),
+                                       [DRY_RUN_STEADY] = DRY_FIELDS_OF(steady_list),
+                                       [DRY_RUN_ORDER] = DRY_FIELDS_OF(order_list)};
+    return parts[part];
 }
 
 struct dry_fields

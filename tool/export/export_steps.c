@@ -15,7 +15,6 @@ export_steps_init(struct export_steps *s, const struct dry_timeline *timeline,
         writer_fail(w, status, "%s", err.text);
         return;
     }
-    s->source = dry_steps_source_name(dry_steps_get_source(s->steps));
     if (dry_steps_get_source(s->steps) != DRY_STEPS_NONE)
         s->all = dry_steps_get(s->steps, &s->count);
 }

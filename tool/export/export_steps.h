@@ -13,8 +13,7 @@
 struct export_steps {
     struct dry_steps *steps;
     const struct dry_step *all;
-    uint32_t count;     /* 0 if steps cannot be told apart */
-    const char *source; /* how steps were found: "annotations" ... */
+    uint32_t count; /* 0 if steps cannot be told apart */
 };
 
 /* Find the steps. The writer keeps a failure. Call export_steps_finish() in any case. */
