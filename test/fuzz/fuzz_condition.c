@@ -27,8 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"reserved_peak_bytes", DRY_FIELD_U64, DRY_UNIT_BYTES, 0, DRY_KNOWN_ALWAYS, 0,
          true, "", NULL},
         {"ooms", DRY_FIELD_U64, DRY_UNIT_COUNT, 8, DRY_KNOWN_ALWAYS, 0, true, "", NULL}};
-    static const struct dry_fields table = {rows, 2};
-    static const struct figures figures = {&table, 1};
+    static const struct figures figures = {{{rows, 2}}, 1};
     static const uint64_t values[] = {0, 1, UINT64_C(1) << 40, UINT64_MAX};
     char why[CONDITION_WHY_BYTES];
     struct condition c;

@@ -36,31 +36,28 @@ static const struct dry_field diff_rows[] = {
     DIFF(last_active_bytes, BYTES, true, "active bytes of the last"),
 };
 
-/* `tables` becomes those of the command, and lives as long as the gate. */
 static struct gate
-make_gate(const char *command, const char *file, const struct gate_values *values,
-          struct dry_fields tables[GATE_TABLES_MAX])
+make_gate(const char *command, const char *file, const struct gate_values *values)
 {
-    bool is_steps = strcmp(command, "steps") == 0;
     struct gate gate = {.command = command, .file = file, .values = values};
-    gate.figures = (struct figures){tables, is_steps ? 3 : 2};
-    if (is_steps) {
-        tables[0] = dry_step_get_fields(DRY_STEP_HEIGHTS);
-        tables[1] = dry_step_get_fields(DRY_STEP_SUMS);
-        tables[2] = steps_totals_get_fields();
-    } else {
-        bool is_diff = strcmp(command, "diff") == 0;
-        tables[0] = is_diff ? DRY_FIELDS_OF(diff_rows) : DRY_FIELDS_OF(explain_rows);
-        tables[1] = is_diff ? dry_diff_get_fields(DRY_DIFF_ROW) : dry_state_get_fields();
-    }
+    if (strcmp(command, "steps") == 0)
+        gate.figures = (struct figures){{dry_step_get_fields(DRY_STEP_HEIGHTS),
+                                         dry_step_get_fields(DRY_STEP_SUMS),
+                                         steps_totals_get_fields()},
+                                        3};
+    else if (strcmp(command, "diff") == 0)
+        gate.figures = (struct figures){
+            {DRY_FIELDS_OF(diff_rows), dry_diff_get_fields(DRY_DIFF_ROW)}, 2};
+    else
+        gate.figures =
+            (struct figures){{DRY_FIELDS_OF(explain_rows), dry_state_get_fields()}, 2};
     return gate;
 }
 
 int
 figures_check(const char *command, const struct gate_values *values, bool prints_json)
 {
-    struct dry_fields tables[GATE_TABLES_MAX];
-    struct gate gate = make_gate(command, NULL, values, tables);
+    struct gate gate = make_gate(command, NULL, values);
     return gate_check(&gate, prints_json);
 }
 
@@ -94,8 +91,7 @@ figures_judge_explain(const struct explain_report *r, const struct gate_values *
                                       peaks[DRY_CURVE_ACTIVE].bytes, r->view->short_bytes,
                                       r->view->oom_count};
     char source[SOURCE_BYTES];
-    struct dry_fields tables[GATE_TABLES_MAX];
-    struct gate gate = make_gate("explain", r->file, values, tables);
+    struct gate gate = make_gate("explain", r->file, values);
     find_source(r, &gate, source);
     struct gate_row row = {.objects = {&figures, r->view->state}};
     return gate_judge(&gate, &row, 1, code);
@@ -124,12 +120,11 @@ figures_judge_steps(const struct steps_report *r, const struct gate_values *valu
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     struct dry_step most = {0};
     struct steps_totals totals = steps_report_sum(r);
-    struct dry_fields tables[GATE_TABLES_MAX];
-    struct gate gate = make_gate("steps", r->file, values, tables);
+    struct gate gate = make_gate("steps", r->file, values);
     for (uint32_t i = 0; i < count; i++) {
-        take_most(tables[0], &steps[i], &most);
+        take_most(gate.figures.tables[0], &steps[i], &most);
         if (!steps[i].is_partial)
-            take_most(tables[1], &steps[i], &most);
+            take_most(gate.figures.tables[1], &steps[i], &most);
     }
     struct gate_row row = {.objects = {&most, &most, &totals}};
     return gate_judge(&gate, &row, 1, code);
@@ -151,6 +146,8 @@ figures_judge_diff(const struct diff_report *r, const struct gate_values *values
     size_t count;
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
     const struct dry_diff_row *total = dry_diff_get_total(r->diff);
+    struct gate gate =
+        make_gate("diff", r->subjects[r->subject_count - 1].study->path, values);
     struct dry_diff_row most = *total;
     uint32_t last = (uint32_t)total->cell_count - 1;
     struct diff_figures figures = {.total_spread_bytes = total->spread,
@@ -158,14 +155,11 @@ figures_judge_diff(const struct diff_report *r, const struct gate_values *values
                                    .first_active_bytes = total->cells[0].bytes,
                                    .last_active_bytes = total->cells[last].bytes};
     for (size_t i = 0; i < count; i++) {
-        take_most(dry_diff_get_fields(DRY_DIFF_ROW), &rows[i], &most);
+        take_most(gate.figures.tables[1], &rows[i], &most);
         uint64_t growth = growth_of(&rows[i], last);
         if (growth > figures.owner_growth_bytes)
             figures.owner_growth_bytes = growth;
     }
-    struct dry_fields tables[GATE_TABLES_MAX];
-    struct gate gate =
-        make_gate("diff", r->subjects[r->subject_count - 1].study->path, values, tables);
     struct gate_row row = {.objects = {&figures, &most}};
     return gate_judge(&gate, &row, 1, code);
 }

@@ -20,8 +20,9 @@
 #include <drystone/field.h>
 
 /* The tables of a command, and where a figure is in them. */
+#define FIGURES_TABLES_MAX 3
 struct figures {
-    const struct dry_fields *tables;
+    struct dry_fields tables[FIGURES_TABLES_MAX];
     size_t table_count;
 };
 struct figure {

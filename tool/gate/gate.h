@@ -41,12 +41,10 @@ struct gate_values {
      .needs = {"fail-if baseline", "for --fail-if and --baseline alone"}, __VA_ARGS__}
 /* clang-format on */
 
-#define GATE_TABLES_MAX 3
-
 /* A run, or the file: an object of each table. */
 struct gate_row {
     const char *of; /* the run's name; NULL: there is one row */
-    const void *objects[GATE_TABLES_MAX];
+    const void *objects[FIGURES_TABLES_MAX];
 };
 
 struct gate {

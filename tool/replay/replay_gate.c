@@ -21,22 +21,20 @@ static const struct dry_field own_rows[] = {
 
 #define NAME_BYTES 256
 
-/* `tables` lives as long as the gate. */
 static struct gate
-make_gate(const char *file, const struct gate_values *values,
-          struct dry_fields tables[GATE_TABLES_MAX])
+make_gate(const char *file, const struct gate_values *values)
 {
-    tables[0] = dry_run_get_fields(DRY_RUN_WHOLE);
-    tables[1] = DRY_FIELDS_OF(own_rows);
     return (struct gate){
-        .command = "replay", .file = file, .figures = {tables, 2}, .values = values};
+        .command = "replay",
+        .file = file,
+        .figures = {{dry_run_get_fields(DRY_RUN_WHOLE), DRY_FIELDS_OF(own_rows)}, 2},
+        .values = values};
 }
 
 int
 replay_gate_check(const struct gate_values *values, bool prints_json)
 {
-    struct dry_fields tables[GATE_TABLES_MAX];
-    struct gate gate = make_gate(NULL, values, tables);
+    struct gate gate = make_gate(NULL, values);
     return gate_check(&gate, prints_json);
 }
 
@@ -55,8 +53,7 @@ int
 replay_gate_judge(const struct replay_report *r, const struct gate_values *values,
                   int code)
 {
-    struct dry_fields tables[GATE_TABLES_MAX];
-    struct gate gate = make_gate(r->file, values, tables);
+    struct gate gate = make_gate(r->file, values);
     struct own_figures own = count_mismatches(dry_replay_get_check(r->replay));
     struct gate_row *rows = calloc(r->row_count + 1, sizeof *rows);
     char(*names)[NAME_BYTES] = calloc(r->row_count + 1, sizeof *names);

@@ -23,8 +23,7 @@ static const struct dry_field second[] = {
     FIELD("ooms", U64, COUNT, ooms),
     FIELD("time_us", U64, NANOSECONDS, time_ns),
 };
-static const struct dry_fields tables[] = {{first, 2}, {second, 3}};
-static const struct figures figures = {tables, 2};
+static const struct figures figures = {{{first, 2}, {second, 3}}, 2};
 #define PEAK                                                                             \
     {                                                                                    \
         0, &first[1]                                                                     \
