@@ -15,9 +15,9 @@
  *
  * A log of any size goes through a finder in portions, or at once through
  * dry_message_find(). The reader knows PyTorch's texts from 1.0 on, for CUDA, HIP, XPU,
- * MPS and NPU, with the native allocator and with cudaMallocAsync. It also knows the
- * texts of PyTorch's allocator for the host, of XLA, vLLM, NCCL and CUDA's libraries, and
- * those of the kernel and Slurm when they kill a process. Blanks and line ends may be
+ * MPS and NPU, with the native allocator and with cudaMallocAsync. It also knows texts of
+ * other programs, of libraries, and of those that kill a process: `kind` names them.
+ * Blanks and line ends may be
  * anywhere, even inside words. At the beginning of a line, the reader skips colours, time
  * stamps, comment signs and the marks of ranks ("[rank3]:", "(worker pid=17)", "0: ").
  * Lines of different ranks may be interleaved.
@@ -30,7 +30,7 @@
  * Errors     A text without a message is no error: no call of `found`, or DRY_END.
  * Threads    One at a time per finder; the rest may be called from any thread.
  * Units      Bytes.
- * Cost       Finding is O(length of the text) and takes about 120 KiB; judging allocates
+ * Cost       Finding is O(length of the text) and takes about 200 KiB; judging allocates
  *            no memory.
  */
 
@@ -89,8 +89,9 @@ enum dry_message_form {
     DRY_MESSAGE_KILLED,  /* "Out of memory: Killed process": the kernel, whole machine */
     DRY_MESSAGE_KILLED_IN_GROUP, /* "Memory cgroup out of memory: Killed process" */
     DRY_MESSAGE_SLURM,           /* "Detected 1 oom_kill event in StepId=...": Slurm */
+    DRY_MESSAGE_STATED,          /* another program's text: `kind` names it */
 };
-#define DRY_MESSAGE_FORM_COUNT 17
+#define DRY_MESSAGE_FORM_COUNT 18
 /* Return the name of a form: "modern" ... */
 DRY_API const char *dry_message_form_name(enum dry_message_form form);
 
@@ -114,6 +115,88 @@ enum dry_message_variable {
     DRY_MESSAGE_VARIABLE_GENERIC, /* PYTORCH_ALLOC_CONF, some releases from 2.9 on */
     DRY_MESSAGE_VARIABLE_HIP,     /* PYTORCH_HIP_ALLOC_CONF */
 };
+
+/* A number of a text, or of a sum. */
+enum dry_message_quantity {
+    DRY_MESSAGE_TRIED,
+    DRY_MESSAGE_TOTAL,
+    DRY_MESSAGE_FREE,
+    DRY_MESSAGE_PROCESS,
+    DRY_MESSAGE_OTHERS, /* sum over the other processes */
+    DRY_MESSAGE_ALLOWED,
+    DRY_MESSAGE_ALLOCATED,
+    DRY_MESSAGE_PRIVATE_POOLS,
+    DRY_MESSAGE_UNALLOCATED,
+    DRY_MESSAGE_RESERVED,
+    DRY_MESSAGE_NON_PYTORCH, /* of this process, outside PyTorch */
+    DRY_MESSAGE_CONTEXT,     /* 1 GiB: assumed upper bound of a CUDA context */
+    DRY_MESSAGE_EXPANDABLE_RESERVE,
+    /* The others stand in `figures`. */
+    DRY_MESSAGE_ACTIVE,       /* NPU: allocated, or in use by a stream */
+    DRY_MESSAGE_LARGEST_FREE, /* the largest free piece */
+    DRY_MESSAGE_ROUNDED,      /* the request, rounded up by the allocator */
+    DRY_MESSAGE_POOL,         /* a pool with the request */
+    DRY_MESSAGE_WEIGHTS,
+    DRY_MESSAGE_ACTIVATIONS,
+    DRY_MESSAGE_NON_TORCH,   /* vLLM's non-torch memory */
+    DRY_MESSAGE_GRAPHS,      /* vLLM's estimate for CUDA graphs */
+    DRY_MESSAGE_CACHE,       /* memory left for the KV cache */
+    DRY_MESSAGE_FREE_BEFORE, /* free before the weights, or before a measurement */
+    DRY_MESSAGE_FREE_AFTER,
+    DRY_MESSAGE_ENGINE, /* TensorRT-LLM's engine, and what its context takes */
+    DRY_MESSAGE_EXECUTION,
+    DRY_MESSAGE_HELD, /* DeepSpeed's MA, Max_MA, CA and Max_CA */
+    DRY_MESSAGE_HELD_PEAK,
+    DRY_MESSAGE_CACHED,
+    DRY_MESSAGE_CACHED_PEAK,
+    DRY_MESSAGE_HOST_USED, /* the host's memory in use, and its share */
+    DRY_MESSAGE_HOST_SHARE,
+    DRY_MESSAGE_TASK,       /* memory of the killed task */
+    DRY_MESSAGE_VIRTUAL,    /* of a killed process: addresses, and pages of files */
+    DRY_MESSAGE_FILE_PAGES, /* of a killed process */
+    DRY_MESSAGE_GROUP_USED, /* of the control group */
+    DRY_MESSAGE_GROUP_LIMIT,
+    DRY_MESSAGE_THRESHOLD,       /* bytes that a node keeps free */
+    DRY_MESSAGE_THRESHOLD_SHARE, /* the share that may be used */
+    DRY_MESSAGE_POD_REQUEST,
+    DRY_MESSAGE_PARAMETERS, /* XLA's table of a program */
+    DRY_MESSAGE_CONSTANTS,
+    DRY_MESSAGE_LIVE_OUT,
+    DRY_MESSAGE_TEMPORARIES,
+    DRY_MESSAGE_PROGRAM_TOTAL,
+    DRY_MESSAGE_PROGRAM_WASTE,
+    DRY_MESSAGE_PROGRAM,
+    DRY_MESSAGE_ARGUMENTS,
+    DRY_MESSAGE_SHORTAGE,
+    DRY_MESSAGE_LENGTH_WANTED, /* tokens */
+    DRY_MESSAGE_LENGTH_POSSIBLE,
+    DRY_MESSAGE_FRACTION, /* of the device, as it was given */
+    DRY_MESSAGE_FRACTION_NEEDED,
+    DRY_MESSAGE_FRACTION_LEAST,
+    DRY_MESSAGE_EVENTS, /* how often it happened, by the text */
+    DRY_MESSAGE_DUMMIES,
+};
+#define DRY_MESSAGE_QUANTITY_COUNT 56
+/* Return the key of a quantity, for machines: "private_pools". */
+DRY_API const char *dry_message_quantity_name(enum dry_message_quantity quantity);
+/* Return the words for a quantity, for people: "free in private pools". */
+DRY_API const char *dry_message_quantity_text(enum dry_message_quantity quantity);
+
+enum dry_message_unit {
+    DRY_MESSAGE_BYTES,
+    DRY_MESSAGE_COUNT,      /* tokens, requests, events */
+    DRY_MESSAGE_MILLIONTHS, /* a share: 950000 is 95 % */
+};
+DRY_API enum dry_message_unit dry_message_quantity_unit(
+    enum dry_message_quantity quantity);
+
+/* A number that no member of a message is for, in the quantity's unit. */
+struct dry_message_figure {
+    enum dry_message_quantity quantity;
+    bool is_negative; /* `size` has no sign */
+    struct dry_message_size size;
+};
+#define DRY_MESSAGE_FIGURES_MAX 24
 
 /* Bits for the advice in the text. */
 #define DRY_MESSAGE_HINT_EXPANDABLE 1u /* recommends expandable_segments:True */
@@ -178,6 +261,13 @@ struct dry_message {
     uint64_t offset; /* the byte offset at which "CUDA out of memory" begins */
     uint64_t line;   /* the line of that byte, from 1 */
     char label[DRY_MESSAGE_LABEL_BYTES]; /* "rank3" of "[rank3]:"; "": none */
+
+    /* Which text of another program it is, "vllm-length"; NULL: PyTorch's allocator of a
+       device wrote it. */
+    const char *kind;
+    /* More numbers, of the text or of lines before it that belong to it. */
+    struct dry_message_figure figures[DRY_MESSAGE_FIGURES_MAX];
+    size_t figure_count;
 };
 
 /* Return whether `a` and `b` are the same message: all numbers and words read are equal.
@@ -208,7 +298,7 @@ DRY_API void dry_message_options_init_sized(struct dry_message_options *options,
 
 struct dry_message_finder;
 
-/* Make a finder, which takes about 120 KiB, once. Errors: ARGUMENT (no `found`),
+/* Make a finder, which takes about 200 KiB, once. Errors: ARGUMENT (no `found`),
    UNSUPPORTED, MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_create(
     const struct dry_message_options *options, struct dry_message_finder **finder,
@@ -263,27 +353,6 @@ struct dry_message_sum {
     int64_t bytes;     /* the sum of the numbers as printed */
     int64_t low, high; /* bounds of the sum over the intervals */
 };
-
-enum dry_message_quantity {
-    DRY_MESSAGE_TRIED,
-    DRY_MESSAGE_TOTAL,
-    DRY_MESSAGE_FREE,
-    DRY_MESSAGE_PROCESS,
-    DRY_MESSAGE_OTHERS, /* sum over the other processes */
-    DRY_MESSAGE_ALLOWED,
-    DRY_MESSAGE_ALLOCATED,
-    DRY_MESSAGE_PRIVATE_POOLS,
-    DRY_MESSAGE_UNALLOCATED,
-    DRY_MESSAGE_RESERVED,
-    DRY_MESSAGE_NON_PYTORCH, /* of this process, outside PyTorch */
-    DRY_MESSAGE_CONTEXT,     /* 1 GiB: assumed upper bound of a CUDA context */
-    DRY_MESSAGE_EXPANDABLE_RESERVE,
-};
-#define DRY_MESSAGE_QUANTITY_COUNT 13
-/* Return the key of a quantity, for machines: "private_pools". */
-DRY_API const char *dry_message_quantity_name(enum dry_message_quantity quantity);
-/* Return the words for a quantity, for people: "free in private pools". */
-DRY_API const char *dry_message_quantity_text(enum dry_message_quantity quantity);
 
 #define DRY_MESSAGE_TERMS_MAX 5
 struct dry_message_term {
@@ -366,8 +435,11 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_KILLED,
     DRY_MESSAGE_REASON_KILLED_IN_GROUP,
     DRY_MESSAGE_REASON_SLURM,
+    DRY_MESSAGE_REASON_STATED,         /* the text states it: see the proof's `text` */
+    DRY_MESSAGE_REASON_GRAPH_ESTIMATE, /* cache + graphs > 0, or graphs < 0 */
+    DRY_MESSAGE_REASON_HOST_FULL,      /* the host's memory was nearly full before */
 };
-#define DRY_MESSAGE_REASON_COUNT 37
+#define DRY_MESSAGE_REASON_COUNT 40
 /* Return a key for programs, the same in all releases. */
 DRY_API const char *dry_message_reason_name(enum dry_message_reason reason);
 /* Return the words for a reason: one sentence, without a full stop. */
@@ -380,6 +452,7 @@ struct dry_message_proof {
     struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
     size_t term_count;
     struct dry_message_sum sum;
+    const char *text; /* one sentence, without a full stop */
 };
 
 enum dry_message_language {
@@ -388,13 +461,17 @@ enum dry_message_language {
     DRY_MESSAGE_PYTHON,
 };
 
-/* A step to take next: the reason, and lines to paste. All strings are constants. */
+/* A step to take next: the reason, and lines to paste. */
 struct dry_message_step {
     enum dry_cause cause; /* the cause it applies to; NONE: any */
     const char *why;
-    const char *code; /* lines separated by newlines; NULL: none */
+    const char *code; /* lines separated by newlines; NULL: none; "{}" is `value` */
     enum dry_message_language language;
+    char value[24]; /* a number of the text: "11216"; "": none */
 };
+/* Write the code of a step, with its value. Returns the length, like snprintf. */
+DRY_API size_t dry_message_step_write(const struct dry_message_step *step, char *text,
+                                      size_t capacity);
 
 #define DRY_MESSAGE_CHECKS_MAX DRY_MESSAGE_EQUATION_COUNT
 #define DRY_MESSAGE_PROOFS_MAX 12

@@ -59,6 +59,11 @@ check_judgement(const struct dry_message *m)
     require((size_t)j.cause < DRY_CAUSE_COUNT && j.cause != DRY_CAUSE_NONE);
     require(!(j.alternatives >> j.cause & 1) && j.step_count <= DRY_MESSAGE_STEPS_MAX);
     require(j.this_process < (int32_t)m->other_count);
+    for (size_t i = 0; i < j.step_count; i++) {
+        char code[1024];
+        require(dry_message_step_write(j.steps + i, code, sizeof code) < sizeof code);
+        require(!strstr(code, "{}"));
+    }
     require(j.cause == DRY_CAUSE_UNKNOWN || j.proofs[0].cause == j.cause);
     for (size_t i = 0; i < j.check_count; i++)
         check_terms(j.checks[i].terms, j.checks[i].term_count, &j.checks[i].remainder);
@@ -79,6 +84,7 @@ check_writing(const struct dry_message *m)
     require(dry_message_parse(again, strlen(again), NULL, &two, NULL) == DRY_OK);
     require(dry_message_is_same(&one, &two));
     require(one.backend == m->backend || m->form == DRY_MESSAGE_DRIVER);
+    require(!one.kind == !m->kind && (!m->kind || strcmp(one.kind, m->kind) == 0));
     require(one.tried.known == m->tried.known || m->form == DRY_MESSAGE_HUGE ||
             m->form == DRY_MESSAGE_DRIVER);
 }
@@ -103,6 +109,9 @@ take(void *self, const struct dry_message *m)
     check_size(&m->expandable_reserve);
     for (size_t i = 0; i < m->other_count; i++)
         check_size(&m->others[i].bytes);
+    require(m->figure_count <= DRY_MESSAGE_FIGURES_MAX);
+    for (size_t i = 0; i < m->figure_count; i++)
+        check_size(&m->figures[i].size);
     check_judgement(m);
     if (f->count < 4)
         check_writing(m);

@@ -171,7 +171,8 @@ def check_replays(work):
         run(command, "steps.trace", *more, "--baseline", f"{command}.base", "--annotate", "github",
             where=work, count=0)
         judge(json.loads((work / f"{command}.base").read_text()), command, "--baseline")
-    for path in sorted((ROOT / "test/corpus/message").iterdir()):
+    for path in sorted([*(ROOT / "test/corpus/message").iterdir(),
+                        *(ROOT / "test/data/messages/texts").glob("*/*")]):
         with path.open("rb") as text:
             done = subprocess.run([tool, "explain", "--message", "-", "--json"], stdin=text,
                                   capture_output=True, text=True, check=False)

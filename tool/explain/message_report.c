@@ -20,6 +20,7 @@
 #define DISTINCT_MAX 64
 #define LABELS_MAX 16
 #define READ_BYTES ((size_t)256 << 10)
+#define CODE_BYTES 1024
 
 /* The mark of a rank, and the offset in the text of that rank's message. Ranks that fail
    alike share one entry. */
@@ -211,26 +212,73 @@ print_processes(const struct dry_message *m, const struct dry_message_judgement 
                m->other_dropped == 1 ? "" : "es");
 }
 
+/* Return the words for a quantity. Other programs' texts are not about PyTorch's. */
+static const char *
+name_quantity(const struct dry_message *m, enum dry_message_quantity quantity)
+{
+    switch (m->kind ? (int)quantity : -1) {
+    case DRY_MESSAGE_TRIED:
+        return "asked for";
+    case DRY_MESSAGE_FREE:
+        return "free";
+    case DRY_MESSAGE_PROCESS:
+        return "the process";
+    case DRY_MESSAGE_ALLOCATED:
+        return "allocated";
+    case DRY_MESSAGE_RESERVED:
+        return "reserved";
+    default:
+        return dry_message_quantity_text(quantity);
+    }
+}
+
+static void
+print_figure(const struct dry_message_figure *f)
+{
+    const char *what = dry_message_quantity_text(f->quantity);
+    double value = (double)f->size.bytes;
+    const char *sign = f->is_negative ? "-" : "";
+    char text[TERM_NUMBER_BYTES], number[TERM_NUMBER_BYTES + 1];
+    if (f->size.known == DRY_MESSAGE_BEYOND) {
+        print_number(what, &f->size, "");
+        return;
+    }
+    switch (dry_message_quantity_unit(f->quantity)) {
+    case DRY_MESSAGE_COUNT:
+        printf("  %-32s %12" PRIu64 "\n", what, f->size.bytes);
+        return;
+    case DRY_MESSAGE_MILLIONTHS:
+        printf("  %-32s %12.4g\n", what, value / 1e6);
+        return;
+    case DRY_MESSAGE_BYTES:
+        snprintf(number, sizeof number, "%s%s", sign,
+                 term_format_bytes(f->size.bytes, text));
+        printf("  %-32s %12s\n", what, number);
+    }
+}
+
 static void
 print_numbers(const struct dry_message *m, const struct dry_message_judgement *j)
 {
-    print_number("asked of the device", &m->tried, "");
+    print_number(name_quantity(m, DRY_MESSAGE_TRIED), &m->tried, "");
     print_number("the device's memory", &m->total, "");
-    print_number("free on the device", &m->free, "");
-    print_number("this process in all", &m->process, "");
+    print_number(name_quantity(m, DRY_MESSAGE_FREE), &m->free, "");
+    print_number(name_quantity(m, DRY_MESSAGE_PROCESS), &m->process, "");
     print_processes(m, j);
     if (m->form == DRY_MESSAGE_ASYNC && m->allowed.known == DRY_MESSAGE_BEYOND)
         printf("  %-32s %12s\n", "the limit", "none");
     else
         print_number(m->form == DRY_MESSAGE_MPS ? "the high watermark" : "the limit",
                      &m->allowed, "");
-    print_number("allocated by PyTorch", &m->allocated, "");
+    print_number(name_quantity(m, DRY_MESSAGE_ALLOCATED), &m->allocated, "");
     print_number("of it free in private pools", &m->private_pools, "");
     print_number("reserved, not allocated", &j->unallocated,
                  m->unallocated.known == DRY_MESSAGE_ABSENT ? "  (worked out)" : "");
-    print_number("reserved by PyTorch", &m->reserved, "");
+    print_number(name_quantity(m, DRY_MESSAGE_RESERVED), &m->reserved, "");
     print_number("this process, not PyTorch", &j->non_pytorch,
                  m->non_pytorch.known == DRY_MESSAGE_ABSENT ? "  (worked out)" : "");
+    for (size_t i = 0; i < m->figure_count; i++)
+        print_figure(m->figures + i);
 }
 
 static void
@@ -255,7 +303,9 @@ print_head(const struct term *term, const struct report *r, const struct entry *
     if (e->count > 1)
         printf(", %zu times", e->count);
     printf("\n");
-    if (m->releases)
+    if (m->kind)
+        printf("  a text of kind %s\n", m->kind);
+    else if (m->releases)
         printf("  reads like PyTorch %s%s\n", m->releases,
                m->is_cut ? ", cut short" : "");
     else if (m->is_cut)
@@ -282,7 +332,8 @@ print_verdict(const struct term *term, const struct dry_message_judgement *j)
 }
 
 static void
-print_terms(const struct dry_message_term *terms, size_t count)
+print_terms(const struct dry_message *m, const struct dry_message_term *terms,
+            size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char text[TERM_NUMBER_BYTES];
@@ -290,7 +341,7 @@ print_terms(const struct dry_message_term *terms, size_t count)
                terms[i].sign < 0 ? '-'
                : i               ? '+'
                                  : ' ',
-               dry_message_quantity_text(terms[i].quantity),
+               name_quantity(m, terms[i].quantity),
                term_format_bytes((uint64_t)terms[i].value.bytes, text));
     }
 }
@@ -308,24 +359,25 @@ print_sum(const struct dry_message_sum *sum)
 }
 
 static void
-print_proofs(const struct term *term, const struct dry_message_judgement *j)
+print_proofs(const struct term *term, const struct dry_message *m,
+             const struct dry_message_judgement *j)
 {
     for (size_t i = 0; i < j->proof_count; i++) {
         const struct dry_message_proof *p = j->proofs + i;
         char line[240];
-        snprintf(line, sizeof line, "%s%s", dry_message_reason_text(p->reason),
-                 p->term_count ? ":" : ".");
+        snprintf(line, sizeof line, "%s%s", p->text, p->term_count ? ":" : ".");
         printf("  ");
         term_print_wrapped(stdout, line, 2, term->width);
         if (p->term_count) {
-            print_terms(p->terms, p->term_count);
+            print_terms(m, p->terms, p->term_count);
             print_sum(&p->sum);
         }
     }
 }
 
 static void
-print_checks(const struct term *term, const struct dry_message_judgement *j)
+print_checks(const struct term *term, const struct dry_message *m,
+             const struct dry_message_judgement *j)
 {
     static const char *const results[] = {"agree", "agree, within rounding",
                                           "CONTRADICT EACH OTHER"};
@@ -341,14 +393,16 @@ print_checks(const struct term *term, const struct dry_message_judgement *j)
                fails ? term_style(term, TERM_RED) : "", results[c->result],
                fails ? term_style(term, TERM_PLAIN) : "");
         if (fails)
-            print_terms(c->terms, c->term_count);
+            print_terms(m, c->terms, c->term_count);
     }
 }
 
 /* Print code at the left margin on lines of its own, so that users can copy the code. */
 static void
-print_code(const struct term *term, const char *code)
+print_code(const struct term *term, const struct dry_message_step *step)
 {
+    char code[CODE_BYTES];
+    dry_message_step_write(step, code, sizeof code);
     printf("%s%s%s\n", term_style(term, TERM_GREEN), code, term_style(term, TERM_PLAIN));
 }
 
@@ -364,8 +418,8 @@ print_steps(const struct term *term, const struct dry_message_judgement *j)
                  is_if ? dry_cause_name(s->cause) : "", is_if ? ": " : "", s->why);
         printf("  %zu. ", i + 1);
         term_print_wrapped(stdout, line, 5, term->width);
-        if (j->steps[i].code)
-            print_code(term, j->steps[i].code);
+        if (s->code)
+            print_code(term, s);
     }
 }
 
@@ -377,7 +431,8 @@ has_same_steps(const struct dry_message_judgement *a,
     if (a->step_count != b->step_count)
         return false;
     for (size_t i = 0; i < a->step_count; i++) {
-        if (a->steps[i].why != b->steps[i].why || a->steps[i].code != b->steps[i].code)
+        if (a->steps[i].why != b->steps[i].why || a->steps[i].code != b->steps[i].code ||
+            strcmp(a->steps[i].value, b->steps[i].value) != 0)
             return false;
     }
     return true;
@@ -399,8 +454,8 @@ print_report(const struct report *r)
         print_head(&term, r, e);
         print_numbers(&e->message, &j);
         print_verdict(&term, &j);
-        print_proofs(&term, &j);
-        print_checks(&term, &j);
+        print_proofs(&term, &e->message, &j);
+        print_checks(&term, &e->message, &j);
         if (i > 0 && has_same_steps(&last, &j))
             printf("next     as for the message above\n");
         else
@@ -502,8 +557,7 @@ make_proofs(const struct dry_message_judgement *j)
         list = json_out_append(
             list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "reason",
                             dry_message_reason_name(p->reason), "cause",
-                            dry_cause_name(p->cause), "text",
-                            dry_message_reason_text(p->reason), "terms",
+                            dry_cause_name(p->cause), "text", p->text, "terms",
                             make_terms(p->terms, p->term_count), "sum",
                             p->term_count ? make_sum(&p->sum) : json_null()));
     }
@@ -535,10 +589,12 @@ make_steps(const struct dry_message_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->step_count; i++) {
         const struct dry_message_step *s = j->steps + i;
+        char code[CODE_BYTES];
+        dry_message_step_write(s, code, sizeof code);
         list = json_out_append(
             list,
             json_pack("{s:s, s:s, s:o, s:o}", "cause", dry_cause_name(s->cause), "why",
-                      s->why, "code", s->code ? json_string(s->code) : json_null(),
+                      s->why, "code", s->code ? json_string(code) : json_null(),
                       "language", json_out_string(languages[s->language])));
     }
     return list;
@@ -554,6 +610,22 @@ make_derived(const struct dry_message_judgement *j)
 }
 
 static json_t *
+make_figures(const struct dry_message *m)
+{
+    static const char *const units[] = {"bytes", "count", "millionths"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < m->figure_count; i++) {
+        const struct dry_message_figure *f = m->figures + i;
+        list = json_out_append(
+            list, json_pack("{s:s, s:s, s:b, s:o}", "name",
+                            dry_message_quantity_name(f->quantity), "unit",
+                            units[dry_message_quantity_unit(f->quantity)], "is_negative",
+                            f->is_negative, "value", make_size(&f->size)));
+    }
+    return list;
+}
+
+static json_t *
 make_message(const struct entry *e)
 {
     const struct dry_message *m = &e->message;
@@ -562,7 +634,7 @@ make_message(const struct entry *e)
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:b,"
         " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "count", json_out_number(e->count), "offset", json_out_number(m->offset), "line",
         json_out_number(m->line), "labels", make_labels(e), "form",
         dry_message_form_name(m->form), "backend", dry_message_backend_name(m->backend),
@@ -575,7 +647,8 @@ make_message(const struct entry *e)
         "non_pytorch", make_size(&m->non_pytorch), "expandable_reserve",
         make_size(&m->expandable_reserve), "processes", make_processes(m, &j),
         "processes_left_out", json_out_number(m->other_dropped), "hints",
-        make_hints(m->hints), "derived", make_derived(&j), "verdict", make_verdict(&j),
+        make_hints(m->hints), "kind", json_out_string(m->kind), "figures",
+        make_figures(m), "derived", make_derived(&j), "verdict", make_verdict(&j),
         "proofs", make_proofs(&j), "checks", make_checks(&j), "steps", make_steps(&j));
 }
 

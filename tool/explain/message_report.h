@@ -29,6 +29,9 @@
  *       hints[]            "expandable_segments", "max_split_size_mb",
  *                          "expandable_segments_reserve", "empty_cache",
  *                          "high_watermark_ratio"
+ *       kind               which text of another program, "vllm-length", or null: PyTorch's
+ *       figures[]          {"name": dry_message_quantity_name(), "unit": "bytes", "count" or
+ *                          "millionths", "is_negative", "value": as above}
  *       derived            reserved, unallocated, process, others, non_pytorch, as above
  *       verdict            cause: dry_cause_name(); is_certain; alternatives[]: causes
  *       proofs[]           reason, cause ("none": a remark), text, terms[], sum

@@ -6,10 +6,14 @@
  * Blanks, colours and prefixes of lines are dropped. The other characters go into `tail`, where
  * heads are searched, and into the open message of their rank. Each rank has a `lane`, so that
  * lines of different ranks may alternate. A line without a rank belongs to the rank of the line
- * before. A lane ends after DRYI_MESSAGE_GAP characters without a phrase, at its rank's next
- * message, or when full.
+ * before. A lane ends after a gap without a phrase, at its rank's next message, or, if it is
+ * PyTorch's, when full. Full lanes of others, such as the dump of an allocator, are read and emptied.
  *
- * F1  A lane's text begins with a head and has no blanks.
+ * Lines before a message may belong to it: how much the weights take, how full the host is. Each is a
+ * lane whose numbers wait as a `note` for the next message of the rank.
+ *
+ * F1  A lane's text begins with a head, or with the line that has one, until the lane is emptied. It
+ *     has no blanks.
  * F2  Each character goes into at most one lane, and a lane is read each time its length doubles:
  *     the time is linear in the text.
  */
@@ -24,6 +28,7 @@
 
 #define LANE_COUNT 16
 #define LANE_BYTES 6144
+#define LANE_KEPT 192 /* of an emptied lane: a phrase may be cut at its end */
 #define LOOK_BYTES 512
 #define PIECE_BYTES 1024
 #define TAIL_CHARS 2048
@@ -34,15 +39,24 @@ struct lane {
     bool is_open;
     bool is_own; /* the head begins a line or follows a colon */
     bool has_after;
-    char after; /* the character after the head, also '\n' */
+    char after;                           /* the character after the head, also '\n' */
+    const struct dryi_message_head *head; /* NULL: one of PyTorch's */
     enum dry_message_backend backend;
     enum dryi_message_exception exception;
     uint64_t rank;   /* hash of the rank's prefix */
     uint64_t number; /* counts lanes in order of opening */
     uint64_t offset, line;
     char label[DRY_MESSAGE_LABEL_BYTES];
+    struct dryi_message_reading reading; /* of what was emptied */
+    size_t head_chars;                   /* 0 after the lane was emptied */
     size_t used, look_at;
-    char *text; /* LANE_BYTES of the finder's `texts` */
+    size_t alive_at; /* a phrase ended here, or later */
+    char *text;      /* LANE_BYTES of the finder's `texts` */
+};
+
+struct note {
+    uint64_t rank;
+    struct dry_message message; /* its figures */
 };
 
 enum escape { NO_ESCAPE, ESCAPE_BEGUN, ESCAPE_CSI, ESCAPE_OSC };
@@ -71,6 +85,12 @@ struct dry_message_finder {
                                             its `after`; NULL if none */
     uint64_t lanes_opened;
 
+    /* Foreign heads by their last character: index + 1 of the first, and of the next. */
+    const struct dryi_message_head *heads;
+    uint8_t first_head[256], next_head[256], head_length[256];
+    struct note notes[LANE_COUNT];
+    size_t notes_made;
+
     size_t tail_used;
     char tail[TAIL_CHARS];
     uint64_t tail_offset[TAIL_CHARS], tail_line[TAIL_CHARS];
@@ -81,42 +101,124 @@ struct dry_message_finder {
 
 /* --- lanes -------------------------------------------------------------------------------- */
 
+/* Return whether the line ends after the head. */
+static bool
+is_closed(const struct lane *lane)
+{
+    return !lane->has_after || strchr("\n\r", lane->after);
+}
+
+static bool
+is_foreign_message(const struct lane *lane, const struct dryi_message_reading *r)
+{
+    const struct dryi_message_kind *k = r->kind;
+    uint8_t flags = lane->head->flags;
+    bool is_sized = r->message.tried.known != DRY_MESSAGE_ABSENT;
+    if (r->is_excluded || (k->needs && !r->has_needed) ||
+        ((k->flags & DRYI_KIND_SIZED) && !is_sized) ||
+        ((flags & DRYI_HEAD_CLOSED) && !is_closed(lane)))
+        return false;
+    return is_sized || lane->is_own || (flags & DRYI_HEAD_SURE) ||
+           !(k->flags & DRYI_KIND_OWN);
+}
+
 /* Return whether a text is a message. A sentence that mentions running out of memory is not; an
    exception that ends with such a head is. */
 static bool
-is_message(const struct lane *lane, const struct dry_message *m, size_t end)
+is_message(const struct lane *lane, const struct dryi_message_reading *r)
 {
-    bool is_bare = end == 0 ||
+    const struct dry_message *m = &r->message;
+    if (r->kind)
+        return is_foreign_message(lane, r);
+    bool is_bare = r->end == 0 ||
                    (m->form == DRY_MESSAGE_SHORT && m->tried.known == DRY_MESSAGE_ABSENT);
     bool has_request = m->tried.known != DRY_MESSAGE_ABSENT ||
                        m->form == DRY_MESSAGE_HUGE || m->form == DRY_MESSAGE_REJECTED;
-    if (m->form >= DRY_MESSAGE_HOST)
-        return dryi_message_is_foreign(m, lane->is_own);
     if (lane->backend == DRY_MESSAGE_BACKEND_UNKNOWN)
         return has_request; /* a request identifies such heads */
     if (!is_bare && m->form != DRY_MESSAGE_DRIVER)
         return true;
-    bool is_closed = !lane->has_after || strchr("\n\r.(\"')]}<\\", lane->after);
-    return lane->is_own && is_closed;
+    return lane->is_own && (is_closed(lane) || strchr(".(\"')]}<\\", lane->after));
+}
+
+/* Return the rank's note. If `make`, a new one may take the place of the oldest. */
+static struct note *
+find_note(struct dry_message_finder *f, uint64_t rank, bool make)
+{
+    for (size_t i = 0; i < LANE_COUNT; i++) {
+        if (f->notes[i].message.figure_count && f->notes[i].rank == rank)
+            return f->notes + i;
+    }
+    if (!make)
+        return NULL;
+    struct note *note = f->notes + f->notes_made++ % LANE_COUNT;
+    *note = (struct note){.rank = rank};
+    return note;
+}
+
+/* Keep a note's figures for the message behind it. The last ones count. */
+static void
+keep_note(struct dry_message_finder *f, uint64_t rank, const struct dry_message *m)
+{
+    if (m->figure_count == 0)
+        return;
+    struct note *note = find_note(f, rank, true);
+    struct dry_message both = *m;
+    for (size_t i = 0; i < note->message.figure_count; i++)
+        dryi_message_take(&both, note->message.figures + i);
+    note->message = both;
+}
+
+/* Give the rank's note, or that of lines without a rank, to a message. */
+static void
+take_note(struct dry_message_finder *f, uint64_t rank, struct dry_message *m)
+{
+    struct note *note = find_note(f, rank, false);
+    if (!note)
+        note = find_note(f, 0, false);
+    for (size_t i = 0; note && i < note->message.figure_count; i++)
+        dryi_message_take(m, note->message.figures + i);
+    if (note)
+        note->message.figure_count = 0;
+}
+
+/* Read a lane's text behind what was read before. Phrases that begin at `limit` are left. */
+static struct dryi_message_reading
+read_lane(const struct lane *lane, size_t limit)
+{
+    struct dryi_message_reading r = lane->reading;
+    dryi_message_read(&r, lane->text, lane->used, limit);
+    return r;
 }
 
 static void
-close_lane(struct dry_message_finder *f, struct lane *lane)
+drop_lane(struct dry_message_finder *f, struct lane *lane)
 {
-    struct dry_message m = {.backend = lane->backend};
-    size_t end = dryi_message_read(lane->text, lane->used, &m);
     lane->is_open = false;
     if (f->current == lane)
         f->current = NULL;
     if (f->fresh == lane)
         f->fresh = NULL;
-    if (!is_message(lane, &m, end))
+}
+
+static void
+close_lane(struct dry_message_finder *f, struct lane *lane)
+{
+    struct dryi_message_reading r = read_lane(lane, lane->used);
+    struct dry_message *m = &r.message;
+    drop_lane(f, lane);
+    if (r.kind && !r.kind->key) {
+        keep_note(f, lane->rank, m);
         return;
-    m.offset = lane->offset;
-    m.line = lane->line;
-    memcpy(m.label, lane->label, sizeof m.label);
-    dryi_message_name_releases(&m, lane->text, lane->used, lane->exception);
-    if (!f->is_cancelled && f->found(f->found_self, &m) != 0)
+    }
+    if (!is_message(lane, &r))
+        return;
+    take_note(f, lane->rank, m);
+    m->offset = lane->offset;
+    m->line = lane->line;
+    memcpy(m->label, lane->label, sizeof m->label);
+    dryi_message_name_releases(m, lane->text, lane->used, lane->exception);
+    if (!f->is_cancelled && f->found(f->found_self, m) != 0)
         f->is_cancelled = true;
 }
 
@@ -147,24 +249,65 @@ find_current(struct dry_message_finder *f)
     }
 }
 
+/* Return whether a phrase ended less than a gap ago. */
+static bool
+is_alive(struct lane *lane)
+{
+    size_t gap = dryi_message_gap(lane->reading.kind);
+    if (lane->alive_at + gap < lane->used) {
+        size_t end = read_lane(lane, lane->used).end;
+        lane->alive_at = end > lane->alive_at ? end : lane->alive_at;
+    }
+    return lane->alive_at + gap >= lane->used;
+}
+
+/* Read a full lane, and keep its end only. */
+static void
+empty_lane(struct lane *lane)
+{
+    size_t limit = LANE_BYTES - LANE_KEPT;
+    lane->reading = read_lane(lane, limit);
+    /* A phrase may end behind the limit. */
+    size_t from = lane->reading.end > limit ? lane->reading.end : limit;
+    memmove(lane->text, lane->text + from, LANE_BYTES - from);
+    lane->used = LANE_BYTES - from;
+    lane->look_at = LOOK_BYTES;
+    lane->reading.end = lane->alive_at = lane->head_chars = 0;
+}
+
 static void
 append(struct dry_message_finder *f, struct lane *lane, char c)
 {
     DRYI_ASSERT(lane->used < LANE_BYTES);
     lane->text[lane->used++] = c;
-    if (lane->used == LANE_BYTES) {
-        close_lane(f, lane);
-        return;
-    }
-    if (lane->used < lane->look_at)
+    bool is_full = lane->used == LANE_BYTES;
+    if (!is_full && lane->used < lane->look_at)
         return;
     lane->look_at *= 2;
-    struct dry_message m = {.backend = lane->backend};
-    if (dryi_message_read(lane->text, lane->used, &m) + DRYI_MESSAGE_GAP < lane->used)
+    if (!is_alive(lane) || (is_full && !lane->head))
         close_lane(f, lane);
+    else if (is_full)
+        empty_lane(lane);
 }
 
 /* --- heads -------------------------------------------------------------------------------- */
+
+/* Return the length of the tail's end that is the first `at` characters of `words` without their
+   blanks, 0 if it differs. */
+static size_t
+match_words(const struct dry_message_finder *f, const char *words, size_t at)
+{
+    size_t used = 0;
+    while (at > 0) {
+        char c = words[--at];
+        if (c == ' ')
+            continue;
+        if (used == f->tail_used || f->tail[f->tail_used - used - 1] != c)
+            return 0;
+        used++;
+    }
+    return used;
+}
 
 /* Return whether the tail, without its last `skipped` characters, ends with `word`. */
 static bool
@@ -187,7 +330,8 @@ find_exception(const struct dry_message_finder *f, size_t head)
     return MESSAGE_EXCEPTION_UNKNOWN;
 }
 
-/* Open a lane: the last `head` characters of the tail begin a message. */
+/* Open a lane: the last `head` characters of the tail begin a message. A head that holds a part of
+   the current lane's head takes the lane's place. */
 static void
 open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend backend)
 {
@@ -195,7 +339,10 @@ open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend ba
         size_t *used = &f->current->used;
         *used -= head < *used ? head : *used; /* remove the head from
                                                  the rank's current lane */
-        close_lane(f, f->current);
+        if (*used < f->current->head_chars)
+            drop_lane(f, f->current);
+        else
+            close_lane(f, f->current);
     }
     struct lane *lane = take_lane(f);
     size_t begin = f->tail_used - head;
@@ -208,6 +355,8 @@ open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend ba
         .number = f->lanes_opened++,
         .offset = f->tail_offset[begin],
         .line = f->tail_line[begin],
+        .reading.message.backend = backend,
+        .head_chars = head,
         .used = head,
         .look_at = LOOK_BYTES,
         .text = f->texts[lane - f->lanes],
@@ -232,7 +381,10 @@ look_for_known_backend(struct dry_message_finder *f)
         {"CUDAerror:outofmemory", DRY_MESSAGE_CUDA},
         {"HIPerror:outofmemory", DRY_MESSAGE_HIP},
     };
-    if (!ends_with(f, 0, "outofmemory"))
+    bool is_held = f->current && f->current->head &&
+                   (f->current->reading.kind->flags & DRYI_KIND_HOLDS) &&
+                   is_alive(f->current);
+    if (is_held || !ends_with(f, 0, "outofmemory"))
         return;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         if (ends_with(f, 0, heads[i].word)) {
@@ -276,39 +428,59 @@ look_for_unknown_backend(struct dry_message_finder *f, const char *end)
         open_lane(f, head, DRY_MESSAGE_BACKEND_UNKNOWN);
 }
 
-/* Match heads of foreign forms. Each head is compared only after its last character. */
+/* Return how much of the line before a head is read, too: TAIL_KEPT holds both. */
+static size_t
+measure_line(const struct dry_message_finder *f, size_t head)
+{
+    size_t most = f->line_chars < TAIL_KEPT ? f->line_chars : TAIL_KEPT;
+    return most > head ? most - head : 0;
+}
+
+static void
+open_foreign(struct dry_message_finder *f, const struct dryi_message_head *head,
+             size_t length)
+{
+    const struct dryi_message_kind *kind = dryi_message_get_kind(head->kind);
+    open_lane(f, length, kind->backend);
+    struct lane *lane = f->current;
+    lane->head = head;
+    lane->reading.kind = kind;
+    lane->reading.message.form = kind->form;
+    lane->reading.message.kind = kind->key;
+    if (head->flags & DRYI_HEAD_LINE) {
+        lane->used = length + measure_line(f, length);
+        memcpy(lane->text, f->tail + f->tail_used - lane->used, lane->used);
+    }
+    lane->alive_at = lane->head_chars = lane->used;
+}
+
+/* Return whether the number before the last `skipped` characters is 0. */
+static bool
+is_after_zero(const struct dry_message_finder *f, size_t skipped)
+{
+    const char *end = f->tail + f->tail_used - skipped;
+    size_t left = f->tail_used - skipped;
+    return left >= 1 && end[-1] == '0' && (left < 2 || !dryi_is_digit(end[-2]));
+}
+
+/* Match heads of foreign kinds: those that end with the last character. */
 static void
 look_for_foreign(struct dry_message_finder *f, char last)
 {
-    static const struct {
-        const char *word;
-        enum dry_message_backend backend;
-    } heads[] = {
-        {"DefaultCPUAllocator:", DRY_MESSAGE_BACKEND_HOST},
-        {"RESOURCE_EXHAUSTED:", DRY_MESSAGE_BACKEND_XLA},
-        {"Ranoutofmemoryinmemoryspace", DRY_MESSAGE_BACKEND_XLA},
-        {"Noavailablememoryforthecacheblocks", DRY_MESSAGE_CUDA},
-        {"Toserveatleastonerequest", DRY_MESSAGE_CUDA},
-        {"Cudafailure'outofmemory", DRY_MESSAGE_CUDA},
-        {"Cudafailure2'outofmemory", DRY_MESSAGE_CUDA},
-        {"FailedtoCUDAcalloc", DRY_MESSAGE_CUDA},
-        {"FailedtoCUDAhostalloc", DRY_MESSAGE_CUDA},
-        {"CUBLAS_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
-        {"CUDNN_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
-        {"CUSOLVER_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
-        {"CUSPARSE_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
-        {"Memorycgroupoutofmemory:Kill", DRY_MESSAGE_BACKEND_HOST},
-        {"Outofmemory:Kill", DRY_MESSAGE_BACKEND_HOST},
-        {"oom_killevent", DRY_MESSAGE_BACKEND_HOST},
-        {"oom-killevent", DRY_MESSAGE_BACKEND_HOST},
-        {"Exceededjobmemorylimit", DRY_MESSAGE_BACKEND_HOST},
-    };
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        size_t n = strlen(heads[i].word);
-        if (heads[i].word[n - 1] == last && ends_with(f, 0, heads[i].word)) {
-            open_lane(f, n, heads[i].backend);
-            return;
-        }
+    for (size_t i = f->first_head[(unsigned char)last]; i > 0; i = f->next_head[i]) {
+        const struct dryi_message_head *head = f->heads + i - 1;
+        size_t length = match_words(f, head->words, f->head_length[i]);
+        if (length == 0 ||
+            ((head->flags & DRYI_HEAD_COUNTED) && is_after_zero(f, length)))
+            continue;
+        bool is_part = head->joins && f->current &&
+                       f->current->reading.kind == dryi_message_get_kind(head->joins) &&
+                       is_alive(f->current);
+        if (is_part)
+            f->current->alive_at = f->current->used;
+        else
+            open_foreign(f, head, length);
+        return;
     }
 }
 
@@ -348,8 +520,7 @@ push(struct dry_message_finder *f, char c, uint64_t offset)
     add_to_tail(f, c, offset);
     if (f->current)
         append(f, f->current, c);
-    if (strchr(":esylcDt", c))
-        look_for_foreign(f, c);
+    look_for_foreign(f, c);
     if (c == 'y') {
         look_for_known_backend(f);
         look_for_async(f);
@@ -491,6 +662,26 @@ measure_numbers(struct span s, struct span *label)
     return used >= 5 ? used : 0;
 }
 
+/* Measure "Nov 08 09:14:02 host program[48213]:" of journald, "trainer-1  | " of docker compose. */
+static size_t
+measure_service(struct span s)
+{
+    size_t used = 0;
+    if (s.length > 16 && s.text[3] == ' ' && s.text[6] == ' ' && s.text[9] == ':' &&
+        s.text[12] == ':') {
+        size_t colon = find_char((struct span){s.text + 16, s.length - 16}, 96, ':');
+        return colon ? 16 + colon + 1 : 0;
+    }
+    while (used < s.length && used < 40 &&
+           (dryi_is_letter(s.text[used]) || dryi_is_digit(s.text[used]) ||
+            (s.text[used] && strchr("-_.", s.text[used]))))
+        used++;
+    size_t name = used;
+    while (used < s.length && used < 64 && s.text[used] == ' ')
+        used++;
+    return used > name && used < s.length && s.text[used] == '|' ? used + 1 : 0;
+}
+
 /* Measure "ERROR:", "WARNING " and "rank3:". */
 static size_t
 measure_word(struct span s, struct span *label)
@@ -543,6 +734,8 @@ measure_prefix(struct span line, struct span *label)
             n = measure_numbers(s, label);
         else if (dryi_is_letter(c))
             n = measure_word(s, label);
+        if (n == 0 && used == 0)
+            n = measure_service(s);
         if (n == 0)
             break;
         used += n;
@@ -613,6 +806,25 @@ begin_text(struct dry_message_finder *f)
     f->lanes_opened = 0;
     f->tail_used = 0;
     f->is_cancelled = false;
+    memset(f->notes, 0, sizeof f->notes);
+    f->notes_made = 0;
+}
+
+/* Chain the heads by their last character, in the table's order. */
+static void
+chain_heads(struct dry_message_finder *f)
+{
+    size_t count;
+    f->heads = dryi_message_get_heads(&count);
+    DRYI_ASSERT(count < 255);
+    for (size_t i = count; i > 0; i--) {
+        const char *words = f->heads[i - 1].words;
+        size_t length = strlen(words);
+        unsigned char last = (unsigned char)words[length - 1];
+        f->head_length[i] = (uint8_t)length;
+        f->next_head[i] = f->first_head[last];
+        f->first_head[last] = (uint8_t)i;
+    }
 }
 
 enum dry_status
@@ -633,6 +845,7 @@ dry_message_finder_create(const struct dry_message_options *options,
     f->memory = memory;
     f->found = o.found;
     f->found_self = o.found_self;
+    chain_heads(f);
     begin_text(f);
     *finder = f;
     return DRY_OK;

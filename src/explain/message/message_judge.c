@@ -27,6 +27,9 @@
    memory of this process that exceeds the estimate, outside PyTorch, counts as other memory. */
 #define CONTEXT_BYTES DRYI_GIB
 
+/* DeepSpeed prints percents as they are: 95.3. */
+#define HOST_FULL_PERCENT 90000000
+
 /* --- sums --------------------------------------------------------------------------------- */
 
 struct builder {
@@ -34,76 +37,61 @@ struct builder {
     struct dry_message_judgement *j;
 };
 
-static const struct dry_message_size *
+/* Return a number of the message, or one that derive() made of such. */
+static struct dry_message_figure
 find_quantity(const struct builder *b, enum dry_message_quantity quantity)
 {
-    static const struct dry_message_size context = {DRY_MESSAGE_KNOWN, CONTEXT_BYTES,
-                                                    CONTEXT_BYTES, CONTEXT_BYTES};
-    switch (quantity) {
-    case DRY_MESSAGE_TRIED:
-        return &b->m->tried;
-    case DRY_MESSAGE_TOTAL:
-        return &b->m->total;
-    case DRY_MESSAGE_FREE:
-        return &b->m->free;
+    struct dry_message_figure f = {.quantity = quantity};
+    switch ((int)quantity) {
     case DRY_MESSAGE_PROCESS:
-        return &b->j->process;
+        f.size = b->j->process;
+        break;
     case DRY_MESSAGE_OTHERS:
-        return &b->j->others;
-    case DRY_MESSAGE_ALLOWED:
-        return &b->m->allowed;
-    case DRY_MESSAGE_ALLOCATED:
-        return &b->m->allocated;
-    case DRY_MESSAGE_PRIVATE_POOLS:
-        return &b->m->private_pools;
+        f.size = b->j->others;
+        break;
     case DRY_MESSAGE_UNALLOCATED:
-        return &b->j->unallocated;
+        f.size = b->j->unallocated;
+        break;
     case DRY_MESSAGE_RESERVED:
-        return &b->j->reserved;
+        f.size = b->j->reserved;
+        break;
     case DRY_MESSAGE_NON_PYTORCH:
-        return &b->j->non_pytorch;
+        f.size = b->j->non_pytorch;
+        break;
     case DRY_MESSAGE_CONTEXT:
-        return &context;
-    case DRY_MESSAGE_EXPANDABLE_RESERVE:
-        return &b->m->expandable_reserve;
+        f.size = (struct dry_message_size){DRY_MESSAGE_KNOWN, CONTEXT_BYTES,
+                                           CONTEXT_BYTES, CONTEXT_BYTES};
+        break;
+    default:
+        return dryi_message_get(b->m, quantity);
     }
-    return &context;
+    return f;
 }
 
-struct part {
-    int sign;
-    enum dry_message_quantity quantity;
-};
-
 /* Sums end with sign 0. Numbers are below 2^58, so sums do not overflow. */
-#define PARTS(...) ((const struct part[]){__VA_ARGS__, {0, DRY_MESSAGE_TRIED}})
-#define PLUS(name)                                                                       \
-    {                                                                                    \
-        1, DRY_MESSAGE_##name                                                            \
-    }
-#define MINUS(name)                                                                      \
-    {                                                                                    \
-        -1, DRY_MESSAGE_##name                                                           \
-    }
+#define PARTS(...)                                                                       \
+    ((const struct dryi_message_part[]){__VA_ARGS__, {0, DRY_MESSAGE_TRIED}})
 
 /* Add up the terms. Returns false if one is unknown. */
 static bool
-add_up(const struct builder *b, const struct part *parts,
+add_up(const struct builder *b, const struct dryi_message_part *parts,
        struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX], size_t *count,
        struct dry_message_sum *sum)
 {
     *sum = (struct dry_message_sum){0};
     *count = 0;
     for (; parts->sign != 0; parts++) {
-        const struct dry_message_size *s = find_quantity(b, parts->quantity);
-        if (s->known != DRY_MESSAGE_KNOWN)
+        const struct dry_message_figure f = find_quantity(b, parts->quantity);
+        if (f.size.known != DRY_MESSAGE_KNOWN)
             return false;
-        struct dry_message_sum v = {(int64_t)s->bytes, (int64_t)s->low, (int64_t)s->high};
+        struct dry_message_sum v = {(int64_t)f.size.bytes, (int64_t)f.size.low,
+                                    (int64_t)f.size.high};
+        int sign = f.is_negative ? -parts->sign : parts->sign;
         DRYI_ASSERT(*count < DRY_MESSAGE_TERMS_MAX);
-        terms[(*count)++] = (struct dry_message_term){parts->quantity, parts->sign, v};
-        sum->bytes += parts->sign * v.bytes;
-        sum->low += parts->sign > 0 ? v.low : -v.high;
-        sum->high += parts->sign > 0 ? v.high : -v.low;
+        terms[(*count)++] = (struct dry_message_term){parts->quantity, sign, v};
+        sum->bytes += sign * v.bytes;
+        sum->low += sign > 0 ? v.low : -v.high;
+        sum->high += sign > 0 ? v.high : -v.low;
     }
     return true;
 }
@@ -115,7 +103,7 @@ struct value {
 };
 
 static struct value
-evaluate(const struct builder *b, const struct part *parts)
+evaluate(const struct builder *b, const struct dryi_message_part *parts)
 {
     struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
     size_t count;
@@ -150,13 +138,14 @@ is_decided(const struct value *v)
    missing or there is no space. */
 static bool
 add_proof(struct builder *b, enum dry_message_reason reason, enum dry_cause cause,
-          const struct part *parts)
+          const struct dryi_message_part *parts)
 {
     struct dry_message_judgement *j = b->j;
     if (j->proof_count == DRY_MESSAGE_PROOFS_MAX)
         return false;
     struct dry_message_proof *p = j->proofs + j->proof_count;
-    *p = (struct dry_message_proof){.reason = reason, .cause = cause};
+    *p = (struct dry_message_proof){
+        .reason = reason, .cause = cause, .text = dry_message_reason_text(reason)};
     if (parts && !add_up(b, parts, p->terms, &p->term_count, &p->sum))
         return false;
     j->proof_count++;
@@ -275,7 +264,8 @@ derive(struct builder *b)
 /* --- consistency of the numbers ----------------------------------------------------------- */
 
 static void
-check(struct builder *b, enum dry_message_equation equation, const struct part *parts)
+check(struct builder *b, enum dry_message_equation equation,
+      const struct dryi_message_part *parts)
 {
     struct dry_message_judgement *j = b->j;
     struct dry_message_check *c = j->checks + j->check_count;
@@ -360,20 +350,83 @@ judge_form(struct builder *b)
     return false;
 }
 
-/* Judge a foreign form by its text alone. Only for vLLM's KV cache a sum is shown. */
+/* Add a proof with the sentence of a row. */
+static void
+add_stated(struct builder *b, enum dry_message_reason reason, const char *text,
+           enum dry_cause cause, const struct dryi_message_part *parts)
+{
+    enum dry_cause proved = cause == DRY_CAUSE_UNKNOWN ? DRY_CAUSE_NONE : cause;
+    if (add_proof(b, reason, proved, parts) && text)
+        b->j->proofs[b->j->proof_count - 1].text = text;
+}
+
+/* Judge by the first rule whose sum is above 0. */
+static bool
+judge_rules(struct builder *b, const struct dryi_message_kind *k)
+{
+    for (size_t i = 0; i < k->rule_count; i++) {
+        const struct dryi_message_rule *rule = k->rules + i;
+        struct value over = evaluate(b, rule->parts);
+        if (!is_above(&over))
+            continue;
+        add_stated(b, rule->reason, rule->text, rule->cause, rule->parts);
+        decide(b, rule->cause, over.sum.low > (int64_t)rule->margin);
+        if (!b->j->is_certain)
+            b->j->alternatives |= k->alternatives;
+        return true;
+    }
+    return false;
+}
+
+/* Judge a foreign kind by its text, and by its rules if it has the numbers. */
 static bool
 judge_foreign(struct builder *b)
 {
-    const struct dryi_message_verdict *v = dryi_message_judge_foreign(b->m);
-    if (!v)
-        return false;
-    bool is_known = v->cause != DRY_CAUSE_UNKNOWN;
-    bool is_sum = v->reason == DRY_MESSAGE_REASON_KV_CACHE_SHORT;
-    add_proof(b, v->reason, is_known ? v->cause : DRY_CAUSE_NONE,
-              is_sum ? PARTS(PLUS(TRIED), MINUS(ALLOWED)) : NULL);
-    decide(b, v->cause, is_known && v->alternatives == 0);
-    b->j->alternatives |= v->alternatives;
+    const struct dryi_message_kind *k = dryi_message_find_kind(b->m);
+    if (!k)
+        return b->m->form >= DRY_MESSAGE_HOST;
+    if (judge_rules(b, k))
+        return true;
+    add_stated(b, k->reason, k->text, k->cause, NULL);
+    decide(b, k->cause, k->cause != DRY_CAUSE_UNKNOWN && k->alternatives == 0);
+    b->j->alternatives |= k->alternatives;
     return true;
+}
+
+/*
+ * Judge vLLM's estimate for CUDA graphs, which it takes off the KV cache. Below 0, it makes the cache
+ * too large, and the device runs out. Above the weights, it may leave nothing that would be there.
+ */
+static void
+judge_graphs(struct builder *b)
+{
+    static const char negative[] =
+        "vLLM's estimate for CUDA graphs is below 0, which cannot be: the "
+        "KV cache is too large by this much";
+    const struct dryi_message_part *without = PARTS(PLUS(CACHE), PLUS(GRAPHS));
+    struct value over = evaluate(b, PARTS(PLUS(GRAPHS), MINUS(WEIGHTS)));
+    struct value left = evaluate(b, without);
+    if (find_quantity(b, DRY_MESSAGE_GRAPHS).is_negative) {
+        add_stated(b, DRY_MESSAGE_REASON_GRAPH_ESTIMATE, negative, DRY_CAUSE_UNKNOWN,
+                   PARTS(MINUS(GRAPHS)));
+    } else if (b->m->form == DRY_MESSAGE_KV_CACHE && over.is_known && over.sum.low > 0 &&
+               left.is_known && left.sum.low > 0) {
+        b->j->proof_count = 0;
+        add_proof(b, DRY_MESSAGE_REASON_GRAPH_ESTIMATE, DRY_CAUSE_LIMIT, without);
+        decide(b, DRY_CAUSE_LIMIT, true);
+        b->j->alternatives = 0;
+    }
+}
+
+/* Tell what lines before the message add. */
+static void
+judge_notes(struct builder *b)
+{
+    struct dry_message_size share = find_quantity(b, DRY_MESSAGE_HOST_SHARE).size;
+    judge_graphs(b);
+    if (b->m->backend == DRY_MESSAGE_BACKEND_HOST && share.known == DRY_MESSAGE_KNOWN &&
+        share.bytes > HOST_FULL_PERCENT)
+        remark(b, DRY_MESSAGE_REASON_HOST_FULL);
 }
 
 static bool
@@ -395,7 +448,7 @@ judge_watermark(struct builder *b)
 {
     if (b->m->form != DRY_MESSAGE_MPS)
         return false;
-    const struct part *parts =
+    const struct dryi_message_part *parts =
         PARTS(PLUS(RESERVED), PLUS(NON_PYTORCH), PLUS(TRIED), MINUS(ALLOWED));
     struct value over = evaluate(b, parts);
     if (over.is_known && over.sum.high > 0) {
@@ -410,7 +463,7 @@ judge_watermark(struct builder *b)
 static bool
 judge_expandable_reserve(struct builder *b)
 {
-    const struct part *parts = PARTS(PLUS(TRIED), MINUS(EXPANDABLE_RESERVE));
+    const struct dryi_message_part *parts = PARTS(PLUS(TRIED), MINUS(EXPANDABLE_RESERVE));
     struct value over = evaluate(b, parts);
     if (!over.is_known || over.sum.high <= 0)
         return false;
@@ -425,8 +478,10 @@ static bool
 judge_limit(struct builder *b)
 {
     bool is_async = b->m->form == DRY_MESSAGE_ASYNC;
-    const struct part *by_reserved = PARTS(PLUS(RESERVED), PLUS(TRIED), MINUS(ALLOWED));
-    const struct part *by_live = PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(ALLOWED));
+    const struct dryi_message_part *by_reserved =
+        PARTS(PLUS(RESERVED), PLUS(TRIED), MINUS(ALLOWED));
+    const struct dryi_message_part *by_live =
+        PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(ALLOWED));
     struct value over = evaluate(b, is_async ? by_live : by_reserved);
     struct value live = evaluate(b, by_live);
     struct value missing = evaluate(b, PARTS(PLUS(TRIED), MINUS(FREE)));
@@ -475,8 +530,8 @@ judge_refusal(struct builder *b)
 /* Add a proof against a holder of memory, if its bytes are at least the shortage. `parts` subtracts
    a context where one is needed. */
 static bool
-accuse(struct builder *b, enum dry_message_reason reason, const struct part *parts,
-       struct value *left)
+accuse(struct builder *b, enum dry_message_reason reason,
+       const struct dryi_message_part *parts, struct value *left)
 {
     *left = evaluate(b, parts);
     if (!left->is_known || left->sum.bytes < 0)
@@ -519,7 +574,8 @@ accuse_others(struct builder *b, bool *is_certain)
 static void
 judge_shortage(struct builder *b, const struct value *shortage)
 {
-    const struct part *on_device = PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(TOTAL));
+    const struct dryi_message_part *on_device =
+        PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(TOTAL));
     struct value over = evaluate(b, on_device);
     bool is_certain = is_decided(shortage), others_certain = false;
     if (is_above(&over)) {
@@ -533,7 +589,7 @@ judge_shortage(struct builder *b, const struct value *shortage)
     }
     add_proof(b, DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH, b->j->cause,
               PARTS(PLUS(TRIED), MINUS(UNALLOCATED), MINUS(FREE)));
-    const struct part *in_pools =
+    const struct dryi_message_part *in_pools =
         PARTS(PLUS(PRIVATE_POOLS), PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED));
     struct value pools = evaluate(b, in_pools);
     if (pools.is_known && pools.sum.bytes >= 0) {
@@ -549,8 +605,9 @@ judge_shortage(struct builder *b, const struct value *shortage)
 static void
 judge_pieces(struct builder *b, const struct value *shortage)
 {
-    const struct part *left = PARTS(PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED));
-    const struct part *second =
+    const struct dryi_message_part *left =
+        PARTS(PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED));
+    const struct dryi_message_part *second =
         PARTS(PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED), MINUS(TRIED));
     struct value missing = evaluate(b, PARTS(PLUS(TRIED), MINUS(FREE)));
     add_proof(b, DRY_MESSAGE_REASON_SHORT, DRY_CAUSE_FRAGMENTATION,
@@ -577,7 +634,8 @@ judge_pieces(struct builder *b, const struct value *shortage)
 static void
 judge_without_cache(struct builder *b)
 {
-    const struct part *on_device = PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(TOTAL));
+    const struct dryi_message_part *on_device =
+        PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(TOTAL));
     struct value over = evaluate(b, on_device);
     if (is_above(&over)) {
         add_proof(b, DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE, DRY_CAUSE_CAPACITY,
@@ -641,6 +699,7 @@ dry_message_judge(const struct dry_message *message,
     derive(&b);
     check_all(&b);
     judge_cause(&b);
+    judge_notes(&b);
     put_deciding_proof_first(&j);
     add_doubts(&b);
     j.alternatives &= ~(1u << j.cause);

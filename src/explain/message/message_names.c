@@ -24,6 +24,49 @@ static const struct name quantities[DRY_MESSAGE_QUANTITY_COUNT] = {
     [DRY_MESSAGE_NON_PYTORCH] = {"non_pytorch", "this process, not PyTorch"},
     [DRY_MESSAGE_CONTEXT] = {"context", "a context, taken for 1 GiB"},
     [DRY_MESSAGE_EXPANDABLE_RESERVE] = {"expandable_reserve", "addresses of one segment"},
+    [DRY_MESSAGE_ACTIVE] = {"active", "active, in use by streams"},
+    [DRY_MESSAGE_LARGEST_FREE] = {"largest_free", "the largest free piece"},
+    [DRY_MESSAGE_ROUNDED] = {"rounded", "the request, rounded up"},
+    [DRY_MESSAGE_POOL] = {"pool", "the pool with the request"},
+    [DRY_MESSAGE_WEIGHTS] = {"weights", "the weights"},
+    [DRY_MESSAGE_ACTIVATIONS] = {"activations", "activations at the peak"},
+    [DRY_MESSAGE_NON_TORCH] = {"non_torch", "outside PyTorch"},
+    [DRY_MESSAGE_GRAPHS] = {"graphs", "CUDA graphs, estimated"},
+    [DRY_MESSAGE_CACHE] = {"cache", "left for the KV cache"},
+    [DRY_MESSAGE_FREE_BEFORE] = {"free_before", "free before it"},
+    [DRY_MESSAGE_FREE_AFTER] = {"free_after", "free after it"},
+    [DRY_MESSAGE_ENGINE] = {"engine", "the engine"},
+    [DRY_MESSAGE_EXECUTION] = {"execution", "the engine's context"},
+    [DRY_MESSAGE_HELD] = {"held", "MA, allocated"},
+    [DRY_MESSAGE_HELD_PEAK] = {"held_peak", "Max_MA, allocated at the peak"},
+    [DRY_MESSAGE_CACHED] = {"cached", "CA, reserved"},
+    [DRY_MESSAGE_CACHED_PEAK] = {"cached_peak", "Max_CA, reserved at the peak"},
+    [DRY_MESSAGE_HOST_USED] = {"host_used", "in use of the host's memory"},
+    [DRY_MESSAGE_HOST_SHARE] = {"host_share", "of it in use, percent"},
+    [DRY_MESSAGE_TASK] = {"task", "the killed task"},
+    [DRY_MESSAGE_VIRTUAL] = {"virtual", "addresses of the process"},
+    [DRY_MESSAGE_FILE_PAGES] = {"file_pages", "pages of files"},
+    [DRY_MESSAGE_GROUP_USED] = {"group_used", "the control group"},
+    [DRY_MESSAGE_GROUP_LIMIT] = {"group_limit", "the control group's limit"},
+    [DRY_MESSAGE_THRESHOLD] = {"threshold", "kept free by the node"},
+    [DRY_MESSAGE_THRESHOLD_SHARE] = {"threshold_share", "the share that may be used"},
+    [DRY_MESSAGE_POD_REQUEST] = {"pod_request", "the pod's request"},
+    [DRY_MESSAGE_PARAMETERS] = {"parameters", "parameters of the program"},
+    [DRY_MESSAGE_CONSTANTS] = {"constants", "constants of the program"},
+    [DRY_MESSAGE_LIVE_OUT] = {"live_out", "results of the program"},
+    [DRY_MESSAGE_TEMPORARIES] = {"temporaries", "temporaries of the program"},
+    [DRY_MESSAGE_PROGRAM_TOTAL] = {"program_total", "the program in all"},
+    [DRY_MESSAGE_PROGRAM_WASTE] = {"program_waste", "of it lost in pieces"},
+    [DRY_MESSAGE_PROGRAM] = {"program", "the program"},
+    [DRY_MESSAGE_ARGUMENTS] = {"arguments", "its arguments"},
+    [DRY_MESSAGE_SHORTAGE] = {"shortage", "short by"},
+    [DRY_MESSAGE_LENGTH_WANTED] = {"length_wanted", "the longest length, tokens"},
+    [DRY_MESSAGE_LENGTH_POSSIBLE] = {"length_possible", "the length that fits, tokens"},
+    [DRY_MESSAGE_FRACTION] = {"fraction", "the share that was given"},
+    [DRY_MESSAGE_FRACTION_NEEDED] = {"fraction_needed", "the share that is needed"},
+    [DRY_MESSAGE_FRACTION_LEAST] = {"fraction_least", "the least share"},
+    [DRY_MESSAGE_EVENTS] = {"events", "how often, by the text"},
+    [DRY_MESSAGE_DUMMIES] = {"dummies", "requests of the trial step"},
 };
 
 static const struct name equations[DRY_MESSAGE_EQUATION_COUNT] = {
@@ -149,6 +192,12 @@ static const struct name reasons[DRY_MESSAGE_REASON_COUNT] = {
     [DRY_MESSAGE_REASON_SLURM] = {"slurm",
                                   "The job held more memory of the host than Slurm had "
                                   "promised it"},
+    [DRY_MESSAGE_REASON_STATED] = {"stated", "The text states it"},
+    [DRY_MESSAGE_REASON_GRAPH_ESTIMATE] =
+        {"graph_estimate", "vLLM's estimate for CUDA graphs is above the weights; "
+                           "without it this much would be left for the KV cache"},
+    [DRY_MESSAGE_REASON_HOST_FULL] = {"host_full",
+                                      "The host's memory was nearly full shortly before"},
 };
 
 /* Return the name at an index, "unknown" for invalid values. */
@@ -169,6 +218,26 @@ const char *
 dry_message_quantity_text(enum dry_message_quantity quantity)
 {
     return find_name(quantities, DRY_MESSAGE_QUANTITY_COUNT, (size_t)quantity)->text;
+}
+
+enum dry_message_unit
+dry_message_quantity_unit(enum dry_message_quantity quantity)
+{
+    switch ((int)quantity) {
+    case DRY_MESSAGE_LENGTH_WANTED:
+    case DRY_MESSAGE_LENGTH_POSSIBLE:
+    case DRY_MESSAGE_EVENTS:
+    case DRY_MESSAGE_DUMMIES:
+        return DRY_MESSAGE_COUNT;
+    case DRY_MESSAGE_HOST_SHARE:
+    case DRY_MESSAGE_THRESHOLD_SHARE:
+    case DRY_MESSAGE_FRACTION:
+    case DRY_MESSAGE_FRACTION_NEEDED:
+    case DRY_MESSAGE_FRACTION_LEAST:
+        return DRY_MESSAGE_MILLIONTHS;
+    default:
+        return DRY_MESSAGE_BYTES;
+    }
 }
 
 const char *

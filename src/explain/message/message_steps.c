@@ -23,6 +23,7 @@
 #define HAS_RESERVE 32768u /* the reserve of an expandable segment was exceeded */
 #define HAS_NO_RESERVE 65536u
 #define HAS_POOLS 131072u /* private pools hold free bytes */
+#define IS_NPU 262144u
 
 #define BIT(cause) (1u << DRY_CAUSE_##cause)
 #define ANY 0u
@@ -57,6 +58,8 @@ static const struct row rows[] = {
      "export PYTORCH_ALLOC_CONF=expandable_segments:True", DRY_MESSAGE_SHELL},
     {BIT(FRAGMENTATION), HAS_EXPANDABLE | NAME_HIP, WHY_EXPANDABLE,
      "export PYTORCH_HIP_ALLOC_CONF=expandable_segments:True", DRY_MESSAGE_SHELL},
+    {BIT(FRAGMENTATION), IS_NPU, WHY_EXPANDABLE,
+     "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True", DRY_MESSAGE_SHELL},
     {BIT(FRAGMENTATION), EXPANDABLE_IS_ON,
      "Expandable segments are on already: free bytes of one stream cannot serve another. "
      "Do not add max_split_size_mb. Record what pins the pieces.",
@@ -145,6 +148,16 @@ static const struct row rows[] = {
     {ANY, IS_TORCH_GPU | IS_NOT_HUGE,
      "Then see what other settings would have done with the same requests.",
      "drystone sweep oom-0.pickle", DRY_MESSAGE_SHELL},
+    {BIT(OTHER_MEMORY), IS_NPU, "Others hold what is missing. See who.", "npu-smi info",
+     DRY_MESSAGE_SHELL},
+    {BIT(LIMIT), IS_NPU,
+     "The program forbids itself more. Raise the fraction if the rest of the device is "
+     "not promised to others.",
+     "torch.npu.set_per_process_memory_fraction(1.0)", DRY_MESSAGE_PYTHON},
+    {ANY, IS_NPU | IS_NOT_HUGE,
+     "See what is alive before the request that fails. SGLang has "
+     "--mem-fraction-static and --chunked-prefill-size: lower them.",
+     "print(torch.npu.memory_summary())", DRY_MESSAGE_PYTHON},
     {ANY, IS_XPU | IS_NOT_HUGE, "See what is alive before the request that fails.",
      "print(torch.xpu.memory_summary())", DRY_MESSAGE_PYTHON},
     {ANY, IS_MPS | IS_NOT_HUGE, "See what the tensors hold, and what Metal holds in all.",
@@ -162,7 +175,7 @@ find_backend(const struct dry_message *m)
     case DRY_MESSAGE_XPU:
         return IS_XPU | IS_NOT_HIP;
     case DRY_MESSAGE_NPU:
-        return IS_NOT_HIP;
+        return IS_NPU | IS_NOT_HIP;
     case DRY_MESSAGE_HIP:
         return IS_TORCH_GPU | IS_HIP;
     case DRY_MESSAGE_CUDA:
@@ -246,12 +259,34 @@ add_rows(struct dry_message_judgement *j, uint32_t conditions, enum dry_cause ca
     }
 }
 
+/* Add the advice of a kind, and of the rule that decided. Advice on offloading needs a sign that
+   DeepSpeed runs. */
+static void
+lay_out_foreign(const struct dry_message *m, struct dry_message_judgement *j)
+{
+    const struct dryi_message_kind *k = dryi_message_find_kind(m);
+    uint64_t advice = k ? k->advice : 0;
+    for (size_t i = 0; k && i < k->rule_count; i++) {
+        if (j->proofs[0].text == k->rules[i].text && k->rules[i].advice)
+            advice = k->rules[i].advice;
+    }
+    if (has_reason(j, DRY_MESSAGE_REASON_GRAPH_ESTIMATE))
+        advice &= ~(UINT64_C(1) << DRYI_ADVICE_VLLM_SHARE);
+    if (dryi_message_get(m, DRY_MESSAGE_HOST_USED).size.known == DRY_MESSAGE_ABSENT)
+        advice &= ~(UINT64_C(1) << DRYI_ADVICE_OFFLOAD);
+    dryi_message_lay_out_advice(m, advice, j);
+}
+
 void
 dryi_message_lay_out_steps(const struct dry_message *m, struct dry_message_judgement *j)
 {
     j->step_count = 0;
-    if (dryi_message_lay_out_foreign(m, j))
+    if (has_reason(j, DRY_MESSAGE_REASON_GRAPH_ESTIMATE))
+        dryi_message_lay_out_advice(m, UINT64_C(1) << DRYI_ADVICE_GRAPHS, j);
+    if (m->form >= DRY_MESSAGE_HOST) {
+        lay_out_foreign(m, j);
         return;
+    }
     uint32_t conditions = find_conditions(m, j);
     add_rows(j, conditions, j->cause);
     for (int cause = DRY_CAUSE_NONE + 1; cause < DRY_CAUSE_COUNT; cause++) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "explain/message/message.h"
@@ -40,7 +41,8 @@ print_size(struct output *out, const struct dry_message_size *size)
     double bytes = (double)size->bytes;
     if (size->known == DRY_MESSAGE_BEYOND)
         print(out, "17179869184.00 GiB"); /* PyTorch's 2^64 for what NVML cannot tell */
-    else if (is_below_unit(size, DRYI_KIB))
+    else if (is_below_unit(size, DRYI_KIB) ||
+             (size->low == size->high && size->bytes >> 57)) /* 2^58 is beyond */
         print(out, "%" PRIu64 " bytes", size->bytes);
     else if (is_below_unit(size, DRYI_MIB))
         print(out, "%.2f KiB", bytes / (double)DRYI_KIB);
@@ -135,29 +137,125 @@ print_hints(struct output *out, const struct dry_message *m)
         print(out, " See PYTORCH_MPS_HIGH_WATERMARK_RATIO.");
 }
 
-/* Print the shortest text that parses back to this message. */
+/* Print one of '%', '~', '^', '#' and '$' of a pattern. */
+static void
+print_figure(struct output *out, char mark, const struct dry_message_figure *f)
+{
+    const struct dry_message_size *size = &f->size;
+    bool is_beyond = size->known == DRY_MESSAGE_BEYOND;
+    if (f->is_negative && mark == '%')
+        print(out, "-");
+    if (mark == '%' && !is_beyond && size->low == size->high)
+        print(out, "%" PRIu64 " bytes", size->bytes);
+    else if (mark == '%' || mark == '~')
+        print_size(out, size);
+    else if (mark == '#')
+        print(out, "%" PRIu64, is_beyond ? UINT64_MAX : size->bytes);
+    else if (mark == '^')
+        print(out, "%.2f",
+              is_beyond ? 17179869184.0 : (double)size->bytes / (double)DRYI_GIB);
+    else
+        print(out, "%" PRIu64 ".%06" PRIu64,
+              is_beyond ? UINT64_C(1000000000) : size->bytes / 1000000,
+              size->bytes % 1000000);
+}
+
+/* Return whether the message has all numbers of a phrase, and one of them is not yet among the
+   `printed` ones. */
+static bool
+has_numbers(const struct dry_message *m, const struct dryi_message_phrase *p,
+            uint64_t *printed)
+{
+    size_t count = 0;
+    uint64_t bits = 0;
+    for (const char *c = p->pattern; *c; c++) {
+        if (!strchr("%~^#$", *c))
+            continue;
+        uint8_t to = p->to[count++];
+        bool is_quantity = to < DRY_MESSAGE_QUANTITY_COUNT;
+        if (to == DRYI_TO_DEVICE ? !m->has_device
+            : is_quantity
+                ? dryi_message_get(m, (enum dry_message_quantity)to).size.known ==
+                      DRY_MESSAGE_ABSENT
+                : true)
+            return false;
+        bits |= UINT64_C(1) << to;
+    }
+    bool is_new = bits & ~*printed;
+    *printed |= bits;
+    return is_new;
+}
+
+static void
+print_phrase(struct output *out, const struct dry_message *m,
+             const struct dryi_message_phrase *p)
+{
+    size_t count = 0;
+    print(out, " ");
+    for (const char *c = p->pattern; *c; c++) {
+        if (!strchr("%~^#$", *c)) {
+            print(out, "%c", *c);
+            continue;
+        }
+        uint8_t to = p->to[count++];
+        if (to == DRYI_TO_DEVICE) {
+            print(out, "%" PRIu32, m->device);
+        } else {
+            struct dry_message_figure f =
+                dryi_message_get(m, (enum dry_message_quantity)to);
+            print_figure(out, *c, &f);
+        }
+    }
+}
+
+/* Print the phrases of a kind whose numbers are known. */
+static void
+print_phrases(struct output *out, const struct dry_message *m, size_t kind,
+              uint64_t *printed)
+{
+    struct dryi_message_phrases list = dryi_message_get_phrases(kind);
+    for (size_t i = 0; i < list.count; i++) {
+        if (has_numbers(m, list.rows + i, printed))
+            print_phrase(out, m, list.rows + i);
+    }
+}
+
+/* Print the first head of a kind, or a phrase that has the head's words. */
+static void
+print_head(struct output *out, const struct dry_message *m, size_t kind,
+           uint64_t *printed)
+{
+    size_t count;
+    const struct dryi_message_head *h = dryi_message_get_heads(&count);
+    struct dryi_message_phrases list = dryi_message_get_phrases(kind);
+    while (h->kind != kind)
+        h++; /* every kind has a head */
+    for (size_t i = 0; i < list.count; i++) {
+        const struct dryi_message_phrase *p = list.rows + i;
+        if (strncmp(p->pattern, h->words, strlen(h->words)) == 0 &&
+            has_numbers(m, p, printed)) {
+            print_phrase(out, m, p);
+            return;
+        }
+    }
+    print(out, "%s%s", h->words, h->flags & DRYI_HEAD_CLOSED ? "\n" : "");
+}
+
+/* Print what is known of a foreign message. */
 static void
 print_foreign(struct output *out, const struct dry_message *m)
 {
-    static const char *const texts[DRY_MESSAGE_FORM_COUNT] = {
-        [DRY_MESSAGE_HOST] = "DefaultCPUAllocator: can't allocate memory:",
-        [DRY_MESSAGE_XLA] = "RESOURCE_EXHAUSTED: Out of memory while",
-        [DRY_MESSAGE_XLA_PROGRAM] = "Ran out of memory in memory space hbm.",
-        [DRY_MESSAGE_KV_CACHE] = "No available memory for the cache blocks.",
-        [DRY_MESSAGE_NCCL] = "Cuda failure 'out of memory'",
-        [DRY_MESSAGE_LIBRARY] = "CUBLAS_STATUS_ALLOC_FAILED",
-        [DRY_MESSAGE_KILLED] = "Out of memory: Killed process",
-        [DRY_MESSAGE_KILLED_IN_GROUP] = "Memory cgroup out of memory: Killed process",
-        [DRY_MESSAGE_SLURM] = "Detected 1 oom_kill event",
-    };
-    print(out, "%s", texts[m->form]);
-    print_part(out,
-               m->form == DRY_MESSAGE_HOST  ? " you tried to allocate "
-               : m->form == DRY_MESSAGE_XLA ? " trying to allocate "
-                                            : " ",
-               &m->tried, m->form == DRY_MESSAGE_KV_CACHE ? " KV cache is needed" : "");
-    print_part(out, ", available KV cache memory (", &m->allowed, ")");
-    print_part(out, " anon-rss:", &m->process, "");
+    const struct dryi_message_kind *kind = dryi_message_find_kind(m);
+    uint64_t printed = 0;
+    if (!kind)
+        return;
+    size_t number = dryi_message_number_kind(kind);
+    print_head(out, m, number, &printed);
+    if (kind->needs)
+        print(out, " %s", kind->needs);
+    print_phrases(out, m, number, &printed);
+    if (kind->also)
+        print_phrases(out, m, kind->also, &printed);
 }
 
 size_t

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every line of code that `explain --message` proposes compiles: snippets.py TOOL
 
-The messages are those of test/corpus/message, which has one of each kind. Python judges
-Python, and bash judges what is for a shell; neither runs any of it.
+The messages are those of test/corpus/message and test/data/messages, which have one of each
+kind. Python judges Python, and bash judges what is for a shell; neither runs any of it.
 """
 import json
 import pathlib
@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 tool = pathlib.Path(sys.argv[1]).resolve()
-corpus = pathlib.Path(__file__).resolve().parents[2] / "corpus" / "message"
+test = pathlib.Path(__file__).resolve().parents[2]
+logs = [*(test / "corpus" / "message").iterdir(), *(test / "data" / "messages" / "texts").glob("*/*")]
 
 
 def steps_of(path):
@@ -36,7 +37,7 @@ def compiles(language, code):
 
 
 seen, forms, bad = {}, set(), 0
-for path in sorted(corpus.iterdir()):
+for path in sorted(logs):
     steps, found = steps_of(path)
     forms |= found
     for step in steps:

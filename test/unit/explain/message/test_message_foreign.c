@@ -7,6 +7,7 @@
 #include "support/cmocka.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <drystone/message.h>
@@ -48,8 +49,8 @@ static const struct example examples[] = {
      OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "save_device_memory_profile"},
     {"RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory "
      "space hbm. Used 19.00G of 15.48G hbm.",
-     DRY_MESSAGE_XLA_PROGRAM, DRY_MESSAGE_BACKEND_XLA, 0, 0, 0, DRY_CAUSE_CAPACITY, 0,
-     "memory_analysis"},
+     DRY_MESSAGE_XLA_PROGRAM, DRY_MESSAGE_BACKEND_XLA, 19 * GIB, 0, 0, DRY_CAUSE_CAPACITY,
+     0, "memory_analysis"},
     {"ValueError: No available memory for the cache blocks. Try increasing "
      "`gpu_memory_utilization` when initializing the engine.",
      DRY_MESSAGE_KV_CACHE, DRY_MESSAGE_CUDA, 0, 0, 0, DRY_CAUSE_LIMIT,
@@ -62,7 +63,7 @@ static const struct example examples[] = {
     {"Last error:\nCuda failure 2 'out of memory'\n", DRY_MESSAGE_NCCL, DRY_MESSAGE_CUDA,
      0, 0, 0, DRY_CAUSE_UNKNOWN, OR(CAPACITY) | OR(OTHER_MEMORY), "NCCL_BUFFSIZE"},
     {"Last error:\nFailed to CUDA calloc async 608 bytes\n", DRY_MESSAGE_NCCL,
-     DRY_MESSAGE_CUDA, 0, 0, 0, DRY_CAUSE_UNKNOWN, OR(CAPACITY) | OR(OTHER_MEMORY),
+     DRY_MESSAGE_CUDA, 608, 0, 0, DRY_CAUSE_UNKNOWN, OR(CAPACITY) | OR(OTHER_MEMORY),
      "NCCL_MAX_NCHANNELS"},
     {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling "
      "`cublasCreate(handle)`",
@@ -88,6 +89,19 @@ static const struct example examples[] = {
      DRY_MESSAGE_SLURM, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sbatch"},
     {"slurmstepd: error: Detected 2 oom-kill event(s) in step 7.batch cgroup.",
      DRY_MESSAGE_SLURM, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sacct"},
+    {"Error: model requires more system memory (24.0 GiB) than is available (15.2 GiB)",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 24 * GIB, 0, 0, DRY_CAUSE_CAPACITY, 0,
+     "drystone pages"},
+    {"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  "
+     "std::bad_alloc",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_CAPACITY,
+     OR(LIMIT) | OR(OTHER_MEMORY), "mmap=True"},
+    {"OSError: [Errno 12] Cannot allocate memory", DRY_MESSAGE_STATED,
+     DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_CAPACITY, OR(LIMIT) | OR(OTHER_MEMORY),
+     "drystone pages"},
+    {"##[error] Process completed with exit code 137.", DRY_MESSAGE_STATED,
+     DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "journalctl -k"},
     {"slurmstepd: error: Exceeded job memory limit", DRY_MESSAGE_SLURM,
      DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sacct"},
 };
@@ -164,7 +178,7 @@ each_text_is_judged_and_has_steps(void **state)
     }
 }
 
-/* The only sum: 16 GiB needed of 10 GiB. */
+/* 16 GiB are needed of 10 GiB. */
 static void
 a_cache_that_is_short_shows_its_sum(void **state)
 {
@@ -210,6 +224,11 @@ sentences_are_no_messages(void **state)
         "oom_kill_disable 0",
         "memory.oom.group: kill all",
         "Out of memory: not yet",
+        "0 Workers (tasks / actors) killed due to memory pressure (OOM)",
+        "Invalid buffer size: 12\nGET /",
+        "Unable to allocate a port",
+        "(bfc) ran out of memory trying to allocate 1.16GiB, this is not a failure",
+        "Model loading took 15.20 GiB memory and 9.1 seconds",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct dry_message m;
@@ -262,6 +281,106 @@ phrases_of_others_are_passed_over(void **state)
     check_size(&m.process, 1024 * KIB);
 }
 
+static struct dry_message_figure
+find_figure(const struct dry_message *m, enum dry_message_quantity quantity)
+{
+    for (size_t i = 0; i < m->figure_count; i++) {
+        if (m->figures[i].quantity == quantity)
+            return m->figures[i];
+    }
+    fail_msg("no %s", dry_message_quantity_name(quantity));
+    return (struct dry_message_figure){0};
+}
+
+/* A dump of 600 KB: each free piece counts, and the lane does not grow. */
+static void
+a_long_dump_is_read_to_its_end(void **state)
+{
+    (void)state;
+    const size_t capacity = (size_t)1 << 20;
+    char *text = malloc(capacity);
+    assert_non_null(text);
+    size_t used =
+        (size_t)snprintf(text, capacity, "%s",
+                         "bfc_allocator.cc:485] Allocator (GPU_0_bfc) ran out of "
+                         "memory trying to allocate 2.00GiB\n");
+    for (unsigned i = 1; i <= 8000; i++)
+        used +=
+            (size_t)snprintf(text + used, capacity - used,
+                             "2026-09-24 21:35:14.9: I bfc_allocator.cc:1095] Free  at "
+                             "7f%010x of size %u next %u\n",
+                             i, i, i);
+    used += (size_t)snprintf(text + used, capacity - used,
+                             "Stats: \nLimit: 8589934592\nInUse: 1073741824\n");
+    struct dry_message m;
+    assert_true(used < capacity - 1);
+    assert_int_equal(parse(text, &m), DRY_OK);
+    assert_string_equal(m.kind, "bfc");
+    check_size(&m.free, 8000 * 8001 / 2);
+    check_size(&m.allocated, GIB);
+    check_size(&m.allowed, 8 * GIB);
+    assert_int_equal(find_figure(&m, DRY_MESSAGE_LARGEST_FREE).size.bytes, 8000);
+    free(text);
+}
+
+/* The weights of rank 1 are no figure of rank 0's message, and its own serve only once. */
+static void
+notes_belong_to_their_rank(void **state)
+{
+    (void)state;
+    static const char text[] = "[rank0]: Model loading took 1.00 GiB memory\n"
+                               "[rank1]: Model loading took 2.00 GiB memory\n"
+                               "[rank0]: Estimated CUDA graph memory: -3.00 GiB total\n"
+                               "[rank0]: ValueError: No available memory for the cache "
+                               "blocks.\n";
+    struct dry_message m;
+    assert_int_equal(parse(text, &m), DRY_OK);
+    assert_int_equal(find_figure(&m, DRY_MESSAGE_WEIGHTS).size.bytes, GIB);
+    assert_true(find_figure(&m, DRY_MESSAGE_GRAPHS).is_negative);
+    assert_int_equal(m.figure_count, 2);
+}
+
+/* "{}" in code is a number of the text, or the step is not there. */
+static void
+code_has_the_number_of_the_text(void **state)
+{
+    (void)state;
+    struct dry_message m;
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
+    char code[256], few[8];
+    assert_int_equal(
+        parse("ValueError: Free memory on device (31.44/47.38 GiB) on startup is "
+              "less than desired GPU memory utilization (0.95, 45.01 GiB).",
+              &m),
+        DRY_OK);
+    dry_message_judge(&m, &j);
+    assert_int_equal(j.cause, DRY_CAUSE_OTHER_MEMORY);
+    assert_true(j.is_certain);
+    size_t length = dry_message_step_write(j.steps, code, sizeof code);
+    assert_string_equal(code, "vllm serve MODEL --gpu-memory-utilization 0.66");
+    assert_int_equal(length, strlen(code));
+    assert_int_equal(dry_message_step_write(j.steps, few, sizeof few), length);
+    assert_string_equal(few, "vllm se");
+    m.free.known = m.total.known = DRY_MESSAGE_ABSENT;
+    m.total.bytes = 0;
+    dry_message_judge(&m, &j);
+    for (size_t i = 0; i < j.step_count; i++)
+        assert_true(!j.steps[i].code || !strstr(j.steps[i].code, "{}"));
+}
+
+/* A program may make a message of its own: a kind that is not known proves nothing. */
+static void
+unknown_kinds_are_judged_unknown(void **state)
+{
+    (void)state;
+    const struct dry_message m = {.form = DRY_MESSAGE_STATED, .kind = "of tomorrow"};
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
+    char text[64];
+    dry_message_judge(&m, &j);
+    assert_int_equal(j.cause, DRY_CAUSE_UNKNOWN);
+    assert_int_equal(dry_message_write(&m, text, sizeof text), 0);
+}
+
 int
 main(void)
 {
@@ -273,6 +392,10 @@ main(void)
         cmocka_unit_test(sentences_are_no_messages),
         cmocka_unit_test(the_kernel_ends_what_was_open),
         cmocka_unit_test(phrases_of_others_are_passed_over),
+        cmocka_unit_test(a_long_dump_is_read_to_its_end),
+        cmocka_unit_test(notes_belong_to_their_rank),
+        cmocka_unit_test(code_has_the_number_of_the_text),
+        cmocka_unit_test(unknown_kinds_are_judged_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,6 +257,7 @@ json_has_its_keys(void **state)
         "private_pools", "unallocated", "non_pytorch", "expandable_reserve",
         "processes",     "hints",       "derived",     "verdict",
         "proofs",        "checks",      "steps",       "processes_left_out",
+        "kind",          "figures",
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         get(m, keys[i]);
