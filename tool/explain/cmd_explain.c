@@ -60,7 +60,7 @@ static const char about_text[] =
     "Says why the memory did not fit, at the moment it did not: the cause with the sums "
     "that prove it, who held the memory by line of source, the same code on other "
     "devices and in earlier steps, what to change with its effect in bytes, and how far "
-    "all this can be trusted.";
+    "all this can be trusted. A text log is searched for messages, as by --message -.";
 
 struct session {
     struct values values;
@@ -198,6 +198,15 @@ check_usage(const struct values *v, const struct option_list *operands)
     return EXIT_FINE;
 }
 
+/* Return whether the file is a text log. An option that is for traces only says that it is none. */
+static bool
+is_log(const struct values *v, const char *path)
+{
+    bool is_of_trace = v->at || v->compat || v->total != NOT_GIVEN ||
+                       v->device != STUDY_EVERY_DEVICE || gate_takes_output(&v->gate);
+    return !is_of_trace && strcmp(path, "-") != 0 && message_report_is_log(path);
+}
+
 static int
 run(int argc, char **argv)
 {
@@ -214,6 +223,8 @@ run(int argc, char **argv)
             code =
                 message_report_run("explain", strcmp(message, "-") == 0 ? NULL : message,
                                    NULL, s.values.json);
+        else if (code == EXIT_FINE && is_log(&s.values, operands.values[0]))
+            code = message_report_run("explain", NULL, operands.values[0], s.values.json);
         else if (code == EXIT_FINE)
             code = explain_file(&s, operands.values[0]);
     }
@@ -230,7 +241,8 @@ const struct command command_explain = {
                 "drystone explain oom.pickle --gpu-total 79.2GiB --json\n"
                 "drystone explain run.pickle --at 12345\n"
                 "drystone explain --message 'CUDA out of memory. Tried to allocate ...'\n"
-                "drystone explain --message - < train.log\n",
+                "drystone explain train.log\n"
+                "kubectl logs POD | drystone explain --message -\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <drystone/message.h>
+#include <drystone/trace.h>
 
 #include "base/command.h"
 #include "base/json_out.h"
@@ -669,6 +671,84 @@ print_json(const struct report *r)
     return json_out_print(r->command, root);
 }
 
+/* --- is it a log? ------------------------------------------------------------------------- */
+
+#define LOOK_BYTES ((size_t)64 << 10)
+
+struct look {
+    const unsigned char *bytes;
+    size_t length, at;
+};
+
+static enum dry_status
+read_look(void *self, void *buffer, size_t capacity, size_t *got, struct dry_error *err)
+{
+    struct look *look = self;
+    (void)err;
+    *got = look->length - look->at < capacity ? look->length - look->at : capacity;
+    memcpy(buffer, look->bytes + look->at, *got);
+    look->at += *got;
+    return DRY_OK;
+}
+
+/* Return whether the bytes are text: no control characters but those of terminals. */
+static bool
+is_text(const struct look *look)
+{
+    for (size_t i = 0; i < look->length; i++) {
+        unsigned char c = look->bytes[i];
+        if (c < ' ' && (c == '\0' || !strchr("\t\n\r\f\b\a\x1b", c)))
+            return false;
+    }
+    return look->length > 0;
+}
+
+/* Return whether the text begins like JSON, not like "[rank0]: " or "[2026-11-28 ". */
+static bool
+is_json(const struct look *look)
+{
+    size_t i = 0;
+    while (i < look->length && strchr(" \t\r\n", look->bytes[i]))
+        i++;
+    if (i == look->length || look->bytes[i] != '[')
+        return i < look->length && look->bytes[i] == '{';
+    for (i++; i < look->length && strchr(" \t\r\n", look->bytes[i]); i++)
+        ;
+    return i == look->length || strchr("{[]\"", look->bytes[i]);
+}
+
+/* Return whether the reader of traces finds no format in the text. It knows by the first line, so
+   the rest may be missing. */
+static bool
+is_no_trace(struct look *look)
+{
+    static const char unknown[] = "not a known trace";
+    struct dry_trace *trace = NULL;
+    struct dry_error err = {.offset = DRY_NO_OFFSET};
+    struct dry_source source = {read_look, look};
+    bool is_bracket = look->bytes[0] == '['; /* JSON to the reader */
+    enum dry_status status = dry_trace_read(&source, NULL, &trace, &err);
+    dry_trace_destroy(trace);
+    return status == DRY_ERR_FORMAT && (is_bracket || strstr(err.text, unknown));
+}
+
+bool
+message_report_is_log(const char *path)
+{
+    unsigned char *bytes = malloc(LOOK_BYTES);
+    struct stat stat_of;
+    bool is_file = stat(path, &stat_of) == 0 && S_ISREG(stat_of.st_mode);
+    FILE *file = bytes && is_file ? fopen(path, "rbe") : NULL;
+    struct look look = {.bytes = bytes};
+    if (file) {
+        look.length = fread(bytes, 1, LOOK_BYTES, file);
+        fclose(file);
+    }
+    bool is_log = is_text(&look) && !is_json(&look) && is_no_trace(&look);
+    free(bytes);
+    return is_log;
+}
+
 /* --- the whole ---------------------------------------------------------------------------- */
 
 int
@@ -682,7 +762,8 @@ message_report_run(const char *command, const char *text, const char *path, bool
     int code = collect_all(r, text);
     if (code == EXIT_FINE && r->count == 0)
         code = report_failure(command, r->path, EXIT_INPUT,
-                              "no out-of-memory message in the %" PRIu64 " byte%s read",
+                              "%sno out-of-memory message in the %" PRIu64 " byte%s read",
+                              text || !path ? "" : "not a known trace or snapshot, and ",
                               r->bytes_read, r->bytes_read == 1 ? "" : "s");
     else if (code == EXIT_FINE && json)
         code = print_json(r);

@@ -52,4 +52,10 @@
 int message_report_run(const char *command, const char *text, const char *path,
                        bool json);
 
+/*
+ * Return whether a file is a text that no reader of traces knows: a log. Reads its first
+ * 64 KiB. False for what is no file.
+ */
+bool message_report_is_log(const char *path);
+
 #endif

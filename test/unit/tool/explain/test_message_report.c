@@ -308,10 +308,49 @@ hostile_names_are_made_printable(void **state)
     unlink(path);
 }
 
+/* Text that is no trace is a log, also if it begins with the bracket of a rank. */
+static void
+logs_are_told_from_traces(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t length;
+        bool is_log;
+    } files[] = {
+        {"step 1\nCUDA out of memory. Tried to allocate 1.00 GiB\n",
+         sizeof "step 1\nCUDA out of memory. Tried to allocate 1.00 GiB\n" - 1, true},
+        {"[rank0]: hello\n", sizeof "[rank0]: hello\n" - 1, true},
+        {"[2026-11-10 08:00:01] \x1b[31mred\x1b[0m\n",
+         sizeof "[2026-11-10 08:00:01] \x1b[31mred\x1b[0m\n" - 1, true},
+        {"# a trace\ni 1 512 0 0\n", sizeof "# a trace\ni 1 512 0 0\n" - 1, false},
+        {"id,lower,upper,size\n0,0,1,512\n",
+         sizeof "id,lower,upper,size\n0,0,1,512\n" - 1, false},
+        {"[{\"a\": 1}]", sizeof "[{\"a\": 1}]" - 1, false},
+        {" {\"segments\": []}", sizeof " {\"segments\": []}" - 1, false},
+        {"<html>", sizeof "<html>" - 1, false},
+        {"\x80\x04}q\0.", sizeof "\x80\x04}q\0." - 1, false},
+        {"", sizeof "" - 1, false},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[] = "/tmp/drystone-log-XXXXXX";
+        int fd = mkstemp(path);
+        print_message("%s\n", files[i].text);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, files[i].text, files[i].length), files[i].length);
+        close(fd);
+        assert_int_equal(message_report_is_log(path), files[i].is_log);
+        unlink(path);
+    }
+    assert_false(message_report_is_log("/tmp"));
+    assert_false(message_report_is_log("/nowhere/at/all"));
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logs_are_told_from_traces),
         cmocka_unit_test(text_says_verdict_sums_and_steps),
         cmocka_unit_test(every_form_fits_eighty_columns),
         cmocka_unit_test(nothing_found_is_said),
