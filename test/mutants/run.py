@@ -631,7 +631,7 @@ MUTANTS = {
         "    return a->addr > b->addr;\n",
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "too_small_block": (
-        "paged_bins.c",
+        "paged_bins.h",
         "if (p->blocks[at].size >= size)",
         "if (p->blocks[at].size + GRAIN >= size)",
         "prop_paged", "paged_keeps_the_contract"),

@@ -10,7 +10,6 @@
 #include "place/paged/paged_pool.h"
 #include "place/paged/paged_view.h"
 #include "place/paged/record/paged_bins.h"
-#include "place/paged/record/paged_cache.h"
 #include "place/paged/record/paged_index.h"
 #include "place/paged/record/paged_park.h"
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "place/paged/paged.h"
 #include "place/paged/paged_stream.h"
+#include "place/paged/record/paged_bins.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
 #include "place/paged/record/paged_event.h"

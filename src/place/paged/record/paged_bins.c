@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
+ * What a free list holds: see paged_bins.h.
+ *
  * Bins hold the free blocks of a list by size, in 32 octaves of 32 bins. Two bitmap look-ups find
  * the first bin with blocks (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). TLSF rounds a
  * request up to the next bin; here a request takes the first block of its own bin that fits. At
@@ -9,7 +11,13 @@
 
 #include "place/paged/record/paged_bins.h"
 
+#include <string.h>
+
+#include "base/ablate.h"
 #include "base/assert.h"
+#include "base/memory.h"
+
+/* --- bins --------------------------------------------------------------------------------- */
 
 uint32_t
 dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
@@ -76,35 +84,6 @@ dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
     s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
 }
 
-/* Return the first block of at least `size` bytes among the first SCAN_MAX of a bin; NONE: none. */
-static uint32_t
-scan_bin(const struct dryi_paged *p, const struct free_list *s, uint32_t bin,
-         uint64_t size)
-{
-    uint32_t at = s->heads[bin];
-    for (unsigned i = 0; at != s->end && i < SCAN_MAX; i++) {
-        if (p->blocks[at].size >= size)
-            return at;
-        at = p->blocks[at].bin_next;
-    }
-    return NONE;
-}
-
-uint32_t
-dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s, uint64_t size)
-{
-    DRYI_ASSERT_SLOW(size > 0 && s->kind <= FREE_STREAM);
-    uint32_t own = bin_of(size);
-    uint32_t bin = bin_at_least(s, own);
-    if (bin == NONE)
-        return NONE;
-    uint32_t best = scan_bin(p, s, bin, size);
-    if (best != NONE || bin != own || own + 1 == BIN_COUNT)
-        return best;
-    bin = bin_at_least(s, own + 1);
-    return bin == NONE ? NONE : scan_bin(p, s, bin, size);
-}
-
 uint32_t
 dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
                          uint64_t size, uint64_t epoch)
@@ -122,4 +101,38 @@ dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
         bin = bin + 1 == BIN_COUNT ? NONE : bin_at_least(s, bin + 1);
     }
     return NONE;
+}
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+/* Return the 32-bit words for `count` stacks: tops, bits and, for large blocks, wanted sizes. */
+static size_t
+words_of(const struct free_list *s, size_t count)
+{
+    return count + (count + 31) / 32 + (s->is_small ? 0 : count);
+}
+
+void
+dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
+{
+    DRYI_ASSERT_SLOW(s->stack_count == 0 && s->kind == FREE_STREAM);
+    size_t count = CACHE_LARGE_SIZES;
+    if (DRYI_ABLATED(caches))
+        return;
+    if (s->is_small)
+        count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
+    s->stacks = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->stacks);
+    if (!s->stacks)
+        return;
+    s->stack_count = count;
+    s->stack_bits = s->stacks + count;
+    s->wanted = s->stack_bits + (count + 31) / 32;
+    memset(s->stacks, 0xff, count * sizeof *s->stacks);
+}
+
+void
+dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s)
+{
+    dryi_memory_free(&p->memory, s->stacks, words_of(s, s->stack_count),
+                     sizeof *s->stacks);
 }

@@ -14,40 +14,13 @@
 
 #include "place/paged/record/paged_cache.h"
 
-#include <string.h>
-
-#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
+#include "place/paged/record/paged_bins.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_park.h"
 
-/* --- stacks ------------------------------------------------------------------------------- */
-
-/* Return the 32-bit words for `count` stacks: tops, bits and, for large blocks, wanted sizes. */
-static size_t
-words_of(const struct free_list *s, size_t count)
-{
-    return count + (count + 31) / 32 + (s->is_small ? 0 : count);
-}
-
-void
-dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
-{
-    DRYI_ASSERT_SLOW(s->stack_count == 0 && s->kind == FREE_STREAM);
-    size_t count = CACHE_LARGE_SIZES;
-    if (DRYI_ABLATED(caches))
-        return;
-    if (s->is_small)
-        count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
-    s->stacks = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->stacks);
-    if (!s->stacks)
-        return;
-    s->stack_count = count;
-    s->stack_bits = s->stacks + count;
-    s->wanted = s->stack_bits + (count + 31) / 32;
-    memset(s->stacks, 0xff, count * sizeof *s->stacks);
-}
+/* --- caches ------------------------------------------------------------------------------- */
 
 void
 dryi_paged_cache_note(struct dryi_paged *p, uint32_t list)
@@ -78,13 +51,6 @@ dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s)
     if (s->next_cached != NONE)
         p->lists[s->next_cached]->prev_cached = s->prev_cached;
     s->is_cached = false;
-}
-
-void
-dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s)
-{
-    dryi_memory_free(&p->memory, s->stacks, words_of(s, s->stack_count),
-                     sizeof *s->stacks);
 }
 
 void

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "place/paged/record/paged_bins.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
 
