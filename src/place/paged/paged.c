@@ -17,7 +17,6 @@
 #include "place/paged/paged_pool.h"
 #include "place/paged/paged_reclaim.h"
 #include "place/paged/paged_stream.h"
-#include "place/paged/paged_take.h"
 #include "place/paged/paged_view.h"
 #include "place/paged/record/paged_bins.h"
 #include "place/paged/record/paged_block.h"

@@ -22,7 +22,6 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_stream.h"
-#include "place/paged/paged_take.h"
 #include "place/paged/record/paged_bins.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Taking free memory without new pages: see paged_take.h. */
+/* Taking free memory of other streams: see paged_take.h. */
 
 #include "place/paged/paged_take.h"
 
@@ -9,41 +9,6 @@
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_event.h"
 #include "place/paged/record/paged_order.h"
-
-bool
-dryi_paged_is_no_split(const struct dryi_paged *p, const struct request *r)
-{
-    uint32_t pool = r->arena / 2; /* the default pool, 0, has no flags */
-    return pool > 0 && (p->pools[pool].flags & DRYI_POOL_NO_SPLIT);
-}
-
-uint32_t
-dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t found)
-{
-    if (found == NONE)
-        return NONE;
-    DRYI_ASSERT(p->blocks[found].state == BLOCK_FREE);
-    uint64_t bytes = dryi_paged_is_no_split(p, r) ? p->blocks[found].size : r->bytes;
-    uint32_t block = found;
-    if (bytes == p->blocks[found].size)
-        dryi_paged_list_remove(p, found);
-    else
-        block = dryi_paged_block_cut(p, found, bytes);
-    p->blocks[block].state = BLOCK_USED;
-    dryi_paged_block_assign(p, block, r->list);
-    return block;
-}
-
-uint32_t
-dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
-{
-    DRYI_ASSERT_SLOW(r->bytes > 0 && r->bytes % GRAIN == 0);
-    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
-    uint32_t found = dryi_paged_list_find(p, p->lists[r->list], r->bytes);
-    if (found == NONE)
-        found = dryi_paged_list_find(p, p->lists[p->arenas[r->arena].shared], r->bytes);
-    return dryi_paged_take_found(p, r, found);
-}
 
 /*
  * Take a block that another stream freed up to some epoch. With `ordered`, that is the epoch after

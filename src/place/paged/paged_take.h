@@ -2,24 +2,13 @@
 #ifndef DRYI_PLACE_PAGED_TAKE_H
 #define DRYI_PLACE_PAGED_TAKE_H
 
-/*
- * Taking free memory without new pages: from the stream's own list, the shared list, and other
- * streams' lists. Each function returns a used block of r->bytes, or NONE. A NO_SPLIT pool gives
- * the whole block found.
- */
+/* Taking free memory of other streams. Each function returns a used block of r->bytes, or NONE. */
 
 #include "place/paged/record/paged_state.h"
 
-/* Does the request go to a pool with NO_SPLIT? */
-bool dryi_paged_is_no_split(const struct dryi_paged *p, const struct request *r);
-/* Take the bytes of the request from `found`, a listed free block. `found` NONE gives NONE. */
-uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
-                               uint32_t found);
-/* Take a block from the stream's own list, else from the shared list. */
-uint32_t dryi_paged_take_own(struct dryi_paged *p, const struct request *r);
 /* Take another stream's block whose uses are complete or ordered before the request. */
 uint32_t dryi_paged_take_passed(struct dryi_paged *p, const struct request *r);
-/* Take a block in any of these ways. Makes no device call except event queries. */
+/* Do as dryi_paged_take_own(), else dryi_paged_take_passed(). Makes no device call except event queries. */
 uint32_t dryi_paged_take_some(struct dryi_paged *p, const struct request *r);
 /*
  * Take another stream's block after making the request's stream wait for that stream. NO_SPACE: no

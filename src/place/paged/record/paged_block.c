@@ -192,8 +192,8 @@ dryi_paged_divider_drop(struct dryi_paged *p, uint32_t divider)
     p->divider_count--;
 }
 
-void
-dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
+DRYI_NOINLINE static void
+relist(struct dryi_paged *p, uint32_t block, uint32_t list)
 {
     DRYI_ASSERT_SLOW(p->lists[list] != NULL);
     p->lists[p->blocks[block].list]->block_count--;
@@ -203,6 +203,13 @@ dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
         return;
     dryi_paged_divider_drop(p, p->blocks[block].prev);
     dryi_paged_divider_drop(p, p->blocks[block].next);
+}
+
+void
+dryi_paged_block_assign(struct dryi_paged *p, uint32_t block, uint32_t list)
+{
+    if (p->blocks[block].list != list)
+        relist(p, block, list);
 }
 
 /* --- links -------------------------------------------------------------------------- */
@@ -462,4 +469,34 @@ dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_
         merge_next(p, at);
     }
     return at;
+}
+
+/* --- blocks for a request ---------------------------------------------------------- */
+
+uint32_t
+dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t found)
+{
+    if (found == NONE)
+        return NONE;
+    DRYI_ASSERT(p->blocks[found].state == BLOCK_FREE);
+    uint64_t bytes = dryi_paged_is_no_split(p, r) ? p->blocks[found].size : r->bytes;
+    uint32_t block = found;
+    if (bytes == p->blocks[found].size)
+        dryi_paged_list_remove(p, found);
+    else
+        block = dryi_paged_block_cut(p, found, bytes);
+    p->blocks[block].state = BLOCK_USED;
+    dryi_paged_block_assign(p, block, r->list);
+    return block;
+}
+
+uint32_t
+dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
+{
+    DRYI_ASSERT_SLOW(r->bytes > 0 && r->bytes % GRAIN == 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
+    uint32_t found = dryi_paged_list_find(p, p->lists[r->list], r->bytes);
+    if (found == NONE)
+        found = dryi_paged_list_find(p, p->lists[p->arenas[r->arena].shared], r->bytes);
+    return dryi_paged_take_found(p, r, found);
 }

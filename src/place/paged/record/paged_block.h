@@ -71,22 +71,22 @@ void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list,
 uint32_t dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr,
                                 uint64_t end);
 
+/* Assign an unlisted block to this list. */
+void dryi_paged_block_assign(struct dryi_paged *p, uint32_t block, uint32_t list);
+
+/* --- blocks for a request ------------------------------------------------------------------ */
+
+/* Take the bytes of the request from `found`, a listed free block. `found` NONE gives NONE. */
+uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
+                               uint32_t found);
+/* Take a block from the stream's own list, else from the shared list. */
+uint32_t dryi_paged_take_own(struct dryi_paged *p, const struct request *r);
+
 /* --- dividers, see paged_cache_shared.h ---------------------------------------------------- */
 
 /* Can this block be cut, or merged with its neighbours, by a thread that holds only its cache? */
 bool dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block);
 /* Drop a divider. Any other block, or NONE, is left alone. */
 void dryi_paged_divider_drop(struct dryi_paged *p, uint32_t divider);
-
-DRYI_NOINLINE void dryi_paged_block_relist(struct dryi_paged *p, uint32_t block,
-                                           uint32_t list);
-
-/* Assign an unlisted block to this list. */
-static inline void
-dryi_paged_block_assign(struct dryi_paged *p, uint32_t block, uint32_t list)
-{
-    if (p->blocks[block].list != list)
-        dryi_paged_block_relist(p, block, list);
-}
 
 #endif

@@ -199,6 +199,14 @@ arena_is_small(uint32_t arena)
     return arena & 1;
 }
 
+/* Does the request go to a pool with NO_SPLIT, which gives the whole block found? */
+static inline bool
+dryi_paged_is_no_split(const struct dryi_paged *p, const struct request *r)
+{
+    uint32_t pool = r->arena / 2; /* the default pool, 0, has no flags */
+    return pool > 0 && (p->pools[pool].flags & DRYI_POOL_NO_SPLIT);
+}
+
 static inline uint64_t
 page_floor(const struct dryi_paged *p, uint64_t addr)
 {
