@@ -79,7 +79,7 @@ MUTANTS = {
         "p->rent",
         "test_paged_layout", "pages_that_move_again_and_again_are_bought"),
     "an_oom_keeps_its_pages": (
-        "paged.c",
+        "paged_alloc.c",
         "    while (p->stock_count > 0 && p->capture_count == 0)\n        dryi_paged_page_release(p);\n",
         "",
         "test_paged_oom", "an_oom_leaves_the_device_as_it_was"),
@@ -304,7 +304,7 @@ MUTANTS = {
         "if (bytes <= most)",
         "test_pool", "private_pool_begins_small"),
     "small_requests_from_small_holes_alone": (
-        "paged.c",
+        "paged_alloc.c",
         "if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena))",
         "if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena) && !r->size)",
         "test_pool", "small_request_takes_what_is_left_of_large_ones"),
@@ -397,7 +397,7 @@ MUTANTS = {
         "if (t->owners[owner].reserved_bytes == 0)",
         "test_torch_place", "a_pool_without_users_lasts_while_its_scope_is_open"),
     "all_frees_for_one_request": (
-        "paged.c",
+        "paged_alloc.c",
         "dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);",
         "dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES << 8);",
         "test_paged", "many_frees_that_are_over_cost_a_request_little"),
@@ -532,7 +532,7 @@ MUTANTS = {
         "RECORDS_REFILL",
         "test_paged_cache", "alone_a_request_at_a_cache_is_one_at_the_place"),
     "handed_out_and_kept": (
-        "paged.c",
+        "paged_alloc.c",
         "    dryi_paged_cache_forget(p, b);\n",
         "    b->address = ADDRESS_UNKNOWN;\n",
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
@@ -542,7 +542,7 @@ MUTANTS = {
         "    *block = found;",
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
     "untold_request": (
-        "paged.c",
+        "paged_alloc.c",
         "slot >= s->stack_count || p->observer.event ||",
         "slot >= s->stack_count ||",
         "test_paged_cache", "alone_every_request_is_told"),
@@ -581,12 +581,12 @@ MUTANTS = {
         "",
         "test_pool_at_hand", "an_out_of_memory_is_seen"),
     "room_asked_for_in_vain": (
-        "paged.c",
+        "paged_alloc.c",
         "    if (slot >= s->stack_count ||",
         "    if (!has_room || slot >= s->stack_count ||",
         "test_pool_at_hand", "what_lies_on_its_cache_needs_no_memory"),
     "peak_without_what_waits": (
-        "paged.c",
+        "paged_alloc.c",
         "p->waiting_uses > 0 ||\n        p->first_held",
         "p->first_held",
         "test_pool_at_hand", "peaks_count_what_waits"),
@@ -596,7 +596,7 @@ MUTANTS = {
         "return request->alignment",
         "test_pool_at_hand", "streams_without_a_cache_are_served"),
     "uncounted_request": (
-        "paged.c",
+        "paged_alloc.c",
         "    stat_taken(p->stats, true, bytes_of(size), size);\n",
         "",
         "test_paged_cache", "alone_a_request_at_a_cache_is_one_at_the_place"),
@@ -636,7 +636,7 @@ MUTANTS = {
         "if (p->blocks[at].size + GRAIN >= size)",
         "prop_paged", "paged_keeps_the_contract"),
     "unchecked_hint": (
-        "paged_expect.c",
+        "paged_alloc.c",
         "(!is_hole && b->state != BLOCK_FREE)",
         "(!is_hole && b->state == BLOCK_PENDING)",
         "test_paged_layout", "a_request_more_is_packed_around"),
@@ -646,7 +646,7 @@ MUTANTS = {
         "dryi_paged_learn(p, stream, on, p->uses[use].epoch + 1)",
         "test_paged_layout", "streams_of_a_loop_share_a_plan"),
     "unordered_hint": (
-        "paged_expect.c",
+        "paged_alloc.c",
         "!dryi_paged_is_usable(p, r->list, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
         "test_paged_layout", "streams_of_a_loop_share_a_plan"),
@@ -656,7 +656,7 @@ MUTANTS = {
         "dryi_paged_unpark_all(p)",
         "test_paged_layout", "what_waits_is_the_default_pools"),
     "waiting_in_a_capture": (
-        "paged_expect.c",
+        "paged_alloc.c",
         "dryi_paged_unpark_all(p);\n        return NONE;",
         "return NONE;",
         "test_paged_layout", "what_waits_is_the_default_pools"),
@@ -777,7 +777,7 @@ MUTANTS = {
         "",
         "test_pool_packing", "what_waits_for_its_successor_is_nobodys"),
     "waiting_known_to_another": (
-        "paged.c",
+        "paged_alloc.c",
         "if (!r->is_at_cache)",
         "if (!r->is_at_cache && b->state != BLOCK_PARKED)",
         "test_pool_packing", "what_waits_for_its_successor_is_nobodys"),
@@ -812,12 +812,12 @@ MUTANTS = {
         "",
         "test_pool_find", "addresses_are_those_handed_out"),
     "waiting_beside_the_unexpected": (
-        "paged_expect.c",
+        "paged_alloc.c",
         "hint.step == DRYI_STEP_NONE && p->layout.parked_count > 0",
         "false",
         "test_paged_layout", "a_successor_that_does_not_come_costs_no_hint"),
     "waiting_in_the_way": (
-        "paged_expect.c",
+        "paged_alloc.c",
         "if (range->parked == NONE)",
         "if (true)",
         "test_paged_layout", "what_waits_in_vain_makes_way"),

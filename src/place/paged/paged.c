@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The place as a whole, and requests that hit. */
+/* The place as a whole: its life, its limit, and its table. */
 
 #include "place/paged/paged.h"
 
-#include "base/assert.h"
+#include "base/bits.h"
 #include "base/fail.h"
-#include "base/inline.h"
 #include "base/memory.h"
 #include "place/paged/paged_adopt.h"
+#include "place/paged/paged_alloc.h"
 #include "place/paged/paged_cache_shared.h"
 #include "place/paged/paged_checkpoint.h"
-#include "place/paged/paged_expect.h"
 #include "place/paged/paged_free.h"
-#include "place/paged/paged_ladder.h"
 #include "place/paged/paged_pool.h"
 #include "place/paged/paged_reclaim.h"
 #include "place/paged/paged_stream.h"
 #include "place/paged/paged_view.h"
-#include "place/paged/record/paged_bins.h"
-#include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
 #include "place/paged/record/paged_event.h"
 #include "place/paged/record/paged_index.h"
@@ -138,207 +134,6 @@ init_maps(struct dryi_paged *p)
     p->block_count = 1; /* record 0 is NIL */
 }
 
-/* --- alloc -------------------------------------------------------------------------------- */
-
-/*
- * Count an OOM and tell the observer. Unmapped pages are released first: the failed request
- * gathered them, and others such as cuBLAS or NCCL may need the memory. During a capture they stay,
- * and a snapshot counts them as free memory of the device.
- */
-DRYI_NOINLINE static void
-report_oom(struct dryi_paged *p, const struct request *r)
-{
-    while (p->stock_count > 0 && p->capture_count == 0)
-        dryi_paged_page_release(p);
-    struct dryi_place_event event = {
-        .action = DRY_ACTION_OOM,
-        .size = r->bytes,
-        .stream = p->streams[r->stream].value,
-        .pool = p->pools[r->arena / 2].id,
-        .segment = DRYI_NO_BLOCK,
-    };
-    uint64_t total_bytes;
-    p->device.ops->get_info(p->device.self, &event.addr, &total_bytes);
-    event.addr =
-        dryi_add_saturating(event.addr, (uint64_t)p->stock_count << p->page_shift);
-    if (p->observer.event)
-        p->observer.event(p->observer.self, &event);
-    p->ooms++;
-}
-
-static void
-hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
-{
-    DRYI_ASSERT_SLOW(p->blocks[block].size >= r->bytes);
-    struct block *b = &p->blocks[block];
-    bool small = arena_is_small(r->arena);
-    if (!r->is_at_cache)
-        dryi_paged_cache_forget(p, b);
-    b->state = BLOCK_USED;
-    b->uses = NONE;
-    b->requested = r->size;
-    b->has_ticket = r->has_ticket;
-    if (r->has_ticket) {
-        b->bin_prev = r->ticket;
-        b->bin_next = r->successor;
-    }
-    stat_taken(p->stats, small, b->size, r->size);
-    if (p->stats[STAT_PENDING].current[0] | p->stats[STAT_PENDING].current[1])
-        dryi_paged_note_active(p);
-    dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
-}
-
-/* Resolve the request's stream, pool, arena and list, and reserve records for its cut. */
-static enum dry_status
-prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
-{
-    r->size = size;
-    r->has_ticket = r->is_at_cache = false;
-    r->bytes = bytes_of(size);
-    r->stream = dryi_paged_stream_index(p, stream);
-    if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
-        return DRY_ERR_MEMORY;
-    uint32_t pool = p->scope_count ? dryi_paged_pool_for(p, r->stream) : 0;
-    r->arena = 2 * pool + (r->bytes <= p->conf.small_max);
-    r->list = dryi_paged_list_index(p, r->arena, r->stream);
-    return r->list == NONE ? DRY_ERR_MEMORY : DRY_OK;
-}
-
-/* Take a cached block of the exact size, else the best fit of the stream's own list; NONE: none. */
-static inline uint32_t
-take_hit(struct dryi_paged *p, const struct request *r)
-{
-    struct free_list *s = p->lists[r->list];
-    uint32_t top = dryi_paged_cache_take_top(p, s, r->bytes);
-    if (top != NONE)
-        return top;
-    if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
-        /* Tight memory: dryi_paged_climb() searches for a spot with fewer pages. */
-        return NONE;
-    uint32_t found = dryi_paged_list_find(p, s, r->bytes);
-    return found == NONE ? NONE : dryi_paged_take_found(p, r, found);
-}
-
-#define PROCESS_HIT 4 /* streams queried by each request while blocks are pending */
-/* Events queried per stream: with 4 * 8 per request, frees cannot outpace their completion. */
-#define PROCESS_HIT_USES 8
-
-/* Serve a request that neither the layout, the cache nor the stream's own list can serve. */
-DRYI_NOINLINE static enum dry_status
-serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
-{
-    uint32_t found;
-    p->hindered = DRY_OK;
-    enum dry_status status = dryi_paged_climb(p, r, &found);
-    if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena))
-        status = dryi_paged_take_larger(p, r, &found);
-    if (status == DRY_ERR_NO_SPACE && p->hindered != DRY_OK)
-        status = p->hindered;
-    if (status == DRY_ERR_NO_SPACE)
-        report_oom(p, r);
-    if (status != DRY_OK)
-        return status;
-    hand_out(p, r, found);
-    *block = found;
-    return DRY_OK;
-}
-
-/* Serve a request. Requires that records for its cut are reserved. */
-static inline enum dry_status
-serve(struct dryi_paged *p, struct request *r, dryi_block *block)
-{
-    DRYI_ASSERT_SLOW(r->list < p->list_count && p->lists[r->list]->stream == r->stream);
-    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    p->requests++;
-    if (p->waiting_uses > 0 || p->first_held != NONE) {
-        dryi_paged_release_held(p);
-        dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);
-    }
-    uint32_t found = NONE;
-    if (p->forecast && r->arena == 0 && !p->is_shared)
-        found = dryi_paged_take_expected(p, r);
-    if (found == NONE && r->bytes <= RESERVED_LIMIT)
-        found = take_hit(p, r);
-    if (found == NONE)
-        return serve_miss(p, r, block);
-    hand_out(p, r, found);
-    *block = found;
-    return DRY_OK;
-}
-
-static enum dry_status
-paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
-{
-    struct dryi_paged *p = self;
-    if (size >= REQUEST_LIMIT)
-        return DRY_ERR_ARGUMENT;
-    if (size == 0) {
-        *block = DRYI_NO_BLOCK;
-        return DRY_OK;
-    }
-    struct request r;
-    enum dry_status status = prepare(p, size, stream, &r);
-    return status == DRY_OK ? serve(p, &r, block) : status;
-}
-
-/*
- * Do as paged_alloc() for the cache's stream, whose lists are already known. MEMORY: also if
- * `has_room` is false.
- */
-DRYI_FLATTEN DRYI_NOINLINE static enum dry_status
-serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
-            struct dryi_cache_block *got)
-{
-    struct dryi_paged *p = cache->place;
-    if (size >= REQUEST_LIMIT)
-        return DRY_ERR_ARGUMENT;
-    if (!has_room || !dryi_paged_block_reserve(p, 0))
-        return DRY_ERR_MEMORY;
-    struct request r = {.size = size,
-                        .bytes = bytes_of(size),
-                        .stream = cache->stream,
-                        .successor = NONE,
-                        .is_at_cache = true};
-    r.arena = r.bytes <= p->conf.small_max;
-    r.list = cache->list_ids[r.arena];
-    enum dry_status status = serve(p, &r, &got->block);
-    if (status != DRY_OK)
-        return status;
-    const struct block *b = &p->blocks[got->block];
-    got->address = b->addr;
-    if (r.arena == 0) {
-        got->is_registered = false;
-        got->was_registered = dryi_paged_index_note(p, got->block);
-        return DRY_OK;
-    }
-    got->was_registered = b->address == ADDRESS_BY_TABLE;
-    got->is_registered = dryi_paged_cache_register(cache, got->block);
-    return DRY_OK;
-}
-
-/*
- * Fast path: hand out a cached block whose address is registered. Not taken if an observer or
- * pending blocks need each request to pass through serve().
- */
-enum dry_status
-dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
-                       struct dryi_cache_block *got)
-{
-    struct dryi_paged *p = cache->place;
-    struct free_list *s = cache->lists[1];
-    size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
-    if (slot >= s->stack_count || p->observer.event || p->waiting_uses > 0 ||
-        p->first_held != NONE)
-        return serve_cache(cache, size, has_room, got);
-    uint32_t block = dryi_paged_cache_take_registered(p, s, slot, size);
-    if (block == NONE)
-        return serve_cache(cache, size, has_room, got);
-    p->requests++;
-    stat_taken(p->stats, true, bytes_of(size), size);
-    *got = (struct dryi_cache_block){p->blocks[block].addr, block, true, true};
-    return DRY_OK;
-}
-
 static uint64_t
 paged_get_address(const void *self, dryi_block block)
 {
@@ -415,7 +210,7 @@ static const struct dryi_cache_ops cache_ops = {
 
 static const struct dryi_place_ops paged_ops = {
     .destroy = paged_destroy,
-    .alloc = paged_alloc,
+    .alloc = dryi_paged_alloc,
     .free = dryi_paged_free,
     .record_stream = dryi_paged_record_stream,
     .stream_waits = dryi_paged_stream_waits,
