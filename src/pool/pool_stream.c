@@ -38,13 +38,11 @@ forget_streams(struct dry_pool *pool)
     s->prune_count = s->count < STREAMS_MAX / 2 ? STREAMS_MAX : 2 * s->count;
 }
 
-enum dry_status
-dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
+DRYI_NOINLINE static enum dry_status
+remember(struct dry_pool *pool, uint64_t id, uint64_t handle)
 {
     DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
-    DRYI_ASSERT_SLOW(pool->has_stream_ids);
     struct dryi_pool_streams *s = &pool->streams;
-    uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
     const uint32_t *known = dryi_map_find(&s->index, id);
     if (!known) {
         if (s->count >= s->prune_count && pool->place.ops->has_stream)
@@ -53,12 +51,26 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
                               sizeof *s->list) ||
             !dryi_map_put(&s->index, id, s->count))
             return DRY_ERR_MEMORY;
-        s->list[s->count++] = (struct dryi_pool_stream){.number = id, .handle = stream};
+        s->list[s->count++] = (struct dryi_pool_stream){.number = id, .handle = handle};
     } else {
-        s->list[*known].handle = stream; /* one stream may have several handles */
+        s->list[*known].handle = handle; /* one stream may have several handles */
     }
-    *number = s->last = id;
+    s->last = id;
     return DRY_OK;
+}
+
+uint64_t
+dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
+{
+    return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
+                                : stream;
+}
+
+enum dry_status
+dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number)
+{
+    *number = dryi_pool_number_of(pool, stream);
+    return pool->has_stream_ids ? remember(pool, *number, stream) : DRY_OK;
 }
 
 uint64_t

@@ -14,21 +14,11 @@
  * Return the number that the place uses for a stream, and remember its handle. MEMORY: it cannot be
  * remembered.
  */
-DRY_CHECK_RESULT enum dry_status dryi_pool_stream_ask(struct dry_pool *pool,
-                                                      uint64_t stream, uint64_t *number);
-DRY_CHECK_RESULT static inline enum dry_status
-dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number)
-{
-    *number = stream;
-    return pool->has_stream_ids ? dryi_pool_stream_ask(pool, stream, number) : DRY_OK;
-}
+DRY_CHECK_RESULT enum dry_status dryi_pool_stream_number(struct dry_pool *pool,
+                                                         uint64_t stream,
+                                                         uint64_t *number);
 /* Return the number of a stream that the place already knows, without remembering its handle. */
-static inline uint64_t
-dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
-{
-    return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
-                                : stream;
-}
+uint64_t dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream);
 /* Return the handle last seen for a number. */
 uint64_t dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number);
 
