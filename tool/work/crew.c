@@ -117,7 +117,7 @@ crew_give(struct crew *c, size_t task)
 }
 
 static bool
-take(struct crew *c, struct crew_result *result, bool does_wait)
+take_result(struct crew *c, struct crew_result *result, bool does_wait)
 {
     if (c->given == 0)
         return false;
@@ -138,13 +138,13 @@ take(struct crew *c, struct crew_result *result, bool does_wait)
 bool
 crew_take(struct crew *c, struct crew_result *result)
 {
-    return take(c, result, true);
+    return take_result(c, result, true);
 }
 
 bool
 crew_poll(struct crew *c, struct crew_result *result)
 {
-    return take(c, result, false);
+    return take_result(c, result, false);
 }
 
 void
