@@ -597,7 +597,7 @@ MUTANTS = {
         "test_pool_at_hand", "streams_without_a_cache_are_served"),
     "uncounted_request": (
         "paged_alloc.c",
-        "    stat_taken(p->stats, true, bytes_of(size), size);\n",
+        "    stat_taken(p->stats, true, round_to_grains(size), size);\n",
         "",
         "test_paged_cache", "alone_a_request_at_a_cache_is_one_at_the_place"),
     "take_without_balance": (

@@ -152,7 +152,7 @@ static uint64_t
 paged_round_size(const void *self, uint64_t size)
 {
     (void)self;
-    return size > UINT64_MAX - GRAIN ? size : bytes_of(size);
+    return size > UINT64_MAX - GRAIN ? size : round_to_grains(size);
 }
 
 static void

@@ -296,7 +296,7 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
     r->size = size;
     r->has_ticket = r->is_at_cache = false;
-    r->bytes = bytes_of(size);
+    r->bytes = round_to_grains(size);
     r->stream = dryi_paged_stream_index(p, stream);
     if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
@@ -397,7 +397,7 @@ serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
     if (!has_room || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
     struct request r = {.size = size,
-                        .bytes = bytes_of(size),
+                        .bytes = round_to_grains(size),
                         .stream = cache->stream,
                         .successor = NONE,
                         .is_at_cache = true};
@@ -428,7 +428,7 @@ dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
 {
     struct dryi_paged *p = cache->place;
     struct free_list *s = cache->lists[1];
-    size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
+    size_t slot = (size_t)(round_to_grains(size) >> GRAIN_SHIFT);
     if (slot >= s->stack_count || p->observer.event || p->waiting_uses > 0 ||
         p->first_held != NONE)
         return serve_cache(cache, size, has_room, got);
@@ -436,7 +436,7 @@ dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
     if (block == NONE)
         return serve_cache(cache, size, has_room, got);
     p->requests++;
-    stat_taken(p->stats, true, bytes_of(size), size);
+    stat_taken(p->stats, true, round_to_grains(size), size);
     *got = (struct dryi_cache_block){p->blocks[block].addr, block, true, true};
     return DRY_OK;
 }

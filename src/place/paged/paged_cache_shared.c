@@ -291,7 +291,7 @@ uint64_t
 dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size)
 {
     struct dryi_paged *p = cache->place;
-    uint64_t bytes = bytes_of(size);
+    uint64_t bytes = round_to_grains(size);
     struct free_list *s = list_for(cache, bytes);
     if (!p->is_shared || !s)
         return 0;
@@ -400,7 +400,8 @@ dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
                      dryi_block *block)
 {
     struct dryi_paged *p = cache->place;
-    struct request r = {.size = size, .bytes = bytes_of(size), .stream = cache->stream};
+    struct request r = {
+        .size = size, .bytes = round_to_grains(size), .stream = cache->stream};
     bool is_small = r.bytes <= p->conf.small_max;
     r.arena = is_small;
     r.list = cache->list_ids[is_small];
@@ -462,7 +463,7 @@ dryi_paged_cache_register(struct dryi_cache *cache, dryi_block block)
     bool small = b->size <= p->conf.small_max;
     bool is_registered = cache->lists[small] && b->list == cache->list_ids[small] &&
                          b->uses == NONE && !b->has_ticket &&
-                         b->size == bytes_of(b->requested);
+                         b->size == round_to_grains(b->requested);
     b->address = is_registered ? ADDRESS_BY_TABLE : ADDRESS_UNKNOWN;
     return is_registered;
 }

@@ -188,7 +188,7 @@ struct spot {
 
 /* Round the size of a request up to whole grains. */
 static inline uint64_t
-bytes_of(uint64_t size)
+round_to_grains(uint64_t size)
 {
     return (size + GRAIN - 1) & ~(GRAIN - 1);
 }
