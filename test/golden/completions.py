@@ -28,7 +28,7 @@ def after(text, pattern, end):
 
 bash, zsh, fish = ((folder / name).read_text()
                    for name in ("drystone.bash", "_drystone", "drystone.fish"))
-commands = re.findall(r"^  (\w+) ", after(help_of(), r"^commands:", "\n\n"), re.MULTILINE)
+commands = re.findall(r"^  ([\w-]+) ", after(help_of(), r"^commands:", "\n\n"), re.MULTILINE)
 commands.remove("help")
 missing = []
 count = 0

@@ -56,7 +56,7 @@ static const struct option_spec specs[] = {
      .needs = {"world-size", "for --world-size alone"}},
     {"steps", 0, "N", OPTION_INT, offsetof(struct values, steps),
      .help =
-         "end after N optimiser steps; default: when steps repeat, or when the program "
+         "end after N optimizer steps; default: when steps repeat, or when the program "
          "ends",
      .min = 1, .max = 1000000},
     {"patience", 0, "SECONDS", OPTION_INT, offsetof(struct values, patience),
@@ -67,7 +67,7 @@ static const struct option_spec specs[] = {
      .help = "do operations of at most 65536 elements, on the CPU: for programs whose "
              "sizes depend on numbers they compute"},
     {"events", 0, "N", OPTION_INT, offsetof(struct values, events),
-     .help = "keep the last N events of history; default 4000000", .min = 1000,
+     .help = "keep the last N events of the trace; default 4000000", .min = 1000,
      .max = 100000000},
     {"bracket", 0, NULL, OPTION_FLAG, offsetof(struct values, bracket),
      .help = "run twice more, with streams that lag until somebody waits (done anyway if "

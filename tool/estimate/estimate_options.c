@@ -41,7 +41,7 @@ const struct option_spec estimate_option_specs[ESTIMATE_OPTION_COUNT] = {
      .help = "flash, eager, or eager-fp32 (Transformers' eager); default flash"},
     {"checkpointing", 0, "KIND", OPTION_STRING, AT(checkpointing),
      .help = "none, selective, full, every:N (each Nth layer) or sqrt:N (N equal "
-             "segments); N may be left out; default none",
+             "parts); N may be left out; default none",
      .refuses = {{"inference", training},
                  {"chain", "what a plan decides: it does not go with --chain"}}},
     {"zero", 'z', "N", OPTION_INT, AT(zero),

@@ -27,7 +27,7 @@ struct values {
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event, in each; default: the "
-             "out-of-memory if there is one, else the peak"},
+             "OOM if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
      .help = "line (the default), function, module, category or size"},
     {"min", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min),

@@ -29,7 +29,7 @@ static const char of_file[] = "for a file: a message says that itself";
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event; default: the first "
-             "out-of-memory, else the peak",
+             "OOM, else the peak",
      .refuses = {{"message", of_file}}},
     {"message", 'm', "TEXT", OPTION_STRING, offsetof(struct values, message),
      .help = "explain an error message instead of a file; - reads a message or a whole "
@@ -47,7 +47,7 @@ static const struct option_spec specs[] = {
      .max = 1000},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      .help = "the release of PyTorch the program ran on, like 2.11; default auto: those "
-             "that reproduce the record",
+             "that reproduce the recording",
      .refuses = {{"message", of_file}}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "how many owners, 0 for all; default 8", .max = NO_MAX},

@@ -20,8 +20,8 @@ static const struct option_spec specs[] = {
      .help = "the device; default: the one that ran out of memory, else the busiest",
      .max = NO_MAX},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
-     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran out of memory",
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the recording "
+             "shows, if it ran out of memory",
      .min = 1},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "how many steps, and leak suspects, 0 for all; default 12", .max = NO_MAX},

@@ -26,7 +26,7 @@ struct values {
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event: the state after it; default: "
-             "the out-of-memory if there is one, else the peak"},
+             "the OOM if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
      .help = "line (the default), function, module, stack, category, size or step",
      OF_OWNERS},
@@ -36,8 +36,7 @@ static const struct option_spec specs[] = {
     {"stacks", 's', NULL, OPTION_FLAG, offsetof(struct values, has_stacks),
      .help = "also show the stack of each owner's largest allocation", OF_OWNERS},
     {"free", 0, NULL, OPTION_FLAG, offsetof(struct values, is_free),
-     .help = "instead of owners, what is free and cannot be had, pool by pool, and what "
-             "pins it"},
+     .help = "instead of owners, what is stranded, pool by pool, and what pins it"},
     {"map", 0, NULL, OPTION_FLAG, offsetof(struct values, has_map),
      .help = "draw every segment, not only those that pin most",
      .needs = {"free", "for --free alone"}},
@@ -55,11 +54,11 @@ static const struct option_spec specs[] = {
 };
 
 static const char about_text[] =
-    "Sums up the allocations that are alive at one moment by the line of the user's code "
-    "that asked for them. What is alive includes blocks that wait for a stream. With "
-    "--free it shows how much was in use then, how much the allocator would give back by "
-    "itself, and how much was stranded, pool by pool; and the segments that little pins, "
-    "best first, with a map of each.";
+    "Sums up the active memory at one moment by the line of the user's code that asked "
+    "for it. Active memory includes blocks that wait for a stream. With --free it shows "
+    "how much was active then, how much the allocator would give back by itself, and "
+    "how much was stranded, pool by pool; and the segments that little pins, best "
+    "first, with a map of each.";
 
 struct session {
     struct values values;

@@ -83,12 +83,12 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Shows the devices, who uses them, and of each program that has a page what its "
-    "allocators reserve, hold and strand, by stream and pool, with the lines that hold "
-    "it "
-    "and the time to the limit at this rate. PyTorch has a page under `drystone run "
-    "--watch` and after drystone.torch.publish(), an engine in C by <drystone/live.h>. "
-    "Processes without one are shown as the driver knows them. With --listen it serves "
-    "this to Prometheus at http://ADDRESS/metrics, until ^C or SIGTERM.";
+    "allocators have reserved, allocated and stranded, by stream and pool, with the "
+    "lines that hold the memory and the time to the limit at this rate. PyTorch has a "
+    "page under `drystone run --watch` and after drystone.torch.publish(), an engine in "
+    "C by <drystone/live.h>. Processes without one are shown as the driver knows them. "
+    "With --listen it serves this to Prometheus at http://ADDRESS/metrics, until ^C or "
+    "SIGTERM.";
 
 /* --- options ------------------------------------------------------------------------------ */
 
@@ -235,8 +235,8 @@ watch_brink(struct live_look *look, struct brink *brink)
 struct session {
     const struct values *values;
     struct live_look look;
-    uint64_t duration_ns; /* of --for, or 0 */
-    char *folder;         /* of --snapshot */
+    uint64_t duration_ns; /* value of --for, or 0 */
+    char *folder;         /* value of --snapshot */
     struct brink *brink;
     bool has_rules, is_full; /* is_full: the full screen is used */
 };

@@ -22,9 +22,9 @@
 
 static const char about_text[] =
     "FILE is a chain of stages with their times and bytes, see drystone-chain(5). The "
-    "plan says which stages keep what their backward needs and which are run again, so "
-    "that the step fits the budget and takes the least time. Its peak is judged in exact "
-    "bytes.";
+    "plan says which stages keep what their backward needs and which are recomputed, so "
+    "that the step fits the budget and takes the least time. Its peak is judged in "
+    "exact bytes.";
 
 struct session {
     struct plan_values values;
@@ -383,7 +383,7 @@ run(int argc, char **argv)
 
 const struct command command_plan = {
     .name = "plan",
-    .summary = "what to keep and what to run again, so that a step fits",
+    .summary = "what to keep and what to recompute, so that a step fits",
     .usage = "[options] FILE",
     .about = about_text,
     .examples = "drystone plan gpt2.json --budget 40GiB\n"

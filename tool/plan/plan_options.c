@@ -21,7 +21,7 @@ const struct option_spec plan_option_specs[PLAN_OPTION_COUNT] = {
              "one-level",
      .refuses = {{"judge", judging}}},
     {"interval", 0, "N", OPTION_INT, AT(every),
-     .help = "of every: each N-th stage is run again; default 2", .min = 1,
+     .help = "of every: each N-th stage is recomputed; default 2", .min = 1,
      .max = DRY_CHAIN_STAGES_MAX, .refuses = {{"judge", judging}}},
     {"slots", 0, "N", OPTION_INT, AT(slots),
      .help =

@@ -34,15 +34,15 @@ static const struct option_spec specs[] = {
              "offline (all lifetimes known); may be given several times, each runs under "
              "every --conf; PLACE:STR runs under STR alone"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
-     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran out of memory, else no limit",
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the recording "
+             "shows, if it ran out of memory, else no limit",
      .min = 1},
     {"find-capacity", 0, NULL, OPTION_FLAG, offsetof(struct values, find_capacity),
      .help = "find the smallest device on which each run does not fail, in steps of 2 "
              "MiB, whatever --capacity is"},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
-             "that reproduces the record"},
+             "that reproduces the recording"},
     {"across", 0, "LIST", OPTION_STRING, offsetof(struct values, across),
      .help = "run under the rules of several releases instead, 2.9,2.12,2.15, and tell "
              "what changed from one to the next",

@@ -22,7 +22,7 @@
 
 /* The key of a task also has to hold the longest settings. */
 #define PATH_BYTES_MAX 1900
-#define SEARCH_ROWS 12u /* of the table of a search */
+#define SEARCH_ROWS 12u /* rows of the table of a search */
 
 struct values {
     struct sweep_search search; /* also holds the options shared with --grid */
@@ -40,7 +40,7 @@ static const struct option_spec specs[] = {
          "without --grid, what to search for: fit, the smallest device on which it does "
          "not fail; peak, the lowest peak "
          "of reserved memory; stable, the fewest retries, then the least driver "
-         "time; default: fit where a capacity is known or the record met its "
+         "time; default: fit where a capacity is known or the recording met its "
          "limit, else peak",
      OF_SEARCH},
     {"without", 0, "WHAT", OPTION_LIST, offsetof(struct values, search.without),
@@ -64,8 +64,8 @@ static const struct option_spec specs[] = {
              "values are a list a,b,c, in which default leaves the key out, and ranges "
              "FROM:TO:STEP or FROM:TO:xFACTOR"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, search.capacity),
-     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "by an out-of-memory or, without --grid, by retries, else no limit",
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the recording "
+             "shows, by an OOM or, without --grid, by retries, else no limit",
      .min = 1},
     {"place", 'p', "PLACE", OPTION_STRING, offsetof(struct values, place),
      .help =
@@ -74,7 +74,7 @@ static const struct option_spec specs[] = {
      OF_GRID},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, search.compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
-             "that reproduces the record, without --grid all that do"},
+             "that reproduces the recording, without --grid all that do"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, search.device),
      .help = "the device; default: each file's one with the most events, without --grid "
              "the one that ran out of memory before it",

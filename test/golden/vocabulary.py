@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No help text has a word that CONTRIBUTING.md says is not used: vocabulary.py TOOL
+
+The table below "## Words" has three columns: the word, its meaning, and in backticks the words
+not used for it. Names of options, of arguments and of schemas are not words of a text.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+tool = pathlib.Path(sys.argv[1]).resolve()
+page = pathlib.Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+NAMES = re.compile(r"--[\w-]+|\b[A-Z]{2,}\b|\bdrystone\.[\w./-]+")
+
+
+def help_of(*words):
+    return subprocess.run([tool, "help", *words], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+table = page.read_text().split("\n## Words\n")[1].split("\n## ")[0]
+rows = [re.split(r"\s*\|\s*", line.strip("| ")) for line in table.splitlines() if line.startswith("| ")][1:]
+unused = {word: row[0] for row in rows for word in re.findall("`(.+?)`", row[2])}
+overview = help_of()
+commands = re.findall(r"^  ([\w-]+) ", overview.split("commands:\n")[1].split("\n\n")[0],
+                      re.MULTILINE)
+commands.remove("help")
+wrong = [] if len(rows) > 9 and len(commands) > 9 else ["the table or the help has another form"]
+for command in ["", *commands]:
+    text = (help_of(command) if command else overview).split("\nexamples:\n")[0]
+    text = " ".join(NAMES.sub("", text).split())
+    for word, right in unused.items():
+        wrong += [f"drystone help {command}: '{found}', which is: {right}"
+                  for found in re.findall(rf"\b{word}s?\b.{{0,20}}", text, re.IGNORECASE)]
+print("\n".join(wrong) or f"{len(unused)} words are in no help of {len(commands)} commands")
+sys.exit(wrong != [])
