@@ -162,13 +162,13 @@ class Allocator : public torch_cuda::CUDAAllocator
     std::atomic<bool> caches_{true};
     std::mutex mutex_; // guards the members below, and the creation of devices
     std::vector<std::unique_ptr<std::atomic<Device *>>> devices_;
-    // By device: calls of emptyCache() that wait for no stream. PyTorch counts each as a wait.
+    // Calls of emptyCache() on each device that wait for no stream. PyTorch counts each as a wait.
     std::atomic<int64_t> idle_waits_[C10_COMPILE_TIME_MAX_GPUS] = {};
     History history_;
     std::vector<torch_cuda::OutOfMemoryObserver> observers_;
     std::vector<RejectionObserver> rejection_observers_;
     std::vector<torch_cuda::AllocatorTraceTracker> trackers_;
-    std::vector<std::string> confs_; // from set_conf(), in order
+    std::vector<std::string> confs_; // arguments of set_conf(), in order
     Annotations annotations_;
 };
 

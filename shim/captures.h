@@ -51,7 +51,7 @@ class Captures
 
     Driver driver_;
     std::mutex mutex_;                               // guards the members below
-    std::map<unsigned long long, uint64_t> numbers_; // by the driver's capture id
+    std::map<unsigned long long, uint64_t> numbers_; // indexed by the driver's capture id
     uint64_t last_ = 0;
     std::vector<uint64_t> ended_;
     std::atomic<bool> has_ended_{false};

@@ -52,7 +52,7 @@ class HostTrace
     c10::RingBuffer<Entry> entries_;
     c10::ApproximateClockToUnixTimeConverter clock_;
     std::mutex mutex_;                      // guards contexts_
-    std::map<uint64_t, Gathered> contexts_; // by address, of blocks in use
+    std::map<uint64_t, Gathered> contexts_; // blocks in use, by address
 };
 
 } // namespace shim

@@ -4,7 +4,7 @@
  *
  * A part is its kind and a list of attributes, each with the bytes that were written. An attribute
  * that refers to other parts holds references to them, so that a program may destroy its own
- * handle to a part first. To read a part, the program creates a handle, which is then made to
+ * handle to a part first. A program that reads a part creates a handle, which is then made to
  * refer to that part. Heuristics return one engine configuration, made when it is read. Lists have
  * tens of attributes at most, so they are searched linearly.
  *

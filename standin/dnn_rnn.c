@@ -3,8 +3,8 @@
  * cuDNN's recurrent networks: the layout of weights, and the memory of a run.
  *
  * A network has `layers` times `directions` pseudo layers. The weight space holds, without gaps,
- * the matrices of all pseudo layers, then their biases. A pseudo layer's matrices come in the
- * order of their numbers: for the input, for the state, then the projection. So do its biases.
+ * the matrices of all pseudo layers, then their biases. A pseudo layer's matrices, and its
+ * biases, come in the order of their numbers: for the input, for the state, the projection.
  *
  * MODEL of the memory of a run. It counts elements for each step of each sequence and each
  * direction, with G gates, H values of the state, and P output values of a layer.

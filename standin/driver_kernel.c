@@ -16,7 +16,7 @@ static char handle_of_all;
 
 enum { LIMIT_COUNT = 16 };
 
-/* By their documented numbers: the stack, the buffer of printf(), the heap; in bytes. */
+/* Indexed by documented number: the stack, printf()'s buffer, the heap; in bytes. */
 static size_t limits[LIMIT_COUNT] = {1024, 1 << 20, 8 << 20, 2, 2048, 128};
 
 EXPORT enum cuda_error

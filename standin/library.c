@@ -47,7 +47,7 @@ library_put_size(int *to, int64_t size)
     return LIBRARY_OK;
 }
 
-/* By cudaDataType: the bytes of an element, and whether it is complex. */
+/* The bytes of an element of each cudaDataType, and whether it is complex. */
 static const struct {
     unsigned char bytes;
     bool is_complex;

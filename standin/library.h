@@ -3,15 +3,15 @@
 #define STANDIN_LIBRARY_H
 
 /*
- * What the libraries above the runtime share: handles, work on their stream, and sizes of
+ * Code that the libraries above the runtime share: handles, work on their stream, sizes of
  * elements.
  *
  *     handle    from cublasCreate(), cusolverDnCreate() or cusparseCreate(); one struct serves
  *               all, because PyTorch passes cuBLAS's handle to cublasLt
  *     worker    a function whose only effect here is work on its handle's stream
  *
- * A worker only declares its handle. Further arguments are never read; the calling
- * conventions of x86-64 and AArch64 leave them to the caller.
+ * A worker only declares its handle. Further arguments are never read; the calling conventions
+ * of x86-64 and AArch64 leave them to the caller.
  *
  * Threads   A handle belongs to one thread at a time, as the libraries document.
  */

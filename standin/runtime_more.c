@@ -148,7 +148,7 @@ EXPORT enum cuda_error
 cudaOccupancyMaxPotentialClusterSize(int *size, const void *function, const void *launch)
 {
     (void)function, (void)launch;
-    *size = 8; /* what all cards with clusters allow */
+    *size = 8; /* all cards with clusters allow this */
     return CUDA_OK;
 }
 

@@ -14,16 +14,16 @@
 struct standin_setup {
     char name[64];
     int device_count;
-    uint64_t total_bytes;   /* as cudaMemGetInfo reports */
+    uint64_t total_bytes;   /* the total of cudaMemGetInfo */
     uint64_t context_bytes; /* taken before the program's first allocation */
     int major, minor;       /* compute capability */
     int sm_count;
     int threads_per_sm;
     uint64_t shared_per_sm, shared_per_block, shared_per_block_max; /* bytes */
     uint64_t l2_bytes;
-    int cuda_version;        /* as cudaRuntimeGetVersion returns: 13020 */
-    int cudnn_version;       /* as cudnnGetVersion returns: 92600 */
-    int nccl_version;        /* as ncclGetVersion returns: 23007 */
+    int cuda_version;        /* result of cudaRuntimeGetVersion: 13020 */
+    int cudnn_version;       /* result of cudnnGetVersion: 92600 */
+    int nccl_version;        /* result of ncclGetVersion: 23007 */
     bool is_descending;      /* later allocations have lower addresses */
     bool is_late;            /* work completes only when the program waits for it */
     bool pins;               /* registered host memory is locked (mlock) */

@@ -6,7 +6,7 @@
  * variable NVSHMEM_CUMEM_GRANULARITY, 512 MiB): these are not modelled. Every peer's address is
  * this process's own, so that a kernel's writes to it would have a valid target.
  *
- * Not all of the library's entry points are documented. Those that begin with nvshmemid_ are
+ * Not all of the library's entry points are documented. The ones that begin with nvshmemid_ are
  * implemented according to their names and their use in the public headers.
  */
 #include <string.h>

@@ -352,7 +352,7 @@ cusolverDnXsytrs_bufferSize(void *handle, int triangle, int64_t n, int64_t right
 {
     (void)handle, (void)triangle, (void)right_sides, (void)a, (void)a_step;
     (void)pivots, (void)b_type, (void)b, (void)b_step;
-    return put_bytes(device, host, most(1, n), a_type); /* as sytrs2 */
+    return put_bytes(device, host, most(1, n), a_type); /* the same size as sytrs2 */
 }
 
 /* --- workers -------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ struct standin_graph {
     struct standin_user_object **objects;
     size_t object_count;
     bool is_open;    /* its capture has not ended */
-    bool is_spoiled; /* by a call that no graph can contain */
+    bool is_spoiled; /* a call that no graph can contain has spoiled it */
     int references;
 };
 
@@ -139,7 +139,7 @@ cudaStreamGetFlags(void *handle, unsigned *flags)
 EXPORT enum cuda_error
 cudaStreamGetId(void *handle, unsigned long long *id)
 {
-    /* As driver 580 does, whatever the thread's mode of capture. */
+    /* Driver 580 does this whatever the thread's mode of capture. */
     standin_lock();
     struct standin_stream *stream = standin_stream(handle);
     *id = stream->id;
@@ -200,7 +200,7 @@ now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-enum { EVENT_UNTIMED = 2 }; /* among an event's flags */
+enum { EVENT_UNTIMED = 2 }; /* a flag of an event */
 
 EXPORT enum cuda_error
 cudaEventCreateWithFlags(struct standin_event **event, unsigned flags)

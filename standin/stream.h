@@ -5,7 +5,7 @@
 /*
  * Streams, events, captures, graphs.
  *
- * A stream counts its work. By default work is done at once: an event has passed as soon
+ * A stream counts its work. Work is done at once by default: an event has passed as soon
  * as it is recorded. With setup's `late` an event passes when the program waits for it or
  * for later work. A real device is between these two extremes.
  *

@@ -21,7 +21,7 @@
  * Errors     See dry_arrow_export(). get_schema may return ENOMEM.
  * Threads    An exported struct may be released on any thread, one at a time; `memory`
  *            must allow that.
- * Units      As in <drystone/trace.h>.
+ * Units      See <drystone/trace.h>.
  * Cost       O(rows + their texts + strings of the trace).
  */
 

@@ -43,7 +43,7 @@ struct dry_card {
     uint64_t nominal_gb;   /* the size in its product name */
     uint64_t usable_bytes; /* about the total that its driver reports */
     int sm_count;          /* enabled multiprocessors */
-    uint64_t l2_bytes;     /* as the driver reports it */
+    uint64_t l2_bytes;     /* the size that the driver reports */
 
     /* The other fields follow from the capability, which is major.minor: 9.0. */
     int capability_major, capability_minor;
@@ -60,9 +60,9 @@ struct dry_card {
      */
     uint64_t context_bytes;
     /*
-     * Whether the driver returns descending addresses. In most recordings from Linux it
-     * does, on every card; in those from Windows and WSL it does not. This is the value
-     * for Linux.
+     * The driver returns descending addresses. In most recordings from Linux it does,
+     * on every card; in those from Windows and WSL it does not. This is the value for
+     * Linux.
      */
     bool descends;
 };

@@ -45,7 +45,7 @@
  * gets the category that three of four other allocations of its stack and size have, at
  * 70. Without a backward pass, an allocation that lives within a step is an activation at
  * 55, or a temporary. An allocation that outlives steps, such as a cache of keys and
- * values, stays unknown in this case. So do all allocations that later steps do not free.
+ * values, stays unknown in this case. So is every one that no later step frees.
  *
  * Allocations older than the window and never freed may be weights, optimizer state,
  * caches, or activations of a pass that had begun. Only names in a stack tell these

@@ -129,7 +129,7 @@ DRY_API uint64_t dry_chain_get_hash(const struct dry_chain *chain);
 struct dry_saved {
     uint64_t bytes;                     /* distinct storages, without weights */
     uint64_t input_bytes, output_bytes; /* sizes of the module's input and output */
-    bool has_input, has_output;         /* whether the saved tensors include them */
+    bool has_input, has_output;         /* the saved tensors include them */
 };
 
 /*

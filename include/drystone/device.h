@@ -45,7 +45,7 @@ extern "C" {
 /* Traits of a device, constant while it exists. Traits that change would need a call of
    their own. */
 struct dry_device_traits {
-    uint64_t total_bytes; /* of the device; UINT64_MAX: no limit known */
+    uint64_t total_bytes; /* the device's memory; UINT64_MAX: no limit known */
     /* The size of a page, a power of two; 0: the device has no pages, only alloc. A
        device of dry_cuda_open() has at least 4096 pages of 2 to 64 MiB. */
     uint64_t page_bytes;

@@ -48,7 +48,7 @@ extern "C" {
 /* The numbers of these enums never change; new ones are appended. */
 enum dry_doctor_purpose {
     DRY_DOCTOR_TRAINING = 0,  /* on a GPU, with DataLoader workers and pinned memory */
-    DRY_DOCTOR_INFERENCE = 1, /* on a GPU: weights are read once and stay */
+    DRY_DOCTOR_INFERENCE = 1, /* on a GPU, where weights are read once and stay */
     DRY_DOCTOR_CPU = 2,       /* no GPU: tensors are in host memory */
 };
 #define DRY_DOCTOR_PURPOSE_COUNT 3
@@ -159,7 +159,7 @@ struct dry_doctor_finding {
     const char *title;
     const char *is, *should_be, *why;
     const char *fix, *undo, *persist; /* persist: a file name, a colon, its lines */
-    bool needs_root, needs_reboot;    /* whether the fix does */
+    bool needs_root, needs_reboot;    /* needed by the fix */
     size_t first_change, change_count;
 };
 DRY_API size_t dry_doctor_get_finding_count(const struct dry_doctor *doctor);

@@ -129,7 +129,7 @@ enum dry_quantization {
     DRY_QUANTIZATION_GPTQ, /* packed by rows; a zero point and a scale per group; a
                                     group index per row */
     DRY_QUANTIZATION_NF4,  /* bitsandbytes, 4 bits; a scale per 64 elements */
-    DRY_QUANTIZATION_NF4_DOUBLE, /* as NF4, with the scales in 8 bits */
+    DRY_QUANTIZATION_NF4_DOUBLE, /* NF4 with the scales in 8 bits */
     DRY_QUANTIZATION_INT8,       /* bitsandbytes; an fp32 scale per row */
     DRY_QUANTIZATION_FP8_BLOCK,  /* 1 byte; an fp32 scale per block (DeepSeek-V3) */
     DRY_QUANTIZATION_ROW,        /* 1 byte; a scale of 2 bytes per row */
@@ -187,8 +187,7 @@ struct dry_model {
     /* For DRY_MODEL_CONV only. */
     const struct dry_conv_layer *conv;
     size_t conv_count;
-    uint64_t channels, height,
-        width; /* of the images; also for transformers with `patch` */
+    uint64_t channels, height, width; /* image size; also for transformers with `patch` */
 
     /* The side of a patch in pixels: tokens are patches plus one (ViT). 0: tokens are
        text. */
@@ -295,7 +294,7 @@ DRY_API const char *dry_step_kind_name(enum dry_step_kind step);
 enum dry_attention {
     DRY_ATTENTION_FLASH, /* saves one number per row, no scores */
     DRY_ATTENTION_EAGER, /* softmax(q k) v by single operations: saves the scores */
-    /* As EAGER, with the softmax in fp32 (Transformers' eager). */
+    /* EAGER with the softmax in fp32 (Transformers' eager). */
     DRY_ATTENTION_EAGER_FP32,
 };
 #define DRY_ATTENTION_COUNT 3
@@ -426,7 +425,7 @@ struct dry_estimate_unit {
     uint64_t parameter_count; /* parameters of one unit, over all devices */
     uint64_t saved_bytes; /* saved by one unit on this device, without checkpointing */
     uint64_t input_bytes; /* kept if the unit is checkpointed */
-    bool saves_input;     /* whether saved_bytes include the input */
+    bool saves_input;     /* saved_bytes include the input */
     /* Fields for chains (<drystone/chain.h>), for one unit on this device. */
     uint64_t output_bytes;
     uint64_t grads_bytes; /* gradients of its weights */
@@ -454,7 +453,7 @@ enum dry_estimate_phase {
 DRY_API const char *dry_estimate_phase_name(enum dry_estimate_phase phase);
 
 struct dry_estimate_peak {
-    uint64_t requested_bytes;        /* at the moment of the phase when they peak */
+    uint64_t requested_bytes;        /* peak of the requested bytes in the phase */
     uint64_t parts[DRY_GROUP_COUNT]; /* requested bytes by group at that maximum; they sum
                                         to requested_bytes */
     uint64_t allocated_bytes;        /* the maximum allocated in the allocator's blocks */

@@ -190,7 +190,7 @@ struct dry_change {
     uint64_t runs_on_bytes, recorded_runs_on_bytes;
     uint64_t retries, recorded_retries;
     bool recorded_fails; /* the replay of the recorded settings fails on that device */
-    /* As a candidate's in <drystone/recommend.h>: positive is memory saved. */
+    /* A positive gain is memory saved, like a candidate's in <drystone/recommend.h>. */
     bool has_gain;
     int64_t gain_bytes;
 };
@@ -204,7 +204,7 @@ struct dry_explanation_view {
     int32_t device;
     enum dry_moment_kind moment_kind;
     uint32_t moment;
-    size_t event;                  /* in the trace's events; SIZE_MAX: none */
+    size_t event;                  /* index in the trace's events; SIZE_MAX: none */
     int64_t time_us;               /* since the first event; clipped to what fits */
     const struct dry_state *state; /* the device's memory then */
 
@@ -225,14 +225,14 @@ struct dry_explanation_view {
                              of the OOM */
     uint64_t end_active_bytes, end_reserved_bytes;
     uint32_t oom_number;   /* counted from 1 */
-    size_t next_oom_event; /* in the trace's events; DRY_EVENT_NONE: none */
-    uint32_t oom_count;    /* of the whole device, independent of the moment */
+    size_t next_oom_event; /* index in the trace's events; DRY_EVENT_NONE: none */
+    uint32_t oom_count;    /* all OOMs of the device, whatever the moment */
 
     /* At least one. The first is the verdict; the others also hold. */
     size_t finding_count;
     const struct dry_finding *findings;
 
-    const struct dry_owners *owners; /* by line; the allocations alive then */
+    const struct dry_owners *owners; /* grouped by line, live at the moment */
     const struct dry_steps *steps;
     const struct dry_categories *categories;
     uint64_t category_bytes[DRY_CATEGORY_COUNT];

@@ -66,7 +66,7 @@ enum dry_message_known {
  */
 struct dry_message_size {
     enum dry_message_known known;
-    uint64_t bytes;     /* as printed */
+    uint64_t bytes;     /* the printed value */
     uint64_t low, high; /* bounds of the values that print so, both included */
 };
 
@@ -380,9 +380,9 @@ DRY_API const char *dry_message_equation_name(enum dry_message_equation equation
 DRY_API const char *dry_message_equation_text(enum dry_message_equation equation);
 
 enum dry_message_result {
-    DRY_MESSAGE_HOLDS, /* for all values in the intervals */
-    DRY_MESSAGE_OPEN,  /* for some values in the intervals */
-    DRY_MESSAGE_FAILS, /* for no values in the intervals */
+    DRY_MESSAGE_HOLDS, /* true for all values in the intervals */
+    DRY_MESSAGE_OPEN,  /* true for some of them */
+    DRY_MESSAGE_FAILS, /* true for none */
 };
 
 struct dry_message_check {
@@ -408,7 +408,7 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_EXPANDABLE_RESERVE, /* tried - expandable_reserve > 0 */
     DRY_MESSAGE_REASON_SHORT,  /* new memory is needed but missing: tried - free > 0 */
     DRY_MESSAGE_REASON_PIECES, /* unallocated - (tried - free) >= 0 */
-    /* Whether the free bytes are in another stream's blocks or pending is not printed. */
+    /* The text does not say whether the free bytes are pending or another stream's. */
     DRY_MESSAGE_REASON_WHICH_PIECES,
     DRY_MESSAGE_REASON_SMALL_POOL, /* tried is 2 MiB: a segment for small blocks */
     /* unallocated + free - tried < tried: nearly full */
@@ -504,7 +504,7 @@ struct dry_message_judgement {
     /* The deciding proof comes first. */
     struct dry_message_proof proofs[DRY_MESSAGE_PROOFS_MAX];
     size_t proof_count;
-    struct dry_message_step steps[DRY_MESSAGE_STEPS_MAX]; /* in the recommended order */
+    struct dry_message_step steps[DRY_MESSAGE_STEPS_MAX]; /* recommended order */
     size_t step_count;
 };
 

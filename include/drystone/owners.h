@@ -88,7 +88,7 @@ struct dry_owner {
     size_t name_length;
     const char *what; /* the operation of the largest allocation; "" */
     size_t what_length;
-    uint64_t bytes, requested; /* of the live blocks: rounded, and as requested */
+    uint64_t bytes, requested; /* sums over live blocks: rounded sizes, requested sizes */
     uint32_t count;
     uint64_t largest;
     uint32_t largest_allocation; /* number of the largest allocation in the timeline */

@@ -64,15 +64,15 @@ enum dry_pages_kind {
     DRY_PAGES_BASE = 0,        /* 4 KiB on x86-64, up to 64 KiB on arm64 */
     DRY_PAGES_TRANSPARENT = 1, /* huge where the kernel finds free huge pages; needs no
                                   pool */
-    DRY_PAGES_POOL = 2,        /* from a hugetlb pool, never swapped */
+    DRY_PAGES_POOL = 2,        /* pages of a hugetlb pool, never swapped */
 };
 
 enum dry_pages_where {
-    DRY_PAGES_ANYWHERE = 0, /* by the calling thread's memory policy */
+    DRY_PAGES_ANYWHERE = 0, /* the calling thread's memory policy decides */
     DRY_PAGES_ON_NODE = 1,
     DRY_PAGES_INTERLEAVED = 2, /* page by page over a set of nodes */
     /*
-     * As INTERLEAVED, but in proportion to the weights set by the administrator
+     * INTERLEAVED in proportion to the weights set by the administrator
      * (/sys/kernel/mm/mempolicy/weighted_interleave, Linux 6.9). Older kernels interleave
      * evenly, unless the policy is STRICT.
      */
@@ -90,9 +90,9 @@ enum dry_pages_policy {
 };
 
 /*
- * What a child after fork() has at these addresses. Pages of a pool cannot be INHERIT: a
- * write to either copy needs a second page and kills the process if none is free. Nor can
- * they be WIPE, which the kernel supports for anonymous memory only.
+ * The contents of these addresses in a child after fork(). Pages of a pool cannot be
+ * INHERIT: a write to either copy needs a second page and kills the process if none is
+ * free. Nor can they be WIPE, which the kernel supports for anonymous memory only.
  */
 enum dry_pages_fork {
     DRY_PAGES_DONTFORK = 0, /* not mapped: the child must not access them */
@@ -231,7 +231,7 @@ struct dry_pages_part {
     int32_t node;  /* -1: any node */
     bool is_known; /* false: no such pool there, or the kernel does not report it */
     uint64_t page_count;
-    uint64_t total_count, free_count, growth_count; /* as in struct dry_pages_size */
+    uint64_t total_count, free_count, growth_count; /* see struct dry_pages_size */
     uint64_t missing_count;
 };
 
@@ -313,7 +313,7 @@ struct dry_pages_proof {
     bool knows_nodes, knows_huge; /* false: the kernel does not report it, and the numbers
                                      are 0 */
     size_t share_count;
-    /* By node; nodes without bytes are left out. */
+    /* One per node that has bytes. */
     struct dry_pages_share shares[DRY_PAGES_SHARES_MAX];
     uint64_t elsewhere_bytes; /* not on the requested nodes */
 };

@@ -104,7 +104,7 @@ struct dry_pinned_options {
     size_t struct_size; /* set by dry_pinned_options_init() */
     const struct dry_memory *memory;
     enum dry_pinned_backend backend;
-    int32_t device;      /* for CUDA: ordinal of the device; default 0 */
+    int32_t device;      /* ordinal of the CUDA device; default 0 */
     const char *library; /* for CUDA; default "libcuda.so.1" */
     int32_t node;        /* NUMA node of the memory; default DRY_PINNED_ANY_NODE */
     enum dry_pinned_mode mode;
@@ -141,7 +141,7 @@ struct dry_pinned_options {
     /* The pages of arenas, as in struct dry_pages_options; an arena has whole pages. Huge
        pages take less time to register, and a twentieth of the time to unpin. */
     enum dry_pages_kind page_kind;     /* default TRANSPARENT */
-    uint64_t page_bytes;               /* with POOL: the page size of the pool; 0: the
+    uint64_t page_bytes;               /* page size of the pool if POOL; 0: the
                                           kernel's default */
     enum dry_pages_policy page_policy; /* allowed fallbacks; default PREFER */
 };
@@ -265,8 +265,8 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_warm(struct dry_pinned *pinn
 
 /*
  * Unpin every idle arena, and remember the peak of used bytes since the last clear. The
- * next miss above the threshold shows that the program is active again. As much as
- * possible of the remembered peak is then pinned again: at once, or in the background if
+ * next miss above the threshold shows that the program is active again. That miss pins
+ * as much of the remembered peak again as possible: at once, or in the background if
  * in_background is set.
  */
 DRY_API enum dry_status dry_pinned_clear(struct dry_pinned *pinned);
@@ -292,7 +292,7 @@ struct dry_pinned_stats {
     size_t struct_size;              /* DRY_INIT sets it */
     struct dry_stat allocations;     /* pinned ranges */
     struct dry_stat allocated_bytes; /* pinned bytes */
-    struct dry_stat active_requests; /* from allocation until reusable */
+    struct dry_stat active_requests; /* allocated, not yet reusable */
     struct dry_stat active_bytes;    /* rounded bytes of active requests */
     int64_t num_host_alloc, num_host_free;
     struct dry_pinned_time host_alloc_time, host_free_time;

@@ -77,7 +77,7 @@ enum dry_plan_kind {
 struct dry_plan_item {
     uint32_t kind;        /* enum dry_plan_kind */
     uint32_t first, last; /* stage numbers, from 0 */
-    uint32_t option; /* for saved stages: 0, the stage's own fields; k, its k-th option */
+    uint32_t option; /* saved stages: 0, the stage's own fields; k, its k-th option */
     /* For a range: the number of following items that say what its second run keeps,
        including items nested in them. 0: the second run keeps everything. */
     uint32_t inner_count;
@@ -96,7 +96,7 @@ DRY_API const char *dry_phase_name(enum dry_plan_phase phase);
 
 /* Time and memory of a plan, by the rules at the head of this header. */
 struct dry_plan_cost {
-    uint64_t peak_bytes; /* on the device, including the whole frame */
+    uint64_t peak_bytes; /* bytes on the device, including the whole frame */
     /* The first stage that needs peak_bytes; for the optimizer's step, the number of
        stages. */
     uint64_t peak_stage;

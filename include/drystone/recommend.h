@@ -17,10 +17,10 @@
  * see <drystone/replay.h>. For a fair comparison, the recorded settings are also replayed
  * from there (`is_recorded`); the record itself is not used.
  *
- * The recorded settings come first, then PyTorch's default, larger segments, expandable
- * segments, and split sizes just below and above the sizes the program asks for. Then
- * come rounding, garbage collection if the device gets full, and combinations near the
- * best.
+ * The search tries the recorded settings first, then PyTorch's default, larger segments,
+ * expandable segments, and split sizes just below and above the sizes the program asks
+ * for. It goes on with rounding, garbage collection if the device gets full, and
+ * combinations near the best.
  *
  * Simple candidates come before complex ones. A candidate becomes the best only if it
  * gains `min_gain_bytes` over the best so far, or is as good with fewer caveats. So the
@@ -169,7 +169,7 @@ struct dry_recommend_summary {
     /* Live bytes at the peak, in blocks of 512 bytes: no setting can run with less.
        Includes a recorded OOM's request. UINT64_MAX: the sum exceeds 64 bits. */
     uint64_t floor_bytes;
-    size_t floor_event; /* in the trace's events; SIZE_MAX: before the first */
+    size_t floor_event; /* index in the trace's events; SIZE_MAX: before the first */
 
     bool oom_recorded;
     /*

@@ -135,7 +135,7 @@ struct dry_replay_recorded {
      * replayed; for the place "paged", the defaults.
      */
     const char *conf_problem;
-    uint64_t reserved_peak_bytes; /* in the window, by the record alone; 0: not known */
+    uint64_t reserved_peak_bytes; /* the window's, told by the record; 0: not known */
     uint64_t reserved_end_bytes;
     uint64_t allocated_peak_bytes; /* rounded bytes, as the allocator counts them */
     /* The peak of requested bytes, from each request to the request to free. Every place

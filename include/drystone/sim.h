@@ -190,8 +190,8 @@ enum dry_sim_fault {
 struct dry_sim_finding {
     size_t struct_size; /* DRY_INIT sets it */
     enum dry_sim_fault fault;
-    uint64_t address, size; /* of the faulty call; for pages, the page's number */
-    uint64_t stream;        /* of the use, or else of the allocation */
+    uint64_t address, size; /* range of the faulty call; for pages, the page's number */
+    uint64_t stream;        /* stream of the use, or else of the allocation */
     uint64_t other_stream;  /* stream of the earlier use */
     uint64_t owner;         /* the owner that uses or has the memory; 0: none */
     uint64_t other_owner;   /* the earlier user or owner; 0: none */

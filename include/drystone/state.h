@@ -51,7 +51,7 @@ struct dry_state_block {
 struct dry_state_segment {
     uint64_t address, size;
     uint64_t allocated, pending, releasable, largest_free;
-    size_t first_block, block_count; /* in `blocks`: sorted by address, without gaps */
+    size_t first_block, block_count; /* range of `blocks`, sorted by address, no gaps */
     uint32_t pool;                   /* index in `pools` */
     uint32_t lane;
     bool is_large, is_expandable, is_private;

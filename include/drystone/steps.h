@@ -62,13 +62,13 @@ DRY_API const char *dry_steps_source_name(enum dry_steps_source source);
 struct dry_step {
     uint32_t begin, end; /* moments; each step begins where the previous one ends */
     /*
-     * Whether the step is incomplete. A step with an OOM is. The first and the last step
-     * are if they lack over 5 % of the allocations that their neighbours share. The last
-     * is also if it lacks over 5 % of the neighbours' frees.
+     * The step is incomplete. A step with an OOM is. The first and the last step are if
+     * they lack over 5 % of the allocations that their neighbours share. The last is
+     * also if it lacks over 5 % of the neighbours' frees.
      */
     bool is_partial;
     int64_t begin_us, end_us; /* times of its first and last event, from the file */
-    struct dry_peak peak;     /* of the active curve, from begin to end inclusive */
+    struct dry_peak peak;     /* peak of the active curve, from begin to end inclusive */
     uint64_t active_end;      /* active bytes at its end */
     /* Bytes allocated in it and still live when the next step ends; for the last step, at
        its own end. */

@@ -246,7 +246,7 @@ struct dry_drawing {
     uint32_t column_count;
     const struct dry_drawing_column *columns;
     size_t run_count;
-    /* by the allocation's rank, from the bottom up */
+    /* sorted by the allocation's rank, from the bottom up */
     const struct dry_drawing_run *runs;
     uint64_t min_bytes; /* smaller allocations are summed */
 };
@@ -254,7 +254,7 @@ struct dry_drawing {
 /* How much a drawing shows. */
 struct dry_drawing_bounds {
     uint64_t min_bytes; /* smaller allocations are summed up */
-    size_t run_max;     /* of a drawing; SIZE_MAX: any number */
+    size_t run_max;     /* most runs of a drawing; SIZE_MAX: any number */
 };
 
 /*

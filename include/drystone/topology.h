@@ -54,7 +54,7 @@ struct dry_topology_node {
     uint64_t total_bytes, free_bytes; /* NOT_KNOWN if unreadable */
     /* Online CPUs; 0: the node has memory only, such as CXL's or some GPUs'. */
     uint32_t cpu_count;
-    /* Those of its CPUs that this process may run on, and the cores that contain them. */
+    /* CPUs of the node that this process may run on, and the cores that contain them. */
     uint32_t allowed_cpu_count, allowed_core_count;
 };
 

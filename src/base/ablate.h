@@ -19,11 +19,11 @@
 #ifndef DRYI_ABLATE_held_back /* the host waits while too many bytes wait for a stream */
 #define DRYI_ABLATE_held_back 0
 #endif
-/* on a nearly full device, search for the placement with the fewest new pages */
+/* search for the placement with the fewest new pages on a nearly full device */
 #ifndef DRYI_ABLATE_tight
 #define DRYI_ABLATE_tight 0
 #endif
-#ifndef DRYI_ABLATE_gather /* from time to time, gather the free blocks of all streams */
+#ifndef DRYI_ABLATE_gather /* gather the free blocks of all streams from time to time */
 #define DRYI_ABLATE_gather 0
 #endif
 /* merge a free block with a neighbour of another stream */

@@ -27,7 +27,7 @@ dryi_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* As above, in half the width: loops over tables of such numbers run faster. */
+/* dryi_min() at half the width: loops over tables of such numbers run faster. */
 static inline uint32_t
 dryi_min32(uint32_t a, uint32_t b)
 {

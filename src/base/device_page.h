@@ -6,9 +6,9 @@
  * The size of a device's pages.
  *
  * The driver's time depends on the number of handles. A page of 20 MiB costs only about
- * twice as much as a page of 2 MiB. So pages grow with the device. From 8 GiB on a device
- * has at least 4096 pages, so a half-empty page wastes little. Examples: pages of 16 MiB at
- * 80 GB, of 2 MiB at 12 GiB.
+ * twice as much as a page of 2 MiB. So pages grow with the device. A device of 8 GiB or
+ * more has at least 4096 pages, so a half-empty page wastes little. Examples: pages of 16
+ * MiB at 80 GB, of 2 MiB at 12 GiB.
  */
 
 #include <stdint.h>

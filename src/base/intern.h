@@ -25,7 +25,7 @@ struct dryi_intern {
     struct dry_memory memory;
     char *bytes;
     size_t byte_count, byte_capacity;
-    uint64_t *begins; /* of each entry: offset into bytes, 8-byte aligned */
+    uint64_t *begins; /* each entry's offset into bytes, 8-byte aligned */
     size_t begin_capacity;
     uint32_t *lengths;
     size_t length_capacity;
@@ -34,7 +34,7 @@ struct dryi_intern {
     uint32_t *slots; /* hash table of id + 1; 0 marks an empty slot */
     size_t slot_count;
     uint32_t count;
-    uint64_t seed; /* of the hash, from the object's address */
+    uint64_t seed; /* the hash's seed, derived from the object's address */
 };
 
 void dryi_intern_init(struct dryi_intern *in, const struct dry_memory *memory);

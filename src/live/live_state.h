@@ -30,7 +30,7 @@ struct dryi_live_origin {
 
 struct dry_live {
     struct dry_memory memory;
-    char *path;       /* of the page's file; owned */
+    char *path;       /* path of the page's file; owned */
     size_t path_room; /* bytes allocated for `path` */
     const char *name; /* the file name at the end of `path` */
     uint32_t detail_rest;

@@ -29,7 +29,7 @@ struct dryi_cpus {
 struct dryi_kernel_map {
     uint64_t address; /* 0: the kernel chooses */
     uint64_t bytes;
-    int protection, flags; /* as for mmap() of anonymous memory */
+    int protection, flags; /* arguments of mmap() for anonymous memory */
 };
 
 /* Memory policies of mbind(), from linux/mempolicy.h. */
@@ -77,7 +77,7 @@ struct dryi_kernel {
     int (*lock)(void *self, uint64_t address, uint64_t bytes);
     int (*unlock)(void *self, uint64_t address, uint64_t bytes);
 
-    int (*get_cpus)(void *self, struct dryi_cpus *cpus); /* of the calling thread */
+    int (*get_cpus)(void *self, struct dryi_cpus *cpus); /* the calling thread's CPUs */
     int (*set_cpus)(void *self, const struct dryi_cpus *cpus);
     int (*get_address_limit)(void *self,
                              uint64_t *bytes); /* RLIMIT_AS; UINT64_MAX: no limit */

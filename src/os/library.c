@@ -19,7 +19,7 @@ dryi_library_open(const char *name, void **library, struct dry_error *err)
         const char *why = dlerror(); /* NOLINT(concurrency-mt-unsafe) */
         if (!why)
             why = "no reason given";
-        /* As glibc's messages do. */
+        /* glibc's messages begin with the name. */
         bool is_named = strncmp(why, name, strlen(name)) == 0;
         return dryi_fail(err, DRY_ERR_UNSUPPORTED, "cannot load %s%s%s",
                          is_named ? "" : name, is_named ? "" : ": ", why);

@@ -38,7 +38,7 @@ void dryi_shared_file_remove(const char *path);
 
 struct dryi_shared_facts {
     uint64_t bytes;
-    uint32_t owner, user; /* of the file, and of the calling process */
+    uint32_t owner, user; /* user ids: the file's owner, the calling process */
     uint32_t mode;        /* permission bits */
     uint64_t names;
     bool is_plain;

@@ -62,11 +62,11 @@ struct dryi_segment_info {
 /* One event of a place, as an entry of PyTorch's snapshot trace describes it. */
 struct dryi_place_event {
     enum dry_action action;
-    uint64_t addr, size; /* as in the snapshot entry of this action */
+    uint64_t addr, size; /* values of this action's snapshot entry */
     uint64_t stream;
     struct dryi_pool_id pool;
     uint32_t segment; /* creation ordinal; DRYI_NO_BLOCK for an OOM */
-    uint64_t offset;  /* of `addr` from the segment's begin, bytes */
+    uint64_t offset;  /* distance of `addr` from the segment's begin, bytes */
 };
 
 /* Receives all events in order, from inside the call that causes the event. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From a chain and a budget to a plan: calls the planner of the method, and evaluates its
- * result again. So a planner's bug cannot return a plan that exceeds the budget.
+ * Make a plan of a chain within a budget: call the planner of the method, and evaluate
+ * its result again. So a planner's bug cannot return a plan that exceeds the budget.
  */
 #include <drystone/plan.h>
 

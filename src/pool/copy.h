@@ -16,11 +16,11 @@
 struct dryi_pool_copy {
     struct dry_memory memory;
     struct dry_pool *pool; /* NULL: no context is held */
-    uint64_t history_turn; /* of the held contexts */
+    uint64_t history_turn; /* turn of the history whose contexts are held */
     int32_t device_index;
     struct dry_pool_event *events; /* oldest first */
     size_t event_count, event_capacity;
-    struct dry_pool_segment *segments; /* by address */
+    struct dry_pool_segment *segments; /* sorted by address */
     size_t *part_counts; /* per segment; its parts are contiguous in `parts` */
     size_t segment_count, segment_capacity, part_count_capacity;
     struct dry_pool_part *parts;
@@ -29,7 +29,7 @@ struct dryi_pool_copy {
     bool is_torch; /* placement torch */
     char *conf;    /* option string, conf_length bytes and a zero */
     size_t conf_length;
-    struct dry_trace_settings settings; /* without `conf` and `extra` */
+    struct dry_trace_settings settings; /* all but `conf` and `extra` */
 };
 
 /* Copy a pool. Requires a call of finish, also after a failure, while the pool exists. */

@@ -33,8 +33,8 @@ struct dryi_explain_request {
 struct dryi_explain_sums {
     uint64_t segment_bytes; /* all mapped bytes */
     uint64_t largest_hole, largest_hole_any;
-    uint64_t fitting_hole[2]; /* in the request's pool and stream: [0] small, [1] large */
-    uint64_t oversized_hole;  /* as fitting_hole, of `oversize` or more */
+    uint64_t fitting_hole[2]; /* largest of the pool and stream; [0] small, [1] large */
+    uint64_t oversized_hole;  /* fitting_hole among holes of `oversize` or more */
     uint64_t releasable, pending, private_free;
     uint64_t pinned, pinner_bytes, pinner_count;
     /* Gain: unused bytes adjacent to that block. */

@@ -2,7 +2,7 @@
 
 /*
  * An out-of-memory error as text. First comes PyTorch's message, because programs and users search
- * for its sentences. Then come facts that PyTorch omits, one per line.
+ * for its sentences. Facts that PyTorch omits follow, one per line.
  *
  * The first line copies the parts, units, double spaces and order of PyTorch's
  * DeviceCachingAllocator::malloc (main, 2.15.0a0).

@@ -125,7 +125,7 @@ struct dry_pool {
     /* `conf` and `compat` are NULL: they belong to the caller. */
     struct dry_pool_options options;
     bool has_stream_ids;
-    uint64_t total_bytes;              /* of the device; UINT64_MAX: unknown */
+    uint64_t total_bytes;              /* the device's memory; UINT64_MAX: unknown */
     char *conf;                        /* option string, zero-terminated, for snapshots */
     size_t conf_length;                /* without the zero */
     struct dryi_torch_conf torch_conf; /* parsed options; only with placement torch */
@@ -140,7 +140,7 @@ struct dry_pool {
     struct dryi_pool_streams streams;
     struct dryi_pool_scope *scopes; /* innermost first */
 
-    double fraction;      /* of the device's memory; 1: no limit */
+    double fraction;      /* share of the device's memory; 1: no limit */
     uint64_t limit_bytes; /* UINT64_MAX: none. The smaller of both limits holds */
     struct dryi_oom_callback callbacks[DRYI_POOL_CALLBACKS_MAX];
     uint32_t callback_count;

@@ -45,7 +45,7 @@ struct dryi_pool_table {
 struct dryi_pool_entry {
     uint64_t address;   /* a multiple of 512 */
     uint32_t block;     /* the place's handle */
-    bool is_registered; /* with its cache */
+    bool is_registered; /* registered with its cache */
 };
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);

@@ -55,11 +55,11 @@ struct dryi_execution {
     struct dry_sim *sim;
     struct dryi_place place;
     struct dryi_torch *torch; /* the same placement, if it is PyTorch's; else NULL */
-    dryi_block *handles;      /* by request; DRYI_NO_BLOCK if it has no block */
+    dryi_block *handles;      /* one per request; DRYI_NO_BLOCK if it has no block */
     uint64_t stream;          /* argument of the next OP_RECORD_STREAM */
     bool checks_order;
     struct dryi_intern pools; /* ids of the private pools seen so far */
-    uint8_t *pool_is_held;    /* by pool index: the execution is one of its users */
+    uint8_t *pool_is_held; /* the execution is a user of the pool; indexed like `pools` */
     size_t pool_capacity;
     uint32_t request; /* the current request, for observers */
     size_t op;        /* the current operation, for observers; NO_OP before the first */

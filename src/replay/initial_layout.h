@@ -19,7 +19,7 @@
 
 struct dryi_initial_layout {
     struct dry_memory memory;
-    struct dryi_torch_restored *segments; /* by address; they point into `blocks` */
+    struct dryi_torch_restored *segments; /* sorted by address; point into `blocks` */
     size_t segment_count, segment_capacity;
     struct dryi_block_info *blocks;
     uint32_t *block_requests; /* parallel to `blocks`: the carried-over

@@ -2,7 +2,7 @@
 #ifndef DRYI_REPLAY_INSIDE_H
 #define DRYI_REPLAY_INSIDE_H
 
-/* What higher modules may read of a replay. All pointers are valid as long as the replay is. */
+/* The parts of a replay that higher modules may read. Pointers live as long as the replay. */
 
 #include <drystone/replay.h>
 

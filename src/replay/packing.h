@@ -17,7 +17,7 @@
 
 struct dryi_packed_program {
     struct dry_memory memory;
-    uint64_t *offsets; /* by request; DRYI_NOWHERE: it had no life */
+    uint64_t *offsets; /* one per request; DRYI_NOWHERE: it had no life */
     size_t request_count;
     struct dryi_packing packing;
 };

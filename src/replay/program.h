@@ -78,7 +78,7 @@ struct limit {
     int64_t before;      /* reserved bytes when the first attempt failed */
     int64_t after;       /* reserved bytes after the request succeeded or failed */
     uint64_t need;       /* upper bound of the bytes that the attempt requested */
-    uint64_t free_bytes; /* of an OOM: free bytes of the device; else UINT64_MAX */
+    uint64_t free_bytes; /* the device's free bytes at an OOM; else UINT64_MAX */
     uint32_t event;
     uint32_t rejected_op; /* 1 + the operation that is an
                              empty_cache() after all; 0: none */
@@ -89,13 +89,13 @@ struct dryi_program {
     const struct dry_trace_view *view;
     const struct dry_trace_device *device;
     bool has_addresses;
-    const uint8_t *action; /* of the device's events; NULL if there are none */
+    const uint8_t *action; /* columns of the device's events; NULL if there are none */
     const uint64_t *addr, *size;
     const uint32_t *trace_lane;
 
     uint8_t *kinds;
     uint32_t *args;
-    uint32_t *events; /* of each operation: index of its event within the device */
+    uint32_t *events; /* index within the device of each operation's event */
     size_t kind_capacity, arg_capacity, event_capacity;
     size_t op_count;
 
@@ -109,8 +109,8 @@ struct dryi_program {
     size_t carried_capacity;
     size_t carried_count;
 
-    struct dryi_intern lane_table; /* of struct lane */
-    struct dryi_intern streams;    /* of uint64_t, arguments of
+    struct dryi_intern lane_table; /* entries are struct lane */
+    struct dryi_intern streams;    /* uint64_t, arguments of
                                       OP_STREAM and OP_STREAM_DONE */
 
     struct limit *limits;

@@ -22,7 +22,7 @@ enum range_kind { RANGE_UNKNOWN, RANGE_SMALL, RANGE_LARGE };
 struct range {
     uint64_t addr, size; /* `addr` first, to sort by it */
     uint32_t lane;
-    enum range_kind kind; /* whether its pool is the small or the large one, if known */
+    enum range_kind kind; /* kind of its pool */
 };
 
 enum ranges_result { RANGES_DONE, RANGES_CONTRADICTION, RANGES_NO_MEMORY };
@@ -33,7 +33,7 @@ struct dryi_ranges {
     struct dryi_treap_node *nodes; /* parallel to `items`; treap by address */
     size_t item_capacity, node_capacity;
     uint32_t item_count, free_item, root;
-    uint64_t seed; /* of the treap's priorities */
+    uint64_t seed; /* seed of the treap's priorities */
     size_t live_count;
 };
 

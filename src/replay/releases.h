@@ -2,12 +2,12 @@
 #ifndef DRYI_REPLAY_RELEASES_H
 #define DRYI_REPLAY_RELEASES_H
 
-/* Find the releases that may have made a record. A snapshot does not name its release. But some
+/* Find the releases that may have made a record. A snapshot does not name its release, but some
    fields exist only from a release on, and the addresses agree only with some releases' rules. */
 
 #include <drystone/replay.h>
 
-/* As dry_replay_find_releases(), and set bit i of *rows for each possible row i of
+/* Call dry_replay_find_releases(), and set bit i of *rows for each possible row i of
    dryi_torch_rules_all(). */
 DRY_CHECK_RESULT enum dry_status dryi_replay_find_rows(struct dry_replay *replay,
                                                        struct dry_releases *releases,

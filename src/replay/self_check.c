@@ -29,7 +29,7 @@ struct proof {
     size_t next;       /* index in the program's segment_events: the next expected one */
     size_t bound;      /* end of the segment events that the
                           current operation may cause */
-    uint32_t event;    /* of the current operation */
+    uint32_t event;    /* the current operation's event */
     bool is_unordered; /* in a burst that releases private pools; `expected`
                           holds the remaining events */
     struct dryi_map expected; /* address -> event, of segments and pages to release */
@@ -72,7 +72,7 @@ is_recorded_as(const struct proof *f, uint32_t e, const struct dryi_place_event 
 
 /*
  * Match segment events of private pools in any order. PyTorch releases these pools in the order of
- * a hash table, which cannot be reproduced. From a burst's first such event on, any order matches.
+ * a hash table, which cannot be reproduced. Any order matches from a burst's first such event on.
  */
 static bool
 is_recorded_out_of_order(struct proof *f, const struct dryi_place_event *event)
@@ -272,7 +272,7 @@ do_and_compare(struct proof *f, size_t op)
 
 struct layout {
     struct proof *f;
-    const struct dry_trace_segment **segments; /* of the record, sorted by address */
+    const struct dry_trace_segment **segments; /* the recording's, sorted by address */
     size_t count, next;
 };
 

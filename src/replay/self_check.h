@@ -15,14 +15,14 @@ struct dryi_self_check_subject {
     const struct dryi_torch_rules *rules;
     const struct dryi_listener *listener; /* observes the window; may be NULL */
     bool (*progress)(void *self,
-                     uint64_t event_count); /* as in dry_replay_options; may be NULL */
+                     uint64_t event_count); /* see dry_replay_options; may be NULL */
     void *progress_self;
     bool is_trial; /* do not change the program, and stop at the first mismatch */
 };
 
 struct dryi_self_check_outcome {
     struct dry_replay_check check; /* counts, `exact` and the first mismatch only */
-    struct dry_stats stats;        /* at the end of the run */
+    struct dry_stats stats;        /* statistics at the end of the run */
     uint64_t driver_time_ns, driver_calls;
 };
 

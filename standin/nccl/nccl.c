@@ -195,7 +195,7 @@ drystone_standin_split(int size)
     told_size = size;
 }
 
-/* What each rank passes when a communicator is split. */
+/* The arguments of each rank when a communicator is split. */
 struct wish {
     int colour, key;
 };

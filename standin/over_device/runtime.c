@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch's allocator calls of CUDA's runtime, driver and NVML, over a dry_device.
+ * CUDA's runtime, driver and NVML over a dry_device, as far as PyTorch's allocator calls them.
  *
  * Built as libcudart, with libcuda and libnvidia-ml as further names of it. It is for a process
  * that loads libc10_cuda and no other library of PyTorch, and is compiled with the headers that
@@ -23,7 +23,7 @@
 #define NVML_NOT_SUPPORTED 3
 #define NVML_INSUFFICIENT_SIZE 7
 
-/* From cudaMalloc, because cudaFree gets no size. */
+/* A range of cudaMalloc, kept because cudaFree gets no size. */
 struct range {
     uint64_t address, size;
 };

@@ -25,7 +25,7 @@
 
 struct stand_in_setup {
     int device_count;     /* 0 selects 1 */
-    uint64_t total_bytes; /* of each device; 0: 1 GiB */
+    uint64_t total_bytes; /* memory of each device; 0: 1 GiB */
     uint64_t granularity; /* bytes; 0: 2 MiB */
     int init_result;      /* result of cuInit */
     bool no_virtual_memory, no_posix_handles, no_gpu_direct, no_peers;
@@ -41,12 +41,12 @@ struct stand_in_setup {
 
 struct stand_in_account {
     uint64_t ranges, reservations, mappings, handles, events, streams;
-    uint64_t used_bytes; /* on all devices, including kept bytes */
+    uint64_t used_bytes; /* sum over all devices, including kept bytes */
     uint64_t registrations, registered_bytes;
     uint64_t unpopulated_bytes; /* bytes that the driver had to fault in, so far */
     uint64_t copies;            /* copies that wait for their stream */
     uint64_t contexts;          /* retained and not released */
-    uint64_t depth;             /* of this thread's stack of contexts */
+    uint64_t depth;             /* depth of this thread's stack of contexts */
     uint64_t calls;             /* calls so far that fail_at() could have hit */
     uint64_t misuses;
     uint64_t abandoned; /* objects that were alive when their context was destroyed */

@@ -29,10 +29,10 @@
 struct span {
     uint64_t address, size;
     int device;
-    uint32_t slot;          /* of a mapping: slot of its handle */
-    uint32_t accessible_by; /* of a mapping: a bit for each device with access */
-    unsigned char *bytes;   /* of a range: allocated by the first access */
-    uint64_t opened_of;     /* of an opened range: address of the original range */
+    uint32_t slot;          /* slot of a mapping's handle */
+    uint32_t accessible_by; /* a bit for each device with access to a mapping */
+    unsigned char *bytes;   /* a range's memory, allocated by the first access */
+    uint64_t opened_of;     /* address of the original of an opened range */
 };
 struct spans {
     struct span *items;

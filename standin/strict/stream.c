@@ -34,7 +34,7 @@ stand_in_streams_begin(void)
         struct stream *stream = &s->streams[s->stream_count - 1];
         stream->is_live = true;
         stream->id = s->next_serial++;
-        stream->device = -1; /* of the current context, whichever that is */
+        stream->device = -1; /* uses the current context, whichever that is */
     }
 }
 

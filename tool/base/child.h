@@ -39,7 +39,7 @@ struct child_work {
 struct child {
     pid_t pid;
     int out, err; /* memfds for standard output and standard error */
-    int status;   /* from waitpid(); valid once child_is_over() is true */
+    int status;   /* result of waitpid(); valid once child_is_over() is true */
 };
 
 struct child_output {
@@ -47,7 +47,7 @@ struct child_output {
         text; /* standard output, then standard error, then a zero; the caller frees it */
     size_t length, error_length; /* bytes of both streams, and of standard error alone */
     int code;                    /* the exit code; EXIT_MACHINE after a signal */
-    const char *reason;          /* what ended the child; NULL: it exited */
+    const char *reason;          /* the signal that ended the child; NULL: it exited */
 };
 
 /*

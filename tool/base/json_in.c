@@ -20,7 +20,7 @@
 
 #define TREE_BYTES_MAX (UINT64_C(1) << 30)
 
-#define NAME_BYTES 48 /* for a file's key or text that a message quotes */
+#define NAME_BYTES 48 /* the part of a file's key or text that a message quotes */
 #define WAY_BYTES 128
 #define WAY_STEPS 16
 
@@ -124,8 +124,8 @@ write_way_to(const char *text, size_t end, char way[WAY_BYTES])
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* Of jansson 2.14, rounded up: an empty object takes 240, an empty list 128. A key takes a
-   hash table pair and its slots. */
+/* Sizes in jansson 2.14, rounded up: an empty object takes 240, an empty list 128. A key
+   takes a hash table pair and its slots. */
 unsigned
 json_in_measure_node(int c)
 {

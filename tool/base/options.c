@@ -19,7 +19,7 @@ struct parser {
     const struct command *command;
     int argc;
     char **argv;
-    int next; /* of the next word in argv */
+    int next; /* index of the next word in argv */
     unsigned char *values;
     struct option_list *operands;
     uint64_t given; /* bit i: row i of the table was given */

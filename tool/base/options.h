@@ -42,7 +42,7 @@ struct option_tie {
     const char *why;    /* "for --inference alone": the message is "--NAME is WHY" */
 };
 #define OPTION_REFUSALS_MAX 2
-#define OPTIONS_MAX 64 /* per command: the parser keeps one bit for each */
+#define OPTIONS_MAX 64 /* most options of a command; the parser keeps one bit for each */
 
 struct option_spec {
     const char *name;     /* without dashes */

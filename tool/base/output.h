@@ -7,8 +7,8 @@
  *
  * The file appears complete or not at all. Its bytes go to a temporary file (the part),
  * which replaces the target at the end if nothing failed. The part has no name until
- * then, so a killed process leaves nothing. Where the file system has no nameless files,
- * or the writer needs a path, the part is "OUT.part-PID" next to the target. Signals that
+ * then, so a killed process leaves nothing. If the file system has no nameless files, or
+ * the writer needs a path, the part is "OUT.part-PID" next to the target. Signals that
  * would end the process are then blocked until the part is gone; output_is_interrupted()
  * tells that one is pending. A target that is not a regular file (a pipe, a device) is
  * written directly.

@@ -19,7 +19,7 @@
 
 struct progress {
     const char *what;
-    uint64_t total; /* in the unit of progress_update()'s `done`; 0: unknown, so the count
+    uint64_t total; /* counted like progress_update()'s `done`; 0: unknown, so the count
                        is shown */
     uint64_t begin_ns, next_ns;
     bool is_wanted, is_shown, is_caught;

@@ -16,7 +16,7 @@
 #define SVG_PLOT 1200 /* width of the plot area in pixels */
 #define SVG_LEFT 92   /* margins left and right of the plot in pixels */
 #define SVG_RIGHT 28
-#define SVG_NAME_BYTES 256 /* for the text of a tick */
+#define SVG_NAME_BYTES 256 /* room for the text of a tick */
 #define SVG_WIDTH (SVG_LEFT + SVG_PLOT + SVG_RIGHT)
 
 /* Attributes of a text over other shapes: a white outline keeps it readable. */
@@ -46,7 +46,7 @@ const char *svg_tick_name(double bytes, char name[SVG_NAME_BYTES]);
 /* --- the legend --------------------------------------------------------------------------- */
 
 struct svg_entry {
-    const char *fill; /* of its sample */
+    const char *fill; /* fill of its sample */
     const char *text;
 };
 #define SVG_LEGEND_ROW 18

@@ -12,7 +12,7 @@
 #include "base/term.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define PIECE_BYTES 1024 /* of text escaped at a time; bounds the buffer on the stack */
+#define PIECE_BYTES 1024 /* text escaped at a time; bounds the buffer on the stack */
 
 void
 writer_init(struct writer *w, const struct dry_sink *sink, struct progress *progress)

@@ -26,7 +26,7 @@ struct walk {
     struct bucket bucket;
     struct request *request;
     char *prefix; /* escaped */
-    char *token;  /* of the next page, escaped; NULL: first page */
+    char *token;  /* token of the next page, escaped; NULL: first page */
     char *last;   /* last key of the previous page, escaped */
 };
 

@@ -5,7 +5,7 @@
 /*
  * List the objects of a bucket whose keys have a common prefix, page by page.
  *
- * Errors     Those of object.h; LIMIT: a list of over 20,000 pages.
+ * Errors     See object.h; LIMIT: a list of over 20,000 pages.
  *
  * Memory     A page has at most 10,000 objects; for a request see request.h.
  *

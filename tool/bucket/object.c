@@ -11,7 +11,7 @@
 #include "bucket/bucket.h"
 #include "bucket/request.h"
 
-#define FORGIVEN_BYTES (UINT64_C(8) << 20) /* of progress reset the attempts */
+#define FORGIVEN_BYTES (UINT64_C(8) << 20) /* so much progress resets the attempts */
 
 struct object {
     struct bucket bucket;

@@ -19,7 +19,7 @@ struct search {
     const char *command; /* named in error messages */
     const char *bucket;
     const char *wanted;   /* key that is tried first */
-    size_t prefix_length; /* of a folder, with its slash */
+    size_t prefix_length; /* length of a folder, with its slash */
     const char *pattern;  /* NULL if a folder is searched */
     object_found *add;
     void *self;

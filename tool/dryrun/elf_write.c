@@ -20,7 +20,7 @@
 #define RECORD_BYTES 24u
 #define STUB_BYTES 32u
 #define IMPORT "drystone_standin_unwritten"
-#define IMPORT_INDEX 1u /* in the symbol table; the functions follow */
+#define IMPORT_INDEX 1u /* index in the symbol table; the functions follow */
 #define HEADERS 5u      /* program headers: three PT_LOAD, PT_DYNAMIC, PT_GNU_STACK */
 #define DYNAMIC_MAX 16u /* dynamic entries without DT_NEEDED */
 

@@ -3,9 +3,9 @@
 #define TOOL_FACTS_H
 
 /*
- * What a dry run's processes left behind: a snapshot and some facts each, and the names
- * of unimplemented functions that were called. Our own hook writes the files, but they
- * are checked as strictly as foreign ones.
+ * The files that a dry run's processes left: a snapshot and some facts each, and the
+ * names of unimplemented functions that were called. Our own hook writes the files, but
+ * they are checked as strictly as foreign ones.
  */
 
 #include <stdbool.h>

@@ -30,11 +30,11 @@
 
 #define LAUNCH_PATH_BYTES WHEEL_PATH_BYTES
 
-/* Where the program's output goes. */
+/* The destination of the program's output. */
 enum launch_output {
-    LAUNCH_OUTPUT_THEIRS, /* to our own streams */
-    LAUNCH_OUTPUT_ERROR,  /* to standard error, both streams */
-    LAUNCH_OUTPUT_HIDDEN, /* to a file in the folder; progress is shown instead */
+    LAUNCH_OUTPUT_THEIRS, /* our own streams */
+    LAUNCH_OUTPUT_ERROR,  /* standard error for both streams */
+    LAUNCH_OUTPUT_HIDDEN, /* a file in the folder; progress is shown instead */
 };
 
 struct launch_wish {

@@ -25,7 +25,7 @@
 #include "base/term.h"
 
 #define BOUNDLESS_BYTES (UINT64_C(1) << 40)
-/* from an interrupt to SIGTERM, in case the program ignores the interrupt */
+/* time from an interrupt to SIGTERM, in case the program ignores the interrupt */
 #define TERMINATE_NS UINT64_C(3000000000)
 #define KILL_NS UINT64_C(6000000000)
 #define LINES_SHOWN 20

@@ -25,12 +25,12 @@ struct series_row {
     uint64_t reserved, allocated; /* peak bytes of the fullest process */
     uint64_t step_count;
     double seconds;
-    json_t *json; /* as in drystone.dry-run/1, without "schema" */
+    json_t *json; /* a document of drystone.dry-run/1, without "schema" */
 };
 
 struct series {
     const struct launch_wish *wish; /* settings of every run, except for words and rank */
-    const char *output; /* where to keep snapshots; a run's label goes before ".pickle" */
+    const char *output; /* path of snapshots; a run's label goes before ".pickle" */
     const char *heading;
     bool has_one_snapshot; /* keep only the last run's that fits, as `output` */
     struct series_row *rows;

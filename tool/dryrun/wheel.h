@@ -14,7 +14,7 @@
 
 struct wheel {
     char python[WHEEL_PATH_BYTES];
-    char folder[WHEEL_PATH_BYTES]; /* of the package torch */
+    char folder[WHEEL_PATH_BYTES]; /* folder of the package torch */
     char version[64];
     int cuda_version; /* 13020 means 13.2 */
     /* Versions that torch requires, or else the newest known; 91002 means 9.10.2. */

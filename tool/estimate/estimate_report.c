@@ -15,7 +15,7 @@
 #include "base/table.h"
 #include "base/term.h"
 
-/* Where texts begin, after the word in the margin. */
+/* The column where texts begin, after the word in the margin. */
 #define COLUMN 12
 /* Longer formulas are printed as numbers only. */
 #define FORMULA_COLUMNS 37u

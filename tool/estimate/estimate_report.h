@@ -15,7 +15,7 @@ struct estimate_report {
     const char *name; /* the model's file, or its name in our list */
     const struct dry_model *model;
     const char *unknown_family;      /* the model's unknown type; "": the type is known */
-    char (*notes)[MODEL_NOTE_BYTES]; /* what the estimate does not cover */
+    char (*notes)[MODEL_NOTE_BYTES]; /* parts that the estimate does not cover */
     size_t note_count;
     const struct dry_run_setup *setup;
     const struct dry_estimate *estimate; /* computed without a memory limit */

@@ -27,7 +27,7 @@ struct model_json {
     struct dry_conv_layer *conv;
     char unknown_family
         [MODEL_FAMILY_BYTES]; /* printable; "": known, or the file has no type */
-    char notes[MODEL_NOTES_MAX][MODEL_NOTE_BYTES]; /* what the estimate does not cover */
+    char notes[MODEL_NOTES_MAX][MODEL_NOTE_BYTES]; /* parts not in the estimate */
     size_t note_count;
 };
 

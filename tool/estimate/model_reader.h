@@ -43,7 +43,7 @@ const char *model_read_text(struct model_reader *r, const char *key);
 /* A number that models store under different keys. is_needed: must be at least 1. */
 struct model_number {
     const char *keys[4];
-    size_t offset; /* of the uint64_t in struct dry_model */
+    size_t offset; /* offset of the uint64_t in struct dry_model */
     bool is_needed;
 };
 #define MODEL_FIELD(name) offsetof(struct dry_model, name)

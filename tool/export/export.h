@@ -23,20 +23,20 @@
 
 struct export_job {
     const struct study *study;
-    const char *path;            /* of the input, for titles */
-    const char *database_path;   /* where a format that is_database writes */
+    const char *path;            /* path of the input, for titles */
+    const char *database_path;   /* the file that a format that is_database writes */
     const struct output *output; /* the same; output_is_interrupted() */
-    const uint32_t *moments;     /* by device of the study; --at */
-    const char *at;              /* as given; NULL */
+    const uint32_t *moments;     /* one per device of the study; --at */
+    const char *at;              /* the text given; NULL: none */
     const struct export_names *names;
     uint64_t slice_max;  /* slices a device at most */
-    uint64_t min_bytes;  /* of an allocation to be a slice; UINT64_MAX: by their number */
+    uint64_t min_bytes;  /* the smallest slice; UINT64_MAX: chosen by their number */
     bool is_every_point; /* counters at every event, however many */
 };
 
 struct export_format {
     const char *name;
-    const char *endings[3]; /* of a file's name, by which the format is told */
+    const char *endings[3]; /* endings of files in this format */
     bool is_text;           /* may go to a terminal */
     bool is_database;       /* writes a file by its name, not the writer's stream */
     bool cuts_strings;      /* export_cut() */

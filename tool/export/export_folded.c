@@ -41,7 +41,7 @@ struct collector {
     const struct dry_timeline_view *view;
     struct sum *sums;
     size_t none;
-    uint64_t total; /* of all sums, at most UINT64_MAX */
+    uint64_t total; /* sum of all sums, at most UINT64_MAX */
 };
 
 static enum dry_status

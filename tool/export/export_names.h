@@ -13,7 +13,7 @@
 
 struct export_names {
     const struct dry_trace *trace;
-    uint32_t *sites; /* by stack: frame that names the stack, or DRY_NONE */
+    uint32_t *sites; /* frame that names each stack, or DRY_NONE */
 };
 
 /* Find the frame that owns each stack, at the cost of <drystone/owners.h>. */

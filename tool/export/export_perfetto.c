@@ -118,14 +118,14 @@ struct perfetto {
     struct writer *w;
     struct proto packet, interned;
     size_t packet_mark, event_mark;
-    uint32_t *frame_iids;  /* by frame: id of the event name, or NOTHING_SAID */
+    uint32_t *frame_iids;  /* id of each frame's event name, or NOTHING_SAID */
     uint32_t *string_iids; /* the same by string of the trace */
     uint32_t carried_iid, no_stack_iid;
     uint32_t name_count;    /* ids of event names used so far */
-    uint8_t *stack_is_said; /* by stack: interned; its id is the stack + 1 */
+    uint8_t *stack_is_said; /* the stack is interned; its id is the stack + 1 */
     char *stack_text;
     uint32_t cut_stacks;
-    /* Of the device that is being written. */
+    /* The device that is being written. */
     const struct dry_timeline_view *view;
     size_t device;
     struct export_clock clock;

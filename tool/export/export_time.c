@@ -467,12 +467,12 @@ is_stage(const struct dry_trace *trace, uint32_t stage, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
-/* Open scopes. Of equal names, the scope opened last is closed first. */
+/* Open scopes. An end closes the scope of its name that was opened last. */
 struct pairing {
     const struct export_clock *clock;
     struct export_scopes *scopes;
-    uint32_t *open;    /* by name: the scope opened last, + 1 */
-    uint32_t *earlier; /* by scope: the one of its name opened before, + 1 */
+    uint32_t *open;    /* the scope of each name opened last, + 1 */
+    uint32_t *earlier; /* the scope of the same name opened before each scope, + 1 */
 };
 
 static void

@@ -86,7 +86,7 @@ struct export_slice {
 };
 
 struct export_slices {
-    struct export_slice *slices; /* by begin, then the longest first */
+    struct export_slice *slices; /* sorted by begin, then the longest first */
     uint32_t *by_end;            /* indices into `slices`, by end */
     uint32_t count;
     uint32_t left_out;       /* allocations that are not slices */
@@ -138,13 +138,13 @@ void export_slices_finish(struct export_slices *slices);
 /* --- annotations -------------------------------------------------------------------------- */
 
 struct export_scope {
-    int64_t begin_us, end_us; /* in the clock's time */
+    int64_t begin_us, end_us; /* times of the clock */
     uint32_t name;            /* string id */
     uint32_t lane;            /* DRY_NONE if no lane was free */
 };
 
 struct export_scopes {
-    struct export_scope *scopes; /* by begin, then the longest first */
+    struct export_scope *scopes; /* sorted by begin, then the longest first */
     size_t count;
     size_t unmatched; /* ends without a begin; scopes without an end last to the end */
 };

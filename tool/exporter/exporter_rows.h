@@ -25,7 +25,7 @@ struct exporter_row {
     const char *labels;                /* `process="1",name="..."`, without braces */
     size_t labels_at;                  /* offset of the labels in `text` */
     const struct watch_source *source; /* for rows of sources */
-    bool is_of_host;                   /* for rows of sources: host memory */
+    bool is_of_host;                   /* for rows of sources; true: host memory */
     struct dry_live_lane lane;         /* for rows of lanes */
     uint64_t bytes;                    /* for rows of uses */
 };

@@ -19,7 +19,7 @@ struct exporter_server {
     struct exporter *exporter;
     struct exporter_socket socket;
     struct MHD_Daemon *daemon;
-    struct MHD_Response *replies[FORMATS]; /* of the last look; NULL: not made so far */
+    struct MHD_Response *replies[FORMATS]; /* the last look's; NULL: not made so far */
     struct peers peers;
 };
 

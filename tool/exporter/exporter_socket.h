@@ -3,7 +3,7 @@
 #define TOOL_EXPORTER_SOCKET_H
 
 /*
- * Where the exporter listens: a TCP address, or a Unix socket in the file system.
+ * The exporter's address: a TCP address, or a Unix socket in the file system.
  *
  * A stale socket file, on which no process listens, is replaced. A live socket or any
  * other file is not.
@@ -36,7 +36,7 @@ struct exporter_socket {
     bool is_loopback, is_unix;
     char text
         [EXPORTER_ADDRESS_BYTES]; /* "127.0.0.1:9432" with the actual port, or the path */
-    struct stat made;             /* for a path: identifies the created file */
+    struct stat made;             /* identifies the created file, if it is a path */
 };
 
 /* Listen on an address. Returns an exit_code; failures are printed. */

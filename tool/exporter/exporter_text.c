@@ -21,7 +21,7 @@ enum form {
     WHOLE,
     NANOSECONDS,
     SECONDS
-}; /* of a figure: uint64_t, uint64_t printed in seconds, double */
+}; /* figures: uint64_t, uint64_t printed in seconds, double */
 
 struct family {
     const char *name; /* after the group's prefix, without "_total" */

@@ -23,7 +23,7 @@ struct fleet_file {
 };
 
 struct fleet_files {
-    struct fleet_file *files; /* by rank, then by path; no path twice */
+    struct fleet_file *files; /* sorted by rank, then by path; no path twice */
     size_t count, capacity;
 };
 

@@ -12,8 +12,8 @@
 #include "fleet/rank_name.h"
 
 #define GROUPS_MAX 256      /* leaders that a rank is compared with */
-#define ALIKE_SHARE 0.85    /* of the bytes of two ranks must be alike to join */
-#define COVERED_SHARE 0.6   /* of a group's bytes a single rank must hold */
+#define ALIKE_SHARE 0.85    /* share of two ranks' bytes that must be alike to join */
+#define COVERED_SHARE 0.6   /* share of a group's bytes that a single rank must hold */
 #define CONTAINED_SHARE 0.8 /* the same, of a rank's bytes, if it ran out of memory */
 #define JOINED_MIN 8        /* members of a group that single ranks may join */
 
@@ -36,8 +36,8 @@ is_alike(const struct fleet_held *a, const struct fleet_held *b)
 /* Two ranks compared line by line. Sums are doubles: hostile numbers cannot overflow. */
 struct comparison {
     double alike, all;     /* larger bytes of each line */
-    double covered, first; /* of rank 1: all bytes, those at alike lines */
-    double shared, second; /* of rank 2: all bytes, those at lines of both */
+    double covered, first; /* rank 1's bytes at alike lines, and all */
+    double shared, second; /* rank 2's bytes at lines of both, and all */
 };
 
 static struct comparison

@@ -58,7 +58,7 @@ enum fleet_layout {
 struct fleet_group {
     size_t *members; /* files, ordered by rank */
     size_t count;
-    struct robust active, reserved; /* of the members' peaks */
+    struct robust active, reserved; /* statistics of the members' peaks */
     size_t largest;                 /* file with the largest reserved peak */
     enum fleet_layout layout;
     uint32_t stride;
@@ -91,7 +91,7 @@ struct fleet_finding {
 
 /* A step, over all ranks that have it. */
 struct fleet_step {
-    int64_t step; /* from the first: 0, 1 ...; from the last: 0, -1 ... */
+    int64_t step; /* 0, 1 ... counted from the first; 0, -1 ... from the last */
     size_t rank_count;
     uint64_t min, median, max;
     size_t max_file;
@@ -103,7 +103,7 @@ struct fleet_gap {
 };
 
 struct fleet_judgement {
-    size_t count; /* of files */
+    size_t count; /* number of files */
     const struct fleet_rank *ranks;
     struct fleet_member *members;
     size_t used_count;
@@ -118,7 +118,7 @@ struct fleet_judgement {
     struct fleet_gap *gaps;
     size_t gap_count;
     size_t first_failure;    /* file, or FLEET_NONE */
-    bool is_first_by_clock;  /* by the hosts' clocks; false: the lowest failed rank */
+    bool is_first_by_clock;  /* the hosts' clocks tell; false: the lowest failed rank */
     uint32_t devices_a_host; /* rank r is on device r modulo this; 0: all on one */
     bool has_device_rule;
 };

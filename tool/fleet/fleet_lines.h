@@ -26,7 +26,7 @@ struct fleet_held {
 
 struct fleet_lines {
     size_t place_count;
-    const char **names; /* of the places; owned by the rows */
+    const char **names; /* names of the places; owned by the rows */
     size_t row_count;
     size_t *begins;          /* row_count + 1 indices into `held` */
     struct fleet_held *held; /* ordered by row, then by place */

@@ -18,7 +18,7 @@
 #define MATTERS 50            /* a line must differ by 1/50 of the median peak */
 #define LINES_A_RANK 3        /* findings kept for a rank */
 #define GROUP_FACTOR 3.5      /* deviations, for the few groups */
-#define GROUP_PERCENT 25      /* from the median, of FLEET_GROUP_MIN groups or more */
+#define GROUP_PERCENT 25      /* off the median; FLEET_GROUP_MIN groups or more */
 #define FEW_GROUPS_PERCENT 50 /* the same, of three or four groups */
 #define FEW_GROUPS_MIN 3
 #define SURE_PERCENT 50 /* confidence that memory grows */
@@ -28,8 +28,8 @@ struct scan {
     struct fleet_judgement *j;
     const struct fleet_group *group;
     size_t number;
-    size_t *at;       /* per member: index of its next held place */
-    uint64_t *values; /* per member: bytes at the place; robust_find() overwrites them */
+    size_t *at;       /* index of each member's next held place */
+    uint64_t *values; /* bytes at the place, overwritten by robust_find() */
     uint64_t *kept;   /* a copy of `values` in the order of members */
     struct fleet_finding (*findings)[LINES_A_RANK];
     unsigned char *finding_counts;

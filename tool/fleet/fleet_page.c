@@ -28,7 +28,7 @@ struct fleet_page {
     size_t budget, used; /* bytes of the answers and their keys */
     size_t *order;       /* files that count, the most important first */
     size_t order_count;
-    bool *is_taken; /* per file: is in `order` */
+    bool *is_taken; /* the file is in `order` */
     char left_out[LEFT_OUT_MAX][LEFT_OUT_BYTES];
     const char *left_out_list[LEFT_OUT_MAX];
     size_t left_out_count;

@@ -26,7 +26,7 @@ enum fleet_advice_kind {
 struct fleet_advice {
     enum fleet_advice_kind kind;
     const struct fleet_finding *finding; /* for LEAK, LINE and BALANCE; else NULL */
-    uint64_t short_bytes; /* for LINE and SHRINK: bytes missing; 0: unknown */
+    uint64_t short_bytes; /* bytes missing, for LINE and SHRINK; 0: unknown */
 };
 
 struct fleet_report {

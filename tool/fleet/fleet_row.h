@@ -27,7 +27,7 @@
 #include <drystone/explanation.h>
 #include <drystone/status.h>
 
-#define FLEET_LINES_MAX 64 /* of a row */
+#define FLEET_LINES_MAX 64 /* lines of a row */
 #define FLEET_STEPS_MAX 256
 #define FLEET_OTHERS_MAX 16
 
@@ -61,9 +61,9 @@ struct fleet_growth {
 /* The first out-of-memory. */
 struct fleet_oom {
     bool is_there, has_time;
-    uint64_t time_us; /* by the host's clock, in microseconds */
+    uint64_t time_us; /* the host's clock, in microseconds */
     uint64_t request_bytes, device_free_bytes, short_bytes;
-    const char *line; /* that requested; "" if unknown */
+    const char *line; /* the line that requested; "" if unknown */
     enum dry_pass pass;
     uint64_t step; /* complete steps before the failure */
 };
@@ -100,7 +100,7 @@ struct fleet_row {
 
     size_t line_count;
     struct fleet_line *lines; /* largest first */
-    uint64_t rest_bytes;      /* of lines that are not listed */
+    uint64_t rest_bytes;      /* bytes of lines that are not listed */
     uint64_t category_bytes[DRY_CATEGORY_COUNT];
     size_t other_count;
     struct fleet_other others[FLEET_OTHERS_MAX];

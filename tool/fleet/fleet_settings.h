@@ -44,7 +44,7 @@ char *fleet_settings_make(const char *path, uint64_t memory_bytes_max);
 
 /* A setting that was replayed on one rank. */
 struct fleet_candidate {
-    const char *label, *conf, *since; /* as in struct dry_candidate */
+    const char *label, *conf, *since; /* see struct dry_candidate */
     enum dry_verdict verdict;
     bool is_allowed, is_recorded;
     uint32_t caveats;

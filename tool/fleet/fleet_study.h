@@ -18,12 +18,12 @@
 
 struct fleet_study {
     struct input_content content;       /* the file's bytes */
-    struct dry_trace *trace, *recorded; /* as read; simulated from it, or NULL */
+    struct dry_trace *trace, *recorded; /* the trace read; simulated from it, or NULL */
     const struct dry_trace *subject;    /* the trace that is studied */
     struct dry_replay *replay;
     struct dry_timeline *timeline;
     bool is_simulated, is_empty; /* is_empty: no device, later fields are not set */
-    uint32_t before_count;       /* as in struct study */
+    uint32_t before_count;       /* see struct study */
     struct dry_explanation *explanation;
     const struct dry_explanation_view *view;
 };

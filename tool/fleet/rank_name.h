@@ -24,7 +24,7 @@
 
 #define RANK_UNKNOWN UINT32_MAX
 #define RANK_MAX 9999999u        /* after the word "rank" */
-#define RANK_OF_NUMBER_MAX 99999 /* of a number alone: a time of day is larger */
+#define RANK_OF_NUMBER_MAX 99999 /* a lone number; a time of day is larger */
 
 /* Return the rank in `path`, or RANK_UNKNOWN. `path` may hold any bytes. */
 uint32_t rank_name_find(const char *path);

@@ -24,7 +24,7 @@ struct mark {
     bool is_over[BRINK_RULES], is_seen, waits;
     unsigned asked; /* snapshots asked for so far */
     uint64_t wish;
-    char *path; /* of the last snapshot asked for */
+    char *path; /* path of the last snapshot asked for */
 };
 
 struct brink {

@@ -50,7 +50,7 @@ struct brink_event {
     double value, at;
     const char *path; /* path of the snapshot; NULL: none was asked for */
     const char *why;  /* why none was asked for; NULL: no folder is set */
-    int64_t result;   /* for an answer: 0 means written */
+    int64_t result;   /* answers only; 0: written */
     const char *text;
 };
 typedef void brink_tell(void *self, const struct brink_event *event);

@@ -46,7 +46,7 @@ struct watch_source {
     struct dry_live_source page; /* the source as read from the page */
     size_t device;               /* index in the watch's devices, or WATCH_NO_DEVICE */
     double age_s;                /* since the last update */
-    uint64_t limit;              /* of the source, else the device's memory */
+    uint64_t limit;              /* limit of the source, else the device's memory */
     uint64_t room; /* bytes still reservable: below the limit and on the device */
     struct trend_rates rates;
     double seconds_left; /* negative: growth does not reach the limit */
@@ -85,7 +85,7 @@ struct watch_process {
 };
 
 struct watch_options {
-    const char *folder; /* where pages are: "/dev/shm" */
+    const char *folder; /* folder of the pages: "/dev/shm" */
     bool has_driver;    /* query NVML */
 };
 
@@ -95,7 +95,7 @@ struct watch {
     uint64_t now_ns;       /* CLOCK_BOOTTIME */
     struct watch_device *devices;
     size_t device_count;
-    struct watch_process **processes; /* by memory in use, largest first */
+    struct watch_process **processes; /* ordered by memory in use, largest first */
     size_t process_count;
     size_t left_out; /* processes beyond WATCH_PROCESSES_MAX */
 

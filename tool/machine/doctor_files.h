@@ -7,7 +7,7 @@
 #include "machine/doctor_apply.h"
 
 struct doctor_files {
-    struct apply_files table; /* to pass to apply_changes() */
+    struct apply_files table; /* argument of apply_changes() */
     const char *root;         /* "": this machine */
     const char *journal;      /* path of the journal */
 };

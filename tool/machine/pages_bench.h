@@ -25,9 +25,8 @@ struct bench_pages {
     enum dry_pages_kind kind;
     uint64_t page_bytes, huge_bytes;
     double populate_ns, memset_ns, unmap_ns, lock_ns, unlock_ns;
-    double load_ns,
-        chained_ns; /* per load: independent, and dependent on the previous load */
-    double pin_ns, unpin_ns; /* fill and register; unregister and unmap */
+    double load_ns, chained_ns; /* one load: independent, dependent on the previous one */
+    double pin_ns, unpin_ns;    /* fill and register; unregister and unmap */
 };
 
 #define BENCH_SIZES 4

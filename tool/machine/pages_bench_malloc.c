@@ -14,7 +14,7 @@
 #include "base/report.h"
 #include "machine/pages_bench.h"
 
-#define ALIGNMENT 64 /* that of PyTorch's CPU allocator, in bytes */
+#define ALIGNMENT 64 /* alignment of PyTorch's CPU allocator, in bytes */
 #define TIMES_MAX 64
 #define CHILD_ROUNDS_MAX 3
 

@@ -48,7 +48,7 @@ struct mcp_message {
     json_t *id;   /* string or integer; NULL: none to reply to */
     const char *method; /* NULL for a response */
     json_t *params;     /* object; NULL: none */
-    int code;           /* of a refusal; `reason` explains */
+    int code;           /* code of a refusal; `reason` explains */
     const char *reason;
 };
 

@@ -18,7 +18,7 @@
 struct mcp_page {
     size_t begin, end; /* offsets in the text */
     bool is_last;
-    char cursor[48]; /* of the next page; "": this is the last page */
+    char cursor[48]; /* cursor of the next page; "": this is the last page */
 };
 
 /* Return how many bytes of the text fit into `budget` bytes of JSON, but at least one

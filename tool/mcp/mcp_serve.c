@@ -27,7 +27,7 @@
 #define NEWEST "2026-07-28"
 #define NEWEST_OF_OLD "2025-11-25"
 #define OLD "2025-06-18"
-#define ENVELOPE_BYTES 640 /* of an answer around the page, including the id */
+#define ENVELOPE_BYTES 640 /* bytes of an answer around the page, including the id */
 
 static const char instructions[] =
     "Drystone reads recordings of GPU memory (PyTorch memory snapshots, plain traces) "
@@ -42,7 +42,7 @@ struct call {
     bool is_modern; /* revision 2026-07-28 */
     int code;       /* error code; 0: no error */
     const char *reason;
-    json_t *data; /* of the error; NULL: none */
+    json_t *data; /* data of the error; NULL: none */
 };
 
 static json_t *

@@ -67,11 +67,11 @@ struct reader {
     size_t policy_capacity;
 };
 
-/* What the conversion needs to know of a stage, in addition to struct dry_stage. */
+/* Facts of a stage that the conversion needs in addition to struct dry_stage. */
 struct stage_form {
     uint64_t repeat;
     bool has_input, has_output; /* saved bytes include the input, the output */
-    uint64_t saved_bytes;       /* as given in the file */
+    uint64_t saved_bytes;       /* the value in the file */
     struct dry_stage_option options[DRY_STAGE_OPTIONS_MAX];
     uint64_t option_saved[DRY_STAGE_OPTIONS_MAX];
     bool option_has_input[DRY_STAGE_OPTIONS_MAX];

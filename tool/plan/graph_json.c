@@ -20,7 +20,7 @@ struct reader {
     struct graph_file *file;
     size_t node_count;
     struct dry_graph_node *nodes;
-    uint32_t *bases; /* per node: the base of a view, else the node itself */
+    uint32_t *bases; /* base of each node that is a view, else the node itself */
 };
 
 /* Take the status of a library call: contradictory nodes are an error of the file. */

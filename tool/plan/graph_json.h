@@ -15,7 +15,7 @@
 
 struct graph_file {
     struct dry_graph *graph; /* sealed: no nodes or edges can be added */
-    size_t edge_count;       /* in the file, without those added for views */
+    size_t edge_count;       /* edges in the file, without those added for views */
     uint64_t always_bytes;   /* bytes held under every plan */
     struct chain_budget budget;
 };

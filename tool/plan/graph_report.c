@@ -354,7 +354,7 @@ write_json(const struct graph_plan *g, const char *path)
 
 struct lp_file {
     struct dry_sink sink;
-    struct dry_error err; /* of the sink; the library reports only that writing stopped */
+    struct dry_error err; /* the sink's; the library reports only that writing stopped */
     enum dry_status status;
 };
 

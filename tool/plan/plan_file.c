@@ -32,7 +32,7 @@ static const char *const item_keys[] = {"save", "ckpt",   "inner", "opt",
 struct level {
     struct json_at list;
     struct json_at holder; /* the item that contains the list as "inner" */
-    size_t index;          /* of the next item */
+    size_t index;          /* index of the next item */
     size_t parent;         /* index of the containing range; SIZE_MAX: the whole chain */
     uint32_t next, last;   /* stages: the next one to cover, and the last of the range */
 };

@@ -23,7 +23,7 @@ struct plan_file {
     struct dry_plan_item *items;
     size_t count, capacity;
     bool has_input_hash, has_plan_hash;
-    uint64_t input_hash, plan_hash; /* as given in the file */
+    uint64_t input_hash, plan_hash; /* values in the file */
 };
 
 /*

@@ -153,7 +153,7 @@ make_result(struct session *s)
 /* --- the report ------------------------------------------------------------------------------- */
 
 struct line {
-    const char *text, *key; /* for the table; for JSON */
+    const char *text, *key; /* names in the table, in JSON */
     struct dry_anonymize_count count;
 };
 #define LINE_COUNT 6

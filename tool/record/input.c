@@ -43,7 +43,7 @@ struct input {
     bool is_file_at_end;
     bool is_at_fault;
     bool does_hash;
-    struct byte_hash hash;           /* of the bytes counted by read_bytes */
+    struct byte_hash hash;           /* hash of the bytes counted by read_bytes */
     uint64_t file_bytes, read_bytes; /* read_bytes: of the file, into `packed` */
     uint64_t unpacked_bytes;
     enum packing packing;

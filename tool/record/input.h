@@ -37,11 +37,11 @@ struct input;
 struct input_description {
     const char *format;      /* "", "gzip", "zstd", "JSON", "gzip, JSON", "zstd, JSON" */
     bool is_unpacked;        /* the reader's offsets count unpacked bytes */
-    bool is_converted;       /* from JSON: the reader's offsets are meaningless */
+    bool is_converted;       /* the file was JSON: the reader's offsets are meaningless */
     bool is_at_fault;        /* the last failure was in the stream, not the reader */
     uint64_t file_bytes;     /* 0 if unknown (a pipe) */
-    uint64_t consumed_bytes; /* of the file, so far */
-    uint64_t stamp;          /* of an object's version; 0 for a file */
+    uint64_t consumed_bytes; /* bytes of the file read so far */
+    uint64_t stamp;          /* hash of an object's version; 0 for a file */
 };
 
 /* Length and hash of a file's bytes as stored. Equal files have equal values. */

@@ -16,8 +16,8 @@
 #include "base/json_in.h"
 
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
-/* Of jansson, for a byte of the text: each text also exists in the buffer in which it was
-   parsed. */
+/* Bytes that jansson takes for a byte of the text: each text also exists in the buffer in
+   which it was parsed. */
 #define CHARACTER_BYTES 3u
 #define DEPTH_MAX 100u
 #define READY_BYTES ((size_t)64 << 10)
@@ -72,7 +72,7 @@ struct text {
     struct dry_error *err;
     uint64_t byte_count;
     uint64_t tree_bytes, tree_bytes_max; /* estimated memory of jansson */
-    enum dry_status status;              /* of the source */
+    enum dry_status status;              /* the source's status */
     unsigned char window[WINDOW_BYTES];
     size_t at, end;
     bool is_in_string, is_escaped, is_in_number; /* state after the last byte passed */

@@ -22,11 +22,11 @@ struct study_device {
 struct study {
     const char *command, *path;
     const char *compat;         /* NULL: the release that fits */
-    struct dry_trace *trace;    /* as read */
+    struct dry_trace *trace;    /* the trace read from the file */
     struct dry_trace *recorded; /* simulated from `trace`; NULL if that has addresses */
     const struct dry_trace *subject; /* the trace of the timelines */
     bool is_simulated;
-    uint32_t before_count; /* of `recorded`: allocations from before `trace` */
+    uint32_t before_count; /* allocations of `recorded` from before `trace` */
     /* The requested devices, without pinned host memory. */
     struct study_device *devices;
     size_t device_count;

@@ -142,7 +142,7 @@ enum dry_status
 across_run(struct across *a, struct dry_replay *replay,
            const struct dry_run_options *options, struct dry_error *err)
 {
-    struct decisions both[2] = {{0}}; /* of the preceding rules, and of these */
+    struct decisions both[2] = {{0}}; /* the preceding rules', and those of `r` */
     enum dry_status status = DRY_OK;
     for (size_t i = a->first; i <= a->last && status == DRY_OK; i++) {
         struct across_rules *r = &a->rules[i];

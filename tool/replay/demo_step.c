@@ -45,11 +45,11 @@ struct layer {
 struct writer {
     struct dry_trace_builder *b;
     struct demo_model model;
-    uint64_t sequence; /* of the current step */
+    uint64_t sequence; /* number of the current step */
     uint64_t next_id;
     int64_t time_us;
     uint32_t lane;
-    uint32_t stack; /* of the code that allocates now */
+    uint32_t stack; /* stack of the code that allocates now */
     uint32_t model_file, train_file;
     struct layer layers[LAYERS_MAX];
     uint64_t embedding, embedding_grad;

@@ -422,7 +422,7 @@ add_stat(void *self, const char *key, int64_t value)
     json_object_set_new(self, key, json_integer(value));
 }
 
-/* Add a statistic of a packing. Those of pools, splits and retries do not apply. */
+/* Add a statistic of a packing, but none of pools, splits and retries, which do not apply. */
 static void
 add_packed_stat(void *self, const char *key, int64_t value)
 {

@@ -21,7 +21,7 @@
 
 static const struct {
     enum run_malloc kind;
-    const char *name; /* as given to --malloc */
+    const char *name; /* the value of --malloc */
     const char *stems[3];
 } kinds[] = {
     {RUN_MALLOC_JEMALLOC, "jemalloc", {"libjemalloc"}},

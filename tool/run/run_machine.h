@@ -26,8 +26,8 @@ enum run_malloc run_malloc_of_path(const char *path, size_t length);
 #define RUN_PATH_MAX 1024
 
 struct run_library {
-    char path[RUN_PATH_MAX]; /* as the program sees it, without `root`; "": not found */
-    char version[24];        /* of jemalloc, "5.3.0"; "": unknown */
+    char path[RUN_PATH_MAX]; /* without `root`, for the program; "": not found */
+    char version[24];        /* jemalloc's version, "5.3.0"; "": unknown */
 };
 
 enum run_thp_mode { /* the machine's setting for transparent huge pages */

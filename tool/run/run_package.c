@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the hook is, relative to the command's folder. */
+/* The folders that may have the hook, relative to the command's folder. */
 static const char *const places[] = {
     "python/drystone/torch/hook", /* build folder */
     "../torch/hook",              /* wheel: the command is in the package's bin/ */

@@ -28,14 +28,14 @@ struct sweep_figures {
     uint64_t device_bytes; /* smallest device that suffices, or SWEEP_NO_DEVICE */
     uint64_t reserved_bytes;
     uint64_t driver_time_ns, driver_calls, retries;
-    bool fits; /* on the run's device */
+    bool fits; /* the run's device suffices */
 };
 
 struct sweep_file {
     const char *path;
     struct dry_trace *trace;
     struct dry_replay *replay;
-    size_t first_event, event_count; /* of the device */
+    size_t first_event, event_count; /* events of the device */
     uint64_t stamp; /* hash of the contents, or size and time, and of our version */
 };
 
@@ -47,7 +47,7 @@ struct sweep_row {
     size_t worst_file;
     char *refused;   /* why the allocator refuses the settings; NULL: accepted */
     unsigned pruned; /* last round of the row, counted from 1; 0: it ran in full */
-    bool is_front;   /* on the Pareto front of the ranked figures */
+    bool is_front;   /* part of the Pareto front of the ranked figures */
 };
 #define SWEEP_RECORDED SIZE_MAX
 

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SWEEP_GRID_BYTES_MAX 2000 /* of the grid's text */
+#define SWEEP_GRID_BYTES_MAX 2000 /* bytes of the grid's text */
 #define SWEEP_KEYS_MAX 16
 #define SWEEP_VALUES_MAX 1000 /* per key */
 #define SWEEP_COMBINATIONS_MAX 10000

@@ -44,7 +44,7 @@ struct tui {
     bool is_over, is_searching;
     char search[TUI_SEARCH_BYTES]; /* part of an owner's name; "": no search */
     char *verdict; /* output of `explain` for the file; NULL until tui_set_verdict() */
-    struct dry_owners *owners; /* of the moment at the cursor */
+    struct dry_owners *owners; /* owners at the moment of the cursor */
     struct dry_state *state;
     bool has_failed; /* memory ran out */
 };

@@ -12,7 +12,7 @@
 #include "base/output.h"
 #include "base/writer.h"
 
-/* Where answers go in the page: a JSON object follows this tag. */
+/* The place of answers in the page: a JSON object follows this tag. */
 #define ANSWERS "<script type=\"application/json\" id=\"answers\">"
 /* The content security policy lets a served page ask its server. A written page gets the
    second rule instead, so that it cannot send data anywhere. */

@@ -20,7 +20,7 @@
 #define TOKEN_BYTES 16
 #define ADDRESS_BYTES 80
 #define RUNS_MAX 4    /* concurrent child processes; further requests get "try again" */
-#define KEY_BYTES 512 /* for the key of a slow question */
+#define KEY_BYTES 512 /* room for the key of a slow question */
 #define REPLY_MS (5 * 60000) /* for sending a complete reply */
 #define TICK_MS 50           /* poll interval while child processes run */
 #define SLEEP_MS 500

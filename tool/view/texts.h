@@ -22,7 +22,7 @@ struct texts {
     const struct dry_trace *trace;
     struct pack *pack;
     unsigned text, from; /* indices of the columns */
-    uint32_t *number_of; /* by string of the trace: its text, or DRY_NONE */
+    uint32_t *number_of; /* text of each string of the trace, or DRY_NONE */
     uint32_t *slots;     /* hash table: a text, or DRY_NONE */
     size_t slot_count, made_count;
     uint32_t count;

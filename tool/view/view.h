@@ -46,7 +46,7 @@ struct view_device {
     struct dry_steps *steps;
     struct dry_categories *categories;
     struct small small; /* bytes by category at any moment */
-    uint32_t *row_of;   /* per allocation: row in the current pack, or DRY_NONE */
+    uint32_t *row_of;   /* row of each allocation in the current pack, or DRY_NONE */
     uint32_t moments;   /* moments of the timeline, including the dump's */
     uint32_t levels;    /* levels of tiles; at the last, a column is one moment */
     uint64_t min_bytes; /* smaller allocations are summed up in tiles */

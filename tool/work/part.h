@@ -21,7 +21,7 @@
 #define PARTS_MAX 1000000
 
 struct part {
-    size_t number; /* from 0 */
+    size_t number; /* counted from 0 */
     size_t count;
 };
 

@@ -37,7 +37,7 @@ struct work_task {
 };
 
 struct work {
-    const char *name; /* of the command; stores of other commands are refused */
+    const char *name; /* name of the command; stores of other commands are refused */
     size_t count;
     void *self;
     /* Describe task `i`. Called by one thread. Each task needs a different key. */

@@ -40,7 +40,7 @@ struct dry_host_device {
 
     struct dryi_lock lock; /* guards the fields below */
     uint64_t used_bytes;
-    uint64_t *pages; /* for each page: the next free page, or IN_USE */
+    uint64_t *pages; /* the next free page per page, or IN_USE */
     size_t page_count, page_capacity;
     uint64_t first_free;
     uint64_t spare; /* SPARE_GRAINS grains, every other one mapped with memory; 0: none */

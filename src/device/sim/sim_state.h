@@ -59,7 +59,7 @@ struct dryi_sim_stream {
 
 struct dryi_sim_event {
     uint64_t ordinal;   /* number in its stream, from 1; 0: the slot is free */
-    uint64_t next_free; /* for a free slot; DRYI_SIM_NO_SLOT ends the list */
+    uint64_t next_free; /* next free slot; DRYI_SIM_NO_SLOT ends the list */
     uint64_t tick;
     struct dryi_sim_clock clock;
     uint32_t stream; /* index in streams */
@@ -89,7 +89,7 @@ struct dryi_sim_life {
     struct dryi_sim_former *formers; /* lives whose uses must come first; see
                                         sim_check.c */
     size_t former_count, former_capacity;
-    uint32_t references; /* from ranges and formers, plus one while it is owned */
+    uint32_t references; /* ranges and formers, plus one while it is owned */
     uint32_t next_free;
     bool is_owned, is_used;
     bool has_holes; /* a part of it may be unmapped */

@@ -16,8 +16,8 @@
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* By file name of the user's files: the largest number of components that any subject needs to
-   make its files unique. */
+/* For each file name of the user's files: the largest number of components that any subject
+   needs to make its files unique. */
 struct depths {
     struct dryi_intern names;
     uint8_t *parts;

@@ -67,7 +67,7 @@ struct dry_message_finder {
     void *found_self;
     bool is_cancelled;
 
-    uint64_t offset; /* of piece[0] in the whole text */
+    uint64_t offset; /* offset of piece[0] in the whole text */
     uint64_t line;
     size_t piece_used;
     bool at_line_begin;
@@ -78,7 +78,7 @@ struct dry_message_finder {
     bool has_backslash;
     uint64_t backslash_offset;
 
-    uint64_t rank;                       /* of the current line */
+    uint64_t rank;                       /* the current line's rank */
     char label[DRY_MESSAGE_LABEL_BYTES]; /* "" if the line has no rank of its own */
     struct lane *current;                /* the open lane of `rank`; NULL if none */
     struct lane *fresh;                  /* the lane that waits for
@@ -419,7 +419,7 @@ look_for_unknown_backend(struct dry_message_finder *f, const char *end)
     size_t n = strlen(end), head = 0;
     if (!ends_with(f, 0, end))
         return;
-    if (ends_with(f, n, "utofmemory.")) /* of "Out" or "WORD out" */
+    if (ends_with(f, n, "utofmemory.")) /* the text was "Out" or "WORD out" */
         head = n + strlen("outofmemory.");
     else if (ends_with(f, n, "OutOfMemoryError:"))
         head = n;

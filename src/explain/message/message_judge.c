@@ -541,9 +541,9 @@ accuse(struct builder *b, enum dry_message_reason reason,
 }
 
 /*
- * Look for a holder of the missing bytes. Other processes can be stopped. Of this process's bytes
- * outside PyTorch a context remains. If the text lists no processes, memory that is neither free
- * nor PyTorch's has an unknown owner.
+ * Look for a holder of the missing bytes. Other processes can be stopped. This process's bytes
+ * outside PyTorch can be freed except for a context. If the text lists no processes, memory that
+ * is neither free nor PyTorch's has an unknown owner.
  */
 static bool
 accuse_others(struct builder *b, bool *is_certain)

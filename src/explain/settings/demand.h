@@ -19,15 +19,15 @@
 #define DRYI_SIZE_CLASS_COUNT (64u << DRYI_SIZE_CLASSES_LOG2)
 
 struct dryi_size_class {
-    uint64_t count, min, max; /* of rounded sizes */
+    uint64_t count, min, max; /* rounded sizes: their number, smallest, largest */
     uint64_t bytes;           /* sum of requested bytes; saturates */
 };
 
 struct dryi_demand {
     uint64_t floor_bytes; /* peak of live bytes, in blocks of 512 bytes; saturates */
-    uint32_t floor_event; /* of the peak, index within the device; NO_EVENT:
+    uint32_t floor_event; /* the peak's event, index within the device; NO_EVENT:
                              before the first event */
-    uint64_t oom_live_bytes, oom_request_bytes; /* at the first recorded OOM */
+    uint64_t oom_live_bytes, oom_request_bytes; /* bytes at the first recorded OOM */
     struct dryi_size_class classes[DRYI_SIZE_CLASS_COUNT];
 };
 

@@ -29,7 +29,7 @@ struct dry_recommendation {
     struct dry_memory memory;
     struct dry_recommend_summary summary; /* its indices refer to `tried` until the search
                                              ends */
-    struct dryi_tried *tried;             /* in the order of the search; [0]
+    struct dryi_tried *tried;             /* sorted in the order of the search; [0]
                                              has the recorded settings */
     size_t tried_count, tried_capacity;
     struct dry_candidate *candidates; /* sorted by result; tried_count entries */

@@ -76,7 +76,7 @@ struct prover {
     struct dryi_recommend_search *search;
     const struct dryi_torch_rules *all;
     size_t row_count;
-    uint64_t recorded_peaks[ROWS_MAX]; /* by row; 0: not run yet, UINT64_MAX: failed */
+    uint64_t recorded_peaks[ROWS_MAX]; /* 0: not run yet, UINT64_MAX: failed */
 };
 
 /* Run a candidate under the rules of a row. ARGUMENT: the rules refuse its options. */

@@ -21,7 +21,7 @@ struct dryi_label {
 
 void dryi_label_init(struct dryi_label *label);
 
-/* Append bytes. Of more than `limit` bytes (at least 16) the middle is replaced by an ellipsis. */
+/* Append bytes. If there are more than `limit` (at least 16), an ellipsis replaces the middle. */
 void dryi_label_add(struct dryi_label *label, const char *bytes, size_t length,
                     size_t limit);
 

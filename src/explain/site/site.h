@@ -44,7 +44,7 @@ struct dryi_frame_site {
 struct dryi_site {
     uint32_t owner;     /* frame; DRY_NONE if the stack is empty */
     uint32_t outermost; /* the outermost frame with the owner's `code` */
-    uint32_t what;      /* in `words`; DRY_NONE */
+    uint32_t what;      /* index in `words`; DRY_NONE */
 };
 
 struct dryi_sites {

@@ -158,7 +158,7 @@ read_frame(const struct meaning *meanings, const struct dry_frame *frame)
     if (file->is_module_file && name->is_module_call)
         flags |= DRYI_HINT_MODULE;
     if (file->is_module_file && name->is_module_move)
-        flags |= DRYI_HINT_INIT; /* of module.to(device) */
+        flags |= DRYI_HINT_INIT; /* module.to(device) */
     return flags;
 }
 

@@ -20,7 +20,7 @@
 
 struct dryi_markers {
     struct dry_memory memory;
-    bool is_metadata;  /* from user_metadata; else from annotations */
+    bool is_metadata;  /* marks are user_metadata; false: annotations */
     uint32_t name;     /* an example, as string of the trace; DRY_NONE: no marks found */
     uint32_t *moments; /* ascending, no duplicates */
     size_t count, capacity;

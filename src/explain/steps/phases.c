@@ -116,9 +116,9 @@ struct across {
 struct shape {
     struct across *rows;
     size_t count, capacity;
-    uint32_t *tails; /* by length: the birth index at which the best
-                   chain of that length ends */
-    uint32_t *grown; /* by length: the moment at which a chain first reached it */
+    uint32_t *tails; /* [length]: birth index of the end of the best
+                   chain of that length */
+    uint32_t *grown; /* [length]: the moment at which a chain first reached it */
     size_t tail_capacity, grown_capacity;
     size_t length;
 };

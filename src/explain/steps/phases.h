@@ -30,8 +30,8 @@ struct dryi_phases {
     const struct dry_timeline_view *view;
     uint32_t count;  /* number of allocations born in the window */
     uint8_t *of;     /* enum dryi_phase by allocation */
-    uint8_t *scoped; /* by allocation; 1: an annotation proves the update */
-    uint32_t *steps; /* by allocation: the step of its birth */
+    uint8_t *scoped; /* per allocation; 1: an annotation proves the update */
+    uint32_t *steps; /* the step of each allocation's birth */
     bool has_backward;
     bool by_shape; /* phases come from the step's shape; no name told */
 };

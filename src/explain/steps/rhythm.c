@@ -22,7 +22,7 @@
 struct candidate {
     uint32_t count;        /* number of occurrences */
     uint32_t symbol;       /* the most evenly spaced of the symbols */
-    uint32_t evenness;     /* of `symbol`, in thousandths */
+    uint32_t evenness;     /* evenness of `symbol`, in thousandths */
     uint32_t symbol_count; /* number of evenly spaced symbols */
 };
 
@@ -39,13 +39,13 @@ struct search {
     const struct dry_timeline_view *view;
     const struct dryi_hints *hints;
     const struct dryi_scopes *optimizer;
-    struct candidate *by_count; /* by count; max_count + 1 entries */
+    struct candidate *by_count; /* [count]; max_count + 1 entries */
     uint32_t max_count;
     struct candidate candidates[CANDIDATES_MAX];
     uint32_t candidate_count;
     struct verdict verdicts[CANDIDATES_MAX];
-    uint8_t *is_even; /* by symbol */
-    uint32_t *shared; /* by part; at most max_count entries */
+    uint8_t *is_even; /* per symbol */
+    uint32_t *shared; /* per part; at most max_count entries */
 };
 
 /* --- even spacing ------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
  *   occur once in nearly every part. Without a loop few symbols are.
  *
  * Three kinds of loops are inside a step. A loop under one line of a model's forward() runs
- * over layers. So does a loop under a module's call that accumulates its allocations. A loop in
+ * over layers, as does one under a module's call that accumulates its allocations. A loop in
  * an optimizer's step runs over parameters. If several nested loops remain, the outermost is
  * taken whose lockstep symbols are not far fewer than the best loop's. So a line that logs
  * every tenth step is not a loop.

@@ -10,8 +10,8 @@
 #include <drystone/timeline.h>
 
 enum dryi_alphabet {
-    DRYI_ALPHABET_STACK,      /* by stack: sizes may differ between steps */
-    DRYI_ALPHABET_STACK_SIZE, /* by stack and requested size; without stacks, by size */
+    DRYI_ALPHABET_STACK,      /* stack: sizes may differ between steps */
+    DRYI_ALPHABET_STACK_SIZE, /* stack and requested size; without stacks, size */
 };
 
 struct dryi_sequence {
@@ -19,9 +19,9 @@ struct dryi_sequence {
     uint32_t count;        /* number of allocations born in the window before `until` */
     uint32_t symbol_count; /* symbols are below this number */
     uint32_t used_count;   /* number of symbols that occur */
-    uint32_t *symbols;     /* by allocation */
-    uint32_t *counts;      /* by symbol: number of occurrences */
-    /* By symbol: the first index of its occurrences in `places`; counts[] of them, ascending. */
+    uint32_t *symbols;     /* the symbol of each allocation */
+    uint32_t *counts;      /* occurrences of each symbol */
+    /* Each symbol's first index in `places`: counts[] occurrences, ascending. */
     uint32_t *begins;
     uint32_t *places;
 };

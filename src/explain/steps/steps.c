@@ -42,7 +42,7 @@ dry_steps_options_init_sized(struct dry_steps_options *options, size_t struct_si
     dryi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* What is known about the end of the last step. */
+/* The evidence for the end of the last step. */
 enum ending {
     ENDING_OPEN,   /* unknown */
     ENDING_CLOSED, /* marked by the program */

@@ -33,7 +33,7 @@ struct canvas {
     struct dry_drawing_column *columns;
     struct dry_drawing_run *runs;
     size_t run_capacity;
-    uint64_t *heights;    /* by column: bytes drawn so far */
+    uint64_t *heights;    /* bytes drawn so far in each column */
     struct layer *layers; /* in order of birth, carried-over ones first */
     size_t layer_count, layer_capacity;
 };

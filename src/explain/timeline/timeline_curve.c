@@ -28,7 +28,7 @@ add_allocation(struct dryi_timeline_walk *w, const struct dry_allocation *a)
 {
     w->height[DRY_CURVE_ACTIVE] += a->size;
     w->height[DRY_CURVE_REQUESTED] += a->requested;
-    if (a->freed > w->moment) /* else its free was requested before the window */
+    if (a->freed > w->moment) /* false: its free was requested before the window */
         w->height[DRY_CURVE_ALLOCATED] += a->size;
 }
 

@@ -10,7 +10,7 @@
  * Invariants
  *   L1  allocations before the carried-over ones are in order of birth; so are segments
  *   L2  begin <= freed <= end for every allocation, and none has 0 bytes
- *   L3  at every moment the heights equal the sums over the live allocations
+ *   L3  the heights at every moment equal the sums over the live allocations
  */
 
 #include <stdbool.h>
@@ -54,17 +54,17 @@ struct dry_timeline {
     struct dry_timeline_view view;
     bool has_small_pages; /* all pages have 2 MiB, which PyTorch does not do */
 
-    struct dry_allocation *allocations; /* those of the window first,
-                                           then the carried-over ones */
+    struct dry_allocation *allocations; /* the window's, then
+                                           carried-over ones */
     size_t allocation_capacity;
     uint32_t window_count;
-    uint32_t *event_allocation; /* by event, event_count + 1 entries; DRY_NONE: none */
+    uint32_t *event_allocation; /* event_count + 1 entries; DRY_NONE: none */
     struct dryi_lost *lost;     /* sorted by event */
     size_t lost_count, lost_capacity;
     struct dryi_lives lives;
 
-    struct dry_timeline_segment *segments; /* those of the window first,
-                                              then the carried-over ones */
+    struct dry_timeline_segment *segments; /* the window's, then
+                                              carried-over ones */
     size_t segment_capacity;
     uint32_t window_segment_count;
     struct dryi_segment_step *steps; /* sorted by event; the last may be the dump's */
@@ -75,7 +75,7 @@ struct dry_timeline {
     uint32_t bucket_count;
     uint64_t dump_change[DRY_CURVE_COUNT]; /* change of each curve from the last
                                               event to the dump; may wrap */
-    int64_t *latest; /* by bucket: the latest time of all events up to its end */
+    int64_t *latest; /* the latest time of all events up to each bucket's end */
 };
 
 /* --- timeline_pair.c: allocations, without sizes that need a replay ----------------------- */

@@ -2,8 +2,8 @@
 
 /*
  * Convert events to segments. A treap holds the mapped pieces by address; an unmap cuts them. A
- * range that is unmapped without having been mapped existed before the window. So did memory in the
- * final segments that no event mapped.
+ * range that is unmapped without having been mapped existed before the window, and so did memory in
+ * the final segments that no event mapped.
  */
 
 #include <stdlib.h>

@@ -42,7 +42,7 @@ struct dry_explanation {
     struct dry_explain_device subject;
     const struct dry_timeline_view *timeline;
     struct dry_state *state;
-    struct dryi_sites sites; /* of the trace; name all owners */
+    struct dryi_sites sites; /* the trace's sites, which name all owners */
     struct dry_owners *owners;
     struct dry_steps *steps;
     struct dry_categories *categories;
@@ -52,7 +52,7 @@ struct dry_explanation {
     struct dry_finding findings[FINDINGS_MAX];
     struct dry_change changes[CHANGES_MAX];
     struct dry_sibling *siblings;
-    double category_weights[DRY_CATEGORY_COUNT]; /* by category: bytes times confidence */
+    double category_weights[DRY_CATEGORY_COUNT]; /* bytes times confidence */
     char request_line[256];
     char last_line[256];
     char limit_conf[512]; /* recorded option string without the limit */

@@ -148,7 +148,7 @@ check_full_size(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Where huge pages have 512 MiB, 2 MiB pages should be available on advice. */
+/* 2 MiB pages should be available on advice if huge pages have 512 MiB. */
 static void
 check_small_sizes(struct dry_doctor *d)
 {

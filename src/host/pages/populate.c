@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 
-#define TRIES_MAX 100 /* of a piece while the kernel returns EAGAIN */
+#define TRIES_MAX 100 /* tries of a piece while the kernel returns EAGAIN */
 #define SLEEP_LEAST_NS 50000
 #define SLEEP_MOST_NS 20000000
 #define ZEROES_AT_ONCE 256

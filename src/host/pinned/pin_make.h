@@ -27,7 +27,7 @@ struct dryi_pin_pages {
     const struct dryi_kernel *kernel; /* NULL: the running kernel's calls */
     const char *root;                 /* prefix of /sys and /proc; NULL: "" */
     enum dry_pages_kind kind;
-    uint64_t page_bytes; /* as in struct dry_pages_options */
+    uint64_t page_bytes; /* see struct dry_pages_options */
     enum dry_pages_policy policy;
     uint32_t thread_count, timeout_ms;
 };

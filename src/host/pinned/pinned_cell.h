@@ -17,7 +17,7 @@
 #define DRYI_PINNED_NONE UINT32_MAX /* no cell, no use or no stream */
 
 enum dryi_pinned_state {
-    DRYI_PINNED_INSIDE = 0, /* within a block, not its first cell */
+    DRYI_PINNED_INSIDE = 0, /* a cell of a block, not its first */
     DRYI_PINNED_FREE = 1,
     DRYI_PINNED_FOOT = 2, /* the last cell of a free block of several granules */
     DRYI_PINNED_USED = 3,

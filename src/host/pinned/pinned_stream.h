@@ -21,7 +21,7 @@
  */
 struct dryi_pinned_use {
     uint32_t block, stream;
-    uint32_t next; /* in the list of the block, of the batch, or of unused entries */
+    uint32_t next;       /* next in the list of the block, the batch, or unused entries */
     uint32_t next_batch; /* valid in the first use of a batch */
     uint64_t event;      /* valid in the first use of a batch */
 };
@@ -34,8 +34,8 @@ struct dryi_pinned_stream {
     uint32_t open_first, open_last, open_count; /* open uses: without an event */
     uint32_t closing_first; /* uses whose event is being recorded without the lock */
     uint32_t next_due, next_waiting, next_unused;
-    bool is_due;     /* in the list of streams with event_batch or more open uses */
-    bool is_waiting; /* in the queue of streams with batches */
+    bool is_due;     /* listed among streams with event_batch or more open uses */
+    bool is_waiting; /* queued among streams with batches */
     bool is_closing;
     bool is_graph;
     bool is_lost;     /* an event of it was lost: whether it passed can never be known */

@@ -156,11 +156,11 @@ struct dryi_packing_life {
 
 struct dryi_packing_job {
     struct dry_memory memory;
-    uint64_t period_number; /* of the forecast when the job was created */
+    uint64_t period_number; /* period number of the forecast when the job was created */
     uint32_t period, stream_count;
     uint64_t page_bytes;
     size_t count, obstacle_count;
-    size_t capacity; /* of the arrays: lives plus obstacles */
+    size_t capacity; /* elements of the arrays: lives plus obstacles */
     struct dryi_packing_life *lives;
     struct dryi_obstacle *obstacles; /* widened to multiples of FORECAST_GRAIN */
     /*

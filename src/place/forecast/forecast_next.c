@@ -37,7 +37,7 @@ struct placed_ranges {
     struct dryi_packing_job *job;
     struct placed_range *ranges; /* sorted by lo */
     size_t count;
-    uint32_t *range_of, *next; /* by life: its range, and the next life of the range */
+    uint32_t *range_of, *next; /* per life, its range and the next life of the range */
     /* Lives by lo, then ranges by size; twice the capacity for sorting. */
     struct dryi_sort_item *items;
     uint64_t looks;

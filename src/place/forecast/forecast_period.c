@@ -30,7 +30,7 @@
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 #define NAP_MAX                                                                          \
-    (64 * RING_MAX) /* in requests: the longest sleep, during which no period is learnt */
+    (64 * RING_MAX)   /* requests; the longest sleep, during which no period is learnt */
 #define STEPS_MIN 64u /* requests; a shorter period is repeated until it is this long */
 #define BACK_MAX 64u  /* keys caught up per request */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* multiplier of the rolling hash; odd */

@@ -174,7 +174,7 @@ struct packer {
     struct dryi_packing_job *job;
     const struct dry_memory *memory;
     size_t obstacle_count;
-    uint64_t *offsets; /* of the lives, in the order being tried */
+    uint64_t *offsets; /* the lives' offsets in the order being tried */
     /* Numbers from job->count on are obstacles. */
     uint32_t *placed; /* lives and obstacles, sorted by offset */
     size_t placed_count;

@@ -40,8 +40,8 @@ struct packer {
     uint64_t effort;
     bool is_ended;
     struct dryi_sort_item *begins, *ends, *scratch;
-    uint32_t *lo, *hi;                 /* by life; both 0 if never alive */
-    uint64_t *sizes, *offsets, *fixed; /* by life, in units; `fixed` NULL: none */
+    uint32_t *lo, *hi;                 /* one per life; both 0 if never alive */
+    uint64_t *sizes, *offsets, *fixed; /* one per life, in units; `fixed` NULL: none */
     uint32_t section_count;
     uint32_t *members, *spare; /* lives in order of begin, without those never alive */
     size_t member_count;
@@ -53,7 +53,7 @@ struct packer {
     uint32_t *part_lo, *part_hi;
     uint64_t *part_sizes, *part_durations, *part_fixed, *part_offsets, *loads;
     const char *method;
-    bool is_proved; /* of the highest part */
+    bool is_proved; /* the packing of the highest part is proved optimal */
 };
 
 /* --- lives in sections ------------------------------------------------------------------ */

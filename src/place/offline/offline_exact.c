@@ -72,12 +72,12 @@ struct exact {
     uint64_t passes; /* limit on propagations, per section */
     struct dryi_ranks ranks;
 
-    uint32_t *first; /* by section: begin of its lives in `alive`; one more entry */
+    uint32_t *first; /* begin of each section's lives in `alive`; one more entry */
     uint32_t *alive; /* lives by section, unplaced ones first */
-    uint32_t *open;  /* by section: number of unplaced lives */
+    uint32_t *open;  /* unplaced lives in each section */
     size_t alive_count;
-    uint32_t *row; /* by life: begin of its entries in `at` */
-    uint32_t *at;  /* by life and section: position in `alive` */
+    uint32_t *row; /* begin of each life's entries in `at` */
+    uint32_t *at;  /* position in `alive`, per life and section */
     /* All lives, unplaced ones first; and the position of each. */
     uint32_t *lives, *lives_at;
     uint32_t open_count;
@@ -89,8 +89,8 @@ struct exact {
     uint32_t *queue; /* sections to propagate, each at most once */
     uint8_t *is_queued;
     size_t queue_count;
-    uint32_t *crossing;      /* by section: unplaced lives alive across its begin */
-    uint64_t *heads, *sizes; /* of one section, sorted by head */
+    uint32_t *crossing;      /* unplaced lives alive across each section's begin */
+    uint64_t *heads, *sizes; /* one section's lives, sorted by head */
 
     struct lift *trail;
     size_t trail_count, trail_capacity;

@@ -49,8 +49,8 @@ struct dryi_ranks {
     uint32_t *ranks; /* Permutation, by life; the lowest is preferred */
     /* Prefer the life that can be placed lower; ranks break ties. */
     bool is_lowest_first;
-    uint64_t *loads;              /* by section: sum of the sizes alive there */
-    uint64_t *fails;              /* by section: number of recent failures, decaying */
+    uint64_t *loads;              /* sum of the sizes alive in each section */
+    uint64_t *fails;              /* recent failures in each section, decaying */
     struct dryi_sort_item *items; /* twice as many as lives */
     uint64_t longest, largest;
 };

@@ -91,7 +91,7 @@ blur(uint64_t value, uint64_t noise, uint64_t *random)
 }
 
 struct keys {
-    uint64_t load;             /* of the fullest section in which the life is alive */
+    uint64_t load; /* load of the fullest section in which the life is alive */
     uint64_t time, span, size; /* fractions, scaled by SCALE */
 };
 

@@ -66,7 +66,7 @@ struct dryi_paged_options {
     struct dry_device device;
     const struct dry_memory *memory;
     struct dryi_place_observer observer; /* event NULL: none */
-    bool progress_is_told;               /* as in struct dryi_torch_options */
+    bool progress_is_told;               /* see struct dryi_torch_options */
     /* Unused stream records are recycled once there are this many streams; 0: 32. */
     uint32_t streams_kept;
     /*

@@ -32,8 +32,8 @@ struct restore {
     uint32_t pool;
     const struct dryi_block_info *blocks; /* ordered by address */
     size_t count;
-    uint32_t *lists; /* per checkpoint block; NONE: the block was free */
-    uint8_t *waits;  /* per stream: enum wait */
+    uint32_t *lists; /* list of each checkpoint block; NONE: the block was free */
+    uint8_t *waits;  /* enum wait of each stream */
     uint32_t stream_count;
     uint32_t *used; /* blocks in use when the restore begins */
     size_t used_count, used_capacity;
@@ -291,7 +291,7 @@ collect_used(struct restore *r, uint32_t arena)
 
 /* --- going back ------------------------------------------------------------------------------ */
 
-/* Free all blocks in use. Those with recorded uses come first: only their frees can fail. */
+/* Free all blocks in use, first the ones with recorded uses: only their frees can fail. */
 static enum dry_status
 free_all(const struct restore *r)
 {

@@ -13,7 +13,7 @@ enum search_kind {
     SEARCH_TOUCH,
     SEARCH_JOINED, /* Some spots in free memory only; works on devices without pages */
     SEARCH_ALL,    /* all spots; minimize as SEARCH_TOUCH does */
-    SEARCH_LAST,   /* as SEARCH_ALL, with pages of pools that give theirs before an OOM */
+    SEARCH_LAST,   /* SEARCH_ALL, and pages of pools that give theirs before an OOM */
     SEARCH_FREE,   /* all spots in free memory only */
 };
 

@@ -79,9 +79,9 @@ struct dryi_torch_conf {
     uint64_t roundup_power2_divisions[16];
     double garbage_collection_threshold; /* 0: off */
     bool expandable_segments;
-    double expandable_reserve_fraction; /* of the device's memory; 0: unset (9/8) */
+    double expandable_reserve_fraction; /* share of the device's memory; 0: unset (9/8) */
     uint64_t expandable_reserve_bytes;  /* bytes; 0: unset */
-    double per_process_memory_fraction; /* of the device's memory; 1: no limit */
+    double per_process_memory_fraction; /* share of the device's memory; 1: no limit */
     bool throw_on_cudamalloc_oom;
 };
 

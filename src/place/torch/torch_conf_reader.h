@@ -27,7 +27,7 @@ struct dryi_conf_reader {
     const char *text;
     size_t length;
     size_t at;    /* offset after `now`; white space may precede the next token */
-    size_t index; /* of `now`, counted as in PyTorch's messages */
+    size_t index; /* index of `now`, counted as PyTorch's messages do */
     struct dryi_conf_token now;
     const struct dryi_torch_rules *rules;
     struct dryi_torch_conf *conf;

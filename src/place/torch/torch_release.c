@@ -271,7 +271,7 @@ dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only)
     }
     uint32_t left = t->unused_owners;
     for (uint32_t o = t->owners[0].next, next; left > 0 && status == DRY_OK; o = next) {
-        next = t->owners[o].next; /* before this owner may be dropped */
+        next = t->owners[o].next; /* read now: this owner may be dropped */
         if (t->owners[o].use_count > 0)
             continue;
         left--;

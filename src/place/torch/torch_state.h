@@ -54,7 +54,7 @@ struct block {
 };
 
 struct segment {
-    uint64_t addr, size; /* of the range, or of the reserved addresses */
+    uint64_t addr, size; /* bounds of the range, or of the reserved addresses */
     uint64_t page;       /* page size in bytes; 0: from cudaMalloc */
     uint64_t counter;    /* PyTorch's registration counter */
     uint32_t first_block;
@@ -98,11 +98,11 @@ struct owner {
     unsigned flags; /* DRYI_POOL_.. */
     uint64_t use_count;
     uint64_t made; /* Owners created before this one; tells apart owners of equal id */
-    uint64_t reserved_bytes; /* in its segments and mapped pages */
+    uint64_t reserved_bytes; /* bytes of its segments and mapped pages */
     uint32_t figure;         /* index in t->figures */
     uint32_t segments;
     uint32_t prev,
-        next; /* of live owners, oldest first; next also links unused records */
+        next; /* list of live owners, oldest first; next also links unused records */
     bool live;
 };
 
@@ -123,7 +123,7 @@ struct dryi_torch {
     uint64_t reserved_peak; /* bytes; highest peak before the last reset of peaks */
     struct dryi_place_figures figures; /* per owner, destroyed ones included */
     uint64_t device_total;
-    uint64_t seed; /* of the priorities in trees */
+    uint64_t seed; /* seed of the priorities in trees */
 
     struct block *blocks;
     struct dryi_treap_node *nodes; /* parallel to blocks */

@@ -135,7 +135,7 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_observe(
 /* The tree of items; DRYI_NO_ITEM where an item is missing. */
 struct dryi_plan_link {
     uint32_t parent, prev; /* the enclosing range, and the previous item in it */
-    uint32_t last_inner;   /* of a range: its last direct inner item */
+    uint32_t last_inner;   /* a range's last direct inner item */
 };
 
 /* Check a list of items by the rules of plan.h, and fill links[0] to links[count - 1]. */

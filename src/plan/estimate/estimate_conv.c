@@ -17,7 +17,7 @@ struct image {
 
 struct walk {
     struct dry_estimate *e;
-    struct image *images; /* by layer + 1; 0: the input */
+    struct image *images; /* [layer + 1]; 0: the input */
     uint32_t *ops;        /* operations that made the images, by layer + 1 */
     size_t layer;
 };

@@ -82,8 +82,8 @@ struct dryi_unit {
     uint64_t model_count;   /* instances in the model */
     bool is_layer;          /* can be checkpointed */
     bool has_cache;         /* inference keeps keys and values of earlier tokens */
-    uint64_t active_count;  /* of one unit: parameters that one token uses */
-    uint64_t params, local; /* of one unit: parameters in the model, on this device */
+    uint64_t active_count;  /* parameters of one unit that one token uses */
+    uint64_t params, local; /* parameters of one unit in the model, on this device */
 };
 
 #define DRYI_UNITS_MAX 6

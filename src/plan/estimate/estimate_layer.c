@@ -61,7 +61,7 @@ struct mlp {
     const char *gate, *up, *activation, *parts, *product;
     /* formulas; parts: what composed activations save */
     const char *size, *parts_3, *parts_1;
-    uint64_t width, count; /* of the matrices; count 0: no experts */
+    uint64_t width, count; /* width of the matrices; count 0: no experts */
 };
 
 static void

@@ -29,7 +29,7 @@ struct dryi_training {
     struct dryi_torch *torch;
     enum dry_status status; /* NO_SPACE: it does not fit */
     uint64_t now, parts[DRY_GROUP_COUNT];
-    struct dry_estimate_peak *peak; /* of the current phase */
+    struct dry_estimate_peak *peak; /* peak of the current phase */
 
     /* A stack of frames; each has a block for each operation. */
     struct dryi_training_block *frames;
@@ -37,12 +37,12 @@ struct dryi_training {
     struct dryi_training_block *flows; /* gradients, by operation of the current unit */
     size_t flow_count;
 
-    uint32_t *unit_of; /* by instance: index in e->units */
+    uint32_t *unit_of; /* index in e->units of each instance */
     size_t instance_count;
-    /* By instance: its whole weights (ZeRO 3), or autocast's copies. */
+    /* Each instance's whole weights (ZeRO 3), or autocast's copies. */
     struct dryi_training_block *gathered;
-    size_t *slot_of; /* by instance: index in `grads` of its first slot */
-    /* By slot: a parameter's gradients; last in an instance, the unit's shard. */
+    size_t *slot_of; /* index in `grads` of each instance's first slot */
+    /* A slot has a parameter's gradients; the last of an instance has the unit's shard. */
     struct dryi_training_block *grads;
     size_t slot_count;
     bool has_states;

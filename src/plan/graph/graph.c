@@ -161,8 +161,8 @@ dry_graph_get_order(const struct dry_graph *graph)
 struct sealing {
     struct dry_graph *g;
     struct dryi_sort_item *items, *scratch; /* edge_count + 1 elements */
-    uint32_t *missing;           /* by node: inputs that are not ordered so far */
-    struct dryi_heap_item *heap; /* by number: nodes whose inputs are all ordered */
+    uint32_t *missing;           /* inputs of each node that are not ordered so far */
+    struct dryi_heap_item *heap; /* nodes whose inputs are all ordered */
     size_t heap_count;
 };
 

@@ -96,11 +96,11 @@ dry_graph_get_floor(const struct dry_graph *graph, uint32_t *node)
 struct bounder {
     struct dryi_graph_search *s;
     const struct dry_graph *g;
-    struct dry_keep_item *items;   /* by rank: the values before a moment */
-    struct dry_keep_input *inputs; /* of all nodes, grouped by user */
-    bool *is_kept;                 /* by rank; scratch */
+    struct dry_keep_item *items;   /* the values before a moment, in order of rank */
+    struct dry_keep_input *inputs; /* inputs of all nodes, grouped by user */
+    bool *is_kept;                 /* indexed by rank; scratch */
     struct dryi_sort_item *moments, *scratch;
-    uint64_t *needed; /* by rank: need in the order without reruns */
+    uint64_t *needed; /* need of each rank in the order without reruns */
     uint32_t *runs;   /* the order without reruns */
 };
 

@@ -119,7 +119,7 @@ struct evaluation {
     uint32_t *runs;        /* the same as ranks */
     size_t count;
     struct dryi_look look;
-    uint8_t *is_run; /* by rank: it has run */
+    uint8_t *is_run; /* the rank has run */
 };
 
 static enum dry_status

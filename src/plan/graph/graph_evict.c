@@ -26,8 +26,8 @@ struct cache {
     unsigned variant;
     uint32_t frontier; /* rank of the node that runs for the first time */
     uint8_t *is_there;
-    uint32_t *pins;      /* by rank: number of waiting nodes with this input */
-    uint32_t *next_user; /* by rank: index into `users` of the next user */
+    uint32_t *pins;      /* waiting nodes that have the rank as an input */
+    uint32_t *next_user; /* index into `users` of each rank's next user */
     struct dryi_graph_search *s;
     uint32_t *waiting; /* stack of nodes that wait for inputs */
     size_t waiting_count;

@@ -23,7 +23,7 @@
 
 #define NOBODY UINT32_MAX
 #define TOLD_EVERY 1024u /* states between two progress reports */
-#define DROP UINT32_MAX  /* in `run`: the step dropped a value */
+#define DROP UINT32_MAX  /* value of `run`: the step dropped a value */
 
 struct state {
     uint32_t there;  /* held values, a bit for each rank */

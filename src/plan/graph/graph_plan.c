@@ -3,8 +3,8 @@
 /*
  * The frame of the graph planners: in which order they are tried, and how good the result is.
  *
- * The order without reruns comes first. If it does not fit, small graphs are searched by A*. Then
- * comes the bound, which may prove that nothing fits, then the local search.
+ * The order without reruns comes first. If it does not fit, small graphs are searched by A*. The
+ * bound follows, which may prove that nothing fits, then the local search.
  */
 #include <string.h>
 

@@ -44,10 +44,10 @@ struct improver {
     uint64_t current_ns;
     struct dryi_look look; /* needs of `work`; its arrays are by run */
     size_t needed_capacity, last_use_capacity, over_capacity, at_capacity;
-    uint32_t *over; /* by run: how many before it exceed the budget; one more element */
+    uint32_t *over; /* number of earlier runs that exceed the budget; one more element */
     /* at[first[rank]] to at[first[rank + 1] - 1]: the rank's runs */
     uint32_t *first, *at;
-    /* By rank, the uses around the peak. */
+    /* Uses around the peak, indexed by rank. */
     uint32_t *before, *next; /* before: the previous use or run; next: the next use */
     uint8_t *is_member;      /* scratch flags, all 0 between uses */
     uint32_t members[CLOSURE_MAX], best_members[CLOSURE_MAX];

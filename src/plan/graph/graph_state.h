@@ -8,7 +8,7 @@
  *
  * A run is one execution of a node; a sequence is a list of runs.
  *
- *   G1  of a sealed graph: order and rank are inverse permutations; inputs and users are the
+ *   G1  order and rank of a sealed graph are inverse permutations; inputs and users are the
  *       same edges from both sides, ascending, each once
  */
 
@@ -20,7 +20,7 @@ struct dryi_edge {
 
 struct dry_graph {
     struct dry_memory memory;
-    struct dry_graph_node *nodes; /* by number; the graph owns their names */
+    struct dry_graph_node *nodes; /* [number]; the graph owns their names */
     size_t count, node_capacity;
     struct dryi_edge *edges;
     size_t edge_count, edge_capacity;
@@ -28,7 +28,7 @@ struct dry_graph {
     /* A sealed graph has these arrays; all but `rank` are indexed by rank. */
     bool is_sealed;
     uint32_t *order; /* the rank's node number */
-    uint32_t *rank;  /* by node number */
+    uint32_t *rank;  /* the node's rank; indexed by number */
     /* Indices into `inputs` and `users`; count + 1 elements. */
     uint32_t *input_first, *user_first;
     uint32_t *inputs, *users; /* ranks */
@@ -45,17 +45,17 @@ dryi_graph_at(const struct dry_graph *g, uint32_t rank)
 
 /* The result of a pass over a sequence. `needed` and `last_use` have an element for each run. */
 struct dryi_look {
-    bool *is_wanted;  /* by rank; scratch */
-    uint64_t *needed; /* by run, bytes */
+    bool *is_wanted;  /* indexed by rank; scratch */
+    uint64_t *needed; /* bytes that each run needs */
     /*
-     * By run: the last run that reads its value before the node runs again; the run itself, if
+     * The last run that reads a run's value before the node runs again; the run itself, if
      * none does; the number of runs, if the value stays to the end. NULL: not computed.
      */
     uint32_t *last_use;
-    uint32_t *until;   /* by rank: current last_use; scratch. NULL if last_use is NULL */
+    uint32_t *until;   /* current last_use, by rank; scratch. NULL if last_use is NULL */
     uint64_t peak;     /* the largest of `needed` */
     uint32_t peak_run; /* the first run that needs `peak` */
-    uint64_t time;     /* of all runs; saturates at UINT64_MAX */
+    uint64_t time;     /* sum over all runs; saturates at UINT64_MAX */
     uint32_t missing;  /* rank of a value that is read but missing; UINT32_MAX: none */
 };
 
@@ -97,7 +97,7 @@ struct dryi_graph_search {
     uint64_t steps, states;
     bool is_infeasible; /* proved that no sequence fits */
     bool is_cancelled;
-    enum dry_graph_method method; /* that found `best` */
+    enum dry_graph_method method; /* the planner that found `best` */
 };
 
 /*

@@ -22,7 +22,7 @@ struct curve {
     struct dry_keep_result results[BUDGETS];
     uint32_t hull[BUDGETS]; /* indices of results, ascending in bytes */
     size_t hull_count;
-    bool *is_kept; /* by budget and item: it is kept */
+    bool *is_kept; /* the item is kept within the budget; one row per budget */
 };
 
 static enum dry_status

@@ -31,14 +31,14 @@
 struct dryi_cut {
     struct dryi_keep *k;
     uint32_t node_count, edge_count;
-    uint32_t *head;  /* by node: its first edge */
-    uint32_t *next;  /* by edge: the next edge of the same node */
-    uint32_t *to;    /* by edge; edge ^ 1 is its reverse */
-    uint64_t *room;  /* by edge: residual capacity */
-    uint32_t *level; /* by node: steps from the source; NOBODY: unreachable */
-    uint32_t *at;    /* by node: the edge to try next */
+    uint32_t *head;  /* first edge of each node */
+    uint32_t *next;  /* next edge of the same node */
+    uint32_t *to;    /* node that each edge leads to; edge ^ 1 is its reverse */
+    uint64_t *room;  /* residual capacity of each edge */
+    uint32_t *level; /* steps from the source to each node; NOBODY: unreachable */
+    uint32_t *at;    /* the next edge of each node to try */
     uint32_t *queue; /* nodes to visit; in push_level(), the edges of the path */
-    uint64_t price;  /* of a byte, in units of 2^-32 */
+    uint64_t price;  /* per byte, in units of 2^-32 */
 };
 
 static uint32_t

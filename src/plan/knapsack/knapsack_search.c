@@ -47,10 +47,10 @@ struct search {
     size_t trail_count;
     struct decision *decisions;
     size_t decision_count;
-    uint8_t *choice; /* by cluster: scratch for a choice */
-    uint32_t *kind;  /* by cluster: equal numbers for twins (K4), in additive problems */
+    uint8_t *choice; /* scratch for a choice, one per cluster */
+    uint32_t *kind;  /* twin clusters (K4) have equal numbers, in additive problems */
     struct dryi_cut *cut; /* NULL: the problem is additive */
-    uint8_t *is_cut;      /* by cluster: the cut keeps it */
+    uint8_t *is_cut;      /* the cut keeps the cluster */
     uint64_t left;        /* budget left, in bytes */
 };
 

@@ -31,9 +31,9 @@ struct dryi_keep {
     struct dry_memory memory;
     const struct dry_keep_item *items;
     size_t count, input_count;
-    uint32_t *first;   /* by item: index into `inputs`; count + 1 elements */
+    uint32_t *first;   /* index into `inputs` of each item; count + 1 elements */
     uint32_t *inputs;  /* item numbers, grouped by item */
-    uint32_t *cluster; /* by item: index in `clusters` */
+    uint32_t *cluster; /* index in `clusters` of each item */
     uint8_t *is_wanted;
     struct dryi_cluster *clusters;
     size_t cluster_count;
@@ -42,7 +42,7 @@ struct dryi_keep {
     uint64_t budget;    /* at most the sum of all bytes */
     uint64_t always;    /* bytes of clusters that must be kept */
     uint64_t effort;    /* steps left before the search is cut off */
-    uint8_t *best;      /* by cluster: it is kept */
+    uint8_t *best;      /* the cluster is kept */
     uint64_t best_time; /* UINT64_MAX: no choice is known */
     uint64_t bound;     /* no choice takes less time */
     uint64_t nodes;

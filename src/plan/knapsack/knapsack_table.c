@@ -24,7 +24,7 @@ struct table {
     uint64_t left; /* budget left, in bytes */
     uint64_t unit;
     uint64_t slots;   /* number of slots in `left` */
-    uint64_t *saved;  /* by slots used: the most time saved */
+    uint64_t *saved;  /* [slots used]: the most time saved */
     uint64_t *way;    /* a bit for each cluster and slot count: the cluster is kept */
     size_t row_words; /* 64-bit elements of `way` for each cluster */
 };

@@ -39,12 +39,12 @@ struct nested {
     struct dryi_planning *p;
     struct dryi_nested chain;
     struct dryi_nested_least least;
-    /* By the one-level plan; zeroed if there is none. */
+    /* Pruning by the one-level plan; zeroed if there is none. */
     struct dryi_nested_pruning pruning;
     struct dryi_nested_table table;
     uint32_t one_longest; /* length of that plan's longest range, in stages */
     uint32_t window, window_max;
-    uint32_t column; /* where the table's plans begin to fit */
+    uint32_t column; /* the first column where the table's plans fit */
     /* The best plan so far. */
     struct dry_plan_item *items;
     size_t item_count, item_capacity;

@@ -74,8 +74,8 @@ uint64_t dryi_nested_get_held(const struct dryi_nested *n, uint32_t s,
 struct dryi_nested_least {
     const struct dryi_nested *chain;
     uint32_t window;
-    uint64_t *ranges; /* by first stage and length - 1 */
-    uint64_t *ends;   /* by first stage; 0: not computed */
+    uint64_t *ranges; /* indexed by first stage and length - 1 */
+    uint64_t *ends;   /* indexed by first stage; 0: not computed */
 };
 
 #define DRYI_NESTED_NEVER UINT64_MAX
@@ -101,7 +101,7 @@ struct dryi_nested_pruning {
     double limit;  /* time of the known plan */
     double bound;  /* no plan takes less */
     double enough; /* `limit`, to compare with sums of from[] and to[] */
-    /* By stage: the least up to a range's first stage, and from its last stage on. */
+    /* The least up to each stage as a range's first, and from it on as a range's last. */
     double *from, *to;
 };
 
@@ -120,7 +120,7 @@ enum dryi_nested_rounding { DRYI_ROUND_DOWN, DRYI_ROUND_NEAREST, DRYI_ROUND_UP }
 
 /*
  * A row: C(s, t, m) by m in slots. Below `lo` it is infeasible, or too slow to be useful.
- * From `hi` on nothing is recomputed.
+ * Nothing is recomputed from `hi` on.
  */
 struct dryi_nested_row {
     uint64_t at; /* index of its cells, which cover slots lo to hi - 1 */
@@ -136,7 +136,7 @@ struct dryi_nested_table {
     uint64_t unit;    /* parts in a slot */
     uint64_t quantum; /* ns in 1.0 of a cell */
     uint32_t columns; /* the last slot; slots count from 0 */
-    float price; /* for ends: quanta for each held part that rounding left out; 0: none */
+    float price;      /* quanta per held part that rounding left out, for ends; 0: none */
     /* Quanta a slot; 0: cells are times. See dryi_nested_table_promise(). */
     uint32_t promise;
     uint32_t window;

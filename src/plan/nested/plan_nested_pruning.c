@@ -7,7 +7,7 @@
  * When the last stage runs, a plan holds its saved stages, the outputs of its ranges, and
  * the need of that stage. Give these bytes a price and drop every other limit. The
  * minimum over all lists of items, and that over all lists with a given range, then bound
- * nested plans too. What a range recomputes inside only adds to them.
+ * nested plans too. Recomputing inside a range only adds to them.
  *
  * So a plan that beats the known one has no range whose bound reaches the known plan's
  * time. Inside its ranges it recomputes at most the known plan's time less the minimum
@@ -32,8 +32,8 @@ struct line {
 
 struct search {
     struct dryi_nested_pruning *pruning;
-    double *rests; /* by stage: the least from it on, including the price of memory */
-    /* By stage: bytes held by the list that begins with a range ending there. */
+    double *rests; /* the least from each stage on, including the price of memory */
+    /* Bytes held by the list that begins with a range that ends at the stage. */
     double *held;
     double price;
 };

@@ -44,7 +44,7 @@
 #include "base/memory.h"
 
 #define FAR 1e30f /* exceeds any sum of times */
-/* Of all forwards together: their sum stays exact in a float. */
+/* The sum of all forwards is at most this, so it stays exact in a float. */
 #define QUANTA (UINT64_C(1) << 23)
 #define SLOPE_PART 32u /* the slope is taken over 1/32 of the columns to each side */
 #define CELLS_MIN (UINT64_C(1) << 14)
@@ -150,7 +150,7 @@ make_saved(const struct dryi_nested_table *table, uint32_t s, uint32_t t, uint32
     if (is_priced(table, t) && (s < t || table->promise == 0))
         c.time += get_price(table, get_held(table, o), c.shift);
     else if (is_priced(table, t))
-        c.time -= (float)table->promise; /* what is left over may be up to a slot */
+        c.time -= (float)table->promise; /* up to a slot may be left over */
     need = need > o->back ? need : o->back;
     c.start = dryi_max32(get_need(table, t, need), c.shift + c.rest->lo);
     return c;

@@ -6,7 +6,7 @@
  * Plans of one level: each stage saves, by one of its options, or belongs to a range that
  * keeps its last output and saves everything when it runs again.
  *
- * From left to right, the items of a plan hold more and more. Only the bytes held before
+ * The items of a plan hold more and more from left to right. Only the bytes held before
  * an item decide whether it is allowed: held + need <= memory. So a suffix of the chain
  * is a problem of its own, in the memory that is left for it:
  *

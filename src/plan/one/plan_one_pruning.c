@@ -18,7 +18,7 @@
  * not below the time of a known plan, no better plan has the item. Tables and searches skip it: of
  * hundreds of ranges from a stage, a few are left.
  *
- * As a function of the price, each list is a line. The lines of a list that exceeds the memory and
+ * Each list is a line as a function of the price. The lines of a list that exceeds the memory and
  * of one that does not meet at a price. That price is the best if no list is below it there.
  *
  * Cost: stages and options, times the number of prices tried.
@@ -88,7 +88,7 @@ set_reach(struct dryi_one_pruning *s)
 {
     const struct dryi_one_stage *stages = s->one->stages;
     size_t end = s->one->count - !has_offload(s->one);
-    uint64_t sum = 0; /* of stages i to end - 1 */
+    uint64_t sum = 0; /* saved bytes of stages i to end - 1 */
     for (size_t i = end; i < s->one->count; i++)
         s->reach[i] = i;
     for (size_t i = end; i-- > 0;) {

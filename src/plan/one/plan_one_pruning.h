@@ -53,7 +53,7 @@ struct dryi_one_pruning {
     double *held; /* the bytes that the list of `to` holds */
     double *rest; /* the least over all lists from a stage on */
     size_t *reach, *queue;
-    /* By stage: the first item of the best list from there on. */
+    /* The first item of the best list from each stage on. */
     struct dryi_one_choice *items;
     struct dryi_one_block *blocks;
 };
@@ -62,7 +62,7 @@ struct dryi_one_pruning {
 struct dryi_one_ends {
     uint64_t memory;
     uint64_t all_need;                /* need of saving everything: more than memory */
-    uint64_t floor_need, floor_extra; /* of a plan that fits */
+    uint64_t floor_need, floor_extra; /* need and extra time of a plan that fits */
 };
 
 enum dry_status dryi_one_pruning_init(struct dryi_one_pruning *s,

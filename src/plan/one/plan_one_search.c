@@ -43,7 +43,7 @@ struct search {
     struct way *ways; /* `capacity` for each row, and as many more as scratch */
     size_t way_capacity;
     size_t *counts; /* number of ways, by row */
-    /* By row: the least bound that was dropped; higher bounds are dropped at once. */
+    /* The least bound dropped from each row; higher bounds are dropped at once. */
     double *worst;
     struct dryi_sort_item *items, *scratch;
     bool is_thinned; /* a way was dropped that could have led to the optimum */

@@ -44,9 +44,9 @@ struct dryi_one {
     /* One more than `count`; the last has only `row` and `option`. */
     struct dryi_one_stage *stages;
     struct dryi_one_option *options;
-    /* By row: bytes of the stage before being offloaded while this stage runs. */
+    /* Bytes of the stage before that are being offloaded while a row's stage runs. */
     uint64_t *moved;
-    uint64_t *floors; /* by row: the least memory that some plan fits from there on */
+    uint64_t *floors; /* the least memory that some plan fits from each row on */
     size_t count, option_count, row_count;
     uint64_t final_gradient;
     /* The longest range that is tried, in stages: it limits the time for long chains. */

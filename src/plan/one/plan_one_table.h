@@ -33,7 +33,7 @@ struct dryi_one_table {
     double inverse; /* 1.0 / slot */
     size_t columns, stride;
     uint64_t top;      /* bytes of the last column where a stage's offset is 0 */
-    double *cells;     /* for each row: V, then lent */
+    double *cells;     /* rows of V, each followed by lent */
     size_t capacity;   /* number of elements of `cells` */
     uint64_t *offsets; /* shift of each stage's grid, and of the end, in bytes */
     double price;      /* time of a slot, a whole number */

@@ -102,8 +102,8 @@ take_fewest_repeats(struct task *t)
 }
 
 /*
- * Return the split k, where the state is stored. Below it are the most steps that r - 1
- * repeats can turn back, but at least as many steps as need r repeats stay above it.
+ * Return the split k, where the state is stored. It has as many steps below it as r - 1
+ * repeats can turn back, but leaves at least as many above it as need r repeats.
  */
 static uint32_t
 split_of(const struct task *t)

@@ -21,9 +21,9 @@ struct dry_pool_checkpoint {
     struct dry_memory memory;
     struct dry_pool *pool;
     struct dryi_pool_id id;
-    uint64_t hold;                  /* from the place's hold_pool */
+    uint64_t hold;                  /* result of the place's hold_pool */
     struct dryi_block_info *blocks; /* all of the pool, by address */
-    uint64_t *addresses; /* per block: the address handed out if it was in use, else 0 */
+    uint64_t *addresses; /* address handed out if the block was in use, else 0 */
     size_t count, used_count;
     size_t capacity, address_capacity;
 };
@@ -194,7 +194,7 @@ struct restore {
     struct dryi_map blocks; /* block in use at the begin -> index in `addresses` */
     uint64_t *addresses;
     size_t count, capacity;
-    uint32_t context; /* of the restoring request */
+    uint32_t context; /* context of the restoring request */
 };
 
 static bool

@@ -24,7 +24,7 @@
 struct dryi_context {
     uint32_t number;
     uint32_t given;   /* times the program gave it */
-    uint64_t holders; /* in an unused record: index of the next unused one, plus 1 */
+    uint64_t holders; /* an unused record has the index of the next one, plus 1 */
 };
 
 struct dryi_contexts {

@@ -35,7 +35,7 @@ size_t dryi_public_tail(const char *path, size_t length);
 /* A component of a path. Separators are '/' and '\'. */
 struct dryi_path_part {
     size_t begin, length;
-    size_t stem_length; /* without an ending such as ".py"; `length` if none */
+    size_t stem_length; /* length less an ending such as ".py" */
     bool is_public;
 };
 /* Find the component at or after *at; *at moves past it. Returns false at the end. */

@@ -9,7 +9,7 @@
 
 #include <drystone/arrow.h>
 
-/* Where the values of a column are in the trace. */
+/* The place of a column's values in the trace. */
 enum dryi_arrow_from {
     DRYI_ARROW_FROM_VIEW, /* a column of the events; `offset` is within dry_trace_view */
     DRYI_ARROW_FROM_ROW,  /* a field of a row; `offset` is within the table's struct */

@@ -28,7 +28,7 @@ struct dryi_input {
     size_t capacity;
     size_t at, end;
     uint64_t window_offset; /* file offset of window[0], in bytes */
-    size_t item_bytes_max;  /* from options.string_bytes_max */
+    size_t item_bytes_max;  /* options.string_bytes_max */
     bool is_at_end;         /* the source has ended: no bytes follow window[end - 1] */
     bool (*progress)(void *self, uint64_t byte_count);
     void *progress_self;

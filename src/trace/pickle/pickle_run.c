@@ -14,7 +14,7 @@
 #include "trace/pickle/pickle_object.h"
 
 #define RUN_BYTES_KEPT ((size_t)4 << 20)
-#define HEAD_BYTES 16u /* of a run; hashed to choose its set */
+#define HEAD_BYTES 16u /* the begin of a run, hashed to choose its set */
 #define SET_COUNT 1024u
 #define SET_RUNS 8u
 #define RUN_COUNT (SET_COUNT * SET_RUNS)

@@ -29,7 +29,7 @@
  * begins. They return NULL if the event is not plain, or if `status` is a failure.
  */
 struct straight {
-    const unsigned char *end; /* of the window */
+    const unsigned char *end; /* end of the window */
     uint32_t keys;            /* bit per key that was read */
     bool has_empty_stack;     /* list without frames; interned at the end */
     enum dry_status status;

@@ -26,7 +26,7 @@ enum dryi_value_kind {
     DRYI_VALUE_WIDE_INT,  /* index of a signed 64-bit integer in `wides` */
     DRYI_VALUE_WIDE_UINT, /* index of an integer above INT64_MAX in `wides` */
     DRYI_VALUE_FLOAT,     /* index of a double in `wides` */
-    /* From here on, a fetch from the memo needs more than a copy. */
+    /* Fetching the kinds below from the memo takes more than a copy. */
     DRYI_VALUE_DICT, /* index of an object, as for LIST and TUPLE */
     DRYI_VALUE_LIST,
     DRYI_VALUE_TUPLE,

@@ -30,7 +30,7 @@ struct dryi_object {
     uint64_t *items; /* dict: key, value, key, value ... */
     size_t capacity, count;
     size_t first_row; /* list of rows: first of them */
-    uint64_t settled; /* what a shared object became; 0: nothing so far */
+    uint64_t settled; /* the value that a shared object became; 0: none yet */
     uint32_t memo;    /* its index in the memo, or DRY_NONE */
     uint32_t next_free;
     enum dryi_value_kind kind;     /* DICT, LIST or TUPLE */
@@ -41,7 +41,7 @@ struct dryi_object {
 
 /* A use of a block. In files of 2023, blocks have a list of these instead of frames. */
 struct dryi_pickle_history {
-    uint64_t real_size; /* as requested, in bytes */
+    uint64_t real_size; /* requested bytes */
     uint32_t stack;
 };
 
@@ -49,7 +49,7 @@ struct dryi_pickle_history {
 struct dryi_level {
     uint64_t container;
     size_t next;
-    size_t first; /* where its opcodes begin in `extra` */
+    size_t first; /* begin of its opcodes in `extra` */
 };
 
 struct dryi_mark {
@@ -83,7 +83,7 @@ struct dryi_pickle_walk {
     struct dry_trace *trace;
     struct dry_memory memory;
     struct dry_error *err;
-    uint64_t op_offset; /* of the current opcode, for error texts */
+    uint64_t op_offset; /* offset of the current opcode, for error texts */
 
     uint64_t *values;
     size_t value_count, value_capacity;
@@ -107,11 +107,11 @@ struct dryi_pickle_walk {
 
     uint64_t *wides; /* dropped when the dict that uses them ends */
     size_t wide_count, wide_capacity;
-    size_t wides_kept; /* those below are used by the memo or an object */
+    size_t wides_kept; /* the memo or an object uses those below */
 
     struct dryi_pickle_history *histories;
     size_t history_count, history_capacity;
-    uint32_t *frame_ids; /* of the stack being read */
+    uint32_t *frame_ids; /* frames of the stack being read */
     size_t frame_id_capacity;
     struct dryi_pickle_runs runs;
 

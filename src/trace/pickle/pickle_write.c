@@ -135,7 +135,7 @@ struct writer {
     struct dry_memory memory;
     const struct dry_sink *sink;
     struct dry_error *err;
-    enum dry_status status; /* of the sink; nothing is sent after a failure */
+    enum dry_status status; /* the sink's status; nothing is sent after a failure */
     uint8_t *buffer;        /* one frame: header, then opcodes */
     size_t used;            /* bytes in the buffer, header included */
     uint32_t memo_count;

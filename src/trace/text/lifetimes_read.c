@@ -24,7 +24,7 @@ enum lifetimes_column { ID, LOWER, UPPER, SIZE, COLUMN_COUNT };
 
 struct row {
     uint64_t id, size;
-    uint64_t offset, number; /* of its line, for errors after the sort */
+    uint64_t offset, number; /* position of its line, for errors after the sort */
 };
 
 struct lifetimes {
@@ -37,7 +37,7 @@ struct lifetimes {
     /* Two a row. key: 2 * time, + 1 for an allocation; value: the row. */
     struct dryi_sort_item *edges;
     size_t edge_capacity;
-    struct dryi_sort_item *scratch; /* as many as `edges`, while sorting */
+    struct dryi_sort_item *scratch; /* allocated while sorting, edge_capacity items */
 };
 
 static enum dry_status

@@ -28,9 +28,9 @@ struct plain {
     struct dryi_live live;
     uint64_t pools[POOL_DEPTH_MAX]; /* pools that are open, innermost last */
     size_t pool_count;
-    int64_t time_us; /* of the last event */
+    int64_t time_us; /* time of the last event */
     struct dry_event event;
-    struct dry_note note; /* of this event */
+    struct dry_note note; /* the current event's note */
     bool has_note;
 };
 

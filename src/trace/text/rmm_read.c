@@ -28,7 +28,7 @@ struct rmm {
     struct dryi_column columns[COLUMN_COUNT];
     struct dryi_word cells[DRYI_COLUMNS_MAX];
     size_t cell_count;
-    int64_t day_us; /* of midnights passed, in microseconds */
+    int64_t day_us; /* the days of the midnights passed, in microseconds */
     int64_t last_us;
 };
 

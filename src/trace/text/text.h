@@ -28,7 +28,7 @@ struct dryi_text {
     const char *line; /* current line, without its end */
     size_t length;
     size_t at;       /* cursor in the line */
-    uint64_t offset; /* of the line's first byte in the input */
+    uint64_t offset; /* offset of the line in the input */
     uint64_t number; /* line number from 1 */
     size_t consumed; /* bytes of line and line end, still unread in the input */
 };

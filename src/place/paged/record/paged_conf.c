@@ -62,7 +62,7 @@ static const struct name {
     const char *text;
     enum kind kind;
     size_t offset;
-    uint64_t unit, most; /* of KIND_BYTES: unit and maximum, in bytes */
+    uint64_t unit, most; /* KIND_BYTES only: unit and maximum, in bytes */
 } names[] = {
     {"budget", KIND_FACTOR, FIELD(budget), 0, 0},
     {"leave_mb", KIND_BYTES, FIELD(leave_bytes), DRYI_MIB, RESERVED_LIMIT},

@@ -18,7 +18,7 @@ struct dryi_paged_conf {
     /* Bytes of addresses per segment; default: the device's memory, within 1 GiB to 64 GiB. */
     uint64_t segment_bytes;
     uint64_t leave_bytes; /* bytes left free for NCCL, cuBLAS, contexts; default 0 */
-    double per_process_memory_fraction; /* of the device's total memory; 1: no limit */
+    double per_process_memory_fraction; /* share of the device's memory; 1: no limit */
 };
 
 void dryi_paged_conf_init(struct dryi_paged_conf *conf);

@@ -73,8 +73,8 @@ enum block_state {
 /* How a block is found by its first address. */
 enum block_address {
     ADDRESS_UNKNOWN,  /* not found: the caller passes the handle, or the block is free */
-    ADDRESS_BY_TABLE, /* in the caller's table while the block is used or cached */
-    ADDRESS_BY_INDEX, /* by paged_index.c while the block is used */
+    ADDRESS_BY_TABLE, /* the caller's table has it while the block is used or cached */
+    ADDRESS_BY_INDEX, /* paged_index.c has it while the block is used */
 };
 
 struct block {
@@ -111,7 +111,7 @@ struct segment {
     uint32_t first_block;
     uint32_t arena;
     uint32_t ordinal;
-    uint32_t prev, next; /* in its arena, newest first; next also links dead segments */
+    uint32_t prev, next; /* list of the arena, newest first; next also links dead ones */
     bool live;
 };
 
@@ -125,7 +125,7 @@ struct free_list {
     uint32_t arena;
     uint32_t stream; /* FREE_STREAM: index in p->streams; else NONE */
     enum free_list_kind kind;
-    uint32_t *stacks; /* per size: the newest cached block. NULL: no stacks */
+    uint32_t *stacks; /* newest cached block of each size. NULL: no stacks */
     size_t stack_count;
     /* After the stacks in the same array. Bit clear: the stack is empty. */
     uint32_t *stack_bits;
@@ -144,7 +144,7 @@ struct free_list {
     struct records dead;
     /* Blocks whose `list` is this list, listed or not; no dividers. */
     uint32_t block_count;
-    uint32_t prev, next; /* among the lists of the arena */
+    uint32_t prev, next; /* links of the arena's lists */
     uint32_t prev_of_stream, next_of_stream;
     uint32_t prev_cached, next_cached;
 };
@@ -208,7 +208,7 @@ struct order {
 struct use {
     uint64_t event, epoch;
     uint32_t block, stream, next;
-    uint32_t older, newer; /* among the pending events of all streams */
+    uint32_t older, newer; /* links of the pending events of all streams */
 };
 
 struct paged_stat {
@@ -222,7 +222,7 @@ struct paged_stat {
 
 struct dryi_cache {
     struct dryi_paged *place;
-    struct free_list *lists[2]; /* of its stream: large (NULL while not shared), small */
+    struct free_list *lists[2]; /* large (NULL while not shared), small */
     uint32_t list_ids[2];
     uint32_t stream;
     struct dryi_cache *next; /* next cache of the place */
@@ -261,7 +261,7 @@ struct active_peak {
  * begins in a stretch.
  */
 struct address_index {
-    struct dryi_range range; /* of the segment; size 0: no index */
+    struct dryi_range range; /* the segment's range; size 0: no index */
     unsigned shift;          /* log2 of the bytes per stretch */
     uint32_t segment;
     /* Per leaf LEAF_COUNT stretches: the block in use that last began there; NIL: none. */

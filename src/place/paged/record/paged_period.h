@@ -26,7 +26,7 @@ struct layout {
     uint32_t waits;  /* waits inserted since the request `waits_since` */
     uint64_t waits_since;
     size_t bit_words, levels[LEVEL_COUNT];
-    uint32_t *parked;       /* per step: the block parked for the step, or NONE */
+    uint32_t *parked;       /* the block parked for each step, or NONE */
     uint64_t *parked_steps; /* bitmap of the steps that have a parked block */
     uint32_t step_count, parked_count;
 };

@@ -79,7 +79,7 @@ struct dryi_paged {
 
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
-    uint32_t streams_kept; /* above this count stream records are recycled */
+    uint32_t streams_kept; /* stream records above this count are recycled */
     uint32_t stream_turn;  /* the record visited last for recycling */
     uint64_t streams_made, pools_made, next_mark;
     struct dryi_map stream_ids; /* key: value of a stream; value: index in `streams` */
@@ -101,7 +101,7 @@ struct dryi_paged {
     size_t use_capacity;
     uint32_t use_count, dead_use;
     uint32_t waiting_uses;           /* uses that a pending block waits for */
-    uint32_t oldest_use, newest_use; /* of the pending uses of all streams */
+    uint32_t oldest_use, newest_use; /* ends of the list of pending uses of all streams */
     /* Key: block and stream; value: index in `uses`; for blocks in use. */
     struct dryi_map recorded;
     uint32_t first_held, last_held; /* frees deferred by captures, linked by bin_next */
@@ -157,7 +157,7 @@ dryi_paged_has_access(const struct dryi_paged *p, enum access access)
 struct request {
     uint64_t size, bytes; /* `size` as requested, `bytes` of the block */
     uint32_t stream, arena, list;
-    uint32_t ticket;    /* of the forecast; valid if has_ticket */
+    uint32_t ticket;    /* the forecast's ticket; valid if has_ticket */
     uint32_t successor; /* a step of the layout, or NONE */
     bool has_ticket;
     /* The request came through a cache: if the block stays registered, the caller is told. */
