@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Fail on comments whose grammar gets worse: check_prose.py ROOT [--lower] [--list FOLDER]
 
-A sentence has a subject and a verb, in that order (CONTRIBUTING.md). Two figures a folder, in
-percent of its sentences: `inverted`, those that open with a word after which the subject comes
-late or never, and `long`, those of more than 30 words.
+A sentence has a subject and a verb, in that order (CONTRIBUTING.md). Two figures a folder:
+`inverted`, the percentage of its sentences and fragments (those that begin in lower case, such as
+a member's comment) that open with a word after which the subject comes late or never, and `long`,
+the percentage of its sentences that have more than 30 words.
 """
 import pathlib
 import re
@@ -11,10 +12,16 @@ import sys
 
 import rulers
 
-INVERTED_MAX, LONG_MAX, WORDS_MAX = 3.0, 5.0, 30
-SENTENCES_MIN = 30  # of fewer one sentence alone is beyond 3 %: they count with their parent
+INVERTED_MAX, LONG_MAX, WORDS_MAX = 2.0, 5.0, 30
+SENTENCES_MIN = 30  # folders with fewer are not measured: a single sentence would be beyond 2 %
 OPENERS = re.compile(
-    r"(Of|What|Whose|Who|Where|That|Those|By|From|As|Else|To|Whether|But)\b")
+    r"(of|what|whose|who|where|that|those|by|from|as|else|to|whether|but)\b(?![\[(.])", re.I)
+PLACE = r"(?:above|among|behind|below|beside|between|beyond|in|on|over|under|within)"
+LATE = re.compile(  # "behind it stands the next", "then come the pages"
+    rf"({PLACE} (it|them|this|these|(the|an?|each|every) \w+)|so|then) "
+    r"(are|is|was|were|comes?|do(es)?|did|follows?|lies?|stands?)\b", re.I)
+NO_SUBJECT = re.compile(  # "per entry: its size", "in the list of its stream"
+    rf"({PLACE}|for|per|with|without) [^.,;:]+: |{PLACE} ((an?|each|its|the|this)\b|`)")
 COMMENT = re.compile(r"/\*(.*?)\*/|//([^\n]*)", re.S)
 END = re.compile(r"(?<=[.?!])\s+(?=[\"'(]?[A-Z0-9])")
 TOPS = ("include", "src", "tool", "shim", "standin")
@@ -47,7 +54,7 @@ def sentences(text):
         for paragraph in paragraphs(comment):
             for sentence in END.split(paragraph):
                 words = sentence.split()
-                if len(words) > 2 and sentence[0].isupper():
+                if len(words) > 1 + sentence[:1].isupper() and sentence[0].isalpha():
                     yield sentence, len(words)
 
 
@@ -68,15 +75,18 @@ def main():
     inverted, long = rulers.Ceilings("inverted"), rulers.Ceilings("long")
     found = {k: v for k, v in measure(root).items() if len(v) >= SENTENCES_MIN}
     for folder, rows in sorted(found.items()):
-        bad = [row for row in rows if OPENERS.match(row[1])]
-        wide = [row for row in rows if row[2] > WORDS_MAX]
+        bad = [row for row in rows
+               if any(rule.match(row[1]) for rule in (OPENERS, LATE, NO_SUBJECT))]
+        whole = [row for row in rows if row[1][0].isupper()]
+        wide = [row for row in whole if row[2] > WORDS_MAX]
         if listed == folder:
             for kind, part in (("inverted", bad), ("long", wide)):
                 for path, sentence, _ in part:
                     print(f"{path}: {kind}: {sentence}")
-        share = [round(100 * len(part) / len(rows), 1) for part in (bad, wide)]
-        inverted.hold(folder, share[0], INVERTED_MAX, f" % of {len(rows)} (--list {folder})")
-        long.hold(folder, share[1], LONG_MAX, f" % of {len(rows)} (--list {folder})")
+        for ruler, part, of, most in ((inverted, bad, rows, INVERTED_MAX),
+                                      (long, wide, whole, LONG_MAX)):
+            share = round(100 * len(part) / max(len(of), 1), 1)
+            ruler.hold(folder, share, most, f" % of {len(of)} (--list {folder})")
     return inverted.done() | long.done()
 
 

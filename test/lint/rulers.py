@@ -81,6 +81,11 @@ expect("a page", measure("sizes", {"ARCHITECTURE.md": "word " * 901}), 1, "words
 
 expect("prose", measure("prose", {"src/a/x.c": COMMENTS + "/* It is one. */\n" * 2}), 0)
 expect("inverted", measure("prose", {"src/a/x.c": INVERTED}), 1, "src/a: inverted 6.7")
+for begin in ("of the pool", "behind it stands the next", "per block: its size", "in the list"):
+    expect(begin, measure("prose", {"src/a/x.c": COMMENTS + f"/* {begin} */\n" * 2}), 1,
+           "src/a: inverted 6.7")
+expect("a subject first", measure("prose", {
+    "src/a/x.c": COMMENTS + "/* size of each block */\n/* from[i] + to[i] */\n"}), 0)
 LONG = "/* A" + " very" * 30 + " long one. */\n"
 expect("long", measure("prose", {"src/a/x.c": COMMENTS + LONG * 2}), 1, "src/a: long 6.7")
 expect("a fallen figure lowers its ceiling", measure(
