@@ -326,7 +326,7 @@ struct match {
     struct {
         bool is_negative;
         struct dry_message_size size;
-        uint64_t number; /* of '#' */
+        uint64_t number; /* its value is '#' */
     } values[DRYI_MESSAGE_TARGETS_MAX];
 };
 

@@ -38,7 +38,7 @@ enum dryi_message_exception {
 
 #define DRYI_HEAD_SURE 1u    /* needs neither the line's beginning nor a colon before */
 #define DRYI_HEAD_CLOSED 2u  /* the line ends behind it */
-#define DRYI_HEAD_LINE 4u    /* what the line has before it is read, too */
+#define DRYI_HEAD_LINE 4u    /* the line is read from its beginning */
 #define DRYI_HEAD_COUNTED 8u /* not after the number 0 */
 
 struct dryi_message_head {
@@ -184,7 +184,7 @@ enum dryi_message_advice {
 struct dryi_message_reading {
     const struct dryi_message_kind *kind; /* NULL: PyTorch's */
     struct dry_message message;
-    size_t end; /* of the last phrase; 0: there was none */
+    size_t end; /* the last phrase's; 0: there was none */
     bool has_needed, is_excluded;
 };
 

@@ -28,7 +28,7 @@
 
 #define LANE_COUNT 16
 #define LANE_BYTES 6144
-#define LANE_KEPT 192 /* of an emptied lane: a phrase may be cut at its end */
+#define LANE_KEPT 192 /* a phrase may be cut at the end of an emptied lane */
 #define LOOK_BYTES 512
 #define PIECE_BYTES 1024
 #define TAIL_CHARS 2048
@@ -47,7 +47,7 @@ struct lane {
     uint64_t number; /* counts lanes in order of opening */
     uint64_t offset, line;
     char label[DRY_MESSAGE_LABEL_BYTES];
-    struct dryi_message_reading reading; /* of what was emptied */
+    struct dryi_message_reading reading; /* the emptied part was read so far */
     size_t head_chars;                   /* 0 after the lane was emptied */
     size_t used, look_at;
     size_t alive_at; /* a phrase ended here, or later */
