@@ -370,9 +370,9 @@ match_number(char mark, const char *text, size_t length, unsigned style,
         *size = make_exact(*number);
     } else {
         n = read_decimal(text, length, style, &d);
-        *size = n == 0        ? (struct dry_message_size){0}
-                : mark == '^' ? make_size(&d, DRYI_GIB)
-                              : make_millionths(&d);
+        *size = (struct dry_message_size){0};
+        if (n > 0)
+            *size = mark == '^' ? make_size(&d, DRYI_GIB) : make_millionths(&d);
     }
     match->count++;
     return n ? n + is_negative : 0;

@@ -111,6 +111,7 @@ is_closed(const struct lane *lane)
 static bool
 is_foreign_message(const struct lane *lane, const struct dryi_message_reading *r)
 {
+    DRYI_ASSERT(lane->head);
     const struct dryi_message_kind *k = r->kind;
     uint8_t flags = lane->head->flags;
     bool is_sized = r->message.tried.known != DRY_MESSAGE_ABSENT;
