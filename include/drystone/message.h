@@ -152,7 +152,7 @@ enum dry_message_quantity {
     DRY_MESSAGE_HOST_USED, /* the host's memory in use, and its share */
     DRY_MESSAGE_HOST_SHARE,
     DRY_MESSAGE_TASK,       /* memory of the killed task */
-    DRY_MESSAGE_VIRTUAL,    /* of a killed process: addresses, and pages of files */
+    DRY_MESSAGE_VIRTUAL,    /* a killed process's addresses, and its pages of files */
     DRY_MESSAGE_FILE_PAGES, /* of a killed process */
     DRY_MESSAGE_GROUP_USED, /* of the control group */
     DRY_MESSAGE_GROUP_LIMIT,
@@ -170,7 +170,7 @@ enum dry_message_quantity {
     DRY_MESSAGE_SHORTAGE,
     DRY_MESSAGE_LENGTH_WANTED, /* tokens */
     DRY_MESSAGE_LENGTH_POSSIBLE,
-    DRY_MESSAGE_FRACTION, /* of the device, as it was given */
+    DRY_MESSAGE_FRACTION, /* the share of the device that was given */
     DRY_MESSAGE_FRACTION_NEEDED,
     DRY_MESSAGE_FRACTION_LEAST,
     DRY_MESSAGE_EVENTS, /* how often it happened, by the text */

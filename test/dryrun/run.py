@@ -43,7 +43,7 @@ CORE = ("adamw_ways", "attention", "batch_halving", "checkpoint_ways", "convolut
         "expandable", "fourier", "fsdp", "gpt_autocast", "graph_pools", "linear_algebra", "loader",
         "peers", "pinned", "profiler", "recurrent", "resnet", "sparse_tensors", "streams")
 
-# Those of them that are about a library of CUDA's: the same whoever places the memory.
+# These are about a library of CUDA's: they do the same whoever places the memory.
 LIBRARIES = ("attention", "convolutions", "fourier", "linear_algebra", "recurrent",
              "sparse_tensors")
 

@@ -85,7 +85,7 @@ steps_report_sum(const struct steps_report *r)
                              .capacity_bytes = r->capacity};
     for (size_t i = 0; i < growth_count; i++)
         t.suspects += growth[i].confidence >= 0.5;
-    uint64_t peak = 0; /* of the last whole step */
+    uint64_t peak = 0; /* the last whole step's */
     for (uint32_t i = 0; i < count; i++) {
         t.whole_steps += !steps[i].is_partial;
         peak = steps[i].is_partial ? peak : steps[i].peak.bytes;

@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "explain/message/message.h"
 
-/* What stands in the place of "{}"; without it the row is left out. */
+/* This text stands in the place of "{}"; without it the row is left out. */
 enum value {
     NO_VALUE,
     LENGTH_POSSIBLE,
