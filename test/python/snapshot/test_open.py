@@ -16,6 +16,14 @@ import snapshot_here as here
 import drystone
 
 
+def setUpModule():
+    """Give this process a folder of its own: other tests run beside it and leave files, too."""
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    unittest.addModuleCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+    tempfile.tempdir = folder.name
+
+
 def temporary_files():
     return {name for name in os.listdir(tempfile.gettempdir()) if name.endswith(".trace")}
 
