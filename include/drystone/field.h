@@ -36,12 +36,14 @@ enum dry_field_type {
     DRY_FIELD_TEXT,  /* const char *; NULL: not known */
     DRY_FIELD_CHARS, /* char[], with a zero at the end */
     DRY_FIELD_REAL,  /* double */
+    DRY_FIELD_WORD,  /* an enum, given as the TEXT that `word` returns */
 };
 
 enum dry_field_unit {
     DRY_UNIT_NONE,
     DRY_UNIT_BYTES,
     DRY_UNIT_COUNT,
+    DRY_UNIT_PERCENT,     /* at most 100 */
     DRY_UNIT_NANOSECONDS, /* JSON has fractional microseconds */
     DRY_UNIT_MICROSECONDS,
     DRY_UNIT_EVENT, /* an index in the trace's events; SIZE_MAX: none */
@@ -54,6 +56,7 @@ enum dry_field_known {
     DRY_KNOWN_IF,         /* if a bool is true */
     DRY_KNOWN_UNLESS,     /* if a bool is false */
     DRY_KNOWN_IF_ABOVE_0, /* if a uint64_t is not 0 */
+    DRY_KNOWN_IF_FILLED,  /* if a text is neither NULL nor empty */
 };
 
 struct dry_field {
@@ -67,21 +70,30 @@ struct dry_field {
                             judge it */
     const char *meaning; /* one line for people, without a full stop */
     const char *heading; /* its column in text, '_' for a blank; NULL: none */
+    /* WORD: names each of `word_count` values. */
+    const char *(*word)(unsigned value);
+    unsigned word_count;
 };
 
 /*
  * A row of a table, for the member of `object` whose type is DRY_FIELD_##kind; then follow known,
  * known_offset, is_worse_above, meaning and, if there is one, heading. A member of another size is
- * refused by the compiler.
+ * refused by the compiler. DRY_WORD_OF is for a WORD, by the function and the number of its names.
  */
 #define DRY_FIELD_OF(object, name, kind, of, member, ...)                                \
     {                                                                                    \
         .key = name, .type = DRY_FIELD_##kind, .unit = DRY_UNIT_##of,                    \
-        .offset =                                                                        \
-            offsetof(object, member) +                                                   \
-            0 * sizeof(char[DRY_FIELD_FITS(kind, ((object *)0)->member) ? 1 : -1]),      \
-        __VA_ARGS__                                                                      \
+        .offset = DRY_FIELD_OFFSET(object, kind, member), __VA_ARGS__                    \
     }
+#define DRY_WORD_OF(object, name, member, function, count, ...)                          \
+    {                                                                                    \
+        .key = name, .type = DRY_FIELD_WORD, .unit = DRY_UNIT_NONE,                      \
+        .offset = DRY_FIELD_OFFSET(object, WORD, member), __VA_ARGS__, .word = function, \
+        .word_count = count                                                              \
+    }
+#define DRY_FIELD_OFFSET(object, kind, member)                                           \
+    (offsetof(object, member) +                                                          \
+     0 * sizeof(char[DRY_FIELD_FITS(kind, ((object *)0)->member) ? 1 : -1]))
 #define DRY_FIELD_FITS(kind, member)                                                     \
     (DRY_FIELD_SIZE_##kind == 0 || DRY_FIELD_SIZE_##kind == sizeof(member))
 #define DRY_FIELD_SIZE_BOOL sizeof(bool)
@@ -92,6 +104,7 @@ struct dry_field {
 #define DRY_FIELD_SIZE_TEXT sizeof(const char *)
 #define DRY_FIELD_SIZE_CHARS 0 /* any */
 #define DRY_FIELD_SIZE_REAL sizeof(double)
+#define DRY_FIELD_SIZE_WORD sizeof(unsigned)
 
 struct dry_fields {
     const struct dry_field *list;
@@ -102,7 +115,7 @@ struct dry_fields {
 #define DRY_FIELDS_OF(rows) ((struct dry_fields){(rows), sizeof(rows) / sizeof *(rows)})
 
 struct dry_field_value {
-    enum dry_field_type type; /* U32, I64 and SIZE are converted to U64, CHARS to TEXT */
+    enum dry_field_type type; /* BOOL, U64, REAL or TEXT */
     uint64_t number;          /* U64: the value; BOOL: 0 or 1 */
     const char *text;         /* TEXT: lives as long as the struct */
     double real;              /* REAL */
@@ -112,8 +125,9 @@ struct dry_field_value {
    O(1). */
 DRY_API bool dry_field_get(const struct dry_field *field, const void *object,
                            struct dry_field_value *value);
-/* Set a member of type BOOL, U64, U32, I64 or SIZE. Returns false and changes nothing if the
-   member has another type, or if the number does not fit. O(1). */
+/* Set a member that is a whole number, a BOOL or, by the value of its enum, a WORD. The bool of
+   DRY_KNOWN_IF becomes true, but not for an event. Returns false and changes nothing if the
+   member is a text or REAL, or if the number does not fit. O(1). */
 DRY_API bool dry_field_set(const struct dry_field *field, void *object, uint64_t number);
 /* Find the field with this key. NULL: there is none. O(count). */
 DRY_API const struct dry_field *dry_fields_find(const struct dry_fields *fields,

@@ -17,6 +17,8 @@ is_known(const struct dry_field *f, const void *object)
         return !*(const bool *)at;
     case DRY_KNOWN_IF_ABOVE_0:
         return *(const uint64_t *)at > 0;
+    case DRY_KNOWN_IF_FILLED:
+        return *(const char *const *)at && **(const char *const *)at;
     }
     return true;
 }
@@ -44,6 +46,10 @@ dry_field_get(const struct dry_field *f, const void *object,
         value->type = DRY_FIELD_TEXT;
         value->text = at;
         return true;
+    case DRY_FIELD_WORD:
+        value->type = DRY_FIELD_TEXT;
+        value->text = f->word(*(const unsigned *)at);
+        return true;
     case DRY_FIELD_REAL:
         value->type = DRY_FIELD_REAL;
         value->real = *(const double *)at;
@@ -60,19 +66,33 @@ dry_field_get(const struct dry_field *f, const void *object,
     return f->unit != DRY_UNIT_EVENT || value->number != SIZE_MAX;
 }
 
+/* Return the largest number that fits into the member. */
+static uint64_t
+greatest(const struct dry_field *f)
+{
+    if (f->type == DRY_FIELD_U32)
+        return f->unit == DRY_UNIT_PERCENT ? 100 : UINT32_MAX;
+    return f->type == DRY_FIELD_BOOL   ? 1
+           : f->type == DRY_FIELD_WORD ? f->word_count - 1
+           : f->type == DRY_FIELD_I64  ? INT64_MAX
+                                       : UINT64_MAX;
+}
+
 bool
 dry_field_set(const struct dry_field *f, void *object, uint64_t number)
 {
     void *at = (char *)object + f->offset;
-    if (f->type == DRY_FIELD_BOOL && number <= 1)
-        *(bool *)at = number == 1;
-    else if (f->type == DRY_FIELD_U32 && number <= UINT32_MAX)
-        *(uint32_t *)at = (uint32_t)number;
-    else if (f->type == DRY_FIELD_U64 || f->type == DRY_FIELD_SIZE ||
-             (f->type == DRY_FIELD_I64 && number <= INT64_MAX))
-        *(uint64_t *)at = number;
-    else
+    if (f->type == DRY_FIELD_TEXT || f->type == DRY_FIELD_CHARS ||
+        f->type == DRY_FIELD_REAL || number > greatest(f))
         return false;
+    if (f->known == DRY_KNOWN_IF && f->unit != DRY_UNIT_EVENT)
+        *(bool *)((char *)object + f->known_offset) = true;
+    if (f->type == DRY_FIELD_BOOL)
+        *(bool *)at = number == 1;
+    else if (f->type == DRY_FIELD_U32 || f->type == DRY_FIELD_WORD)
+        *(uint32_t *)at = (uint32_t)number;
+    else
+        *(uint64_t *)at = number;
     return true;
 }
 

@@ -13,6 +13,10 @@
 
 #define TEXT_BYTES_MAX 4096
 
+struct object {
+    uint64_t bytes, ooms;
+};
+
 static void
 require(int condition)
 {
@@ -24,9 +28,10 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct dry_field rows[] = {
-        {"reserved_peak_bytes", DRY_FIELD_U64, DRY_UNIT_BYTES, 0, DRY_KNOWN_ALWAYS, 0,
-         true, "", NULL},
-        {"ooms", DRY_FIELD_U64, DRY_UNIT_COUNT, 8, DRY_KNOWN_ALWAYS, 0, true, "", NULL}};
+        DRY_FIELD_OF(struct object, "reserved_peak_bytes", U64, BYTES, bytes,
+                     DRY_KNOWN_ALWAYS, 0, true, ""),
+        DRY_FIELD_OF(struct object, "ooms", U64, COUNT, ooms, DRY_KNOWN_ALWAYS, 0, true,
+                     "")};
     static const struct figures figures = {{{rows, 2}}, 1};
     static const uint64_t values[] = {0, 1, UINT64_C(1) << 40, UINT64_MAX};
     char why[CONDITION_WHY_BYTES];

@@ -42,7 +42,7 @@ UNSEEN = {f"pages-bench: machine.bars{part}": "a machine without huge pages has 
 
 # Forms that are the command's own: of a store, of a page, of its server, of files that are no JSON.
 INNER = {"drystone.pages-journal/1", "drystone.export.sqlite/1", "drystone.fleet.page/1",
-         "drystone.fleet.row/1", "drystone.fleet.settings/1", "drystone.view/1"}
+         "drystone.fleet.row/2", "drystone.fleet.settings/2", "drystone.view/1"}
 schemas = {path.name.removesuffix(".schema.json"): json.loads(path.read_text())
            for path in sorted((ROOT / "doc/schema").glob("*.json"))}
 by_title = {schema["title"]: name for name, schema in schemas.items()}

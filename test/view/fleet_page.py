@@ -143,8 +143,8 @@ def check_budget(fleet, name):
             for line in row["lines"]:
                 line["bytes"] = random.randrange(1 << 28, (1 << 28) + (1 << 16))
             row["hash"], row["file_bytes"] = f"{rank:x}", 1000 + rank
-            row["steps"]["peaks"] = [random.randrange(1 << 30, 1 << 31) for _ in range(200)]
-            row["steps"]["count"] = 200
+            row["peaks"] = [random.randrange(1 << 30, 1 << 31) for _ in range(200)]
+            row["steps"] = 200
             store.execute("update result set text = ? where key = ?",
                           (json.dumps(row), f"row large/rank{rank}.pickle"))
     rows_used = ("large", "--store", rows, "--no-settings")

@@ -6,8 +6,8 @@
 
 #include "base/json_out.h"
 
-json_t *
-fields_make_value(const struct dry_field *field, const void *object)
+static json_t *
+make_value(const struct dry_field *field, const void *object)
 {
     struct dry_field_value value;
     if (!dry_field_get(field, object, &value))
@@ -31,48 +31,69 @@ fields_add_json(json_t *made, struct dry_fields fields, const void *object)
     bool ok = made != NULL;
     for (size_t i = 0; i < fields.count && ok; i++)
         ok = json_object_set_new(made, fields.list[i].key,
-                                 fields_make_value(&fields.list[i], object)) == 0;
+                                 make_value(&fields.list[i], object)) == 0;
     if (ok)
         return made;
     json_decref(made);
     return NULL;
 }
 
-static bool
-read_number(const struct dry_field *field, const json_t *value, uint64_t *number)
+static void
+read_text(struct json_in *in, const struct json_at *at, void *member, char **texts)
 {
-    *number = field->unit == DRY_UNIT_EVENT ? SIZE_MAX : 0;
-    if (json_is_null(value))
-        return true;
-    if (field->type == DRY_FIELD_BOOL) {
-        *number = json_is_true(value);
-        return json_is_boolean(value);
+    const char *text = json_is_null(at->value) ? "" : json_in_text(in, *at, "");
+    const char *copy = "";
+    if (*text) {
+        size_t bytes = strlen(text) + 1;
+        copy = memcpy(*texts, text, bytes);
+        *texts += bytes;
     }
-    if (field->unit == DRY_UNIT_NANOSECONDS) {
-        double us = json_number_value(value);
-        if (!json_is_number(value) || !(us >= 0.0 && us < 1e15))
-            return false;
-        *number = (uint64_t)(us * 1000.0 + 0.5);
-        return true;
-    }
-    *number = (uint64_t)json_integer_value(value);
-    return json_is_integer(value) && json_integer_value(value) >= 0;
+    memcpy(member, &copy, sizeof copy);
 }
 
-bool
-fields_read_json(const json_t *root, struct dry_fields fields, void *object)
+/* Return the value of the enum that has the text as its name. */
+static uint64_t
+read_word(struct json_in *in, const struct json_at *at, const struct dry_field *field)
+{
+    const char *text = json_in_text(in, *at, "");
+    for (unsigned i = 0; i < field->word_count; i++)
+        if (strcmp(text, field->word(i)) == 0)
+            return i;
+    json_in_fail(in, at, "not a word that is known here");
+    return 0;
+}
+
+static uint64_t
+read_number(struct json_in *in, const struct json_at *at, const struct dry_field *field)
+{
+    if (field->type == DRY_FIELD_WORD)
+        return read_word(in, at, field);
+    if (field->type == DRY_FIELD_BOOL)
+        return json_in_flag(in, *at, false);
+    if (field->unit == DRY_UNIT_NANOSECONDS)
+        return json_in_time(in, *at);
+    return json_in_unsigned(in, *at);
+}
+
+void
+fields_read_json(struct json_in *in, const struct json_at *object,
+                 struct dry_fields fields, void *into, char **texts)
 {
     for (size_t i = 0; i < fields.count; i++) {
-        const struct dry_field *field = &fields.list[i];
-        uint64_t number;
-        if (field->type == DRY_FIELD_TEXT || field->type == DRY_FIELD_CHARS)
+        const struct dry_field *f = &fields.list[i];
+        struct json_at at = json_in_key(object, f->key);
+        bool is_text = f->type == DRY_FIELD_TEXT || f->type == DRY_FIELD_CHARS;
+        bool is_null = json_is_null(at.value), is_event = f->unit == DRY_UNIT_EVENT;
+        if (!at.value)
+            json_in_fail(in, &at, "is missing");
+        if (f->type == DRY_FIELD_TEXT && texts)
+            read_text(in, &at, (char *)into + f->offset, texts);
+        if (is_text || (is_null && f->known != DRY_KNOWN_ALWAYS && !is_event))
             continue;
-        const json_t *value = json_object_get(root, field->key);
-        if (!value || !read_number(field, value, &number) ||
-            !dry_field_set(field, object, number))
-            return false;
+        if (!dry_field_set(f, into,
+                           is_null && is_event ? SIZE_MAX : read_number(in, &at, f)))
+            json_in_fail(in, &at, "is too large");
     }
-    return true;
 }
 
 #define COLUMNS_BYTES 300

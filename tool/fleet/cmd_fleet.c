@@ -80,7 +80,7 @@ struct session {
     size_t deciders[FLEET_DECIDERS_MAX];
     size_t decider_count;
     struct fleet_search searches[FLEET_DECIDERS_MAX], trials[FLEET_DECIDERS_MAX];
-    const struct fleet_candidate *wishes[FLEET_WISHES_MAX];
+    const struct dry_candidate *wishes[FLEET_WISHES_MAX];
     size_t wish_count;
 };
 

@@ -2,10 +2,14 @@
 /* Strict reading of JSON, see fleet_in.h. Texts are copied into one buffer. */
 #include "fleet/fleet_in.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/fields.h"
+
+#define KEYS_MAX 64
 
 enum dry_status
 fleet_in_read(struct fleet_in *r, const char *text, size_t length,
@@ -14,12 +18,11 @@ fleet_in_read(struct fleet_in *r, const char *text, size_t length,
 {
     json_t *value = NULL;
     r->in = (struct json_in){.err = err};
-    r->texts = NULL;
-    r->used = 0;
+    r->texts = r->free = NULL;
     enum dry_status status = json_in_parse(text, length, &value, err);
     if (status != DRY_OK)
         return status;
-    r->texts = fleet_in_memory(r, length, 1);
+    r->texts = r->free = fleet_in_memory(r, length, 1);
     if (r->texts) {
         struct json_at root = {.value = value};
         read(r, &root);
@@ -36,54 +39,26 @@ fleet_in_schema(struct fleet_in *r, const struct json_at *root, const char *sche
         json_in_fail(&r->in, &at, "not %s", schema);
 }
 
-uint64_t
-fleet_in_number(struct fleet_in *r, const struct json_at *object, const char *key)
+void
+fleet_in_fields(struct fleet_in *r, const struct json_at *object,
+                struct dry_fields fields, void *into)
 {
-    return json_in_unsigned(&r->in, json_in_key(object, key));
+    fields_read_json(&r->in, object, fields, into, &r->free);
 }
 
-uint32_t
-fleet_in_small(struct fleet_in *r, const struct json_at *object, const char *key,
-               uint32_t max)
+void
+fleet_in_check_keys(struct fleet_in *r, const struct json_at *object,
+                    struct dry_fields fields, const char *const *more)
 {
-    struct json_at at = json_in_key(object, key);
-    uint64_t value = json_in_unsigned(&r->in, at);
-    if (value > max)
-        json_in_fail(&r->in, &at, "more than %u", max);
-    return value > max ? 0 : (uint32_t)value;
-}
-
-bool
-fleet_in_flag(struct fleet_in *r, const struct json_at *object, const char *key)
-{
-    return json_in_flag(&r->in, json_in_key(object, key), false);
-}
-
-const char *
-fleet_in_text(struct fleet_in *r, const struct json_at *object, const char *key)
-{
-    const char *text = json_in_text(&r->in, json_in_key(object, key), "");
-    if (!*text)
-        return "";
-    char *copy = r->texts + r->used;
-    size_t size = strlen(text) + 1;
-    memcpy(copy, text, size);
-    r->used += size;
-    return copy;
-}
-
-unsigned
-fleet_in_word(struct fleet_in *r, const struct json_at *object, const char *key,
-              const char *(*name)(unsigned index), unsigned count)
-{
-    struct json_at at = json_in_key(object, key);
-    const char *text = json_in_text(&r->in, at, "");
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(text, name(i)) == 0)
-            return i;
-    }
-    json_in_fail(&r->in, &at, "not a word that is known here");
-    return 0;
+    const char *keys[KEYS_MAX + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < fields.count; i++)
+        keys[count++] = fields.list[i].key;
+    for (; more && *more; more++)
+        keys[count++] = *more;
+    assert(count <= KEYS_MAX);
+    keys[count] = NULL;
+    json_in_object(&r->in, object, keys);
 }
 
 size_t
@@ -93,6 +68,20 @@ fleet_in_count(struct fleet_in *r, const struct json_at *list, size_t max)
     if (count > max)
         json_in_fail(&r->in, list, "more than %zu", max);
     return count > max ? 0 : count;
+}
+
+void *
+fleet_in_list(struct fleet_in *r, const struct json_at *list, struct dry_fields fields,
+              size_t size, size_t max, size_t *count)
+{
+    size_t length = fleet_in_count(r, list, max);
+    char *items = fleet_in_memory(r, length, size);
+    for (*count = 0; items && *count < length; ++*count) {
+        struct json_at at = json_in_element(list, *count);
+        fleet_in_check_keys(r, &at, fields, NULL);
+        fleet_in_fields(r, &at, fields, items + *count * size);
+    }
+    return items;
 }
 
 void *

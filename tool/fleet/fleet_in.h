@@ -3,13 +3,14 @@
 #define TOOL_FLEET_IN_H
 
 /*
- * Read JSON of another process or an earlier run strictly (tool/base/json_in.h). Every
- * key must exist. The first failure is kept; values read after it are 0, false or "".
+ * Read JSON of another process or an earlier run strictly (tool/base/json_in.h), by tables of
+ * fields. Every key must exist. The first failure is kept; values read after it are 0, false
+ * or "".
  */
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include <drystone/field.h>
 
 #include "base/json_in.h"
 
@@ -17,7 +18,7 @@ struct fleet_in {
     struct json_in in;
     void *into;  /* the struct that is filled */
     char *texts; /* copied texts; the JSON's length bounds them */
-    size_t used;
+    char *free;  /* behind those that are used */
 };
 
 /*
@@ -30,19 +31,18 @@ DRY_CHECK_RESULT enum dry_status fleet_in_read(
 
 /* Fail unless the key "schema" has this value. */
 void fleet_in_schema(struct fleet_in *r, const struct json_at *root, const char *schema);
-uint64_t fleet_in_number(struct fleet_in *r, const struct json_at *object,
-                         const char *key);
-uint32_t fleet_in_small(struct fleet_in *r, const struct json_at *object, const char *key,
-                        uint32_t max);
-bool fleet_in_flag(struct fleet_in *r, const struct json_at *object, const char *key);
-/* Return a copy of a text, owned by r->texts. */
-const char *fleet_in_text(struct fleet_in *r, const struct json_at *object,
-                          const char *key);
-/* Return the index of a word among the names of `count` values; 0 after a failure. */
-unsigned fleet_in_word(struct fleet_in *r, const struct json_at *object, const char *key,
-                       const char *(*name)(unsigned index), unsigned count);
+/* Read the fields of an object into `into`, by fields_read_json(). */
+void fleet_in_fields(struct fleet_in *r, const struct json_at *object,
+                     struct dry_fields fields, void *into);
+/* Fail if an object has keys that are neither fields nor in `more`, which ends with NULL. */
+void fleet_in_check_keys(struct fleet_in *r, const struct json_at *object,
+                         struct dry_fields fields, const char *const *more);
 /* Return the length of a list. Fails if it exceeds `max`. */
 size_t fleet_in_count(struct fleet_in *r, const struct json_at *list, size_t max);
+/* Read a list of objects that have these fields alone, each into `size` bytes. The caller
+   frees the items. NULL: memory ran out. */
+void *fleet_in_list(struct fleet_in *r, const struct json_at *list,
+                    struct dry_fields fields, size_t size, size_t max, size_t *count);
 /* Allocate zeroed memory for count + 1 items. Returns NULL after a failure. */
 void *fleet_in_memory(struct fleet_in *r, size_t count, size_t size);
 

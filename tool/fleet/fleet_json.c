@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as JSON. Everything is in it, even without --all. */
 
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "fleet/fleet_report.h"
 #include "fleet/rank_name.h"
@@ -16,23 +17,10 @@ make_index(size_t index)
 static json_t *
 make_figures(const struct fleet_row *row)
 {
-    return json_pack(
-        "{s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
-        "s:s, "
-        "s:i, s:s, s:b, s:b}",
-        "device", (json_int_t)row->device, "simulated", (int)row->is_simulated, "events",
-        json_out_number(row->event_count), "reserved_peak",
-        json_out_number(row->reserved_peak), "allocated_peak",
-        json_out_number(row->allocated_peak), "active_peak",
-        json_out_number(row->active_peak), "reserved", json_out_number(row->reserved),
-        "active", json_out_number(row->active), "rounding",
-        json_out_number(row->rounding), "pending", json_out_number(row->pending),
-        "releasable", json_out_number(row->releasable), "stranded",
-        json_out_number(row->stranded), "private_free",
-        json_out_number(row->private_free), "retries", json_out_number(row->retries),
-        "oom", (int)row->oom.is_there, "verdict", dry_cause_name(row->cause),
-        "confidence", (int)row->confidence, "trust", dry_trust_name(row->trust),
-        "checked", (int)row->is_checked, "exact", (int)row->is_exact);
+    if (row->state != FLEET_ROW_FINE)
+        return json_null();
+    return fields_add_json(json_pack("{s:b}", "oom", (int)row->oom.is_there),
+                           fleet_row_fields, row);
 }
 
 static json_t *
@@ -40,14 +28,12 @@ make_rank(const struct fleet_judgement *j, size_t i)
 {
     const struct fleet_rank *rank = &j->ranks[i];
     const struct fleet_member *m = &j->members[i];
-    json_t *figures =
-        rank->row->state == FLEET_ROW_FINE ? make_figures(rank->row) : json_null();
     return json_pack(
         "{s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "path", json_out_string(rank->path),
         "rank", rank->rank == RANK_UNKNOWN ? json_null() : json_integer(rank->rank),
         "use", fleet_use_name(m->use), "why", json_out_filled(rank->row->why), "other",
         make_index(m->other), "group", make_index(m->group), "differs", (int)m->differs,
-        "figures", figures);
+        "figures", make_figures(rank->row));
 }
 
 static json_t *
@@ -139,32 +125,19 @@ make_failure(const struct fleet_judgement *j)
 {
     if (j->first_failure == FLEET_NONE)
         return json_null();
-    const struct fleet_oom *oom = &j->ranks[j->first_failure].row->oom;
-    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "file",
-                     make_index(j->first_failure), "by_clock", (int)j->is_first_by_clock,
-                     "time_us", json_out_known(oom->has_time, oom->time_us),
-                     "request_bytes", json_out_number(oom->request_bytes),
-                     "device_free_bytes", json_out_number(oom->device_free_bytes),
-                     "short_bytes", json_out_number(oom->short_bytes), "pass",
-                     dry_pass_name(oom->pass), "steps_done", json_out_number(oom->step),
-                     "line", json_out_filled(oom->line));
+    return fields_add_json(json_pack("{s:o, s:b}", "file", make_index(j->first_failure),
+                                     "by_clock", (int)j->is_first_by_clock),
+                           fleet_oom_fields, &j->ranks[j->first_failure].row->oom);
 }
 
 static json_t *
 make_candidates(const struct fleet_search *search)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < search->candidate_count; i++) {
-        const struct fleet_candidate *c = &search->candidates[i];
-        list = json_out_append(
-            list, json_pack("{s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:b}", "conf",
-                            json_out_string(c->conf), "label", json_out_string(c->label),
-                            "verdict", dry_verdict_name(c->verdict), "allowed",
-                            (int)c->is_allowed, "recorded", (int)c->is_recorded,
-                            "reserved_peak", json_out_number(c->peak_bytes), "gain_bytes",
-                            json_out_known(c->has_gain, c->gain_bytes), "gets_past",
-                            (int)c->gets_past));
-    }
+    for (size_t i = 0; i < search->candidate_count; i++)
+        list =
+            json_out_append(list, fields_add_json(json_object(), fleet_candidate_fields,
+                                                  &search->candidates[i]));
     return list;
 }
 
@@ -187,7 +160,7 @@ static json_t *
 make_settings(const struct fleet_report *r)
 {
     const struct fleet_decision *d = &r->decision;
-    const struct fleet_candidate *c = d->candidate;
+    const struct dry_candidate *c = d->candidate;
     if (!r->is_searched)
         return json_null();
     return json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "decision",

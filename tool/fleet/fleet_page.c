@@ -13,6 +13,7 @@
 #include <drystone/drystone.h>
 
 #include "base/command.h"
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "base/report.h"
 #include "view/page.h"
@@ -189,9 +190,7 @@ make_lines(const struct fleet_judgement *j, size_t file)
     json_t *growth =
         row->growth.bytes_per_step == 0
             ? json_null()
-            : json_pack("{s:o, s:o, s:i}", "line", json_out_string(row->growth.line),
-                        "bytes_per_step", json_out_number(row->growth.bytes_per_step),
-                        "percent", (int)row->growth.percent);
+            : fields_add_json(json_object(), fleet_growth_fields, &row->growth);
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "lines", list, "rest_bytes",
                      json_out_number(row->rest_bytes), "conf", json_out_string(row->conf),
                      "steps", json_out_number(row->step_count), "growth", growth);

@@ -13,7 +13,7 @@
  *     fleet_row_finish(&row);
  *
  * A row that is read back is hostile input: fleet_row_read() checks every value. Its
- * schema, drystone.fleet.row/1, is in doc/design/fleet.md.
+ * schema, FLEET_ROW_SCHEMA, is in doc/design/fleet.md.
  *
  * The moment of a row is the first out-of-memory, else the peak of active bytes, as in
  * `drystone explain`.
@@ -25,8 +25,10 @@
 
 #include <drystone/cause.h>
 #include <drystone/explanation.h>
+#include <drystone/field.h>
 #include <drystone/status.h>
 
+#define FLEET_ROW_SCHEMA "drystone.fleet.row/2"
 #define FLEET_LINES_MAX 64 /* lines of a row */
 #define FLEET_STEPS_MAX 256
 #define FLEET_OTHERS_MAX 16
@@ -103,10 +105,15 @@ struct fleet_row {
     uint64_t rest_bytes;      /* bytes of lines that are not listed */
     uint64_t category_bytes[DRY_CATEGORY_COUNT];
     size_t other_count;
-    struct fleet_other others[FLEET_OTHERS_MAX];
+    struct fleet_other *others; /* at most FLEET_OTHERS_MAX */
 
     char *texts; /* owns the texts of the row */
 };
+
+/* The members of struct fleet_row: the head of every row, and the figures of a fine one; the
+   members of its parts. Rows are written and read by these, reports written. */
+extern const struct dry_fields fleet_head_fields, fleet_row_fields, fleet_oom_fields,
+    fleet_growth_fields, fleet_line_fields, fleet_other_fields;
 
 /*
  * Read the file at `path` and make its row; if the file is faulty, the row tells why. The
@@ -122,8 +129,5 @@ char *fleet_row_make_unreadable(const char *why);
 enum dry_status fleet_row_read(const char *text, size_t length, struct fleet_row *row,
                                struct dry_error *err);
 void fleet_row_finish(struct fleet_row *row);
-
-/* Return "fine", "unreadable" or "empty". */
-const char *fleet_row_state_name(enum fleet_row_state state);
 
 #endif

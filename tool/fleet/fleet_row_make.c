@@ -13,58 +13,38 @@
 #include <drystone/drystone.h>
 #include <drystone/explanation.h>
 
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "fleet/fleet_row.h"
 #include "fleet/fleet_study.h"
 
 /* --- objects of the row ------------------------------------------------------------------- */
 
-static json_t *
-make_state(const struct dry_state *s)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reserved",
-                     json_out_number(s->reserved), "active", json_out_number(s->active),
-                     "allocated", json_out_number(s->allocated), "rounding",
-                     json_out_number(s->rounding), "pending", json_out_number(s->pending),
-                     "releasable", json_out_number(s->releasable), "stranded",
-                     json_out_number(s->stranded), "private_free",
-                     json_out_number(s->private_free));
-}
-
-/* Make a name without line number: "models.py:174 f" becomes "models.py f". */
-static json_t *
-make_function(const struct fleet_study *s, const struct dry_owner *o, uint32_t *line)
+/* Make a name without line number: "models.py:174 f" becomes "models.py f". The caller frees
+   the text. */
+static char *
+make_function(const struct dry_owner *o, uint32_t line)
 {
     char number[16];
-    *line = 0;
-    if (o->frame == DRY_NONE)
-        return json_out_text(o->name, o->name_length);
-    *line = dry_trace_get_view(s->subject)->frames[o->frame].line;
-    int length = snprintf(number, sizeof number, ":%" PRIu32, *line);
-    const char *at = strstr(o->name, number);
-    if (!at || length <= 0)
-        return json_out_text(o->name, o->name_length);
-    char *text = malloc(o->name_length + 1);
-    if (!text)
-        return NULL;
-    size_t before = (size_t)(at - o->name),
-           after = o->name_length - before - (size_t)length;
-    memcpy(text, o->name, before);
-    memcpy(text + before, at + length, after);
-    json_t *function = json_out_text(text, before + after);
-    free(text);
-    return function;
+    int length = snprintf(number, sizeof number, ":%" PRIu32, line);
+    char *text = strdup(o->name), *at = text ? strstr(text, number) : NULL;
+    if (at && line > 0)
+        memmove(at, at + length, strlen(at + length) + 1);
+    return text;
 }
 
 static json_t *
 make_line(const struct fleet_study *s, const struct dry_owner *o)
 {
-    uint32_t line;
-    json_t *function = make_function(s, o, &line);
-    return json_pack("{s:o, s:o, s:I, s:o, s:I}", "name",
-                     json_out_text(o->name, o->name_length), "function", function, "line",
-                     (json_int_t)line, "bytes", json_out_number(o->bytes), "count",
-                     (json_int_t)o->count);
+    bool has_frame = o->frame != DRY_NONE;
+    uint32_t number =
+        has_frame ? dry_trace_get_view(s->subject)->frames[o->frame].line : 0;
+    char *function = make_function(o, number);
+    const struct fleet_line line = {o->name, function, number, o->bytes, o->count};
+    json_t *made =
+        function ? fields_add_json(json_object(), fleet_line_fields, &line) : NULL;
+    free(function);
+    return made;
 }
 
 static json_t *
@@ -107,25 +87,26 @@ does_count(const struct fleet_study *s, const struct dry_step *step)
     return !step->is_partial || has_oom;
 }
 
+/* Set the figures of the steps. Returns the peaks. */
 static json_t *
-make_steps(const struct fleet_study *s)
+make_peaks(const struct fleet_study *s, struct fleet_row *row)
 {
-    uint32_t count = 0, of_all = 0, seen = 0;
+    uint32_t count = 0, seen = 0;
     const struct dry_steps *steps = s->view->steps;
     const struct dry_step *rows = dry_steps_get(steps, &count);
     if (dry_steps_get_source(steps) == DRY_STEPS_NONE)
         count = 0;
     for (uint32_t i = 0; i < count; i++)
-        of_all += does_count(s, &rows[i]);
-    uint32_t first = of_all > FLEET_STEPS_MAX ? of_all - FLEET_STEPS_MAX : 0;
+        row->step_count += does_count(s, &rows[i]);
+    if (row->step_count > FLEET_STEPS_MAX)
+        row->first_peak = row->step_count - FLEET_STEPS_MAX;
+    row->growth_per_step = count ? dry_steps_growth_per_step(steps) : 0;
     json_t *peaks = json_array();
     for (uint32_t i = 0; i < count; i++) {
-        if (does_count(s, &rows[i]) && seen++ >= first)
+        if (does_count(s, &rows[i]) && seen++ >= row->first_peak)
             peaks = json_out_append(peaks, json_out_number(rows[i].peak.bytes));
     }
-    return json_pack("{s:I, s:I, s:o, s:o}", "count", (json_int_t)of_all, "first_peak",
-                     (json_int_t)first, "peaks", peaks, "growth_per_step",
-                     json_out_number(count ? dry_steps_growth_per_step(steps) : 0));
+    return peaks;
 }
 
 static json_t *
@@ -136,12 +117,12 @@ make_growth(const struct fleet_study *s)
     const struct dry_growth *rows = dry_steps_get_growth(s->view->steps, &count);
     if (count == 0 || rows[0].bytes_per_step == 0)
         return json_null();
-    size_t length =
-        dry_owners_write_line(s->view->owners, rows[0].stack, line, sizeof line);
+    dry_owners_write_line(s->view->owners, rows[0].stack, line, sizeof line);
     int percent = (int)(rows[0].confidence * 100);
-    return json_pack("{s:o, s:o, s:i}", "line", json_out_text(line, length),
-                     "bytes_per_step", json_out_number(rows[0].bytes_per_step), "percent",
-                     percent < 0 ? 0 : (percent > 100 ? 100 : percent));
+    const struct fleet_growth growth = {
+        line, rows[0].bytes_per_step,
+        percent < 0 ? 0 : (uint32_t)(percent > 100 ? 100 : percent)};
+    return fields_add_json(json_object(), fleet_growth_fields, &growth);
 }
 
 /* Return the number of complete steps before the moment. */
@@ -163,13 +144,15 @@ make_oom(const struct fleet_study *s)
         return json_null();
     const struct dry_trace_view *t = dry_trace_get_view(s->subject);
     int64_t time = t->time_us[v->event];
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:I}", "time_us",
-                     time > 0 ? json_integer(time) : json_null(), "request_bytes",
-                     json_out_number(v->request_bytes), "device_free_bytes",
-                     json_out_number(v->device_free_bytes), "short_bytes",
-                     json_out_number(v->short_bytes), "line",
-                     json_out_string(v->request_line), "pass",
-                     dry_pass_name(v->last_pass), "step", (json_int_t)count_done(v));
+    const struct fleet_oom oom = {.has_time = time > 0,
+                                  .time_us = (uint64_t)time,
+                                  .request_bytes = v->request_bytes,
+                                  .device_free_bytes = v->device_free_bytes,
+                                  .short_bytes = v->short_bytes,
+                                  .line = v->request_line,
+                                  .pass = v->last_pass,
+                                  .step = count_done(v)};
+    return fields_add_json(json_object(), fleet_oom_fields, &oom);
 }
 
 static json_t *
@@ -179,83 +162,76 @@ make_others(const struct fleet_study *s)
     json_t *list = json_array();
     for (size_t i = 0, made = 0; i < v->device_count && made < FLEET_OTHERS_MAX; i++) {
         const struct dry_trace_device *d = &v->devices[i];
-        uint64_t reserved = 0;
+        struct fleet_other other = {.device = (uint32_t)d->device};
         for (size_t k = 0; k < d->segment_count; k++)
-            reserved += v->segments[d->first_segment + k].total_size;
-        if (d->device < 0 || d->device == s->view->device || reserved == 0)
+            other.reserved_bytes += v->segments[d->first_segment + k].total_size;
+        if (d->device < 0 || d->device == s->view->device || other.reserved_bytes == 0)
             continue;
         made++;
-        list =
-            json_out_append(list, json_pack("{s:i, s:o}", "device", (int)d->device,
-                                            "reserved_bytes", json_out_number(reserved)));
+        list = json_out_append(
+            list, fields_add_json(json_object(), fleet_other_fields, &other));
     }
     return list;
 }
 
 /* --- a row -------------------------------------------------------------------------------- */
 
-static int
-add(json_t *row, const char *key, json_t *value)
-{
-    return json_object_set_new(row, key, value);
-}
-
-/* Add facts of the whole recording. Returns nonzero if memory ran out. */
-static int
-add_record(json_t *row, const struct fleet_study *s)
+/* Set the figures of the whole recording. */
+static void
+set_record(struct fleet_row *row, const struct fleet_study *s)
 {
     const struct dry_timeline_view *t = dry_timeline_get_view(s->timeline);
     const struct dry_replay_check *check = dry_replay_get_check(s->replay);
     const int64_t *times = dry_trace_get_view(s->subject)->time_us;
     int64_t first = t->event_count ? times[t->first_event] : 0;
     int64_t last = t->event_count ? times[t->first_event + t->event_count - 1] : 0;
-    bool is_timed = first > 0 && last >= first;
-    return add(row, "device", json_integer(t->device)) |
-           add(row, "simulated", json_boolean(s->is_simulated)) |
-           add(row, "begins_cold",
-               json_boolean(t->carried_over_count == 0 && t->unmatched_frees == 0 &&
-                            t->event_count > 0)) |
-           add(row, "events", json_integer(t->event_count)) |
-           add(row, "first_us", is_timed ? json_integer(first) : json_null()) |
-           add(row, "last_us", is_timed ? json_integer(last) : json_null()) |
-           add(row, "reserved_peak",
-               json_out_number(t->peaks[DRY_CURVE_RESERVED].bytes)) |
-           add(row, "active_peak", json_out_number(t->peaks[DRY_CURVE_ACTIVE].bytes)) |
-           add(row, "allocated_peak",
-               json_out_number(t->peaks[DRY_CURVE_ALLOCATED].bytes)) |
-           add(row, "retries", json_integer((json_int_t)check->retry_count)) |
-           add(row, "ooms", json_integer(t->oom_count)) |
-           add(row, "checked", json_boolean(check->possible && !s->is_simulated)) |
-           add(row, "exact", json_boolean(check->exact && !s->is_simulated)) |
-           add(row, "conf", json_out_string(dry_replay_get_recorded(s->replay)->conf));
+    row->device = (uint32_t)t->device;
+    row->is_simulated = s->is_simulated;
+    row->begins_cold =
+        t->carried_over_count == 0 && t->unmatched_frees == 0 && t->event_count > 0;
+    row->event_count = t->event_count;
+    row->has_time = first > 0 && last >= first;
+    row->first_us = (uint64_t)first;
+    row->last_us = (uint64_t)last;
+    row->reserved_peak = t->peaks[DRY_CURVE_RESERVED].bytes;
+    row->active_peak = t->peaks[DRY_CURVE_ACTIVE].bytes;
+    row->allocated_peak = t->peaks[DRY_CURVE_ALLOCATED].bytes;
+    row->retries = check->retry_count;
+    row->oom_count = t->oom_count;
+    row->is_checked = check->possible && !s->is_simulated;
+    row->is_exact = check->exact && !s->is_simulated;
+    row->conf = dry_replay_get_recorded(s->replay)->conf;
 }
 
-/* Add the result of the explanation. Returns nonzero if memory ran out. */
-static int
-add_verdict(json_t *row, const struct fleet_study *s)
+/* Set the figures of the explanation. */
+static void
+set_verdict(struct fleet_row *row, const struct fleet_study *s)
 {
     const struct dry_explanation_view *v = s->view;
-    uint64_t rest;
-    json_t *lines = make_lines(s, &rest);
-    return add(row, "at", make_state(v->state)) | add(row, "oom", make_oom(s)) |
-           add(row, "cause", json_string(dry_cause_name(v->findings[0].cause))) |
-           add(row, "confidence", json_integer(v->findings[0].confidence)) |
-           add(row, "trust", json_string(dry_trust_name(v->trust))) |
-           add(row, "steps", make_steps(s)) | add(row, "growth", make_growth(s)) |
-           add(row, "lines", lines) | add(row, "rest_bytes", json_out_number(rest)) |
-           add(row, "categories", make_categories(v)) |
-           add(row, "others", make_others(s));
+    row->reserved = v->state->reserved;
+    row->active = v->state->active;
+    row->allocated = v->state->allocated;
+    row->rounding = v->state->rounding;
+    row->pending = v->state->pending;
+    row->releasable = v->state->releasable;
+    row->stranded = v->state->stranded;
+    row->private_free = v->state->private_free;
+    row->cause = v->findings[0].cause;
+    row->confidence = v->findings[0].confidence;
+    row->trust = v->trust;
 }
 
 static json_t *
 make_head(enum fleet_row_state state, const char *why,
           const struct input_content *content)
 {
-    char text[20];
-    snprintf(text, sizeof text, "%016" PRIx64, content->hash);
-    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "schema", "drystone.fleet.row/1",
-                     "state", fleet_row_state_name(state), "why", json_out_string(why),
-                     "file_bytes", json_out_number(content->bytes), "hash", text);
+    char hash[20];
+    const struct fleet_row row = {
+        .state = state, .why = why, .file_bytes = content->bytes};
+    snprintf(hash, sizeof hash, "%016" PRIx64, content->hash);
+    return fields_add_json(
+        json_pack("{s:s, s:s}", "schema", FLEET_ROW_SCHEMA, "hash", hash),
+        fleet_head_fields, &row);
 }
 
 /* Write `row` as text and release it. Returns NULL if it is NULL or memory ran out. */
@@ -270,12 +246,22 @@ finish_row(json_t *row)
 static char *
 make_fine(const struct fleet_study *s)
 {
-    json_t *row = make_head(FLEET_ROW_FINE, "", &s->content);
-    if (row && (add_record(row, s) != 0 || add_verdict(row, s) != 0)) {
-        json_decref(row);
-        row = NULL;
+    struct fleet_row row = {0};
+    set_record(&row, s);
+    set_verdict(&row, s);
+    json_t *peaks = make_peaks(s, &row), *lines = make_lines(s, &row.rest_bytes);
+    json_t *made = make_head(FLEET_ROW_FINE, "", &s->content);
+    json_t *parts =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "peaks", peaks, "lines", lines, "oom",
+                  make_oom(s), "growth", make_growth(s), "categories",
+                  make_categories(s->view), "others", make_others(s));
+    made = fields_add_json(made, fleet_row_fields, &row);
+    if (made && (!parts || json_object_update(made, parts) != 0)) {
+        json_decref(made);
+        made = NULL;
     }
-    return finish_row(row);
+    json_decref(parts);
+    return finish_row(made);
 }
 
 char *

@@ -80,7 +80,7 @@ has_a_say(const struct fleet_search *s)
            (s->outcome == DRY_OUTCOME_CHANGE || s->outcome == DRY_OUTCOME_KEEP);
 }
 
-static const struct fleet_candidate *
+static const struct dry_candidate *
 find_candidate(const struct fleet_search *s, const char *label)
 {
     for (size_t i = 0; i < s->candidate_count; i++) {
@@ -91,7 +91,7 @@ find_candidate(const struct fleet_search *s, const char *label)
 }
 
 static bool
-is_help(const struct fleet_candidate *c)
+is_help(const struct dry_candidate *c)
 {
     return c->verdict == DRY_VERDICT_BEST || c->verdict == DRY_VERDICT_GOOD;
 }
@@ -110,7 +110,7 @@ judge_setting(const struct fleet_search *searches, size_t count, const char *lab
     for (size_t i = 0; i < count; i++) {
         if (!has_a_say(&searches[i]))
             continue;
-        const struct fleet_candidate *c = find_candidate(&searches[i], label);
+        const struct dry_candidate *c = find_candidate(&searches[i], label);
         d->judged_count++;
         if (!c || !c->is_allowed || (!is_help(c) && c->verdict != DRY_VERDICT_NO_GAIN))
             return false;
@@ -118,7 +118,7 @@ judge_setting(const struct fleet_search *searches, size_t count, const char *lab
             c->verdict == DRY_VERDICT_BEST && searches[i].outcome == DRY_OUTCOME_CHANGE;
         if (!is_help(c))
             continue;
-        uint64_t gain = c->has_gain ? c->gain_bytes : 0;
+        uint64_t gain = c->has_gain ? (uint64_t)c->gain_bytes : 0;
         d->candidate = d->helped_count++ == 0 ? c : d->candidate;
         d->gain_min = gain < d->gain_min ? gain : d->gain_min;
         d->gain_max = gain > d->gain_max ? gain : d->gain_max;
@@ -161,7 +161,7 @@ find_reason(const struct fleet_search *searches, size_t count, size_t *judged)
 /* --- settings to try on other ranks ------------------------------------------------------- */
 
 static bool
-is_wished(const struct fleet_candidate *const *wishes, size_t count, const char *label)
+is_wished(const struct dry_candidate *const *wishes, size_t count, const char *label)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(wishes[i]->label, label) == 0)
@@ -182,7 +182,7 @@ is_left_out(const struct fleet_search *searches, size_t count, const char *label
 
 size_t
 fleet_settings_wish(const struct fleet_search *searches, size_t count,
-                    const struct fleet_candidate *wishes[FLEET_WISHES_MAX])
+                    const struct dry_candidate *wishes[FLEET_WISHES_MAX])
 {
     size_t used = 0, most = 0;
     for (size_t i = 0; i < count; i++)
@@ -190,7 +190,7 @@ fleet_settings_wish(const struct fleet_search *searches, size_t count,
     for (size_t k = 0; k < most; k++) {
         for (size_t i = 0; i < count && used < FLEET_WISHES_MAX; i++) {
             const struct fleet_search *s = &searches[i];
-            const struct fleet_candidate *c =
+            const struct dry_candidate *c =
                 k < s->candidate_count ? &s->candidates[k] : NULL;
             if (c && has_a_say(s) && is_help(c) && c->is_allowed && !c->is_recorded &&
                 !is_wished(wishes, used, c->label) &&
@@ -205,7 +205,7 @@ bool
 fleet_settings_add(struct fleet_search *search, const struct fleet_search *trial)
 {
     size_t count = search->candidate_count + trial->candidate_count;
-    struct fleet_candidate *all = realloc(search->candidates, (count + 1) * sizeof *all);
+    struct dry_candidate *all = realloc(search->candidates, (count + 1) * sizeof *all);
     if (!all)
         return false;
     search->candidates = all;

@@ -38,21 +38,13 @@ size_t fleet_settings_choose(const struct fleet_judgement *judgement,
 
 /*
  * Search the settings of the file at `path`. The caller frees the text, JSON of
- * drystone.fleet.settings/1; if the file is faulty, it tells why. NULL: memory ran out.
+ * drystone.fleet.settings/2; if the file is faulty, it tells why. NULL: memory ran out.
  */
 char *fleet_settings_make(const char *path, uint64_t memory_bytes_max);
 
-/* A setting that was replayed on one rank. */
-struct fleet_candidate {
-    const char *label, *conf, *since; /* see struct dry_candidate */
-    enum dry_verdict verdict;
-    bool is_allowed, is_recorded;
-    uint32_t caveats;
-    uint64_t peak_bytes; /* reserved peak */
-    bool has_gain;
-    uint64_t gain_bytes; /* saved at the peak; 0 if it costs memory */
-    bool gets_past;      /* passes the recorded out-of-memory */
-};
+/* The members of struct dry_candidate that are kept of a setting, gain_bytes as 0 if it
+   costs memory. */
+extern const struct dry_fields fleet_candidate_fields;
 
 struct fleet_search {
     bool is_there; /* false: the search failed, see `why` */
@@ -60,7 +52,7 @@ struct fleet_search {
     enum dry_outcome outcome;
     uint64_t short_bytes; /* outcome CAPACITY: bytes that no setting can save */
     size_t candidate_count;
-    struct fleet_candidate *candidates;
+    struct dry_candidate *candidates;
     char *texts; /* owns the texts of the search */
 };
 
@@ -77,7 +69,7 @@ void fleet_settings_finish(struct fleet_search *search);
  * of each rank first. The searches own them. Returns their number.
  */
 size_t fleet_settings_wish(const struct fleet_search *searches, size_t count,
-                           const struct fleet_candidate *wishes[FLEET_WISHES_MAX]);
+                           const struct dry_candidate *wishes[FLEET_WISHES_MAX]);
 
 /*
  * Replay the file at `path` under each wish. The text is like that of
@@ -85,7 +77,7 @@ size_t fleet_settings_wish(const struct fleet_search *searches, size_t count,
  * by both 64 MiB and 1 %.
  */
 char *fleet_settings_try(const char *path, uint64_t memory_bytes_max,
-                         const struct fleet_candidate *const *wishes, size_t wish_count);
+                         const struct dry_candidate *const *wishes, size_t wish_count);
 
 /* Add to `search` the candidates of `trial` that it lacks. False: memory ran out. */
 bool fleet_settings_add(struct fleet_search *search, const struct fleet_search *trial);
@@ -100,10 +92,10 @@ enum fleet_decision_kind {
 
 struct fleet_decision {
     enum fleet_decision_kind kind;
-    const struct fleet_candidate *candidate; /* CHANGE: of the first rank it helps */
-    size_t helped_count;                     /* ranks that the setting helps */
-    size_t judged_count;         /* ranks whose search distinguished settings */
-    uint64_t gain_min, gain_max; /* bytes saved, over the ranks helped */
+    const struct dry_candidate *candidate; /* CHANGE: of the first rank it helps */
+    size_t helped_count;                   /* ranks that the setting helps */
+    size_t judged_count;                   /* ranks whose search distinguished settings */
+    uint64_t gain_min, gain_max;           /* bytes saved, over the ranks helped */
 };
 
 /* Decide on the results of `count` searches. A pure function of these. */

@@ -6,26 +6,69 @@
 #include <drystone/drystone.h>
 
 #include "base/fail.h"
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "fleet/fleet_in.h"
 #include "fleet/fleet_settings.h"
 #include "fleet/fleet_study.h"
 
+#define SCHEMA "drystone.fleet.settings/2"
+
+/* --- tables ------------------------------------------------------------------------------- */
+
+/* clang-format off */
+FIELDS_WORD(name_verdict, dry_verdict_name, enum dry_verdict)
+FIELDS_WORD(name_outcome, dry_outcome_name, enum dry_outcome)
+
+#define ALWAYS DRY_KNOWN_ALWAYS, 0, false
+#define CANDIDATE(...) DRY_FIELD_OF(struct dry_candidate, __VA_ARGS__)
+#define CANDIDATE_IF(known, member) DRY_KNOWN_##known, offsetof(struct dry_candidate, member), false
+
+static const struct dry_field candidate_rows[] = {
+    CANDIDATE("conf", TEXT, NONE, conf, ALWAYS, "the settings"),
+    CANDIDATE("label", TEXT, NONE, label, ALWAYS, "the same without what is kept"),
+    CANDIDATE("since", TEXT, NONE, since, CANDIDATE_IF(IF_FILLED, since),
+              "the first release that has them"),
+    DRY_WORD_OF(struct dry_candidate, "verdict", verdict, name_verdict, DRY_VERDICT_COUNT, ALWAYS,
+                "what they are worth"),
+    CANDIDATE("allowed", BOOL, NONE, is_allowed, ALWAYS, "they may be advised"),
+    CANDIDATE("recorded", BOOL, NONE, is_recorded, ALWAYS, "they are the recorded settings"),
+    CANDIDATE("caveats", U32, NONE, caveats, ALWAYS, "bits of enum dry_caveat"),
+    CANDIDATE("reserved_peak", U64, BYTES, run.reserved_peak_bytes, ALWAYS, "reserved at the peak"),
+    CANDIDATE("gain_bytes", I64, BYTES, gain_bytes, CANDIDATE_IF(IF, has_gain),
+              "saved at the peak, 0 if they cost"),
+    CANDIDATE("gets_past", BOOL, NONE, run.gets_past, ALWAYS, "they get past the recorded out-of-memory"),
+};
+const struct dry_fields fleet_candidate_fields = {candidate_rows,
+                                                  sizeof candidate_rows / sizeof *candidate_rows};
+
+#define SEARCH(...) DRY_FIELD_OF(struct fleet_search, __VA_ARGS__)
+static const struct dry_field search_rows[] = {
+    SEARCH("why", TEXT, NONE, why, ALWAYS, "why the search failed"),
+    DRY_WORD_OF(struct fleet_search, "outcome", outcome, name_outcome, DRY_OUTCOME_COUNT, ALWAYS,
+                "the outcome of drystone sweep"),
+    SEARCH("short_bytes", U64, BYTES, short_bytes, ALWAYS, "missing, whatever the settings"),
+};
+static const struct dry_fields search_fields = {search_rows, sizeof search_rows / sizeof *search_rows};
+/* clang-format on */
+
 /* --- writing JSON ------------------------------------------------------------------------- */
 
 static json_t *
-make_candidate(const struct dry_candidate *c)
+make_candidate(const struct dry_candidate *candidate)
 {
-    bool saves = c->has_gain && c->gain_bytes > 0;
-    return json_pack("{s:o, s:o, s:o, s:s, s:b, s:b, s:I, s:o, s:b, s:o, s:b}", "label",
-                     json_out_string(c->label), "conf", json_out_string(c->conf), "since",
-                     json_out_string(c->since), "verdict", dry_verdict_name(c->verdict),
-                     "allowed", (int)c->is_allowed, "recorded", (int)c->is_recorded,
-                     "caveats", (json_int_t)c->caveats, "peak_bytes",
-                     json_out_number(c->run.reserved_peak_bytes), "has_gain",
-                     (int)c->has_gain, "gain_bytes",
-                     json_out_number(saves ? (uint64_t)c->gain_bytes : 0), "gets_past",
-                     (int)c->run.gets_past);
+    struct dry_candidate c = *candidate;
+    c.gain_bytes = c.gain_bytes > 0 ? c.gain_bytes : 0;
+    return fields_add_json(json_object(), fleet_candidate_fields, &c);
+}
+
+/* Make the document of a search. Owns `candidates` in any case. */
+static json_t *
+make_document(const struct fleet_search *search, json_t *candidates)
+{
+    return fields_add_json(
+        json_pack("{s:s, s:o}", "schema", SCHEMA, "candidates", candidates),
+        search_fields, search);
 }
 
 static json_t *
@@ -38,19 +81,19 @@ make_search(const struct dry_recommendation *rec)
     for (size_t i = 0; list && i < count && i < FLEET_CANDIDATES_MAX; i++)
         list = json_out_append(list, make_candidate(&candidates[i]));
     bool lacks = s->outcome == DRY_OUTCOME_CAPACITY && s->floor_bytes > s->capacity_bytes;
-    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "drystone.fleet.settings/1",
-                     "why", "", "outcome", dry_outcome_name(s->outcome), "short_bytes",
-                     json_out_number(lacks ? s->floor_bytes - s->capacity_bytes : 0),
-                     "candidates", list);
+    const struct fleet_search made = {
+        .why = "",
+        .outcome = s->outcome,
+        .short_bytes = lacks ? s->floor_bytes - s->capacity_bytes : 0,
+    };
+    return make_document(&made, list);
 }
 
 static json_t *
 make_failure(const char *why)
 {
-    return json_pack("{s:s, s:o, s:s, s:i, s:[]}", "schema", "drystone.fleet.settings/1",
-                     "why", json_out_string(why), "outcome",
-                     dry_outcome_name(DRY_OUTCOME_NO_EVIDENCE), "short_bytes", 0,
-                     "candidates");
+    const struct fleet_search made = {.why = why, .outcome = DRY_OUTCOME_NO_EVIDENCE};
+    return make_document(&made, json_array());
 }
 
 static enum dry_status
@@ -106,7 +149,7 @@ judge_run(const struct dry_run *usual, const struct dry_run *run)
 
 /* Replay the program from its start under each wish, and append the results to `list`. */
 static enum dry_status
-try_wishes(const struct fleet_study *study, const struct fleet_candidate *const *wishes,
+try_wishes(const struct fleet_study *study, const struct dry_candidate *const *wishes,
            size_t count, json_t *list, struct dry_error *err)
 {
     struct dry_run_options options;
@@ -137,20 +180,18 @@ try_wishes(const struct fleet_study *study, const struct fleet_candidate *const 
 
 char *
 fleet_settings_try(const char *path, uint64_t memory_bytes_max,
-                   const struct fleet_candidate *const *wishes, size_t wish_count)
+                   const struct dry_candidate *const *wishes, size_t wish_count)
 {
     struct fleet_study study;
     struct dry_error err;
+    const struct fleet_search made = {.why = "", .outcome = DRY_OUTCOME_KEEP};
     json_t *list = json_array(), *root = NULL;
     enum dry_status status = fleet_study_open(&study, path, memory_bytes_max, &err);
     if (status == DRY_OK && list && !study.is_empty)
         status = try_wishes(&study, wishes, wish_count, list, &err);
     fleet_study_close(&study);
     if (status == DRY_OK)
-        root =
-            json_pack("{s:s, s:s, s:s, s:i, s:O}", "schema", "drystone.fleet.settings/1",
-                      "why", "", "outcome", dry_outcome_name(DRY_OUTCOME_KEEP),
-                      "short_bytes", 0, "candidates", list);
+        root = make_document(&made, json_incref(list));
     else if (status != DRY_ERR_MEMORY)
         root = make_failure(err.text);
     json_decref(list);
@@ -161,62 +202,18 @@ fleet_settings_try(const char *path, uint64_t memory_bytes_max,
 
 /* --- reading JSON ------------------------------------------------------------------------- */
 
-static const char *
-name_verdict(unsigned i)
-{
-    return dry_verdict_name((enum dry_verdict)i);
-}
-
-static const char *
-name_outcome(unsigned i)
-{
-    return dry_outcome_name((enum dry_outcome)i);
-}
-
-static void
-read_candidate(struct fleet_in *r, const struct json_at *at, struct fleet_candidate *c)
-{
-    static const char *const keys[] = {
-        "label",   "conf",       "since",    "verdict",    "allowed",   "recorded",
-        "caveats", "peak_bytes", "has_gain", "gain_bytes", "gets_past", NULL};
-    json_in_object(&r->in, at, keys);
-    *c = (struct fleet_candidate){
-        .label = fleet_in_text(r, at, "label"),
-        .conf = fleet_in_text(r, at, "conf"),
-        .since = fleet_in_text(r, at, "since"),
-        .verdict = (enum dry_verdict)fleet_in_word(r, at, "verdict", name_verdict,
-                                                   DRY_VERDICT_COUNT),
-        .is_allowed = fleet_in_flag(r, at, "allowed"),
-        .is_recorded = fleet_in_flag(r, at, "recorded"),
-        .caveats = (uint32_t)(fleet_in_number(r, at, "caveats") & UINT32_MAX),
-        .peak_bytes = fleet_in_number(r, at, "peak_bytes"),
-        .has_gain = fleet_in_flag(r, at, "has_gain"),
-        .gain_bytes = fleet_in_number(r, at, "gain_bytes"),
-        .gets_past = fleet_in_flag(r, at, "gets_past"),
-    };
-}
-
 static void
 read_search(struct fleet_in *r, const struct json_at *root)
 {
-    static const char *const keys[] = {"schema",      "why",        "outcome",
-                                       "short_bytes", "candidates", NULL};
+    static const char *const keys[] = {"schema", "candidates", NULL};
     struct fleet_search *s = r->into;
     struct json_at list = json_in_key(root, "candidates");
-    json_in_object(&r->in, root, keys);
-    fleet_in_schema(r, root, "drystone.fleet.settings/1");
-    s->why = fleet_in_text(r, root, "why");
-    s->outcome = (enum dry_outcome)fleet_in_word(r, root, "outcome", name_outcome,
-                                                 DRY_OUTCOME_COUNT);
-    s->short_bytes = fleet_in_number(r, root, "short_bytes");
+    fleet_in_schema(r, root, SCHEMA);
+    fleet_in_check_keys(r, root, search_fields, keys);
+    fleet_in_fields(r, root, search_fields, s);
     s->is_there = !*s->why;
-    size_t count = fleet_in_count(r, &list, FLEET_CANDIDATES_MAX);
-    s->candidates = fleet_in_memory(r, count, sizeof *s->candidates);
-    for (size_t i = 0; s->candidates && i < count; i++) {
-        struct json_at at = json_in_element(&list, i);
-        read_candidate(r, &at, &s->candidates[i]);
-        s->candidate_count = i + 1;
-    }
+    s->candidates = fleet_in_list(r, &list, fleet_candidate_fields, sizeof *s->candidates,
+                                  FLEET_CANDIDATES_MAX, &s->candidate_count);
 }
 
 enum dry_status

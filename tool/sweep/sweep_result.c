@@ -28,10 +28,13 @@ sweep_result_write_error(const char *error)
 }
 
 static bool
-read_figures(const json_t *root, struct sweep_figures *f)
+read_figures(json_t *root, struct sweep_figures *f)
 {
     struct dry_run run = {0};
-    if (!fields_read_json(root, dry_run_get_fields(DRY_RUN_WHOLE), &run))
+    struct json_in in = {0};
+    struct json_at at = {.value = root};
+    fields_read_json(&in, &at, dry_run_get_fields(DRY_RUN_WHOLE), &run, NULL);
+    if (in.status != DRY_OK)
         return false;
     *f = (struct sweep_figures){
         .device_bytes = run.capacity_bytes ? run.capacity_bytes : SWEEP_NO_DEVICE,

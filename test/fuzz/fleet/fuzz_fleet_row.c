@@ -35,7 +35,7 @@ judge_row(const struct fleet_row *row)
 static void
 decide_search(const struct fleet_search *search)
 {
-    const struct fleet_candidate *wishes[FLEET_WISHES_MAX];
+    const struct dry_candidate *wishes[FLEET_WISHES_MAX];
     struct fleet_search searches[] = {*search, *search};
     struct fleet_decision decision;
     searches[1].candidate_count /= 2;

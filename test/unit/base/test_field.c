@@ -17,23 +17,32 @@ struct thing {
     size_t event;
     const char *name;
     char text[8];
-    uint32_t small;
-    double share;
+    uint32_t share, line;
+    double part;
+    enum { RED, GREEN } colour;
 };
 
+static const char *
+name_colour(unsigned i)
+{
+    return i == RED ? "red" : "green";
+}
+
 #define OF(member) offsetof(struct thing, member)
-#define THING(member, kind, unit, ...)                                                   \
-    DRY_FIELD_OF(struct thing, #member, kind, unit, member, __VA_ARGS__)
+#define THING(...) DRY_FIELD_OF(struct thing, __VA_ARGS__)
 
 static const struct dry_field list[] = {
-    THING(is_on, BOOL, NONE, DRY_KNOWN_ALWAYS, 0, false, ""),
-    THING(bytes, U64, BYTES, DRY_KNOWN_IF_ABOVE_0, OF(bytes), true, ""),
-    THING(count, I64, COUNT, DRY_KNOWN_IF, OF(has_count), true, ""),
-    THING(event, SIZE, EVENT, DRY_KNOWN_UNLESS, OF(is_on), false, ""),
-    THING(name, TEXT, NONE, DRY_KNOWN_ALWAYS, 0, false, ""),
-    THING(text, CHARS, NONE, DRY_KNOWN_ALWAYS, 0, false, ""),
-    THING(small, U32, COUNT, DRY_KNOWN_ALWAYS, 0, false, ""),
-    THING(share, REAL, SHARE, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING("is_on", BOOL, NONE, is_on, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING("bytes", U64, BYTES, bytes, DRY_KNOWN_IF_ABOVE_0, OF(bytes), true, ""),
+    THING("count", I64, COUNT, count, DRY_KNOWN_IF, OF(has_count), true, ""),
+    THING("event", SIZE, EVENT, event, DRY_KNOWN_UNLESS, OF(is_on), false, ""),
+    THING("name", TEXT, NONE, name, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING("text", CHARS, NONE, text, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING("share", U32, PERCENT, share, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING("line", U32, COUNT, line, DRY_KNOWN_IF_FILLED, OF(name), false, ""),
+    DRY_WORD_OF(struct thing, "colour", colour, name_colour, 2, DRY_KNOWN_ALWAYS, 0,
+                false, ""),
+    THING("part", REAL, SHARE, part, DRY_KNOWN_ALWAYS, 0, false, ""),
 };
 static const struct dry_fields fields = {list, sizeof list / sizeof *list};
 
@@ -47,6 +56,8 @@ what_is_not_known_has_no_value(void **state)
     for (size_t i = 1; i < 5; i++)
         assert_false(dry_field_get(&list[i], &empty, &value));
     assert_false(dry_field_get(dry_fields_find(&fields, "event"), &none, &value));
+    assert_false(dry_field_get(&list[7], &none, &value));
+    assert_false(dry_field_get(&list[7], &(struct thing){.name = ""}, &value));
 }
 
 static void
@@ -59,8 +70,9 @@ a_value_has_its_type(void **state)
                                .event = 3,
                                .name = "a",
                                .text = "b",
-                               .small = UINT32_MAX,
-                               .share = 0.5};
+                               .line = UINT32_MAX,
+                               .colour = GREEN,
+                               .part = 0.5};
     const uint64_t numbers[] = {0, UINT64_MAX, INT64_MAX, 3};
     struct dry_field_value value;
     for (size_t i = 0; i < 4; i++) {
@@ -73,10 +85,11 @@ a_value_has_its_type(void **state)
         assert_int_equal(value.type, DRY_FIELD_TEXT);
         assert_string_equal(value.text, i == 4 ? "a" : "b");
     }
-    assert_true(dry_field_get(&list[6], &full, &value));
-    assert_int_equal(value.type, DRY_FIELD_U64);
+    assert_true(dry_field_get(&list[7], &full, &value) && value.type == DRY_FIELD_U64);
     assert_int_equal(value.number, UINT32_MAX);
-    assert_true(dry_field_get(&list[7], &full, &value));
+    assert_true(dry_field_get(&list[8], &full, &value) && value.type == DRY_FIELD_TEXT);
+    assert_string_equal(value.text, "green");
+    assert_true(dry_field_get(&list[9], &full, &value));
     assert_true(value.type == DRY_FIELD_REAL && value.real == 0.5);
     assert_null(dry_fields_find(&fields, "byte"));
 }
@@ -91,14 +104,19 @@ what_does_not_fit_is_not_set(void **state)
     assert_false(dry_field_set(&list[2], &thing, (uint64_t)INT64_MAX + 1));
     assert_false(dry_field_set(&list[4], &thing, 1));
     assert_false(dry_field_set(&list[5], &thing, 1));
-    assert_false(dry_field_set(&list[6], &thing, (uint64_t)UINT32_MAX + 1));
-    assert_false(dry_field_set(&list[7], &thing, 1));
+    assert_false(dry_field_set(&list[6], &thing, 101));
+    assert_false(dry_field_set(&list[7], &thing, (uint64_t)UINT32_MAX + 1));
+    assert_false(dry_field_set(&list[8], &thing, 2));
+    assert_false(dry_field_set(&list[9], &thing, 1));
     assert_memory_equal(&thing, &before, sizeof thing);
     assert_true(dry_field_set(&list[0], &thing, 1));
     assert_true(dry_field_set(&list[1], &thing, UINT64_MAX));
     assert_true(dry_field_set(&list[2], &thing, 5));
     assert_true(dry_field_set(&list[3], &thing, 6));
-    assert_true(dry_field_set(&list[6], &thing, 7) && thing.small == 7);
+    assert_true(dry_field_set(&list[6], &thing, 100) &&
+                dry_field_set(&list[8], &thing, GREEN));
+    assert_true(thing.has_count && thing.share == 100 && thing.colour == GREEN);
+    assert_false(dry_field_set(&list[9], &thing, 1));
     assert_true(thing.is_on && thing.bytes == UINT64_MAX && thing.count == 5 &&
                 thing.event == 6);
 }

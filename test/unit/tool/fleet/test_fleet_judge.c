@@ -387,7 +387,7 @@ devices_follow_a_rule(void **state)
         job->rows[i].device = i % 8;
     job->rows[11].device = 0;
     job->rows[12].other_count = 1;
-    job->rows[12].others[0] = (struct fleet_other){0, 500 * MIB};
+    job->rows[12].others = &(struct fleet_other){0, 500 * MIB};
     judge(job);
     assert_int_equal(job->j.devices_a_host, 8);
     assert_int_equal(job->j.finding_count, 2);
@@ -466,14 +466,14 @@ static void
 a_setting_must_harm_no_rank(void **state)
 {
     (void)state;
-    struct fleet_candidate a[] = {
+    struct dry_candidate a[] = {
         {.label = "x",
          .verdict = DRY_VERDICT_BEST,
          .is_allowed = true,
          .has_gain = true,
          .gain_bytes = 5 * MIB},
         {.label = "y", .verdict = DRY_VERDICT_GOOD, .is_allowed = true}};
-    struct fleet_candidate b[] = {
+    struct dry_candidate b[] = {
         {.label = "x", .verdict = DRY_VERDICT_NO_GAIN, .is_allowed = true},
         {.label = "y", .verdict = DRY_VERDICT_WORSE, .is_allowed = true}};
     struct fleet_search s[] = {{.is_there = true,
@@ -495,7 +495,7 @@ a_setting_must_harm_no_rank(void **state)
     s[1].candidate_count = 0; /* not tried there */
     fleet_settings_decide(s, 2, &d);
     assert_int_equal(d.kind, FLEET_DECISION_DISAGREE);
-    const struct fleet_candidate *wishes[FLEET_WISHES_MAX];
+    const struct dry_candidate *wishes[FLEET_WISHES_MAX];
     assert_int_equal(fleet_settings_wish(s, 2, wishes), 2);
     s[0].outcome = DRY_OUTCOME_CAPACITY;
     fleet_settings_decide(s, 1, &d);

@@ -92,12 +92,12 @@ what_is_no_row_is_refused(void **state)
         "[]",
         "{}",
         "nonsense",
-        "{\"schema\":\"drystone.fleet.row/1\"}",
+        "{\"schema\":\"drystone.fleet.row/2\"}",
+        "{\"schema\":\"drystone.fleet.row/3\",\"state\":\"fine\",\"why\":\"\","
+        "\"file_bytes\":1,\"hash\":\"0\"}",
         "{\"schema\":\"drystone.fleet.row/2\",\"state\":\"fine\",\"why\":\"\","
         "\"file_bytes\":1,\"hash\":\"0\"}",
-        "{\"schema\":\"drystone.fleet.row/1\",\"state\":\"fine\",\"why\":\"\","
-        "\"file_bytes\":1,\"hash\":\"0\"}",
-        "{\"schema\":\"drystone.fleet.row/1\",\"state\":\"unreadable\",\"why\":\"\","
+        "{\"schema\":\"drystone.fleet.row/2\",\"state\":\"unreadable\",\"why\":\"\","
         "\"file_bytes\":-1,\"hash\":\"0\"}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
