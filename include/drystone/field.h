@@ -43,6 +43,8 @@ enum dry_field_unit {
     DRY_UNIT_NONE,
     DRY_UNIT_BYTES,
     DRY_UNIT_COUNT,
+    DRY_UNIT_TOTAL,       /* a count that only grows */
+    DRY_UNIT_SECONDS,     /* negative or infinite: not known */
     DRY_UNIT_PERCENT,     /* at most 100 */
     DRY_UNIT_NANOSECONDS, /* JSON has fractional microseconds */
     DRY_UNIT_MICROSECONDS,
@@ -56,6 +58,7 @@ enum dry_field_known {
     DRY_KNOWN_IF,         /* if a bool is true */
     DRY_KNOWN_UNLESS,     /* if a bool is false */
     DRY_KNOWN_IF_ABOVE_0, /* if a uint64_t is not 0 */
+    DRY_KNOWN_UNLESS_MAX, /* if a uint64_t is not UINT64_MAX */
     DRY_KNOWN_IF_FILLED,  /* if a text is neither NULL nor empty */
 };
 
@@ -127,7 +130,7 @@ DRY_API bool dry_field_get(const struct dry_field *field, const void *object,
                            struct dry_field_value *value);
 /* Set a member that is a whole number, a BOOL or, by the value of its enum, a WORD. The bool of
    DRY_KNOWN_IF becomes true, but not for an event. Returns false and changes nothing if the
-   member is a text or REAL, or if the number does not fit. O(1). */
+   member is a REAL or a text, or if the number does not fit. O(1). */
 DRY_API bool dry_field_set(const struct dry_field *field, void *object, uint64_t number);
 /* Find the field with this key. NULL: there is none. O(count). */
 DRY_API const struct dry_field *dry_fields_find(const struct dry_fields *fields,

@@ -45,6 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <drystone/field.h>
 #include <drystone/memory.h>
 #include <drystone/pinned.h>
 #include <drystone/pool.h>
@@ -126,6 +127,10 @@ struct dry_live_detail {
     struct dry_live_lane lanes[DRY_LIVE_LANES_MAX];
     struct dry_live_line lines[DRY_LIVE_LINES_MAX];
 };
+
+/* The figures except the limit, the sums of a detail, of a lane. DRY_LIVE_UNKNOWN is not known. */
+enum dry_live_part { DRY_LIVE_FIGURES, DRY_LIVE_DETAIL, DRY_LIVE_LANE };
+DRY_API struct dry_fields dry_live_get_fields(enum dry_live_part part);
 
 struct dry_live_source {
     uint32_t kind;  /* enum dry_live_kind */

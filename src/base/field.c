@@ -2,6 +2,7 @@
 /* Read and write members of structs by tables of fields; see <drystone/field.h>. */
 #include <drystone/field.h>
 
+#include <math.h>
 #include <string.h>
 
 static bool
@@ -17,6 +18,8 @@ is_known(const struct dry_field *f, const void *object)
         return !*(const bool *)at;
     case DRY_KNOWN_IF_ABOVE_0:
         return *(const uint64_t *)at > 0;
+    case DRY_KNOWN_UNLESS_MAX:
+        return *(const uint64_t *)at != UINT64_MAX;
     case DRY_KNOWN_IF_FILLED:
         return *(const char *const *)at && **(const char *const *)at;
     }
@@ -53,7 +56,7 @@ dry_field_get(const struct dry_field *f, const void *object,
     case DRY_FIELD_REAL:
         value->type = DRY_FIELD_REAL;
         value->real = *(const double *)at;
-        return true;
+        return f->unit != DRY_UNIT_SECONDS || (value->real >= 0 && isfinite(value->real));
     case DRY_FIELD_U32:
         value->number = *(const uint32_t *)at;
         return true;
@@ -66,24 +69,25 @@ dry_field_get(const struct dry_field *f, const void *object,
     return f->unit != DRY_UNIT_EVENT || value->number != SIZE_MAX;
 }
 
-/* Return the largest number that fits into the member. */
+/* Return the largest number that fits into the member; 0 of what is no whole number. */
 static uint64_t
 greatest(const struct dry_field *f)
 {
-    if (f->type == DRY_FIELD_U32)
-        return f->unit == DRY_UNIT_PERCENT ? 100 : UINT32_MAX;
-    return f->type == DRY_FIELD_BOOL   ? 1
-           : f->type == DRY_FIELD_WORD ? f->word_count - 1
-           : f->type == DRY_FIELD_I64  ? INT64_MAX
-                                       : UINT64_MAX;
+    static const uint64_t of_types[] = {
+        [DRY_FIELD_BOOL] = 1,         [DRY_FIELD_U32] = UINT32_MAX,
+        [DRY_FIELD_U64] = UINT64_MAX, [DRY_FIELD_I64] = INT64_MAX,
+        [DRY_FIELD_SIZE] = SIZE_MAX,  [DRY_FIELD_WORD] = 0,
+    };
+    if (f->type == DRY_FIELD_WORD)
+        return f->word_count - 1;
+    return f->unit == DRY_UNIT_PERCENT ? 100 : of_types[f->type];
 }
 
 bool
 dry_field_set(const struct dry_field *f, void *object, uint64_t number)
 {
     void *at = (char *)object + f->offset;
-    if (f->type == DRY_FIELD_TEXT || f->type == DRY_FIELD_CHARS ||
-        f->type == DRY_FIELD_REAL || number > greatest(f))
+    if (greatest(f) == 0 || number > greatest(f))
         return false;
     if (f->known == DRY_KNOWN_IF && f->unit != DRY_UNIT_EVENT)
         *(bool *)((char *)object + f->known_offset) = true;

@@ -20,14 +20,19 @@ PLACES = [("run", "replay", "run"), ("packed", "replay", "packed"),
           ("state", "explain", "state"), ("step", "steps", "step"),
           ("growth", "steps", "suspect"), ("steps_totals", "steps", ""),
           ("diff_row", "diff", "owner"), ("diff_cell", "diff", "cell"),
-          ("diff_fact", "diff", "fact")]
+          ("diff_fact", "diff", "fact"), ("live", "live", "source"),
+          ("detail", "live", "detail"), ("lane", "live", "lane")]
 TYPES = {"bool": "boolean", "text": "string", "chars": "string", "real": "number"}
 # Members that are no field of a table.
 OTHERS = {"run": {"conf", "packed", "steady", "order", "release", "stats"},
           "check": {"first_mismatch"}, "recorded": {"place", "conf"}, "suspect": {"owner"},
           "": {"schema", "file", "device", "events", "simulated", "source", "reason", "marker",
                "anchor", "steps", "growth"},
-          "owner": {"name", "what", "subjects"}, "fact": {"values"}}
+          "owner": {"name", "what", "subjects"}, "fact": {"values"},
+          "source": {"name", "kind", "device", "number", "uuid", "updates", "update_age_seconds",
+                     "limit_bytes", "room_bytes", "growth_per_s", "retries_per_min",
+                     "ooms_per_min", "time_to_limit_seconds", "detail"},
+          "detail": {"age_s", "more_lanes", "lanes", "lines"}, "lane": {"stream", "pool"}}
 
 
 def make_property(field, old):

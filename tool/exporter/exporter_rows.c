@@ -192,13 +192,12 @@ add_lanes(struct choice *c, const struct watch_process *p, size_t number)
 static void
 add_source(struct choice *c, const struct watch_process *p, size_t number)
 {
-    struct exporter_row *row = add(c, &c->rows->sources);
-    if (!row)
-        return;
     const struct watch_source *s = &p->sources[number];
     bool is_of_host = s->page.kind == DRY_LIVE_PINNED || s->page.device < 0;
+    struct exporter_row *row = add(c, is_of_host ? &c->rows->pinned : &c->rows->sources);
+    if (!row)
+        return;
     row->source = s;
-    row->is_of_host = is_of_host;
     label_source(c, p, number);
     end_labels(c);
     if (c->bounds->lanes > 0 && s->page.detail.at_ns && !is_of_host)
@@ -268,8 +267,10 @@ static void
 add_devices(struct choice *c)
 {
     for (size_t i = 0; i < c->watch->device_count; i++) {
-        if (!add(c, &c->rows->devices))
+        struct exporter_row *row = add(c, &c->rows->devices);
+        if (!row)
             return;
+        row->device = &c->watch->devices[i];
         label_device(c, i);
         exporter_label(c->text, "model", c->watch->devices[i].name);
         end_labels(c);
@@ -319,7 +320,8 @@ exporter_rows_choose(struct exporter_rows *rows, const struct watch *watch,
     bool is_whole = !ferror(c.text);
     if (fclose(c.text) != 0 || !is_whole || c.is_short)
         return false;
-    rows->sources_left_out = settle(&rows->sources, rows->text, false);
+    rows->sources_left_out = settle(&rows->sources, rows->text, false) +
+                             settle(&rows->pinned, rows->text, false);
     (void)settle(&rows->lanes, rows->text, false);
     (void)settle(&rows->uses, rows->text, false);
     (void)settle(&rows->devices, rows->text, true);
@@ -330,6 +332,7 @@ void
 exporter_rows_finish(struct exporter_rows *rows)
 {
     free(rows->sources.rows);
+    free(rows->pinned.rows);
     free(rows->lanes.rows);
     free(rows->uses.rows);
     free(rows->devices.rows);

@@ -24,8 +24,8 @@ struct exporter_bounds {
 struct exporter_row {
     const char *labels;                /* `process="1",name="..."`, without braces */
     size_t labels_at;                  /* offset of the labels in `text` */
-    const struct watch_source *source; /* for rows of sources */
-    bool is_of_host;                   /* for rows of sources; true: host memory */
+    const struct watch_source *source; /* for rows of sources and of pinned */
+    const struct watch_device *device; /* for rows of devices */
     struct dry_live_lane lane;         /* for rows of lanes */
     uint64_t bytes;                    /* for rows of uses */
 };
@@ -36,8 +36,8 @@ struct exporter_table {
 };
 
 struct exporter_rows {
-    /* one row of `devices` per device */
-    struct exporter_table sources, lanes, uses, devices;
+    /* sources of devices and of the host; one row of `devices` per device */
+    struct exporter_table sources, pinned, lanes, uses, devices;
     /* pages read; pages that cannot be used */
     size_t pages, refused;
     size_t processes_left_out, sources_left_out;

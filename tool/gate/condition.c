@@ -61,7 +61,7 @@ is_figure(const struct dry_field *f)
 {
     return f->type == DRY_FIELD_BOOL ||
            (f->unit != DRY_UNIT_NONE && f->unit != DRY_UNIT_EVENT &&
-            f->unit != DRY_UNIT_SHARE);
+            f->type != DRY_FIELD_REAL);
 }
 
 bool

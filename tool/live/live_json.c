@@ -49,16 +49,6 @@ put_text(struct writer *w, const char *key, const char *text)
 }
 
 static void
-put_real(struct writer *w, const char *key, bool is_known, double value)
-{
-    put_key(w, key);
-    if (is_known)
-        writer_format(w, "%.3f", value);
-    else
-        writer_put(w, "null");
-}
-
-static void
 put_signed(struct writer *w, const char *key, bool is_known, int64_t value)
 {
     put_key(w, key);
@@ -66,6 +56,29 @@ put_signed(struct writer *w, const char *key, bool is_known, int64_t value)
         writer_signed(w, value);
     else
         writer_put(w, "null");
+}
+
+static void
+put_field(struct writer *w, const struct dry_field *field, const void *object)
+{
+    struct dry_field_value value;
+    put_key(w, field->key);
+    if (!dry_field_get(field, object, &value))
+        writer_put(w, "null");
+    else if (value.type == DRY_FIELD_REAL)
+        writer_format(w, "%.3f", value.real);
+    else if (field->unit == DRY_UNIT_NANOSECONDS)
+        writer_format(w, "%.3f", (double)value.number / 1000);
+    else
+        put_value(w, value.number);
+}
+
+/* Write numbers by their table. */
+static void
+put_fields(struct writer *w, struct dry_fields fields, const void *object)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        put_field(w, &fields.list[i], object);
 }
 
 /* --- sources ------------------------------------------------------------------------------ */
@@ -80,12 +93,7 @@ put_lane(struct writer *w, const struct dry_live_lane *lane)
     writer_char(w, ',');
     put_value(w, lane->pool.b);
     writer_char(w, ']');
-    put_number(w, "reserved", lane->reserved);
-    put_number(w, "allocated", lane->allocated);
-    put_number(w, "pending", lane->pending);
-    put_number(w, "releasable", lane->releasable);
-    put_number(w, "stranded", lane->stranded);
-    put_number(w, "largest_hole", lane->largest_hole);
+    put_fields(w, dry_live_get_fields(DRY_LIVE_LANE), lane);
     writer_char(w, '}');
 }
 
@@ -98,12 +106,7 @@ put_detail(struct writer *w, const struct dry_live_detail *d, uint64_t now_ns)
         return;
     }
     writer_format(w, "{\"age_s\":%.3f", live_detail_age(d, now_ns));
-    put_number(w, "reserved", d->reserved);
-    put_number(w, "pending", d->pending);
-    put_number(w, "releasable", d->releasable);
-    put_number(w, "stranded", d->stranded);
-    put_number(w, "largest_hole", d->largest_hole);
-    put_number(w, "stock", d->stock);
+    put_fields(w, dry_live_get_fields(DRY_LIVE_DETAIL), d);
     put_key(w, "more_lanes");
     writer_put(w, d->more_lanes ? "true" : "false");
     put_key(w, "lanes");
@@ -124,27 +127,8 @@ put_detail(struct writer *w, const struct dry_live_detail *d, uint64_t now_ns)
 }
 
 static void
-put_figures(struct writer *w, const struct dry_live_figures *f)
-{
-    put_number(w, "reserved", f->reserved);
-    put_number(w, "allocated", f->allocated);
-    put_number(w, "active", f->active);
-    put_number(w, "requested", f->requested);
-    put_number(w, "reserved_peak", f->reserved_peak);
-    put_number(w, "allocated_peak", f->allocated_peak);
-    put_number(w, "retries", f->retries);
-    put_number(w, "ooms", f->ooms);
-    put_number(w, "driver_allocs", f->driver_allocs);
-    put_number(w, "driver_frees", f->driver_frees);
-    put_number(w, "driver_calls", f->driver_calls);
-    put_number(w, "pages_moved", f->pages_moved);
-    put_number(w, "driver_time_ns", f->driver_time_ns);
-}
-
-static void
 put_source(struct writer *w, const struct watch_source *s, uint64_t now_ns)
 {
-    bool is_known = s->rates.is_known;
     writer_put(w, "{\"name\":");
     writer_json(w, s->page.name, strlen(s->page.name));
     put_text(w, "kind", live_kind_name(s->page.kind));
@@ -152,14 +136,8 @@ put_source(struct writer *w, const struct watch_source *s, uint64_t now_ns)
     put_signed(w, "number", s->page.device >= 0, s->page.device);
     put_text(w, "uuid", s->page.uuid[0] ? s->page.uuid : NULL);
     put_number(w, "updates", s->page.updates);
-    put_real(w, "age_s", s->page.updates > 0, s->age_s);
-    put_figures(w, &s->page.figures);
-    put_number(w, "limit", s->limit);
-    put_number(w, "left", s->room);
-    put_real(w, "growth_per_s", is_known, s->rates.reserved_per_s);
-    put_real(w, "retries_per_min", is_known, s->rates.retries_per_min);
-    put_real(w, "ooms_per_min", is_known, s->rates.ooms_per_min);
-    put_real(w, "seconds_left", s->seconds_left >= 0, s->seconds_left);
+    put_fields(w, dry_live_get_fields(DRY_LIVE_FIGURES), &s->page.figures);
+    put_fields(w, watch_source_fields, s);
     put_detail(w, &s->page.detail, now_ns);
     writer_char(w, '}');
 }
@@ -195,7 +173,7 @@ put_process(struct writer *w, const struct watch_process *p, uint64_t now_ns)
     put_text(w, "labels", has_program ? program->labels : NULL);
     put_text(w, "page", p->page[0] ? p->page : NULL);
     put_text(w, "why", p->state == WATCH_WRONG ? p->why : NULL);
-    put_number(w, "reserved", watch_reserved(p));
+    put_number(w, "reserved_bytes", watch_reserved(p));
     put_uses(w, p);
     put_key(w, "sources");
     writer_char(w, '[');
@@ -218,9 +196,7 @@ put_devices(struct writer *w, const struct watch *watch)
         writer_put(w, i ? ",{\"name\":" : "{\"name\":");
         writer_json(w, d->name, strlen(d->name));
         put_text(w, "uuid", d->uuid);
-        put_number(w, "used", d->used);
-        put_number(w, "total", d->total);
-        put_number(w, "processes", d->process_count);
+        put_fields(w, watch_device_fields, d);
         writer_char(w, '}');
     }
     writer_char(w, ']');

@@ -69,19 +69,33 @@ print_reserved(const struct watch_source *s, const struct term *term)
     print_row(term, "  allocated", f->allocated, note);
 }
 
+/* Print a sum with its key, as "  largest hole", and its meaning. */
+static void
+print_sum(const struct dry_live_detail *d, const struct dry_field *f,
+          const struct term *term)
+{
+    char what[LIVE_WORDS_BYTES];
+    struct dry_field_value value;
+    bool is_known = dry_field_get(f, d, &value);
+    (void)snprintf(what, sizeof what, "  %.*s", (int)(strlen(f->key) - strlen("_bytes")),
+                   f->key);
+    for (char *c = what; (c = strchr(c, '_'));)
+        *c = ' ';
+    print_row(term, what, is_known ? value.number : WATCH_UNKNOWN, f->meaning);
+}
+
 static void
 print_sums(const struct watch_source *s, uint64_t now_ns, const struct term *term)
 {
     const struct dry_live_detail *d = &s->page.detail;
+    const struct dry_fields sums = dry_live_get_fields(DRY_LIVE_DETAIL);
     char text[TERM_NUMBER_BYTES];
     if (!d->at_ns) {
         fprintf(term->out, "      its blocks were not walked yet\n");
         return;
     }
-    print_row(term, "  pending", d->pending, "freed, and waits for a stream");
-    print_row(term, "  releasable", d->releasable, "given back before anything fails");
-    print_row(term, "  stranded", d->stranded, "free, but beside something in use");
-    print_row(term, "largest hole", d->largest_hole, "");
+    for (size_t i = 1; i < sums.count; i++) /* the first is reserved_bytes */
+        print_sum(d, &sums.list[i], term);
     double age = live_detail_age(d, now_ns);
     if (age >= s->age_s + 2)
         fprintf(term->out, "      as its blocks were %s ago\n",
@@ -164,7 +178,6 @@ static bool
 print_lanes(const struct dry_live_detail *d, const struct term *term)
 {
     struct table table;
-    char text[TERM_NUMBER_BYTES];
     if (d->lane_count == 0)
         return true;
     table_init(&table,
@@ -172,9 +185,6 @@ print_lanes(const struct dry_live_detail *d, const struct term *term)
     for (uint32_t i = 0; i < d->lane_count; i++)
         add_lane(&table, &d->lanes[i], (size_t)term->width);
     bool is_fine = table_print(&table, term);
-    if (d->stock)
-        fprintf(term->out, "  in stock, of no stream: %s\n",
-                live_format_bytes(d->stock, text));
     if (d->more_lanes)
         fprintf(term->out, "  and more streams, for which the page has no room\n");
     return is_fine;

@@ -16,6 +16,38 @@
 #define GUEST_FOLDER "/proc/%llu/root/dev/shm"
 #define GUEST_ROOM 64
 
+/* clang-format off */
+#define KNOWN(known, type, member) DRY_KNOWN_##known, offsetof(type, member), false
+#define DEVICE(key, kind, unit, member, meaning)                                         \
+    DRY_FIELD_OF(struct watch_device, key, kind, unit, member,                           \
+                 KNOWN(UNLESS_MAX, struct watch_device, member), meaning)
+#define SOURCE(key, kind, unit, member, known, deciding, meaning)                        \
+    DRY_FIELD_OF(struct watch_source, key, kind, unit, member,                           \
+                 KNOWN(known, struct watch_source, deciding), meaning)
+
+static const struct dry_field devices[] = {
+    DEVICE("memory_used_bytes", U64, BYTES, used, "bytes in use on the device, by the driver"),
+    DEVICE("memory_size_bytes", U64, BYTES, total, "bytes of the device, by the driver"),
+    DEVICE("processes", SIZE, COUNT, process_count, "processes that the driver lists"),
+};
+const struct dry_fields watch_device_fields = {devices, sizeof devices / sizeof *devices};
+
+static const struct dry_field sources[] = {
+    SOURCE("update_age_seconds", REAL, SECONDS, age_s, IF_ABOVE_0, page.updates,
+           "time since the program wrote its figures"),
+    SOURCE("limit_bytes", U64, BYTES, limit, UNLESS_MAX, limit,
+           "bytes that may be reserved at most: the allocator's limit, else the device's memory"),
+    SOURCE("room_bytes", U64, BYTES, room, UNLESS_MAX, room,
+           "bytes that may still be reserved, by the limit and by what is free on the device"),
+    SOURCE("growth_per_s", REAL, NONE, rates.reserved_per_s, IF, rates.is_known, "growth in a second"),
+    SOURCE("retries_per_min", REAL, NONE, rates.retries_per_min, IF, rates.is_known, "retries in a minute"),
+    SOURCE("ooms_per_min", REAL, NONE, rates.ooms_per_min, IF, rates.is_known, "refusals in a minute"),
+    SOURCE("time_to_limit_seconds", REAL, SECONDS, seconds_left, ALWAYS, seconds_left,
+           "time until the limit is reached at the last minute's rate; absent if it is not in sight"),
+};
+const struct dry_fields watch_source_fields = {sources, sizeof sources / sizeof *sources};
+/* clang-format on */
+
 /* --- processes ---------------------------------------------------------------------------- */
 
 static void

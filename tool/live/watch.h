@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <drystone/field.h>
 #include <drystone/live.h>
 
 #include "live/nvml.h"
@@ -52,6 +53,9 @@ struct watch_source {
     double seconds_left; /* negative: growth does not reach the limit */
     struct trend trend;
 };
+
+/* The figures of a device, and those of a source that are not in its page. */
+extern const struct dry_fields watch_device_fields, watch_source_fields;
 
 struct watch_use {
     size_t device;

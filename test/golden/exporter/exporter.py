@@ -76,7 +76,7 @@ def check_figures():
             ending = "_total" if is_count else "_peak_bytes" if "peak" in name else "_bytes"
             family = f"process_{name.replace('_peak', '')}{ending}"
             if name == "driver_time_ns":
-                family, value = "process_driver_seconds_total", round(value * 1e-9, 6)
+                family, value = "process_driver_time_seconds_total", round(value * 1e-9, 6)
             assert text.one(told, family, **labels) == value, family
         for name in pages.SUMS[1:]:
             assert text.one(told, f"process_{name}_bytes", **labels) == sums[name], name

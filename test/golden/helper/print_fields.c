@@ -12,6 +12,7 @@
 #include <drystone/estimate.h>
 #include <drystone/explanation.h>
 #include <drystone/graph.h>
+#include <drystone/live.h>
 #include <drystone/message.h>
 #include <drystone/owners.h>
 #include <drystone/pages.h>
@@ -32,10 +33,10 @@ static const char *const types[] = {
     [DRY_FIELD_U32] = "u32",   [DRY_FIELD_REAL] = "real"};
 
 static const char *const units[] = {
-    [DRY_UNIT_NONE] = "none",       [DRY_UNIT_BYTES] = "bytes",
-    [DRY_UNIT_COUNT] = "count",     [DRY_UNIT_NANOSECONDS] = "ns",
-    [DRY_UNIT_MICROSECONDS] = "us", [DRY_UNIT_EVENT] = "event",
-    [DRY_UNIT_SHARE] = "share"};
+    [DRY_UNIT_NONE] = "none",      [DRY_UNIT_BYTES] = "bytes",
+    [DRY_UNIT_COUNT] = "count",    [DRY_UNIT_TOTAL] = "total",
+    [DRY_UNIT_NANOSECONDS] = "ns", [DRY_UNIT_MICROSECONDS] = "us",
+    [DRY_UNIT_EVENT] = "event",    [DRY_UNIT_SHARE] = "share"};
 
 static void
 print_table(const char *name, struct dry_fields fields)
@@ -129,6 +130,9 @@ main(void)
     print_table("steady", dry_run_get_fields(DRY_RUN_STEADY));
     print_table("order", dry_run_get_fields(DRY_RUN_ORDER));
     print_table("check", dry_replay_check_get_fields());
+    print_table("live", dry_live_get_fields(DRY_LIVE_FIGURES));
+    print_table("detail", dry_live_get_fields(DRY_LIVE_DETAIL));
+    print_table("lane", dry_live_get_fields(DRY_LIVE_LANE));
     print_table("recorded", dry_replay_recorded_get_fields());
     print_table("step", dry_step_get_fields(DRY_STEP_WHOLE));
     print_table("growth", dry_growth_get_fields());

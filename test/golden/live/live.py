@@ -40,12 +40,13 @@ def check_pool(m):
         assert (process["name"], process["rank"], process["world"]) == ("train.py", 3, 8)
         assert process["labels"] == "pod=train-3,namespace=ml"
         source = process["sources"][device]
-        assert (source["kind"], source["number"], source["limit"]) == ("pool", device, GIB), source
-        assert (source["reserved"], source["allocated"]) == (reserved, allocated)
+        assert source["kind"] == "pool" and source["number"] == device, source
+        assert source["limit_bytes"] == GIB, source
+        assert (source["reserved_bytes"], source["allocated_bytes"]) == (reserved, allocated)
         detail = source["detail"]
-        assert reserved == detail["reserved"] == (
-            allocated + detail["pending"] + detail["releasable"] + detail["stranded"])
-        for what in ("reserved", "pending", "releasable", "stranded"):
+        assert reserved == detail["reserved_bytes"] == allocated + sum(
+            detail[f"{what}_bytes"] for what in ("pending", "releasable", "stranded"))
+        for what in ("reserved_bytes", "pending_bytes", "releasable_bytes", "stranded_bytes"):
             assert sum(lane[what] for lane in detail["lanes"]) == detail[what]
         assert {lane["stream"] for lane in detail["lanes"]} == {0, 1, 2, 3}
     text = m.live(program.pid)
@@ -68,14 +69,14 @@ def check_devices(m):
               "device B GPU-b 4294967296 3758096384",
               f"process 1 {a.pid} 3500000000", f"process 0 {os.getpid()} 123456789")
     report = m.json()
-    assert [d["used"] for d in report["devices"]] == [0, 3758096384]
+    assert [d["memory_used_bytes"] for d in report["devices"]] == [0, 3758096384]
     by_pid = {p["pid"]: p for p in report["processes"]}
     assert by_pid[os.getpid()]["state"] == "seen"
     assert by_pid[os.getpid()]["driver"] == [{"device": 0, "bytes": 123456789}]
-    assert by_pid[os.getpid()]["reserved"] == 123456789
+    assert by_pid[os.getpid()]["reserved_bytes"] == 123456789
     [source] = by_pid[a.pid]["sources"]
     assert source["device"] == 1 and source["number"] == 0 and source["uuid"] == "GPU-b"
-    assert source["limit"] == 4 * GIB and source["left"] == 512 * MIB
+    assert source["limit_bytes"] == 4 * GIB and source["room_bytes"] == 512 * MIB
     assert source["detail"]["lanes"][0]["stream"] == 140245878123456789
     for words in ((), (a.pid,), (os.getpid(),)):
         check_width(m.live(*words))
@@ -146,7 +147,7 @@ def check_trend(m):
     source = documents[11]["processes"][0]["sources"][0]
     assert 14 * MIB < source["growth_per_s"] < 18 * MIB, source
     assert 45 < source["retries_per_min"] < 75, source
-    assert 40 < source["seconds_left"] < 75, source
+    assert 40 < source["time_to_limit_seconds"] < 75, source
     assert documents[0]["processes"][0]["sources"][0]["growth_per_s"] is None
 
 

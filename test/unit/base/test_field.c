@@ -3,9 +3,11 @@
 /* Tables of fields: every type and reason to be known; the tables of a replay are sound. */
 #include "support/cmocka.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <drystone/diff.h>
+#include <drystone/live.h>
 #include <drystone/replay.h>
 #include <drystone/state.h>
 #include <drystone/steps.h>
@@ -18,7 +20,8 @@ struct thing {
     const char *name;
     char text[8];
     uint32_t share, line;
-    double part;
+    uint64_t limit;
+    double part, seconds;
     enum { RED, GREEN } colour;
 };
 
@@ -43,6 +46,8 @@ static const struct dry_field list[] = {
     DRY_WORD_OF(struct thing, "colour", colour, name_colour, 2, DRY_KNOWN_ALWAYS, 0,
                 false, ""),
     THING("part", REAL, SHARE, part, DRY_KNOWN_ALWAYS, 0, false, ""),
+    THING("limit", U64, COUNT, limit, DRY_KNOWN_UNLESS_MAX, OF(limit), false, ""),
+    THING("seconds", REAL, SECONDS, seconds, DRY_KNOWN_ALWAYS, 0, false, ""),
 };
 static const struct dry_fields fields = {list, sizeof list / sizeof *list};
 
@@ -50,13 +55,17 @@ static void
 what_is_not_known_has_no_value(void **state)
 {
     (void)state;
-    const struct thing empty = {.is_on = true, .event = 7}, none = {.event = SIZE_MAX};
+    const struct thing empty = {.is_on = true, .event = 7},
+                       none = {.event = SIZE_MAX, .limit = UINT64_MAX, .seconds = -1};
     struct dry_field_value value;
     assert_true(dry_field_get(&list[0], &empty, &value));
     for (size_t i = 1; i < 5; i++)
         assert_false(dry_field_get(&list[i], &empty, &value));
     assert_false(dry_field_get(dry_fields_find(&fields, "event"), &none, &value));
     assert_false(dry_field_get(&list[7], &none, &value));
+    assert_false(dry_field_get(&list[10], &none, &value));
+    assert_false(dry_field_get(&list[11], &none, &value));
+    assert_false(dry_field_get(&list[11], &(struct thing){.seconds = INFINITY}, &value));
     assert_false(dry_field_get(&list[7], &(struct thing){.name = ""}, &value));
 }
 
@@ -91,6 +100,8 @@ a_value_has_its_type(void **state)
     assert_string_equal(value.text, "green");
     assert_true(dry_field_get(&list[9], &full, &value));
     assert_true(value.type == DRY_FIELD_REAL && value.real == 0.5);
+    assert_true(dry_field_get(&list[10], &full, &value) &&
+                dry_field_get(&list[11], &full, &value));
     assert_null(dry_fields_find(&fields, "byte"));
 }
 
@@ -150,6 +161,9 @@ the_tables_of_the_library_are_sound(void **state)
     check_table(dry_diff_get_fields(DRY_DIFF_CELL), sizeof(struct dry_diff_cell));
     check_table(dry_diff_get_fields(DRY_DIFF_ROW), sizeof(struct dry_diff_row));
     check_table(dry_diff_get_fields(DRY_DIFF_FACT), sizeof(struct dry_diff_fact));
+    check_table(dry_live_get_fields(DRY_LIVE_FIGURES), sizeof(struct dry_live_figures));
+    check_table(dry_live_get_fields(DRY_LIVE_DETAIL), sizeof(struct dry_live_detail));
+    check_table(dry_live_get_fields(DRY_LIVE_LANE), sizeof(struct dry_live_lane));
 }
 
 int
