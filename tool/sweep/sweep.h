@@ -30,6 +30,7 @@ struct sweep_figures {
     uint64_t driver_time_ns, driver_calls, retries;
     bool fits; /* the run's device suffices */
 };
+extern const struct dry_fields sweep_fields;
 
 struct sweep_file {
     const char *path;

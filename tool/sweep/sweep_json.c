@@ -2,14 +2,9 @@
 /* See sweep_report.h. This file makes the JSON; see drystone-sweep(1). */
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/json_out.h"
 #include "sweep/sweep_report.h"
-
-static json_t *
-make_device(uint64_t bytes)
-{
-    return bytes == SWEEP_NO_DEVICE ? json_null() : json_out_number(bytes);
-}
 
 /* --- what was swept ----------------------------------------------------------------------- */
 
@@ -77,12 +72,7 @@ make_settings(const struct sweep *s, const struct sweep_row *row)
 static json_t *
 make_figures(const struct sweep_figures *f)
 {
-    return json_pack("{s:b, s:o, s:o, s:f, s:o, s:o}", "fits", (int)f->fits,
-                     "runs_on_bytes", make_device(f->device_bytes), "reserved_peak_bytes",
-                     json_out_number(f->reserved_bytes), "driver_time_us",
-                     (double)f->driver_time_ns / 1000.0, "driver_calls",
-                     json_out_number(f->driver_calls), "num_alloc_retries",
-                     json_out_number(f->retries));
+    return fields_add_json(json_object(), sweep_fields, f);
 }
 
 static json_t *
@@ -94,28 +84,36 @@ make_file_figures(const struct sweep *s, const struct sweep_row *row)
     return list;
 }
 
-static json_int_t
-subtract(uint64_t a, uint64_t b)
+/* Return a figure of a row minus that of the recorded settings. */
+static json_t *
+subtract(const struct dry_field *field, const struct sweep_figures *row,
+         const struct sweep_figures *recorded)
 {
-    return (json_int_t)(a - b);
+    struct dry_field_value a, b;
+    if (!dry_field_get(field, row, &a) || !dry_field_get(field, recorded, &b))
+        return json_null();
+    int64_t difference = (int64_t)(a.number - b.number);
+    return field->unit == DRY_UNIT_NANOSECONDS ? json_real((double)difference / 1000)
+                                               : json_integer(difference);
 }
 
-/* Return a row's figures minus those of the recorded settings. */
 static json_t *
 make_difference(const struct sweep *s, const struct sweep_row *row)
 {
-    const struct sweep_figures *a = &row->all, *b = &sweep_find_recorded(s)->all;
-    bool is_known =
-        a->device_bytes != SWEEP_NO_DEVICE && b->device_bytes != SWEEP_NO_DEVICE;
     if (row->pruned)
         return json_null(); /* its figures cover a part of the events only */
-    return json_pack(
-        "{s:o, s:I, s:f, s:I, s:I}", "runs_on_bytes",
-        is_known ? json_integer(subtract(a->device_bytes, b->device_bytes)) : json_null(),
-        "reserved_peak_bytes", subtract(a->reserved_bytes, b->reserved_bytes),
-        "driver_time_us", (double)subtract(a->driver_time_ns, b->driver_time_ns) / 1000.0,
-        "driver_calls", subtract(a->driver_calls, b->driver_calls), "num_alloc_retries",
-        subtract(a->retries, b->retries));
+    json_t *made = json_object();
+    for (size_t i = 0; made && i < sweep_fields.count; i++) {
+        const struct dry_field *f = &sweep_fields.list[i];
+        if (f->type != DRY_FIELD_BOOL &&
+            json_object_set_new(made, f->key,
+                                subtract(f, &row->all, &sweep_find_recorded(s)->all)) !=
+                0) {
+            json_decref(made);
+            made = NULL;
+        }
+    }
+    return made;
 }
 
 static json_t *

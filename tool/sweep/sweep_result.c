@@ -7,6 +7,22 @@
 #include "base/fields.h"
 #include "base/json_out.h"
 
+/* clang-format off */
+#define FIGURE(key, kind, unit, member, known, meaning)                                  \
+    DRY_FIELD_OF(struct sweep_figures, key, kind, unit, member, DRY_KNOWN_##known,       \
+                 offsetof(struct sweep_figures, member), true, meaning)
+
+static const struct dry_field rows[] = {
+    FIGURE("fits", BOOL, NONE, fits, ALWAYS, "it fits on the run's device"),
+    FIGURE("runs_on_bytes", U64, BYTES, device_bytes, UNLESS_MAX, "the smallest device that suffices"),
+    FIGURE("reserved_peak_bytes", U64, BYTES, reserved_bytes, ALWAYS, "reserved at the peak"),
+    FIGURE("driver_time_us", U64, NANOSECONDS, driver_time_ns, ALWAYS, "time in the driver, modelled"),
+    FIGURE("driver_calls", U64, COUNT, driver_calls, ALWAYS, "calls that take, map, unmap or give back"),
+    FIGURE("num_alloc_retries", U64, COUNT, retries, ALWAYS, "requests tried again after the cache was emptied"),
+};
+const struct dry_fields sweep_fields = {rows, sizeof rows / sizeof *rows};
+/* clang-format on */
+
 static char *
 dump(json_t *root)
 {

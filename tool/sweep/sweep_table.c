@@ -11,10 +11,6 @@
 #include "base/report.h"
 #include "work/store.h"
 
-#define FIGURES                                                                          \
-    "fits INTEGER, runs_on_bytes INTEGER, reserved_peak_bytes INTEGER, "                 \
-    "driver_time_ns INTEGER, driver_calls INTEGER, num_alloc_retries INTEGER"
-#define FIGURE_COUNT 6
 #define SQL_BYTES (2 * SWEEP_GRID_BYTES_MAX + 1024)
 
 struct writer {
@@ -37,18 +33,28 @@ append(char sql[SQL_BYTES], const char *format, const char *text)
     sqlite3_snprintf((int)(SQL_BYTES - used), sql + used, format, text);
 }
 
+/* Create a table of the columns in `sql`, those of the figures and the last ones. */
+static bool
+create(const struct writer *w, char sql[SQL_BYTES], const char *last)
+{
+    for (size_t i = 0; i < sweep_fields.count; i++)
+        append(sql, "%s NUMERIC, ", sweep_fields.list[i].key);
+    append(sql, "%s)", last);
+    return execute(w, sql);
+}
+
 static bool
 make_tables(const struct writer *w)
 {
     char sql[SQL_BYTES] = "CREATE TABLE sweep(rank INTEGER PRIMARY KEY, conf TEXT, ";
+    char files[SQL_BYTES] = "CREATE TABLE sweep_file(rank INTEGER, file TEXT, ";
     const struct sweep_grid *g = &w->sweep->grid;
     for (size_t i = 0; i < g->key_count; i++)
         append(sql, "\"%w\" TEXT, ", g->keys[i].name);
-    append(sql, "state TEXT, is_front INTEGER, %s, worst_file TEXT)", FIGURES);
+    append(sql, "%s INTEGER, ", "state TEXT, is_front");
     return execute(w, "DROP TABLE IF EXISTS sweep; DROP TABLE IF EXISTS sweep_file") &&
-           execute(w, sql) &&
-           execute(w, "CREATE TABLE sweep_file(rank INTEGER, file TEXT, " FIGURES
-                      ", PRIMARY KEY(rank, file))");
+           create(w, sql, "worst_file TEXT") &&
+           create(w, files, "PRIMARY KEY(rank, file)");
 }
 
 /* Prepare an INSERT with `count` parameters. */
@@ -76,17 +82,18 @@ bind_number(sqlite3_stmt *to, int *column, uint64_t number)
 }
 
 static void
-bind_figures(sqlite3_stmt *to, int *column, const struct sweep_figures *f)
+bind_figures(sqlite3_stmt *to, int *column, const struct sweep_figures *figures)
 {
-    bind_number(to, column, f->fits);
-    if (f->device_bytes == SWEEP_NO_DEVICE)
-        sqlite3_bind_null(to, (*column)++);
-    else
-        bind_number(to, column, f->device_bytes);
-    bind_number(to, column, f->reserved_bytes);
-    bind_number(to, column, f->driver_time_ns);
-    bind_number(to, column, f->driver_calls);
-    bind_number(to, column, f->retries);
+    for (size_t i = 0; i < sweep_fields.count; i++) {
+        const struct dry_field *f = &sweep_fields.list[i];
+        struct dry_field_value value;
+        if (!dry_field_get(f, figures, &value))
+            sqlite3_bind_null(to, (*column)++);
+        else if (f->unit == DRY_UNIT_NANOSECONDS)
+            sqlite3_bind_double(to, (*column)++, (double)value.number / 1000);
+        else
+            bind_number(to, column, value.number);
+    }
 }
 
 /* Insert the bound values, then clear them for the next row. */
@@ -148,9 +155,10 @@ static bool
 write_all(struct writer *w)
 {
     const struct sweep *s = w->sweep;
-    bool is_good = execute(w, "BEGIN IMMEDIATE") && make_tables(w) &&
-                   prepare(w, "sweep", 5 + s->grid.key_count + FIGURE_COUNT, &w->row) &&
-                   prepare(w, "sweep_file", 2 + FIGURE_COUNT, &w->file);
+    bool is_good =
+        execute(w, "BEGIN IMMEDIATE") && make_tables(w) &&
+        prepare(w, "sweep", 5 + s->grid.key_count + sweep_fields.count, &w->row) &&
+        prepare(w, "sweep_file", 2 + sweep_fields.count, &w->file);
     for (size_t i = 0; i < s->row_count && is_good; i++)
         is_good = write_row(w, i);
     return is_good && execute(w, "COMMIT");

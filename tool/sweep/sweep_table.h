@@ -6,7 +6,7 @@
  * The last sweep of a store as two tables, for queries in SQL:
  *
  *     sweep(rank, conf, one column a key of the grid, state, is_front, fits, runs_on_bytes,
- *           reserved_peak_bytes, driver_time_ns, driver_calls, num_alloc_retries, worst_file)
+ *           reserved_peak_bytes, driver_time_us, driver_calls, num_alloc_retries, worst_file)
  *     sweep_file(rank, file, fits, runs_on_bytes, ... as above)
  *
  * `state` is "recorded", "whole", "pruned" or "refused". `conf` and the keys' columns are

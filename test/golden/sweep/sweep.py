@@ -103,9 +103,7 @@ def check_tables(store, report):
         files.sort(key=lambda file: order.index(file["file"]))
         for figures, stored in [(row["figures"], kept), *zip(row["files"], files)]:
             for key in FIGURES:
-                want = figures[key] * 1000 if key.endswith("_us") else figures[key]
-                got = stored[key.replace("_us", "_ns")]
-                assert got is None if want is None else abs(got - want) < 1, (key, got, want)
+                assert stored[key] == figures[key], (key, stored[key], figures[key])
     for row, kept in zip(report["refused"], table[len(report["rows"]):]):
         assert (kept["conf"], kept["state"]) == (row["conf"], "refused")
     db.close()
