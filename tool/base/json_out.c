@@ -57,6 +57,14 @@ json_out_append(json_t *list, json_t *value)
     return NULL;
 }
 
+char *
+json_out_dump(json_t *root, size_t flags)
+{
+    char *text = root ? json_dumps(root, flags) : NULL;
+    json_decref(root);
+    return text;
+}
+
 int
 json_out_print(const char *command, json_t *root)
 {

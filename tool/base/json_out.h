@@ -26,6 +26,9 @@ json_t *json_out_known(bool is_known, uint64_t value);
  * for either, release the list and return NULL; NULL is passed on through further calls.
  */
 json_t *json_out_append(json_t *list, json_t *value);
+/* Return `root` as text by flags of json_dumps() and release it. The caller frees the text. NULL:
+   `root` is NULL, or memory ran out. */
+char *json_out_dump(json_t *root, size_t flags);
 /* Print `root` to stdout and release it. NULL: memory ran out. Returns an exit code. */
 int json_out_print(const char *command, json_t *root);
 

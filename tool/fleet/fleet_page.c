@@ -41,8 +41,7 @@ struct fleet_page {
 static char *
 pack_json(json_t *root, size_t *length)
 {
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-    json_decref(root);
+    char *text = json_out_dump(root, JSON_COMPACT | JSON_REAL_PRECISION(15));
     char *packed =
         text ? page_pack((const unsigned char *)text, strlen(text), length) : NULL;
     free(text);

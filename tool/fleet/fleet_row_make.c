@@ -234,15 +234,6 @@ make_head(enum fleet_row_state state, const char *why,
         fleet_head_fields, &row);
 }
 
-/* Write `row` as text and release it. Returns NULL if it is NULL or memory ran out. */
-static char *
-finish_row(json_t *row)
-{
-    char *text = row ? json_dumps(row, JSON_COMPACT) : NULL;
-    json_decref(row);
-    return text;
-}
-
 static char *
 make_fine(const struct fleet_study *s)
 {
@@ -261,14 +252,14 @@ make_fine(const struct fleet_study *s)
         made = NULL;
     }
     json_decref(parts);
-    return finish_row(made);
+    return json_out_dump(made, JSON_COMPACT);
 }
 
 char *
 fleet_row_make_unreadable(const char *why)
 {
     const struct input_content unknown = {0};
-    return finish_row(make_head(FLEET_ROW_UNREADABLE, why, &unknown));
+    return json_out_dump(make_head(FLEET_ROW_UNREADABLE, why, &unknown), JSON_COMPACT);
 }
 
 /*
@@ -293,8 +284,10 @@ fleet_row_make(const char *path, uint64_t memory_bytes_max)
     if (status == DRY_OK)
         status = fleet_study_explain(&study, &err);
     if (status == DRY_OK && study.is_empty)
-        text = finish_row(make_head(FLEET_ROW_EMPTY, "it has no events and no segments",
-                                    &study.content));
+        text =
+            json_out_dump(make_head(FLEET_ROW_EMPTY, "it has no events and no segments",
+                                    &study.content),
+                          JSON_COMPACT);
     else if (status == DRY_OK)
         text = make_fine(&study);
     else if (status != DRY_ERR_MEMORY)

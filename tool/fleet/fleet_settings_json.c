@@ -126,9 +126,7 @@ fleet_settings_make(const char *path, uint64_t memory_bytes_max)
     if (status != DRY_OK && status != DRY_ERR_MEMORY)
         root = make_failure(err.text);
     fleet_study_close(&study);
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-    json_decref(root);
-    return text;
+    return json_out_dump(root, JSON_COMPACT);
 }
 
 /* --- trials ------------------------------------------------------------------------------- */
@@ -195,9 +193,7 @@ fleet_settings_try(const char *path, uint64_t memory_bytes_max,
     else if (status != DRY_ERR_MEMORY)
         root = make_failure(err.text);
     json_decref(list);
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-    json_decref(root);
-    return text;
+    return json_out_dump(root, JSON_COMPACT);
 }
 
 /* --- reading JSON ------------------------------------------------------------------------- */

@@ -150,9 +150,7 @@ int
 gate_baseline_write(const struct gate *gate, const struct gate_row *rows,
                     size_t row_count)
 {
-    json_t *root = make_tree(gate, rows, row_count);
-    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    json_decref(root);
+    char *text = json_out_dump(make_tree(gate, rows, row_count), JSON_INDENT(2));
     if (!text)
         return report_failure(gate->command, gate->values->baseline, EXIT_MACHINE,
                               "no memory for the baseline");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/command.h"
+#include "base/json_out.h"
 #include "base/report.h"
 #include "mcp/mcp_message.h"
 #include "mcp/mcp_serve.h"
@@ -39,8 +40,7 @@ write_response(json_t *response)
     static const char no_memory[] =
         "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"no "
         "memory\"}}\n";
-    char *line = response ? json_dumps(response, JSON_COMPACT) : NULL;
-    json_decref(response);
+    char *line = json_out_dump(response, JSON_COMPACT);
     bool is_written = line ? fputs(line, stdout) >= 0 && putchar('\n') != EOF
                            : fputs(no_memory, stdout) >= 0;
     free(line);

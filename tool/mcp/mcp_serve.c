@@ -16,6 +16,7 @@
 
 #include <drystone/drystone.h>
 
+#include "base/json_out.h"
 #include "mcp/mcp_arguments.h"
 #include "mcp/mcp_message.h"
 #include "mcp/mcp_page.h"
@@ -162,9 +163,8 @@ static void
 make_compact(struct child_output *o)
 {
     json_error_t error;
-    json_t *root = json_loads(o->text, 0, &error);
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-    json_decref(root);
+    char *text = json_out_dump(json_loads(o->text, 0, &error),
+                               JSON_COMPACT | JSON_REAL_PRECISION(15));
     if (!text)
         return;
     free(o->text);

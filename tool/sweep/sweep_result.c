@@ -23,24 +23,19 @@ static const struct dry_field rows[] = {
 const struct dry_fields sweep_fields = {rows, sizeof rows / sizeof *rows};
 /* clang-format on */
 
-static char *
-dump(json_t *root)
-{
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-    json_decref(root);
-    return text;
-}
-
 char *
 sweep_result_write(const struct dry_run *run)
 {
-    return dump(fields_add_json(json_object(), dry_run_get_fields(DRY_RUN_WHOLE), run));
+    return json_out_dump(
+        fields_add_json(json_object(), dry_run_get_fields(DRY_RUN_WHOLE), run),
+        JSON_COMPACT);
 }
 
 char *
 sweep_result_write_error(const char *error)
 {
-    return dump(json_pack("{s:o}", "error", json_out_string(error)));
+    return json_out_dump(json_pack("{s:o}", "error", json_out_string(error)),
+                         JSON_COMPACT);
 }
 
 static bool

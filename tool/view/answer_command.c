@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers that other commands give, run in child processes, and answers made as JSON. */
-#include <jansson.h>
-
 #include "view/answers.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/json_out.h"
 
 bool
 answer_take(struct child *child, struct answer *answer)
@@ -44,8 +44,7 @@ answer_command(const struct command *command, const char *path, bool is_json,
 bool
 answer_json(json_t *root, struct answer *answer)
 {
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-    json_decref(root);
+    char *text = json_out_dump(root, JSON_COMPACT | JSON_ENSURE_ASCII);
     if (!text)
         return false;
     *answer = (struct answer){(unsigned char *)text, strlen(text), true};
