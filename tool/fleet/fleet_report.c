@@ -165,8 +165,8 @@ add_rank(const struct fleet_judgement *j, struct table *t, size_t file)
     table_add(t, is_known ? who + strlen("rank ") : "-");
     table_add(t, term_format_bytes(row->reserved_peak, bytes));
     table_add(t, term_format_bytes(row->allocated_peak, bytes));
-    table_add(t, term_format_bytes(row->releasable, bytes));
-    table_add(t, term_format_bytes(row->stranded, bytes));
+    table_add(t, term_format_bytes(row->at.releasable, bytes));
+    table_add(t, term_format_bytes(row->at.stranded, bytes));
     table_add(t, term_format_count(row->retries, bytes));
     add_verdict(t, row, is_known ? "" : who);
 }

@@ -26,6 +26,7 @@
 #include <drystone/cause.h>
 #include <drystone/explanation.h>
 #include <drystone/field.h>
+#include <drystone/state.h>
 #include <drystone/status.h>
 
 #define FLEET_ROW_SCHEMA "drystone.fleet.row/2"
@@ -82,9 +83,7 @@ struct fleet_row {
     uint64_t first_us, last_us;
 
     uint64_t reserved_peak, active_peak, allocated_peak;
-    /* Bytes at the moment, as in struct dry_state. */
-    uint64_t reserved, active, allocated, rounding, pending, releasable, stranded;
-    uint64_t private_free;
+    struct dry_state at; /* the moment; its sums alone */
     uint64_t retries, oom_count;
     struct fleet_oom oom;
     enum dry_cause cause;

@@ -208,14 +208,7 @@ static void
 set_verdict(struct fleet_row *row, const struct fleet_study *s)
 {
     const struct dry_explanation_view *v = s->view;
-    row->reserved = v->state->reserved;
-    row->active = v->state->active;
-    row->allocated = v->state->allocated;
-    row->rounding = v->state->rounding;
-    row->pending = v->state->pending;
-    row->releasable = v->state->releasable;
-    row->stranded = v->state->stranded;
-    row->private_free = v->state->private_free;
+    row->at = *v->state;
     row->cause = v->findings[0].cause;
     row->confidence = v->findings[0].confidence;
     row->trust = v->trust;

@@ -28,11 +28,11 @@ a_file_becomes_a_row(void **state)
     assert_int_equal(fleet_row_read(text, strlen(text), &row, &err), DRY_OK);
     assert_int_equal(row.state, FLEET_ROW_FINE);
     assert_true(row.oom.is_there && row.oom_count == 2);
-    assert_true(row.line_count > 0 && row.active > 0 && row.hash != 0);
+    assert_true(row.line_count > 0 && row.at.active > 0 && row.hash != 0);
     uint64_t held = row.rest_bytes;
     for (size_t i = 0; i < row.line_count; i++)
         held += row.lines[i].bytes;
-    assert_true(held == row.active);
+    assert_true(held == row.at.active);
     fleet_row_finish(&row);
     free(text);
 }
