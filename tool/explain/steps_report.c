@@ -184,9 +184,10 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
     size_t front = r->row_max / 2 > 0 ? r->row_max / 2 : 1;
     size_t back = r->row_max > front ? r->row_max - front : 0;
     bool is_cut = count > r->row_max;
+    struct dry_fields fields = dry_step_get_fields(DRY_STEP_WHOLE);
     struct table t;
-    fields_init_table(&t, ">step", dry_step_get_fields(DRY_STEP_WHOLE), "");
-    bool has_partial = false;
+    fields_init_table(&t, ">step", fields, "");
+    bool has_partial = false, has_temporaries = false;
     char name[TERM_NUMBER_BYTES];
     for (uint32_t i = 0; i < count; i++) {
         if (is_cut && i >= front && i < count - back)
@@ -194,6 +195,7 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
         snprintf(name, sizeof name, "%" PRIu32 "%s", i, steps[i].is_partial ? "*" : " ");
         add_step(&t, &steps[i], name);
         has_partial |= steps[i].is_partial;
+        has_temporaries |= steps[i].temporary_bytes > 0;
     }
     if (median)
         add_step(&t, median, "median");
@@ -205,6 +207,8 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
                count - front - back == 1 ? "is" : "are");
     if (has_partial && dry_steps_get_source(r->steps) != DRY_STEPS_NONE)
         printf("  * cut off by the window or by an out-of-memory\n");
+    if (has_temporaries)
+        printf("  temp.: %s\n", dry_fields_find(&fields, "temporary_bytes")->meaning);
     return is_done;
 }
 
