@@ -275,6 +275,10 @@ struct dry_message {
 DRY_API bool dry_message_is_same(const struct dry_message *a,
                                  const struct dry_message *b);
 
+/* Return who wrote a message, for people: "vLLM, when it measures its memory". NULL:
+   PyTorch's allocator of a device, or not known. */
+DRY_API const char *dry_message_get_writer(const struct dry_message *message);
+
 /* --- finding ------------------------------------------------------------------------------ */
 
 struct dry_message_options {

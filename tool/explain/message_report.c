@@ -305,8 +305,9 @@ print_head(const struct term *term, const struct report *r, const struct entry *
     if (e->count > 1)
         printf(", %zu times", e->count);
     printf("\n");
-    if (m->kind)
-        printf("  a text of kind %s\n", m->kind);
+    const char *writer = dry_message_get_writer(m);
+    if (writer)
+        printf("  written by %s\n", writer);
     else if (m->releases)
         printf("  reads like PyTorch %s%s\n", m->releases,
                m->is_cut ? ", cut short" : "");

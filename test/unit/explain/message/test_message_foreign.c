@@ -178,6 +178,24 @@ each_text_is_judged_and_has_steps(void **state)
     }
 }
 
+/* People read who wrote a text; its key is for programs. */
+static void
+each_text_has_a_writer(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
+        struct dry_message m;
+        assert_int_equal(parse(examples[i].text, &m), DRY_OK);
+        assert_non_null(m.kind);
+        const char *writer = dry_message_get_writer(&m);
+        assert_non_null(writer);
+        assert_true(strlen(writer) <= 60);
+        assert_string_not_equal(writer, m.kind);
+    }
+    const struct dry_message own = {.form = DRY_MESSAGE_MODERN};
+    assert_null(dry_message_get_writer(&own));
+}
+
 /* 16 GiB are needed of 10 GiB. */
 static void
 a_cache_that_is_short_shows_its_sum(void **state)
@@ -387,6 +405,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_text_is_recognised),
         cmocka_unit_test(each_text_is_judged_and_has_steps),
+        cmocka_unit_test(each_text_has_a_writer),
         cmocka_unit_test(a_cache_that_is_short_shows_its_sum),
         cmocka_unit_test(written_texts_read_the_same),
         cmocka_unit_test(sentences_are_no_messages),
