@@ -6,8 +6,8 @@
  * Find messages such as "CUDA out of memory. Tried to allocate ..." in a text, read their
  * numbers, check whether they are consistent, and conclude the cause.
  *
- *     struct dry_message m;
- *     struct dry_message_judgement j;
+ *     struct dry_message m = DRY_INIT(struct dry_message);
+ *     struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
  *     if (dry_message_parse(text, length, NULL, &m, &err) == DRY_OK) {
  *         dry_message_judge(&m, &j);
  *         printf("%s\n", dry_cause_name(j.cause));
@@ -211,6 +211,7 @@ struct dry_message_figure {
 
 /* A message: every number that the text has. */
 struct dry_message {
+    size_t struct_size; /* DRY_INIT sets it */
     enum dry_message_form form;
     enum dry_message_backend backend;
     bool has_device;
@@ -275,6 +276,11 @@ struct dry_message {
 DRY_API bool dry_message_is_same(const struct dry_message *a,
                                  const struct dry_message *b);
 
+/* Copy a message that `found` was called with, which may be longer than the caller's
+   struct. */
+DRY_API enum dry_status dry_message_copy(const struct dry_message *message,
+                                         struct dry_message *copy);
+
 /* Return who wrote a message, for people: "vLLM, when it measures its memory". NULL:
    PyTorch's allocator of a device, or not known. */
 DRY_API const char *dry_message_get_writer(const struct dry_message *message);
@@ -288,7 +294,7 @@ struct dry_message_options {
      * Required: called for each message, in the order in which their ends are certain. If
      * lines of several ranks alternate, this is not always the order of `offset`. A
      * result of true ends the search with CANCELLED. The message belongs to the finder
-     * and is valid during the call only.
+     * and is valid during the call only; dry_message_copy() keeps it.
      */
     bool (*found)(void *self, const struct dry_message *message);
     void *found_self;

@@ -76,7 +76,7 @@ static void
 check_writing(const struct dry_message *m)
 {
     char text[4096], again[4096];
-    struct dry_message one, two;
+    struct dry_message one = DRY_INIT(struct dry_message), two = one;
     size_t length = dry_message_write(m, text, sizeof text);
     require(length < sizeof text && length == strlen(text));
     require(dry_message_parse(text, length, NULL, &one, NULL) == DRY_OK);

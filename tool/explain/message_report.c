@@ -73,7 +73,7 @@ collect(void *self, const struct dry_message *m)
             continue;
         e->count++;
         if (m->offset < e->message.offset)
-            e->message = *m;
+            dry_message_copy(m, &e->message);
         add_label(e, m);
         return false;
     }
@@ -82,7 +82,8 @@ collect(void *self, const struct dry_message *m)
         return false;
     }
     struct entry *e = r->entries + r->entry_count++;
-    *e = (struct entry){.message = *m, .count = 1};
+    *e = (struct entry){.message = DRY_INIT(struct dry_message), .count = 1};
+    dry_message_copy(m, &e->message);
     add_label(e, m);
     return false;
 }

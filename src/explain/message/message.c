@@ -15,6 +15,7 @@
 
 #include "base/ascii.h"
 #include "base/bits.h"
+#include "base/sized.h"
 
 /* --- sizes -------------------------------------------------------------------------------- */
 
@@ -707,8 +708,14 @@ is_same_size(const struct dry_message_size *a, const struct dry_message_size *b)
            a->high == b->high;
 }
 
-bool
-dry_message_is_same(const struct dry_message *a, const struct dry_message *b)
+enum dry_status
+dry_message_copy(const struct dry_message *message, struct dry_message *copy)
+{
+    return dryi_sized_give(copy, message, message->struct_size);
+}
+
+static bool
+is_same(const struct dry_message *a, const struct dry_message *b)
 {
     bool same = a->form == b->form && a->backend == b->backend &&
                 a->has_device == b->has_device && a->device == b->device &&
@@ -725,4 +732,12 @@ dry_message_is_same(const struct dry_message *a, const struct dry_message *b)
         same = a->others[i].pid == b->others[i].pid &&
                is_same_size(&a->others[i].bytes, &b->others[i].bytes);
     return same;
+}
+
+bool
+dry_message_is_same(const struct dry_message *a, const struct dry_message *b)
+{
+    struct dry_message x = {0}, y = {0};
+    return dryi_sized_take(&x, sizeof x, a, NULL) == DRY_OK &&
+           dryi_sized_take(&y, sizeof y, b, NULL) == DRY_OK && is_same(&x, &y);
 }

@@ -215,6 +215,7 @@ close_lane(struct dry_message_finder *f, struct lane *lane)
     if (!is_message(lane, &r))
         return;
     take_note(f, lane->rank, m);
+    m->struct_size = sizeof *m;
     m->offset = lane->offset;
     m->line = lane->line;
     memcpy(m->label, lane->label, sizeof m->label);
@@ -944,6 +945,5 @@ dry_message_parse(const char *text, size_t length, const struct dry_memory *memo
         return status;
     if (!first.is_found)
         return DRY_END;
-    *message = found;
-    return DRY_OK;
+    return dry_message_copy(&found, message);
 }

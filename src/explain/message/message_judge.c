@@ -695,7 +695,11 @@ dry_message_judge(const struct dry_message *message,
         .cause = DRY_CAUSE_UNKNOWN,
         .this_process = -1,
     };
-    struct builder b = {message, &j};
+    struct dry_message m = {0};
+    enum dry_status status = dryi_sized_take(&m, sizeof m, message, NULL);
+    if (status != DRY_OK)
+        return status;
+    struct builder b = {&m, &j};
     derive(&b);
     check_all(&b);
     judge_cause(&b);
@@ -703,6 +707,6 @@ dry_message_judge(const struct dry_message *message,
     put_deciding_proof_first(&j);
     add_doubts(&b);
     j.alternatives &= ~(1u << j.cause);
-    dryi_message_lay_out_steps(message, &j);
+    dryi_message_lay_out_steps(&m, &j);
     return dryi_sized_give(judgement, &j, sizeof j);
 }

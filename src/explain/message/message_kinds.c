@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/sized.h"
 #include "explain/message/message.h"
 
 #define OR(cause) (1u << DRY_CAUSE_##cause)
@@ -638,7 +639,10 @@ dryi_message_find_kind(const struct dry_message *m)
 const char *
 dry_message_get_writer(const struct dry_message *message)
 {
-    const struct dryi_message_kind *kind = dryi_message_find_kind(message);
+    struct dry_message m = {0};
+    const struct dryi_message_kind *kind = NULL;
+    if (dryi_sized_take(&m, sizeof m, message, NULL) == DRY_OK)
+        kind = dryi_message_find_kind(&m);
     return kind ? kind->writer : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/sized.h"
 #include "explain/message/message.h"
 
 struct output {
@@ -259,15 +260,19 @@ print_foreign(struct output *out, const struct dry_message *m)
 }
 
 size_t
-dry_message_write(const struct dry_message *m, char *text, size_t capacity)
+dry_message_write(const struct dry_message *message, char *text, size_t capacity)
 {
     static const char *const backends[DRY_MESSAGE_BACKEND_COUNT] = {
         "Out",     "CUDA out", "HIP out", "XPU out", "MPS backend out",
         "NPU out", "Out",      "Out",
     };
     struct output out = {.text = text, .capacity = capacity};
+    struct dry_message known = {0};
+    const struct dry_message *m = &known;
     if (capacity)
         text[0] = '\0';
+    if (dryi_sized_take(&known, sizeof known, message, NULL) != DRY_OK)
+        return 0;
     size_t index = (size_t)m->backend;
     if (m->form >= DRY_MESSAGE_HOST && m->form < DRY_MESSAGE_FORM_COUNT) {
         print_foreign(&out, m);

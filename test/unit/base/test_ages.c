@@ -236,6 +236,46 @@ a_release_has_no_more_than_was_asked(void **state)
     assert_false(CALL(bool, dry_replay_get_release, (size_t, void *), 0, &old));
 }
 
+/* struct dry_message, as if it ended with `device`. */
+struct old_message {
+    size_t struct_size;
+    int form, backend;
+    bool has_device;
+    uint32_t device;
+    unsigned char behind[64];
+};
+
+static void
+a_message_has_no_more_than_was_asked(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 7 has "
+        "a total capacity of 2.00 GiB";
+    struct old_message old = {.struct_size = offsetof(struct old_message, behind)};
+    struct error err;
+    memset(old.behind, 0xa5, sizeof old.behind);
+    assert_int_equal(CALL(int, dry_message_parse,
+                          (const char *, size_t, const void *, void *, struct error *),
+                          text, strlen(text), NULL, &old, &err),
+                     OK);
+    assert_true(old.has_device && old.device == 7);
+    assert_true(is_all(old.behind, sizeof old.behind, 0xa5));
+    /* What lies behind is no member: no total is written. */
+    char written[256];
+    CALL(size_t, dry_message_write, (const void *, char *, size_t), &old, written,
+         sizeof written);
+    assert_null(strstr(written, "total capacity"));
+    assert_true(
+        CALL(bool, dry_message_is_same, (const void *, const void *), &old, &old));
+    old.struct_size = 0;
+    assert_false(
+        CALL(bool, dry_message_is_same, (const void *, const void *), &old, &old));
+    assert_int_equal(CALL(size_t, dry_message_write, (const void *, char *, size_t), &old,
+                          written, sizeof written),
+                     0);
+}
+
 int
 main(void)
 {
@@ -245,6 +285,7 @@ main(void)
         cmocka_unit_test(options_that_nobody_began_are_refused),
         cmocka_unit_test(results_fill_what_the_program_knows),
         cmocka_unit_test(a_release_has_no_more_than_was_asked),
+        cmocka_unit_test(a_message_has_no_more_than_was_asked),
     };
     return cmocka_run_group_tests_name("ages", tests, NULL, NULL);
 }

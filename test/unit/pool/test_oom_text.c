@@ -116,7 +116,7 @@ unknown_capacity_is_called_so(void **state)
 {
     (void)state;
     struct dry_pool_explanation e = fragmented;
-    struct dry_message m;
+    struct dry_message m = DRY_INIT(struct dry_message);
     struct dry_error err;
     e.total_bytes = UINT64_MAX;
     e.free_bytes = UINT64_MAX - e.reserved_bytes;
@@ -142,7 +142,7 @@ rejection_has_a_text_of_its_own(void **state)
 {
     (void)state;
     struct dry_pool_explanation e = fragmented;
-    struct dry_message m;
+    struct dry_message m = DRY_INIT(struct dry_message);
     struct dry_error err;
     e.is_rejected = true;
     expect_first_line(
@@ -288,7 +288,7 @@ our_reader_finds_the_same_numbers(void **state)
         enum dry_oom_hint hint = (enum dry_oom_hint)random_below(&r, 3);
         char text[TEXT_BYTES];
         size_t length = dry_pool_format_oom(&e, device, process, hint, text, sizeof text);
-        struct dry_message m;
+        struct dry_message m = DRY_INIT(struct dry_message);
         struct dry_error err;
         assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
         assert_int_equal(m.form, DRY_MESSAGE_MODERN);
@@ -331,7 +331,7 @@ failure_of_a_pool_is_told_and_judged(void **state)
     uint64_t blocks[40], address;
     struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
     char text[TEXT_BYTES];
-    struct dry_message m;
+    struct dry_message m = DRY_INIT(struct dry_message);
     struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     struct dry_error err;
     pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", 64 * MIB, NULL);

@@ -660,6 +660,7 @@ static enum dry_status
 parse(const char *text, size_t length, struct dry_message *m)
 {
     memset(m, 0xa5, sizeof *m);
+    *m = DRY_INIT(struct dry_message);
     return dry_message_parse(text, length, NULL, m, NULL);
 }
 
@@ -792,7 +793,9 @@ every_number_lies_in_its_interval(void **state)
     random_init(&r, 1);
     for (int i = 0; i < 20000; i++) {
         uint64_t bytes = random_next(&r) >> (7 + random_below(&r, 57));
-        struct dry_message m = {.form = DRY_MESSAGE_MODERN, .backend = DRY_MESSAGE_CUDA};
+        struct dry_message m = {.struct_size = sizeof m,
+                                .form = DRY_MESSAGE_MODERN,
+                                .backend = DRY_MESSAGE_CUDA};
         m.tried = (struct dry_message_size){DRY_MESSAGE_KNOWN, bytes, bytes, bytes};
         char text[256];
         size_t length = dry_message_write(&m, text, sizeof text);
@@ -1441,6 +1444,7 @@ random_messages_read_the_same(void **state)
     random_init(&r, 3);
     for (int i = 0; i < 3000; i++) {
         struct dry_message m = {
+            .struct_size = sizeof m,
             .form = DRY_MESSAGE_MODERN,
             .backend = (enum dry_message_backend)random_below(&r, 6),
             .has_device = true,

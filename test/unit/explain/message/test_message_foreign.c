@@ -110,6 +110,7 @@ static const struct example examples[] = {
 static enum dry_status
 parse(const char *text, struct dry_message *m)
 {
+    *m = DRY_INIT(struct dry_message);
     return dry_message_parse(text, strlen(text), NULL, m, NULL);
 }
 
@@ -192,7 +193,8 @@ each_text_has_a_writer(void **state)
         assert_true(strlen(writer) <= 60);
         assert_string_not_equal(writer, m.kind);
     }
-    const struct dry_message own = {.form = DRY_MESSAGE_MODERN};
+    const struct dry_message own = {.struct_size = sizeof own,
+                                    .form = DRY_MESSAGE_MODERN};
     assert_null(dry_message_get_writer(&own));
 }
 
@@ -391,7 +393,8 @@ static void
 unknown_kinds_are_judged_unknown(void **state)
 {
     (void)state;
-    const struct dry_message m = {.form = DRY_MESSAGE_STATED, .kind = "of tomorrow"};
+    const struct dry_message m = {
+        .struct_size = sizeof m, .form = DRY_MESSAGE_STATED, .kind = "of tomorrow"};
     struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
     char text[64];
     dry_message_judge(&m, &j);
