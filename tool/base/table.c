@@ -172,8 +172,11 @@ print_rest(const struct table *t, const char *rest, const size_t *widths, FILE *
 static bool
 is_wrapped(const struct table *t)
 {
-    size_t last = t->column_count - 1;
-    return t->is_bounded && !t->is_number[last] && !t->is_whole[last];
+    for (size_t i = 0; i < t->column_count; i++) {
+        if (t->is_whole[i])
+            return false; /* it goes on below already */
+    }
+    return t->is_bounded && !t->is_number[t->column_count - 1];
 }
 
 /* Print one cell, padded. For a cell that is never cut, *rest becomes the text that did

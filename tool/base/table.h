@@ -29,7 +29,7 @@ struct table {
                                          the row */
     bool has_header;
     bool is_bounded; /* keep to the width in a pipe too; a last text column is wrapped,
-                        not cut */
+                        not cut, if none is whole */
     char **cells;    /* row by row, the header first */
     size_t cell_count, cell_capacity;
     bool failed; /* memory ran out; table_print() prints nothing */

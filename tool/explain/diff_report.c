@@ -178,6 +178,7 @@ print_two(const struct diff_report *r, const struct term *term)
              write_label(r, 0, a), write_label(r, 1, b));
     struct table t;
     table_init(&t, columns);
+    t.is_bounded = true;
     for (size_t i = 0; i < shown; i++) {
         add_pair(&t, dry_diff_bytes(&rows[i], 0), dry_diff_bytes(&rows[i], 1));
         add_owner(&t, &rows[i]);
@@ -212,6 +213,7 @@ print_many(const struct diff_report *r, const struct term *term)
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &row_count);
     struct table t;
     fields_init_table(&t, "", dry_diff_get_fields(DRY_DIFF_ROW), "<outlier =owner");
+    t.is_bounded = true;
     for (size_t i = 0; i < shown; i++) {
         fields_add_cells(&t, dry_diff_get_fields(DRY_DIFF_ROW), &rows[i]);
         add_outlier(&t, r, &rows[i]);
@@ -271,6 +273,7 @@ print_subjects(const struct diff_report *r, const struct term *term)
              r->subject_count > 2 ? "to_median" : "reserved",
              r->is_devices ? "" : " <device <path");
     table_init(&t, columns);
+    t.is_bounded = true;
     for (size_t i = 0; i < r->subject_count; i++)
         add_subject(&t, r, i);
     return table_print(&t, term);
@@ -279,14 +282,13 @@ print_subjects(const struct diff_report *r, const struct term *term)
 static void
 print_head(const struct diff_report *r, const struct term *term)
 {
-    printf("%s%zu %s%s", term_style(term, TERM_BOLD), r->subject_count,
-           r->is_devices ? "devices" : "files", term_style(term, TERM_PLAIN));
-    if (r->is_devices) {
-        const char *path = r->subjects[0].study->path;
-        printf(" of ");
-        term_print_text(stdout, path, strlen(path));
-    }
-    printf(", by %s\n", dry_owner_key_name(r->key));
+    const char *key = dry_owner_key_name(r->key);
+    if (r->is_devices)
+        term_print_subject(term, r->subjects[0].study->path, TERM_BOLD,
+                           "%zu devices, by %s", r->subject_count, key);
+    else
+        printf("%s%zu files%s, by %s\n", term_style(term, TERM_BOLD), r->subject_count,
+               term_style(term, TERM_PLAIN), key);
 }
 
 #define VALUE_BYTES_SHOWN 60u

@@ -110,6 +110,7 @@ print_table(const struct top_report *r, const struct totals *totals,
     snprintf(columns, sizeof columns, ">bytes >share >count >largest =%s%s <what",
              r->is_inverted ? "outermost_" : "", dry_owner_key_name(r->key));
     table_init(&t, columns);
+    t.is_bounded = true;
     for (size_t i = 0; i < totals->shown; i++)
         add_owner(&t, r, &rows[i], totals->all.bytes);
     if (count > totals->shown) {
@@ -241,7 +242,7 @@ print_stacks(const struct top_report *r, const struct totals *totals,
         dry_trace_stack(r->study->subject, rows[i].stack, &frame_count);
         if (frame_count == 0)
             continue;
-        char number[TERM_NUMBER_BYTES], text[60];
+        char number[TERM_NUMBER_BYTES], text[50];
         size_t used =
             term_make_printable(text, sizeof text, rows[i].name, rows[i].name_length);
         printf("\n  %s  %s%s%s\n", term_format_bytes(rows[i].bytes, number), text,
