@@ -3,7 +3,9 @@
 """No help text has a word that CONTRIBUTING.md says is not used: vocabulary.py TOOL
 
 The table below "## Words" has three columns: the word, its meaning, and in backticks the words
-not used for it. Names of options, of arguments and of schemas are not words of a text.
+not used for it. Names of options, of arguments, of commands and of schemas are not words of a
+text. A page is a memory page, a huge page or a live page, by these names: `drystone help pages` alone
+may say "page". What a browser opens is an HTML file.
 """
 import pathlib
 import re
@@ -12,7 +14,8 @@ import sys
 
 tool = pathlib.Path(sys.argv[1]).resolve()
 page = pathlib.Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
-NAMES = re.compile(r"--[\w-]+|\b[A-Z]{2,}\b|\bdrystone\.[\w./-]+")
+NAMES = re.compile(r"--[\w-]+|\b[A-Z]{2,}\b|\bdrystone\.[\w./-]+|^  \w[\w-]* ", re.MULTILINE)
+PAGE = re.compile(r"(?<!live )(?<!memory )(?<!huge )\bpages?\b.{0,20}", re.IGNORECASE)
 
 
 def help_of(*words):
@@ -34,5 +37,7 @@ for command in ["", *commands]:
     for word, right in unused.items():
         wrong += [f"drystone help {command}: '{found}', which is: {right}"
                   for found in re.findall(rf"\b{word}s?\b.{{0,20}}", text, re.IGNORECASE)]
+    wrong += [f"drystone help {command}: which page? '{found}'"
+              for found in PAGE.findall(text) if command != "pages"]
 print("\n".join(wrong) or f"{len(unused)} words are in no help of {len(commands)} commands")
 sys.exit(wrong != [])

@@ -58,7 +58,7 @@ static const struct option_spec specs[] = {
      .help = "snapshots in all; default: 4", .min = 1, .max = 1000000,
      .needs = {"snapshot", "for --snapshot alone"}},
     {"folder", 0, "DIR", OPTION_STRING, offsetof(struct values, folder),
-     .help = "where programs have their pages; default: /dev/shm"},
+     .help = "where programs have their live pages; default: /dev/shm"},
     {"no-driver", 0, NULL, OPTION_FLAG, offsetof(struct values, no_driver),
      .help = "do not ask NVIDIA's driver"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -82,11 +82,12 @@ static const struct option_spec specs[] = {
 };
 
 static const char about_text[] =
-    "Shows the devices, who uses them, and of each program that has a page what its "
+    "Shows the devices, who uses them, and of each program that has a live page what its "
     "allocators have reserved, allocated and stranded, by stream and pool, with the "
     "lines that hold the memory and the time to the limit at this rate. PyTorch has a "
-    "page under `drystone run --watch` and after drystone.torch.publish(), an engine in "
-    "C by <drystone/live.h>. Processes without one are shown as the driver knows them. "
+    "live page under `drystone run --watch` and after drystone.torch.publish(), an "
+    "engine in C by <drystone/live.h>. Processes without one are shown as the driver "
+    "knows them. "
     "With --listen it serves this to Prometheus at http://ADDRESS/metrics, until ^C or "
     "SIGTERM.";
 
@@ -274,7 +275,7 @@ show(struct session *s)
     if (look->wanted && !is_any_wanted(look))
         return report_failure(
             "live", look->wanted, EXIT_INPUT,
-            "no process of this number or name has a page in %s or uses "
+            "no process of this number or name has a live page in %s or uses "
             "a device",
             look->watch->options.folder);
 #ifdef HAVE_TERMINAL

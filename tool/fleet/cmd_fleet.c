@@ -48,13 +48,12 @@ static const struct option_spec specs[] = {
      .help = "files read at once; default: as many as there are cores", .min = 1,
      .max = WORK_THREADS_MAX},
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
-     .help =
-         "also write a page, one HTML file that opens anywhere; - is standard output, "
-         "in place of the text",
+     .help = "also write one HTML file that opens anywhere; - is standard output, "
+             "in place of the text",
      .refuses = {{"part", "for the whole job, and --part is for some files"}}},
     {"max-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, max_bytes),
-     .help = "bytes of the page at most; default 5MiB. The page says what was left out",
-     .min = LEAST_BYTES, .needs = {"output", "for the page: --output OUT"}},
+     .help = "bytes of that file at most; default 5MiB. It says what was left out",
+     .min = LEAST_BYTES, .needs = {"output", "for the HTML file: --output OUT"}},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.fleet/1, see drystone-fleet(1)"},
 };
@@ -65,7 +64,7 @@ static const char about_text[] =
     "alike, how the steps' peaks lie over the ranks, who failed first, and one change "
     "for "
     "the whole job. A folder stands for the snapshots in it, on a disk or in a store "
-    "(s3://BUCKET/KEY). All of it is also a page.";
+    "(s3://BUCKET/KEY). --output writes all of it as an HTML file.";
 
 struct session {
     struct values values;
@@ -347,14 +346,15 @@ check_output(const struct values *v, const struct fleet_files *files)
     if (!output)
         return EXIT_FINE;
     if (strcmp(output, "-") == 0)
-        return v->json ? report_usage("fleet", "--json and the page of --output - are "
-                                               "both standard output")
-                       : EXIT_FINE;
+        return v->json
+                   ? report_usage("fleet", "--json and the HTML file of --output - are "
+                                           "both standard output")
+                   : EXIT_FINE;
     for (size_t i = 0; i < files->count; i++)
         if (output_is_input(output, files->files[i].path))
             return report_usage("fleet", "%s is both read and written", output);
     if (strcmp(output, store) == 0 || output_is_input(output, store))
-        return report_usage("fleet", "%s is the store and the page", output);
+        return report_usage("fleet", "%s is the store and the HTML file", output);
     return EXIT_FINE;
 }
 

@@ -354,9 +354,9 @@ fleet_report_write_page(const struct fleet_report *r, const char *path,
     struct fleet_page p = {
         .report = r,
         .budget = max_bytes > fleet_page.length ? max_bytes - fleet_page.length : 0};
-    int code =
-        fill(&p) ? page_write(&fleet_page, "fleet", path, &p.answers, &written)
-                 : report_failure("fleet", NULL, EXIT_MACHINE, "no memory for the page");
+    int code = fill(&p) ? page_write(&fleet_page, "fleet", path, &p.answers, &written)
+                        : report_failure("fleet", NULL, EXIT_MACHINE,
+                                         "no memory for the HTML file");
     if (code == EXIT_FINE)
         page_say_written(path, written, p.left_out_list, p.left_out_count);
     page_answers_finish(&p.answers);

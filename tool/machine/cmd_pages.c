@@ -535,7 +535,7 @@ run(int argc, char **argv)
 
 const struct command command_pages = {
     .name = "pages",
-    .summary = "what pages this machine has, what slows memory, and what mends it",
+    .summary = "memory pages of this machine, what slows memory, and what mends it",
     .usage = "[options] [ID...]",
     .about = about_text,
     .examples = "drystone pages\n"

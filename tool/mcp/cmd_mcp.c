@@ -31,7 +31,7 @@ static const char about_text[] =
     "Serves info, explain, top, steps, diff, replay and sweep over standard "
     "input and output, a JSON-RPC message a line, until the input ends. Files are read "
     "below the folders given, and nowhere else; nothing is written, and no network is "
-    "used. An answer has at most 10,000 bytes and names the page behind it.";
+    "used. An answer has at most 10,000 bytes and tells how to get its next part.";
 
 /* Write a response as one line and release `response`. NULL: memory ran out. */
 static bool

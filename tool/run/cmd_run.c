@@ -29,7 +29,7 @@ static const struct option_spec specs[] = {
      .help =
          "prefer (default): memory of other nodes when the node is full; strict: none"},
     {"interleave", 0, NULL, OPTION_FLAG, AT(interleave),
-     .help = "spread memory over all nodes, page by page"},
+     .help = "spread memory pages over all nodes"},
     {"malloc", 0, "NAME", OPTION_STRING, AT(malloc),
      .help = "auto (default), jemalloc, tcmalloc, mimalloc, glibc, keep"},
     {"profile", 0, "NAME", OPTION_STRING, AT(profile),
@@ -51,7 +51,7 @@ static const struct option_spec specs[] = {
          "when the GPU's memory runs out: a snapshot to FILE, and the verdict; {rank} "
          "and {pid} are replaced"},
     {"watch", 0, NULL, OPTION_FLAG, AT(watch),
-     .help = "PyTorch's memory on the GPU is shown in a page, see drystone-run(1)"},
+     .help = "PyTorch's memory on the GPU is shown in a live page, see drystone-run(1)"},
     {"prove", 0, NULL, OPTION_FLAG, AT(prove),
      .help = "watch the program, and say afterwards what of this took effect"},
     {"strict", 0, NULL, OPTION_FLAG, AT(strict),
@@ -282,7 +282,7 @@ run(int argc, char **argv)
 
 const struct command command_run = {
     .name = "run",
-    .summary = "start a program near its GPU, with a malloc and pages that are fast",
+    .summary = "start a program near its GPU, with a fast malloc and memory pages",
     .usage = "[options] [--] PROGRAM [ARGUMENTS]",
     .about = about_text,
     .examples = "drystone run -- python train.py\n"

@@ -16,17 +16,17 @@ struct values {
     bool is_terminal;
 };
 
-#define OF_PAGE .needs = {"output", "for the page that --output writes"}
+#define OF_PAGE .needs = {"output", "for the file that --output writes"}
 
 static const struct option_spec specs[] = {
     {"port", 0, "N", OPTION_INT, offsetof(struct values, port),
      .help = "the port on 127.0.0.1; default: any that is free", .min = 1, .max = 65535,
      .refuses = {{"output terminal", "for the browser"}}},
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, report.output),
-     .help = "write the page to a file that opens anywhere; - is standard output",
-     .refuses = {{"terminal", "a page, which no terminal shows"}}},
+     .help = "write one HTML file that opens anywhere; - is standard output",
+     .refuses = {{"terminal", "an HTML file, which no terminal shows"}}},
     {"max-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, report.max_bytes),
-     .help = "bytes of that page at most; default 5MiB. The page says what was left out",
+     .help = "bytes of that file at most; default 5MiB. It says what was left out",
      .min = LEAST_BYTES, OF_PAGE},
     {"quick", 0, NULL, OPTION_FLAG, offsetof(struct values, report.is_quick),
      .help = "leave out what other settings would do, which takes replays", OF_PAGE},
@@ -41,9 +41,9 @@ static const char about_text[] =
     "which is another one each time. It opens that where DISPLAY or WAYLAND_DISPLAY is "
     "set, and ends with ^C. From another machine: "
     "ssh -L 8000:127.0.0.1:8000 HOST drystone view --port 8000 FILE. "
-    "The page that --output writes fetches nothing and sends nothing. Several files, or "
-    "devices of one file, can be compared. In the terminal 80 columns and 24 rows are "
-    "enough, and no colours are needed.";
+    "The file that --output writes fetches nothing and sends nothing. Several "
+    "recordings, or devices of one, can be compared. In the terminal 80 columns and 24 "
+    "rows are enough, and no colours are needed.";
 
 static int
 check_usage(const struct values *v, const struct option_list *operands)
@@ -88,7 +88,7 @@ run(int argc, char **argv)
 
 const struct command command_view = {
     .name = "view",
-    .summary = "look at it: in the browser, in one page to keep, or in the terminal",
+    .summary = "look at it: in the browser, in one HTML file, or in the terminal",
     .usage = "[options] FILE...",
     .about = about_text,
     .examples = "drystone view oom.pickle\n"
