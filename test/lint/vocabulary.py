@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No help text has a word that CONTRIBUTING.md says is not used: vocabulary.py TOOL
+"""No help text or manual page has a word that CONTRIBUTING.md says is not used: vocabulary.py TOOL
 
 The table below "## Words" has three columns: the word, its meaning, and in backticks the words
 not used for it. Names of options, of arguments, of commands and of schemas are not words of a
-text. A page is a memory page, a huge page or a live page, by these names: `drystone help pages` alone
-may say "page". What a browser opens is an HTML file.
+text. A page is a memory page, a huge page or a live page, by these names: `drystone help pages`
+alone may say "page". What a browser opens is an HTML file.
 """
 import pathlib
 import re
@@ -18,9 +18,19 @@ NAMES = re.compile(r"--[\w-]+|\b[A-Z]{2,}\b|\bdrystone\.[\w./-]+|^  \w[\w-]* ", 
 PAGE = re.compile(r"(?<!live )(?<!memory )(?<!huge )\bpages?\b.{0,20}", re.IGNORECASE)
 
 
+# Rows of the table that hold for help texts alone: manual pages have other senses of these words,
+# "the block stays in use", or have them still.
+HELP_ONLY = {"active", "allocation", "reserved", "snapshot", "stranded", "trace"}
+
+
 def help_of(*words):
     return subprocess.run([tool, "help", *words], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
+
+
+def find_unused(where, text, words):
+    return [f"{where}: '{found}', which is: {right}" for word, right in words.items()
+            for found in re.findall(rf"\b{word}s?\b.{{0,20}}", text, re.IGNORECASE)]
 
 
 table = page.read_text().split("\n## Words\n")[1].split("\n## ")[0]
@@ -34,10 +44,14 @@ wrong = [] if len(rows) > 9 and len(commands) > 9 else ["the table or the help h
 for command in ["", *commands]:
     text = (help_of(command) if command else overview).split("\nexamples:\n")[0]
     text = " ".join(NAMES.sub("", text).split())
-    for word, right in unused.items():
-        wrong += [f"drystone help {command}: '{found}', which is: {right}"
-                  for found in re.findall(rf"\b{word}s?\b.{{0,20}}", text, re.IGNORECASE)]
+    wrong += find_unused(f"drystone help {command}", text, unused)
     wrong += [f"drystone help {command}: which page? '{found}'"
               for found in PAGE.findall(text) if command != "pages"]
-print("\n".join(wrong) or f"{len(unused)} words are in no help of {len(commands)} commands")
+manuals = sorted((page.parent / "doc").glob("*.scd"))
+for manual in manuals:
+    text = " ".join(re.sub(r"\*[^*\n]*\*|_[^_\n]*_", "", NAMES.sub("", manual.read_text())).split())
+    wrong += find_unused(manual.name, text, {word: right for word, right in unused.items()
+                                             if right not in HELP_ONLY})
+print("\n".join(wrong) or f"{len(unused)} words are in no help of {len(commands)} commands, "
+      f"and most of them in none of {len(manuals)} manual pages")
 sys.exit(wrong != [])
