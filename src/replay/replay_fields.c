@@ -16,7 +16,7 @@
 static const struct dry_field run_list[] = {
     RUN("place", TEXT, NONE, place, ALWAYS, false, "who decided where a request goes"),
     RUN("as_recorded", BOOL, NONE, as_recorded, ALWAYS, false, "began from the rebuilt layout"),
-    RUN("oom", BOOL, NONE, oom, ALWAYS, true, "ended with an out-of-memory"),
+    RUN("oom", BOOL, NONE, oom, ALWAYS, true, "ended with an OOM"),
     RUN("oom_at_event", SIZE, EVENT, oom_event, RUN_IF(oom), false, "the event that it ended at"),
     RUN("reserved_peak_bytes", U64, BYTES, reserved_peak_bytes, ALWAYS, true,
         "reserved at the peak"),
@@ -34,7 +34,7 @@ static const struct dry_field run_list[] = {
         "frees of the driver's"),
     RUN("num_alloc_retries", I64, COUNT, stats.num_alloc_retries, ALWAYS, true,
         "requests tried again after the cache was emptied"),
-    RUN("num_ooms", I64, COUNT, stats.num_ooms, ALWAYS, true, "out-of-memory errors"),
+    RUN("num_ooms", I64, COUNT, stats.num_ooms, ALWAYS, true, "OOMs"),
     RUN("driver_time_us", U64, NANOSECONDS, driver_time_ns, ALWAYS, false,
         "time in the driver, modelled"),
     RUN("driver_calls", U64, COUNT, driver_calls, ALWAYS, true,
@@ -86,7 +86,7 @@ static const struct dry_field order_list[] = {
 #define CHECKED(key, member, meaning) CHECK(key, SIZE, COUNT, member, ALWAYS, false, meaning)
 
 static const struct dry_field check_list[] = {
-    CHECK("possible", BOOL, NONE, possible, ALWAYS, false, "the record can be checked"),
+    CHECK("possible", BOOL, NONE, possible, ALWAYS, false, "the recording can be checked"),
     CHECK("exact", BOOL, NONE, exact, ALWAYS, false, "every address and event came out"),
     CHECK("compat", TEXT, NONE, compat, ALWAYS, false, "the release whose rules were used"),
     CHECK("reason", CHARS, NONE, reason, DRY_KNOWN_UNLESS,
@@ -113,7 +113,7 @@ static const struct dry_field check_list[] = {
 
 static const struct dry_field recorded_list[] = {
     REC("reserved_peak_bytes", U64, BYTES, reserved_peak_bytes, REC_ABOVE_0(reserved_peak_bytes),
-        true, "reserved at the peak, from the record alone"),
+        true, "reserved at the peak, from the recording alone"),
     REC("reserved_end_bytes", U64, BYTES, reserved_end_bytes, REC_ABOVE_0(reserved_peak_bytes),
         true, "reserved at the end"),
     REC("allocated_peak_bytes", U64, BYTES, allocated_peak_bytes,
@@ -122,11 +122,11 @@ static const struct dry_field recorded_list[] = {
         "live at the peak: any place needs these"),
     REC("conf_problem", TEXT, NONE, conf_problem, ALWAYS, false,
         "why the option string could not be read whole"),
-    REC("oom", BOOL, NONE, oom, ALWAYS, true, "the record holds an out-of-memory"),
+    REC("oom", BOOL, NONE, oom, ALWAYS, true, "the recording holds an OOM"),
     REC("oom_at_event", SIZE, EVENT, oom_event, DRY_KNOWN_IF,
         offsetof(struct dry_replay_recorded, oom), false, "its event"),
     REC("capacity_bytes", U64, BYTES, capacity_bytes, REC_ABOVE_0(capacity_bytes), false,
-        "room for PyTorch at the out-of-memory"),
+        "room for PyTorch at the OOM"),
     REC("capacity_low_bytes", U64, BYTES, capacity_low_bytes, REC_ABOVE_0(capacity_high_bytes),
         false, "room for PyTorch, at least"),
     REC("capacity_high_bytes", U64, BYTES, capacity_high_bytes, REC_ABOVE_0(capacity_high_bytes),

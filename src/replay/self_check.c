@@ -95,7 +95,7 @@ static void
 on_segment_event(struct proof *f, const struct dryi_place_event *event)
 {
     if (f->next >= f->bound) {
-        mismatch(f, f->event, "replayed: %s of %llu; the record has none here",
+        mismatch(f, f->event, "replayed: %s of %llu; the recording has none here",
                  dry_action_name(event->action), (unsigned long long)event->size);
         return;
     }

@@ -163,7 +163,7 @@ print_no_evidence(const struct explain_printer *p, const char *mark)
     const struct dry_recommend_summary *s = dry_recommend_get_summary(p->view->settings);
     explain_print_item(
         p, mark,
-        "The record says nothing about allocator settings: %s. " PROVENANCE_RECORD_IT,
+        "The recording says nothing about allocator settings: %s. " PROVENANCE_RECORD_IT,
         s->evidence_gap);
 }
 

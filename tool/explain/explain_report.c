@@ -52,8 +52,8 @@ cause_words(enum dry_cause cause)
         "a leak: every step leaves memory behind",
         "a spike: this step asks for far more than any before it",
         "imbalance: this device holds far more than the others",
-        "an overflow: the record has lost who holds the memory",
-        "unknown: the record does not carry a verdict",
+        "an overflow: the recording has lost who holds the memory",
+        "unknown: the recording does not carry a verdict",
         "near the limit: it ran, but only because requests were tried again",
     };
     return words[cause];

@@ -23,10 +23,10 @@ struct diff_figures {
 #define DIFF(...) FIGURE(struct diff_figures, __VA_ARGS__)
 
 static const struct dry_field explain_rows[] = {
-    EXPLAIN(reserved_peak_bytes, BYTES, true, "reserved at the peak of the record"),
-    EXPLAIN(active_peak_bytes, BYTES, true, "active at the peak of the record"),
+    EXPLAIN(reserved_peak_bytes, BYTES, true, "reserved at the peak of the recording"),
+    EXPLAIN(active_peak_bytes, BYTES, true, "active at the peak of the recording"),
     EXPLAIN(short_bytes, BYTES, true, "what the device lacks for the request alone"),
-    EXPLAIN(ooms, COUNT, true, "out-of-memory errors of the device"),
+    EXPLAIN(ooms, COUNT, true, "OOMs of the device"),
 };
 static const struct dry_field diff_rows[] = {
     DIFF(total_spread_bytes, BYTES, true, "the largest difference of totals"),

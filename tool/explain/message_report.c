@@ -764,7 +764,7 @@ message_report_run(const char *command, const char *text, const char *path, bool
     int code = collect_all(r, text);
     if (code == EXIT_FINE && r->count == 0)
         code = report_failure(command, r->path, EXIT_INPUT,
-                              "%sno out-of-memory message in the %" PRIu64 " byte%s read",
+                              "%sno OOM message in the %" PRIu64 " byte%s read",
                               text || !path ? "" : "not a known trace or snapshot, and ",
                               r->bytes_read, r->bytes_read == 1 ? "" : "s");
     else if (code == EXIT_FINE && json)

@@ -206,7 +206,7 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
                count - front - back == 1 ? "" : "s",
                count - front - back == 1 ? "is" : "are");
     if (has_partial && dry_steps_get_source(r->steps) != DRY_STEPS_NONE)
-        printf("  * cut off by the window or by an out-of-memory\n");
+        printf("  * cut off by the window or by an OOM\n");
     if (has_temporaries)
         printf("  temp.: %s\n", dry_fields_find(&fields, "temporary_bytes")->meaning);
     return is_done;

@@ -58,7 +58,7 @@ fleet_say_settings(const struct fleet_report *r, char text[FLEET_TEXT_BYTES])
         snprintf(text, FLEET_TEXT_BYTES, "none helps a rank that ran out of memory");
         break;
     case FLEET_DECISION_NO_EVIDENCE:
-        snprintf(text, FLEET_TEXT_BYTES, "the records cannot tell settings apart");
+        snprintf(text, FLEET_TEXT_BYTES, "the recordings cannot tell settings apart");
         break;
     }
 }

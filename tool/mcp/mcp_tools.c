@@ -22,7 +22,7 @@ static const struct mcp_tool tools[] = {
      .input = MCP_ONE_FILE,
      .options = {"at", "gpu-total", "rows", "device"}},
     {.name = "explain_message",
-     .about = "The verdict on an out-of-memory message, given as text or found in a log: "
+     .about = "The verdict on an OOM message, given as text or found in a log: "
               "what its numbers prove, and what to do next.",
      .command = &command_explain,
      .input = MCP_LOG},
@@ -47,7 +47,7 @@ static const struct mcp_tool tools[] = {
      .json_rows = "20"},
     {.name = "replay",
      .about = "What other settings, another allocator or another release would have done "
-              "with the same requests, checked against the record.",
+              "with the same requests, checked against the recording.",
      .command = &command_replay,
      .input = MCP_ONE_FILE,
      .options = {"conf", "place", "capacity", "find-capacity", "compat", "device"}},

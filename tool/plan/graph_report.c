@@ -146,7 +146,7 @@ print_again(const struct graph_plan *g, const struct again *again, size_t count)
     struct table t;
     char text[PLAN_WHERE_BYTES];
     term_init(&term, stdout);
-    table_init(&t, "<operation >run_again >time >bytes");
+    table_init(&t, "<operation >recomputed >time >bytes");
     size_t shown = count < ROWS_MAX ? count : ROWS_MAX;
     for (size_t i = 0; i < shown; i++) {
         const struct dry_graph_node *node =
@@ -238,7 +238,7 @@ static const char *
 describe_method(const struct dry_graph_summary *s)
 {
     if (s->method == DRY_GRAPH_ORDER)
-        return "the order fits as it is, nothing is run again";
+        return "the order fits as it is, nothing is recomputed";
     if (s->is_proved)
         return "nothing is better";
     return "found by a search; a better one may exist";
@@ -264,7 +264,7 @@ print_text(const struct graph_plan *g)
                     format_node(g, s->cost.peak_node, node), s->cost.peak_run + 1,
                     s->cost.run_count);
     if (s->cost.rerun_count == 0)
-        plan_print_item("time", "%s, nothing is run again",
+        plan_print_item("time", "%s, nothing is recomputed",
                         plan_format_time(s->cost.time_ns, a));
     else
         plan_print_item("time", "%s, %s or %s more: %" PRIu64 " second run%s",
@@ -397,7 +397,7 @@ refuse_budget(const struct graph_plan *g)
     return report_failure(
         "plan", g->request->path, EXIT_FOUND,
         "%s: no plan was found for %s; none does with less than %s, for operation %s; %s "
-        "are enough, with nothing run again",
+        "are enough, with nothing recomputed",
         g->request->budget_bytes != UINT64_MAX ? "--budget" : "budget",
         term_format_bytes(g->budget_bytes, budget),
         term_format_bytes(s->floor_bytes + g->file.always_bytes, least),

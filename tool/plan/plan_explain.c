@@ -165,11 +165,11 @@ explain_budgets(const struct plan_report *r)
     if (above)
         explain_point(r, "more", "a tenth of the extra time is saved from", above);
     if (above && last != above && last->extra_ns == 0)
-        explain_point(r, "all", "nothing is run again from", last);
+        explain_point(r, "all", "nothing is recomputed from", last);
     if (below)
         explain_point(r, "less", "a tenth of the activations' bytes is gone at", below);
     if (!above && r->summary.cost.extra_ns == 0)
-        plan_print_item("more", "memory saves no time: nothing is run again.");
+        plan_print_item("more", "memory saves no time: nothing is recomputed.");
 }
 
 static void
@@ -197,7 +197,7 @@ explain_price(const struct plan_report *r)
                     plan_format_share(first->extra_ns, first->base_ns, share),
                     term_format_bytes(first->peak_bytes, bytes));
     if (last->extra_ns == 0)
-        plan_print_item("all", "nothing is run again from %s.",
+        plan_print_item("all", "nothing is recomputed from %s.",
                         term_format_bytes(last->peak_bytes, bytes));
 }
 

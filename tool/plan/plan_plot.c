@@ -134,7 +134,7 @@ plan_plot_timeline(const struct plan_report *r)
     printf("\n");
     plan_print_item("timeline",
                     "# held, + needed while a stage runs, - the budget; F "
-                    "forward, R run again, B backward, S the optimizer's step");
+                    "forward, R recompute, B backward, S the optimizer's step");
     print_timeline(r, &t);
     plan_timeline_finish(&t);
     return EXIT_FINE;
@@ -186,7 +186,7 @@ print_point_table(const struct plan_report *r)
     char text[TERM_NUMBER_BYTES];
     size_t shown = r->point_count < CURVE_ROWS_MAX ? r->point_count : CURVE_ROWS_MAX;
     term_init(&term, stdout);
-    table_init(&t, ">peak >held >time >more >run_again");
+    table_init(&t, ">peak >held >time >more >recomputed");
     for (size_t i = 0; i < shown; i++) {
         size_t which = shown > 1 ? i * (r->point_count - 1) / (shown - 1) : 0;
         const struct dry_plan_cost *c = &r->points[which].cost;

@@ -170,11 +170,11 @@ print_cost(const struct plan_report *r)
     plan_print_item("held", "%s between forward and backward",
                     term_format_bytes(c->held_bytes, held));
     if (c->recomputed_count > 0)
-        snprintf(again, sizeof again, "%s stage%s run again",
+        snprintf(again, sizeof again, "%s stage%s recomputed",
                  term_format_count(c->recomputed_count, count),
                  c->recomputed_count == 1 ? "" : "s");
     if (c->extra_ns == 0 && c->recomputed_count == 0)
-        plan_print_item("time", "%s a step, nothing is run again",
+        plan_print_item("time", "%s a step, nothing is recomputed",
                         plan_format_time(c->time_ns, time));
     else
         plan_print_item("time", "%s a step, %s or %s more: %s",
@@ -369,7 +369,7 @@ print_table(const struct plan_report *r)
     struct walk w = {0};
     size_t row_count = 0, i = 0;
     term_init(&term, stdout);
-    table_init(&t, "<stages <kept >held >run_again <names");
+    table_init(&t, "<stages <kept >held >recompute <names");
     for (; i < r->item_count && row_count < ROWS_MAX; row_count++) {
         leave_ranges(&w, i);
         size_t end =

@@ -79,7 +79,8 @@ write_title(const struct picture *p)
     snprintf(text, sizeof text, "%s: memory of a training step under a plan", name);
     svg_begin(p->w, LEGEND_TOP + 3 * SVG_LEGEND_ROW + 14, text);
     svg_text(p->w, SVG_LEFT, 30, "font-size=\"17\" font-weight=\"bold\"", text);
-    snprintf(text, sizeof text, "%s; %zu stage%s; peak %s; %s a step, %s of it run again",
+    snprintf(text, sizeof text,
+             "%s; %zu stage%s; peak %s; %s a step, %s of it recomputing",
              r->judged ? "a plan from a file" : dry_method_name(r->summary.method),
              p->stage_count, p->stage_count == 1 ? "" : "s",
              term_format_bytes(c->peak_bytes, peak), plan_format_time(c->time_ns, time),
@@ -273,7 +274,7 @@ write_legend(const struct picture *p)
         {.fill = FILL_ALWAYS, .text = "always there: weights, states, the input"},
         {.fill = phase_fills[DRY_PHASE_FORWARD], .text = "forward"},
         {.fill = FILL_HELD, .text = "held: what is saved, outputs, gradients"},
-        {.fill = phase_fills[DRY_PHASE_RECOMPUTE], .text = "forward, run again"},
+        {.fill = phase_fills[DRY_PHASE_RECOMPUTE], .text = "recompute"},
         {.fill = FILL_NEEDED, .text = "needed while a stage runs"},
         {.fill = phase_fills[DRY_PHASE_BACKWARD], .text = "backward"},
     };

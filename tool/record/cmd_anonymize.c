@@ -206,11 +206,12 @@ print_rest(const struct session *s)
         printf("\n  the result was removed\n");
         return;
     }
-    printf("verified: yes\n"
-           "  the result was read back: the same record, strings and stacks equal where "
-           "they\n  were; %s word%s of the original searched for, none found\n",
-           term_format_count(proof->searched_words, number),
-           proof->searched_words == 1 ? "" : "s");
+    printf(
+        "verified: yes\n"
+        "  the result was read back: the same recording, strings and stacks equal where "
+        "they\n  were; %s word%s of the original searched for, none found\n",
+        term_format_count(proof->searched_words, number),
+        proof->searched_words == 1 ? "" : "s");
 }
 
 static int

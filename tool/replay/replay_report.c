@@ -57,7 +57,7 @@ print_notes(const struct dry_replay_check *c)
         {c->pending_count, "free", "that waited for another stream"},
         {c->empty_cache_count, "call", "of empty_cache() by the program"},
         {c->retry_count, "request", "tried again on a full device"},
-        {c->oom_count, "out-of-memory event", "recorded"},
+        {c->oom_count, "OOM event", "recorded"},
         {c->unknown_count, "event", "of unknown actions skipped"},
     };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
@@ -276,7 +276,7 @@ print_steady(size_t row, const struct dry_run *run)
 {
     if (!run->has_steady) {
         printf("  row %zu: no steady part: %s\n", row,
-               run->as_recorded ? "the record itself is not measured, give --place"
+               run->as_recorded ? "the recording itself is not measured, give --place"
                : run->method    ? "a packing has no course"
                                 : "the run ended before it");
         return;

@@ -91,12 +91,13 @@ print_goal(const struct view *v)
                is_limited ? "the device has " : "no limit is given or recorded",
                is_limited ? term_format_bytes(s->capacity_bytes, capacity) : "");
     if (s->capacity_high_bytes > 0)
-        print_item(v, "",
-                   "proved by %s retr%s in the record: that much or more, and less than "
-                   "%s",
-                   term_format_count(s->recorded_retries, capacity),
-                   s->recorded_retries == 1 ? "y" : "ies",
-                   term_format_bytes(s->capacity_high_bytes, high));
+        print_item(
+            v, "",
+            "proved by %s retr%s in the recording: that much or more, and less than "
+            "%s",
+            term_format_count(s->recorded_retries, capacity),
+            s->recorded_retries == 1 ? "y" : "ies",
+            term_format_bytes(s->capacity_high_bytes, high));
 }
 
 static void
@@ -135,7 +136,7 @@ print_recorded(const struct view *v)
     print_item(
         v, "",
         "the program unwound then: what it would have gone on to need is not in the "
-        "record (%s event%s after it)",
+        "recording (%s event%s after it)",
         term_format_count(s->events_after_oom, after),
         s->events_after_oom == 1 ? "" : "s");
     if (!s->oom_comes_back && s->capacity_bytes != UINT64_MAX)
@@ -174,7 +175,7 @@ print_beginning(const struct view *v)
         print_item(
             v, "begins",
             "warm; every row begins on an empty device with what was in use before "
-            "the window: the recorded settings reserve %s then, %s in the record",
+            "the window: the recorded settings reserve %s then, %s in the recording",
             peak, recorded);
 }
 
@@ -464,7 +465,7 @@ print_keep(const struct view *v)
 static void
 print_no_evidence(const struct view *v)
 {
-    printf("no evidence: the record says nothing about settings\n");
+    printf("no evidence: the recording says nothing about settings\n");
     print_item(v, "because", "%s", v->summary->evidence_gap);
     print_item(v, "do", PROVENANCE_RECORD_IT);
 }

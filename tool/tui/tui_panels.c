@@ -188,7 +188,7 @@ static const char keys_text[] =
     "d             next device or file   q         quit; the mouse sets the cursor\n"
     "\n"
     "plot: # or blocks are active bytes, : or shade is reserved beyond them,\n"
-    "      ! is an out-of-memory.\n"
+    "      ! is an OOM.\n"
     "map:  # used, - less than half used, ~ waits for a stream, . free\n";
 
 void

@@ -26,7 +26,7 @@ class Report:
     budget_bytes        what it had to fit
     always_bytes        of the peak: weights, states of the optimizer, buffers, the input
     time_added          of a step's time, as measured: 0.2 is a fifth more
-    recomputed          names of layers that run again, a range in one text
+    recomputed          names of layers that are recomputed, a range in one text
     is_loss_outside     the model returned no loss and none was given: it is not in the promise
     """
 
@@ -52,7 +52,7 @@ class Report:
                  f"always     {write_size(self.always_bytes)}, of it "
                  f"{write_size(self.optimizer_bytes)} states of an optimizer",
                  f"time       {self.time_added:+.1%}",
-                 f"run again  {', '.join(self.recomputed) or 'nothing'}"]
+                 f"recompute  {', '.join(self.recomputed) or 'nothing'}"]
         if self.is_loss_outside:
             lines.append("note       the model returns no loss and none is given: what a loss "
                          "takes is not in the peak")

@@ -45,7 +45,7 @@ dryi_recommend_evidence_gap(const struct dryi_recommend_search *s)
     if (p->device->event_count == 0)
         return "the file holds no events";
     if (p->inconsistency)
-        return "the record contradicts itself";
+        return "the recording contradicts itself";
     bool asks_little = asked_bytes(p) < s->rec->summary.min_gain_bytes;
     if (p->request_count < p->carried_count + REQUESTS_MIN ||
         (asks_little && !dryi_recommend_is_won(s)))

@@ -197,7 +197,7 @@ add_overflow(struct dry_explanation *e)
     dryi_proof_right(p, "of known lines", known);
     dryi_proof_right(p, "of unknown lines", active - known);
     snprintf(f->note, sizeof f->note,
-             "%u free%s whose allocation is not in the record: its beginning was "
+             "%u free%s whose allocation is not in the recording: its beginning was "
              "overwritten, or recording began late",
              w->unmatched_frees,
              w->unmatched_frees == 1 ? " is of a block" : "s are of blocks");

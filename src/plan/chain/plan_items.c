@@ -205,7 +205,7 @@ count_runs(struct check *c, uint32_t at)
         c->runs += item->last - item->first + 1u;
     if (c->runs > DRYI_PLAN_RUNS_MAX)
         return dryi_fail(c->err, DRY_ERR_LIMIT,
-                         "with item %u more than %llu stages run again", at,
+                         "with item %u more than %llu stages recomputed", at,
                          (unsigned long long)DRYI_PLAN_RUNS_MAX);
     return DRY_OK;
 }

@@ -232,7 +232,7 @@ add_made_again(struct dry_estimate *e)
         most = all - rest > most ? all - rest : most;
     }
     if (e->setup.checkpointing == DRY_CHECKPOINTING_SELECTIVE)
-        explain(add_row(e, DRY_GROUP_ACTIVATIONS, "made again, one layer's", most,
+        explain(add_row(e, DRY_GROUP_ACTIVATIONS, "recomputed, one layer's", most,
                         from_korthikanti),
                 "scores and masks of one layer");
 }
@@ -265,7 +265,7 @@ add_segments(struct dry_estimate *e, const struct layers *l)
     explain(add_row(e, DRY_GROUP_ACTIVATIONS, "inputs of segments kept",
                     dryi_product(l->segments - 1, l->input), from_chen),
             "(k-1)*a = %llu*%llu", ull(l->segments - 1), ull(l->input));
-    explain(add_row(e, DRY_GROUP_ACTIVATIONS, "the segment made again",
+    explain(add_row(e, DRY_GROUP_ACTIVATIONS, "the recomputed segment",
                     dryi_product(l->longest, l->saved), from_chen),
             "g*A = %llu*%llu", ull(l->longest), ull(l->saved));
 }
@@ -481,7 +481,7 @@ add_references(struct dry_estimate *e)
     double root = square_root((double)e->model.layers) * (double)one;
     if (root < (double)DRYI_SUM_MAX)
         explain(add_row(e, DRY_GROUP_REFERENCE, "sqrt(L)*B*S*H*bytes", (uint64_t)root,
-                        "leaves out the segment that is made again, too"),
+                        "leaves out the segment that is recomputed, too"),
                 "sqrt(%llu)*%llu", ull(e->model.layers), ull(one));
     if (is_korthikanti(e))
         add_korthikanti(e);

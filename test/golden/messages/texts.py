@@ -21,7 +21,7 @@ def explain(text):
     """The messages of a text, and how many there are."""
     done = subprocess.run([tool, "explain", "--message", "-", "--json"], input=text,
                           capture_output=True)
-    if b"no out-of-memory message" in done.stderr:
+    if b"no OOM message" in done.stderr:
         return [], 0
     report = json.loads(done.stdout)
     return report["messages"], report["count"]

@@ -131,7 +131,7 @@ class Promise(unittest.TestCase):
     def test_report(self):
         model, example, loss = whole_models.gpt()
         free = drystone.auto_checkpoint(model, example, NO_LIMIT)
-        self.assertIn("run again  nothing", str(free))
+        self.assertIn("recompute  nothing", str(free))
         self.assertIn("returns no loss", str(free))
         free.undo()
         auto = drystone.auto_checkpoint(model, example, free.peak_bytes * 2 // 3, loss=loss)

@@ -284,7 +284,7 @@ checkpoints_hold_inputs_and_a_segment(void **state)
         const struct dry_estimate_unit *layer = find_unit(e, "layer");
         uint64_t layers = find_row(e, "layers, all saved") +
                           find_row(e, "inputs of segments kept") +
-                          find_row(e, "the segment made again");
+                          find_row(e, "the recomputed segment");
         assert_true(layers == cases[i].kept * layer->input_bytes +
                                   cases[i].layers * layer->saved_bytes);
         dry_estimate_destroy(e);

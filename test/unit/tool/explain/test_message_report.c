@@ -156,7 +156,7 @@ nothing_found_is_said(void **state)
     struct printed p = run("all is well", NULL, false);
     assert_int_equal(p.code, EXIT_INPUT);
     assert_string_equal(p.out, "");
-    assert_non_null(strstr(p.err, "no out-of-memory message in the 11 bytes read"));
+    assert_non_null(strstr(p.err, "no OOM message in the 11 bytes read"));
     finish(&p);
     p = run(NULL, "/nowhere/at/all", false);
     assert_int_equal(p.code, EXIT_INPUT);
