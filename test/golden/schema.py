@@ -172,7 +172,7 @@ def check_replays(work):
             where=work, count=0)
         judge(json.loads((work / f"{command}.base").read_text()), command, "--baseline")
     for path in sorted([*(ROOT / "test/corpus/message").iterdir(),
-                        *(ROOT / "test/data/messages/texts").glob("*/*")]):
+                        *(ROOT / "test/data/messages").glob("**/texts/*/*")]):
         with path.open("rb") as text:
             done = subprocess.run([tool, "explain", "--message", "-", "--json"], stdin=text,
                                   capture_output=True, text=True, check=False)
