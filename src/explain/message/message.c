@@ -293,7 +293,8 @@ static const struct phrase phrases[] = {
     {"%free;", TO(FREE), DRY_MESSAGE_CLASSIC, 0, 0},
     {"%free)", TO(FREE), DRY_MESSAGE_CLASSIC, 0, 0},
     {"%reservedintotalbyPyTorch", TO(RESERVED), DRY_MESSAGE_CLASSIC, 0, 0},
-    {"%cached)", TO(RESERVED), DRY_MESSAGE_CLASSIC, 0, 0},
+    {"%cached)", TO(UNALLOCATED), DRY_MESSAGE_CLASSIC, 0,
+     0}, /* reserved less allocated */
     {"Allocationondevice#would", {DRYI_TO_DEVICE}, DRY_MESSAGE_ASYNC, 0, 0},
     {"Currentlyallocated:%", TO(ALLOCATED), DRY_MESSAGE_ASYNC, 0, 0},
     {"Requested:%", TO(TRIED), DRY_MESSAGE_ASYNC, 0, 0},
@@ -555,7 +556,8 @@ is_cut(const struct dry_message *m)
     case DRY_MESSAGE_SHORT:
         return m->tried.known != DRY_MESSAGE_ABSENT;
     case DRY_MESSAGE_CLASSIC:
-        return m->reserved.known == DRY_MESSAGE_ABSENT;
+        return m->reserved.known == DRY_MESSAGE_ABSENT &&
+               m->unallocated.known == DRY_MESSAGE_ABSENT;
     case DRY_MESSAGE_MODERN:
         return m->unallocated.known == DRY_MESSAGE_ABSENT;
     case DRY_MESSAGE_ASYNC:

@@ -74,7 +74,7 @@ static const struct example examples[] = {
         .total = 5.93 * GIB,
         .free = 5.36 * GIB,
         .allocated = ZERO,
-        .reserved = ZERO,
+        .unallocated = ZERO,
         .cause = DRY_CAUSE_UNKNOWN,
     },
     {
