@@ -11,7 +11,8 @@ import sys
 from rulers import COMMENT, c_files
 
 OTHERS = re.compile(r"\b(?:ComfyUI|Dask|SGLang|docker|kubectl|ld\.so|llama-server|llama\.cpp|nvidia-smi|"
-                    r"prlimit|rocm-smi|sacct|sbatch|sglang\.launch_server|systemctl|trtllm-build|vLLM|vllm) ")
+                    r"prlimit|rocm-smi|sacct|sbatch|sglang\.launch_server|systemctl|text-generation-launcher|"
+                    r"trtexec|trtllm-build|vLLM|vllm) ")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 OURS = re.compile(r"\bdrystone [a-z]+ (?:.* )?--?\w")
 STRING = r'"(?:\\.|[^"\\\n])*"'

@@ -73,6 +73,8 @@ read_decimal(const char *text, size_t length, unsigned style, struct decimal *d)
     d->scale = 1;
     if (used == 0 || used + 1 >= length || text[used] != '.')
         return used;
+    if (memchr(text, ',', used))
+        return 0; /* "GPU 0, 21.18GB": numbers with commas are whole */
     if (!dryi_is_digit(text[used + 1]))
         return used + ((style & STYLE_FOREIGN) && dryi_is_letter(text[used + 1]));
     size_t first = used + 1;
@@ -121,6 +123,7 @@ static const struct {
     {"GiB", DRYI_GIB, 0, 0},
     {"TiB", DRYI_GIB << 10, 0, 0},
     {"kB", DRYI_KIB, 0, 0}, /* the kernel's spelling */
+    {"kb", DRYI_KIB, 0, STYLE_FOREIGN},
     {"KB", DRYI_KIB, UINT64_C(1000), 0},
     {"MB", DRYI_MIB, UINT64_C(1000000), 0},
     {"GB", DRYI_GIB, UINT64_C(1000000000), 0},
@@ -148,8 +151,8 @@ read_size(const char *text, size_t length, unsigned style, struct dry_message_si
         if (length - used < n || memcmp(text + used, units[i].name, n) != 0 ||
             (units[i].style & ~style))
             continue;
-        if (units[i].unit == 1 && d.scale > 1)
-            return 0; /* bytes have no fraction */
+        if (units[i].unit == 1 && d.fraction > 0)
+            return 0; /* no size has a part of a byte */
         *size = make_size(&d, units[i].unit);
         if (units[i].decimal_unit && !(style & STYLE_BINARY) &&
             size->known == DRY_MESSAGE_KNOWN)
@@ -347,10 +350,10 @@ is_inside_number(const char *text, size_t at)
 static bool
 is_number_mark(char c)
 {
-    return c == '%' || c == '~' || c == '^' || c == '#' || c == '$';
+    return c && strchr(DRYI_MESSAGE_MARKS, c);
 }
 
-/* Match one of '%', '~', '^', '#' and '$'. Returns the length, 0 if there is no number. */
+/* Match one of DRYI_MESSAGE_MARKS. Returns the length, 0 if there is no number. */
 static size_t
 match_number(char mark, const char *text, size_t length, unsigned style,
              struct match *match)
@@ -374,7 +377,9 @@ match_number(char mark, const char *text, size_t length, unsigned style,
         n = read_decimal(text, length, style, &d);
         *size = (struct dry_message_size){0};
         if (n > 0)
-            *size = mark == '^' ? make_size(&d, DRYI_GIB) : make_millionths(&d);
+            *size = mark == '^'   ? make_size(&d, DRYI_GIB)
+                    : mark == '!' ? make_size(&d, DRYI_KIB)
+                                  : make_millionths(&d);
     }
     match->count++;
     return n ? n + is_negative : 0;

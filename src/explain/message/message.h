@@ -58,9 +58,11 @@ enum {
 };
 
 /*
- * In a pattern, '%' is a size with its unit, '~' one whose unit may be a letter, '^' one in GiB without its unit, '#' a whole number,
- * '$' a fraction, and '&' a hexadecimal number. Each but the last has a target.
+ * In a pattern, '%' is a size with its unit, '~' one whose unit may be a letter, '^' and '!' one in
+ * GiB or KiB without its unit, '#' a whole number, '$' a fraction, and '&' a hexadecimal number. Each
+ * but the last has a target.
  */
+#define DRYI_MESSAGE_MARKS "%~^!#$"
 #define DRYI_MESSAGE_TARGETS_MAX 4
 struct dryi_message_phrase {
     const char *pattern;
@@ -141,6 +143,7 @@ enum dryi_message_advice {
     DRYI_ADVICE_VLLM_FREE,
     DRYI_ADVICE_VLLM_SAMPLER,
     DRYI_ADVICE_VLLM_PROFILE,
+    DRYI_ADVICE_VLLM_SWAP,
     DRYI_ADVICE_LEAVE,
     DRYI_ADVICE_NCCL,
     DRYI_ADVICE_HANDLE,
@@ -149,6 +152,7 @@ enum dryi_message_advice {
     DRYI_ADVICE_NATIVE,
     DRYI_ADVICE_COMFYUI,
     DRYI_ADVICE_PIN,
+    DRYI_ADVICE_PIN_OFFLOAD,
     DRYI_ADVICE_SYCL,
     DRYI_ADVICE_BLOCK,
     DRYI_ADVICE_BUFFER,
@@ -163,7 +167,12 @@ enum dryi_message_advice {
     DRYI_ADVICE_KUBERNETES,
     DRYI_ADVICE_EVICTED,
     DRYI_ADVICE_RAY,
+    DRYI_ADVICE_RAY_THRESHOLD,
+    DRYI_ADVICE_BATCH,
     DRYI_ADVICE_SGLANG,
+    DRYI_ADVICE_TENSORRT,
+    DRYI_ADVICE_TGI,
+    DRYI_ADVICE_PADDLE,
     DRYI_ADVICE_TRTLLM,
     DRYI_ADVICE_TRTLLM_KV,
     DRYI_ADVICE_LLAMA,

@@ -386,7 +386,8 @@ look_for_known_backend(struct dry_message_finder *f)
     bool is_held = f->current && f->current->head &&
                    (f->current->reading.kind->flags & DRYI_KIND_HOLDS) &&
                    is_alive(f->current);
-    if (is_held || !ends_with(f, 0, "outofmemory"))
+    if (!ends_with(f, 0, "outofmemory") ||
+        (is_held && ends_with(f, 0, "error:outofmemory")))
         return;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         if (ends_with(f, 0, heads[i].word)) {

@@ -59,7 +59,7 @@ static const struct row {
     {DRYI_ADVICE_RAY,
      "Let fewer tasks run beside each other: ask for more CPUs for each.",
      "task = task.options(num_cpus=2)", DRY_MESSAGE_PYTHON, NO_VALUE},
-    {DRYI_ADVICE_RAY,
+    {DRYI_ADVICE_RAY_THRESHOLD,
      "The threshold is a variable of Ray's, and "
      "RAY_memory_monitor_refresh_ms=0 ends the killing: then the kernel kills.",
      "export RAY_memory_usage_threshold=0.98", DRY_MESSAGE_SHELL, NO_VALUE},
@@ -70,6 +70,9 @@ static const struct row {
      "Ask for more, if the node has it. The limit counts files in /dev/shm, pinned "
      "memory and all workers of data loaders.",
      "sbatch --mem=64G job.sh", DRY_MESSAGE_SHELL, NO_VALUE},
+    {DRYI_ADVICE_BATCH,
+     "Ask for more, if the node has it. Under LSF the request is rusage[mem=128GB].",
+     "qsub -l select=1:ncpus=8:mem=128gb job.sh", DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_SHM,
      "Give the container a larger /dev/shm, or the host's (docker run --ipc=host): the "
      "default "
@@ -83,6 +86,10 @@ static const struct row {
      "Do without pinned memory, or pin less: fewer workers, a smaller prefetch_factor. "
      "If it fails all the same, an earlier kernel did.",
      "loader = DataLoader(data, pin_memory=False)", DRY_MESSAGE_PYTHON, NO_VALUE},
+    {DRYI_ADVICE_PIN_OFFLOAD,
+     "Pin less of the host's memory; DeepSpeed's offload then has "
+     "\"pin_memory\": false. The container and ulimit -l bound what can be pinned.",
+     "ulimit -l", DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_MAPS,
      "Each shared tensor is a mapping. See how many a process may have; share one large "
      "tensor and not many small ones.",
@@ -149,6 +156,8 @@ static const struct row {
      "Start one server after another, or give the KV cache's size: then nothing is "
      "measured.",
      "vllm serve MODEL --kv-cache-memory-bytes 8G", DRY_MESSAGE_SHELL, NO_VALUE},
+    {DRYI_ADVICE_VLLM_SWAP, "Give the swap space less, or the container more memory.",
+     "vllm serve MODEL --swap-space 1", DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_SGLANG,
      "Let SGLang have a larger fraction. The weights alone take this much:",
      "python -m sglang.launch_server --model MODEL --mem-fraction-static {}",
@@ -156,6 +165,14 @@ static const struct row {
     {DRYI_ADVICE_SGLANG,
      "If no fraction is enough, split the model, or take quantised weights.",
      "python -m sglang.launch_server --model MODEL --tp 2", DRY_MESSAGE_SHELL, NO_VALUE},
+    {DRYI_ADVICE_TENSORRT,
+     "Give the builder a smaller workspace (IBuilderConfig::setMemoryPoolLimit), or a "
+     "smaller largest shape.",
+     "trtexec --onnx=model.onnx --memPoolSize=workspace:2048", DRY_MESSAGE_SHELL,
+     NO_VALUE},
+    {DRYI_ADVICE_TGI, "Let one step prefill fewer tokens, or shard the model.",
+     "text-generation-launcher --model-id MODEL --max-batch-prefill-tokens 2048",
+     DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_TRTLLM_KV, "Reduce the KV cache's share of what is free.",
      "from tensorrt_llm.llmapi import KvCacheConfig\n"
      "kv_cache_config = KvCacheConfig(free_gpu_memory_fraction=0.7)",
@@ -215,6 +232,9 @@ static const struct row {
      "machine more: on WSL, memory= in .wslconfig.",
      "args = TrainingArguments(output_dir=\"out\", optim=\"adamw_bnb_8bit\")",
      DRY_MESSAGE_PYTHON, NO_VALUE},
+    {DRYI_ADVICE_PADDLE,
+     "Decrease the batch size, or let the pool grow as it is used and give memory back.",
+     "export FLAGS_allocator_strategy=auto_growth", DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_COMFYUI, "Lower batch_size, or the size of the picture or video.", NULL,
      DRY_MESSAGE_WORDS, NO_VALUE},
     {DRYI_ADVICE_NATIVE,

@@ -24,6 +24,7 @@
 #define HAS_NO_RESERVE 65536u
 #define HAS_POOLS 131072u /* private pools hold free bytes */
 #define IS_NPU 262144u
+#define IS_SGLANG 524288u /* lines before the message are SGLang's */
 
 #define BIT(cause) (1u << DRY_CAUSE_##cause)
 #define ANY 0u
@@ -122,6 +123,12 @@ static const struct row rows[] = {
      "with "
      "the native allocator, whose text and history tell more.",
      "export PYTORCH_CUDA_ALLOC_CONF=backend:native", DRY_MESSAGE_SHELL},
+    {ANY, IS_TORCH_GPU | IS_SGLANG,
+     "SGLang's pool leaves too little beside it. Lower its fraction, or capture CUDA "
+     "graphs for fewer requests.",
+     "python -m sglang.launch_server --model MODEL \\\n"
+     "    --mem-fraction-static 0.8 --cuda-graph-max-bs 16",
+     DRY_MESSAGE_SHELL},
     {ANY, IS_TORCH_GPU | IS_NOT_HUGE,
      "A text tells how much, not who. Record it: at the program's start, before the "
      "model "
@@ -234,6 +241,8 @@ find_conditions(const struct dry_message *m, const struct dry_message_judgement 
         found |= IS_ASYNC;
     if (m->private_pools.known == DRY_MESSAGE_KNOWN)
         found |= HAS_POOLS;
+    if (dryi_message_get(m, DRY_MESSAGE_FREE_AFTER).size.known == DRY_MESSAGE_KNOWN)
+        found |= IS_SGLANG;
     found |= m->form == DRY_MESSAGE_HUGE ? IS_HUGE : IS_NOT_HUGE;
     found |= has_reason(j, DRY_MESSAGE_REASON_EXPANDABLE_RESERVE) ? HAS_RESERVE
                                                                   : HAS_NO_RESERVE;

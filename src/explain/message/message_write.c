@@ -152,6 +152,8 @@ print_figure(struct output *out, char mark, const struct dry_message_figure *f)
         print_size(out, size);
     else if (mark == '#')
         print(out, "%" PRIu64, is_beyond ? UINT64_MAX : size->bytes);
+    else if (mark == '!')
+        print(out, "%" PRIu64, is_beyond ? UINT64_MAX : size->bytes / DRYI_KIB);
     else if (mark == '^')
         print(out, "%.2f",
               is_beyond ? 17179869184.0 : (double)size->bytes / (double)DRYI_GIB);
@@ -170,7 +172,7 @@ has_numbers(const struct dry_message *m, const struct dryi_message_phrase *p,
     size_t count = 0;
     uint64_t bits = 0;
     for (const char *c = p->pattern; *c; c++) {
-        if (!strchr("%~^#$", *c))
+        if (!strchr(DRYI_MESSAGE_MARKS, *c))
             continue;
         uint8_t to = p->to[count++];
         bool is_quantity = to < DRY_MESSAGE_QUANTITY_COUNT;
@@ -194,7 +196,7 @@ print_phrase(struct output *out, const struct dry_message *m,
     size_t count = 0;
     print(out, " ");
     for (const char *c = p->pattern; *c; c++) {
-        if (!strchr("%~^#$", *c)) {
+        if (!strchr(DRYI_MESSAGE_MARKS, *c)) {
             print(out, "%c", *c);
             continue;
         }

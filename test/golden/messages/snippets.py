@@ -12,7 +12,7 @@ import sys
 
 tool = pathlib.Path(sys.argv[1]).resolve()
 test = pathlib.Path(__file__).resolve().parents[2]
-logs = [*(test / "corpus" / "message").iterdir(), *(test / "data" / "messages" / "texts").glob("*/*")]
+logs = [*(test / "corpus" / "message").iterdir(), *(test / "data" / "messages").glob("**/texts/*/*")]
 
 
 def steps_of(path):

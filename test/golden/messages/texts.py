@@ -3,12 +3,13 @@
 """Real wordings of messages are found, read and judged, and nothing is invented: texts.py TOOL
 
 test/data/messages has 80 texts with labels.json, which was written before the tool read them, 20
-logs without a failure, and a README.md on both. Each text is also tried under the prefixes of
-other programs and wrapped; 10,000 lines of ordinary logs are made here. A second set is measured.
+logs without a failure, a second set of 40 and 10, and a README.md on all. Each text is also tried
+under the prefixes of other programs and wrapped; 10,000 lines of ordinary logs are made here.
 """
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -65,6 +66,8 @@ def check(label, text, how):
         complain(f"is_proved is not {label['is_proved']}")
     found = [figure for m in messages for figure in figures_of(m)]
     for name, value in label["figures"]:
+        if name in label.get("unread", ()):
+            continue
         if how == "bare" and not any(name == n and low <= value <= high for n, low, high in found):
             complain(f"no {name} of {value}")
     words = " ".join(words_of(m) for m in messages)
@@ -78,7 +81,8 @@ def prefixed(prefix):
 
 
 def wrapped(text):
-    """Break lines at 80 columns."""
+    """Break lines at 80 columns, without colours."""
+    text = re.sub(rb"\x1b\[[0-9;]*m", b"", text)
     return b"".join(line[at:at + 80] + b"\n" for line in text.split(b"\n")
                     for at in range(0, max(len(line), 1), 80))
 
@@ -128,34 +132,27 @@ def ordinary_line(chance):
         f"java.net.ProtocolException: Invalid buffer size: {n}",
         f"slurmstepd: info: job memory limit {n}MB, swap 0",
         f"the docs say: when memory runs out, lower --batch-size {n}",
+        f"[W] [TRT] Requested amount of GPU memory ({n} bytes) could not be allocated. Skipping tactic 3",
+        f"batch {n}: x = x.pin_memory() took {f:.1f} ms",
+        f"worker {n} exceeded memory limit ({n} MB), paused",
+        f"systemd-oomd[{n}]: Considered {n % 90} cgroups due to memory pressure for /user.slice",
+        f"Possibly too large swap space. {f:.2f} GiB out of the {f + 9:.2f} GiB total CPU memory",
+        f"Capture cuda graph begin. avail mem={f:.2f} GB",
+        f"[RMM] [error] [A][Stream 0x1][Upstream {n}B][FAILURE maximum pool size exceeded]",
+        f"PBS: job {n} has mem {n}kb of limit {n}kb; process {n} exited on signal 15",
+        f"Could not allocate tensor with {n} bytes there, moved it to the CPU",
+        f"Not enough memory to handle {n} requests at once, queueing; there are {f:.1f}G free",
     ])
 
 
-def measure(label, text):
-    """What is right in a text of the second set. A figure counts under any name."""
-    messages, count = explain(text)
-    found = [figure for m in messages for figure in figures_of(m)]
-    words = " ".join(words_of(m) for m in messages)
-    return {
-        "found": count > 0,
-        "right count": label["count"] <= count <= label["count_max"],
-        "figures": sum(any(low <= value <= high for _, low, high in found)
-                       for _, value in label["figures"]),
-        "changes": bool(label["change"]) and all(change in words for change in label["change"]),
-        "causes": count > 0 and {m["verdict"]["cause"] for m in messages}
-                  <= set(label["cause"].split("+")),
-        "certain": label["is_proved"] in {is_proved(m["verdict"]) for m in messages},
-    }
-
-
-labels = json.loads((folder / "labels.json").read_text())
-for label in labels:
-    text = (folder / "texts" / label["file"]).read_bytes()
-    for how, change in ways.items():
-        check(label, change(text), how)
-logs = {path.name: path.read_bytes() for path in sorted((folder / "none").iterdir())}
-logs |= {f"second {path.name}": path.read_bytes()
-         for path in sorted((folder / "second" / "none").iterdir())}
+texts, logs = 0, {}
+for root in folder, folder / "second":
+    for label in json.loads((root / "labels.json").read_text()):
+        text = (root / "texts" / label["file"]).read_bytes()
+        texts += 1
+        for how, change in ways.items():
+            check(label, change(text), how)
+    logs |= {f"{root.name}/{path.name}": path.read_bytes() for path in (root / "none").iterdir()}
 chance = random.Random(45)
 logs["ordinary"] = "".join(ordinary_line(chance) + "\n" for _ in range(10000)).encode()
 for name, text in logs.items():
@@ -164,15 +161,7 @@ for name, text in logs.items():
         if count:
             failures.append(f"{name}, {how}: {count} messages, "
                             f"the first at line {messages[0]['line']}: {messages[0]['kind']}")
-second = [measure(label, (folder / "second" / "texts" / label["file"]).read_bytes())
-          for label in json.loads((folder / "second" / "labels.json").read_text())]
-least = {"found": 24, "right count": 24, "figures": 65, "changes": 3, "causes": 20, "certain": 21}
-for what, count in least.items():
-    right = sum(row[what] for row in second)
-    print(f"second set, {len(second)} texts: {what} {right}")
-    if right < count:
-        failures.append(f"second set: {what} {right} after {count}")
 for failure in failures:
     print(failure)
-print(f"{len(labels)} texts and {len(logs)} logs in {len(ways)} ways, {len(failures)} failures")
-sys.exit(bool(failures) or len(labels) != 80 or len(logs) != 31)
+print(f"{texts} texts and {len(logs)} logs in {len(ways)} ways, {len(failures)} failures")
+sys.exit(bool(failures) or texts != 120 or len(logs) != 31)

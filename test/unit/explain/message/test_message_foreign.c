@@ -102,6 +102,25 @@ static const struct example examples[] = {
     {"##[error] Process completed with exit code 137.", DRY_MESSAGE_STATED,
      DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_UNKNOWN,
      OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "journalctl -k"},
+    {"Primary job terminated normally, but 1 process exited on signal 9 (Killed)",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "journalctl -k"},
+    {"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with "
+     "signal SIGKILL",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "journalctl -k"},
+    {"TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit "
+     "code 137.\n\nResource usage summary:\n    CPU time : 41.18 sec.\n    Max Memory : "
+     "65536 MB\n    Total Requested Memory : 64.00 GB\n",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 0, 64 * GIB, 64 * GIB, DRY_CAUSE_LIMIT,
+     0, "qsub"},
+    {"systemd-oomd[812]: Killed /user.slice/a.scope due to memory pressure for "
+     "/user.slice/user-1000.slice being 65.05% > 50.00% for > 20s with reclaim activity",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0,
+     "drystone pages"},
+    {"slurmstepd: error: Job 7 exceeded memory limit (10485760 > 4194304), being killed",
+     DRY_MESSAGE_STATED, DRY_MESSAGE_BACKEND_HOST, 0, 4 * GIB, 10 * GIB, DRY_CAUSE_LIMIT,
+     0, "sbatch"},
     {"slurmstepd: error: Exceeded job memory limit", DRY_MESSAGE_SLURM,
      DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sacct"},
 };
@@ -247,6 +266,13 @@ sentences_are_no_messages(void **state)
         "0 Workers (tasks / actors) killed due to memory pressure (OOM)",
         "Invalid buffer size: 12\nGET /",
         "Unable to allocate a port",
+        "Requested amount of GPU memory (4294967296 bytes) could not be allocated.\n"
+        "Skipping tactic 3 due to insufficient memory on requested size of 4294967296",
+        "[A][Upstream 67108864B][FAILURE maximum pool size exceeded]",
+        "x = x.pin_memory()\nRuntimeError: CUDA error: invalid argument",
+        "Possibly too large swap space. 4.00 GiB out of the 7.75 GiB total CPU memory",
+        "worker 3 exceeded memory limit (5 GiB) and was restarted",
+        "evicted due to memory pressure for /var, retry",
         "(bfc) ran out of memory trying to allocate 1.16GiB, this is not a failure",
         "Model loading took 15.20 GiB memory and 9.1 seconds",
     };
@@ -255,6 +281,25 @@ sentences_are_no_messages(void **state)
         print_message("%s\n", texts[i]);
         assert_int_equal(parse(texts[i], &m), DRY_END);
     }
+}
+
+/* A comma before a size ends the number before it. No bytes at all may have a fraction. */
+static void
+lists_of_sizes_are_read(void **state)
+{
+    (void)state;
+    struct dry_message m;
+    assert_int_equal(
+        parse("Out of memory error on GPU 1. Cannot allocate 2.000000GB memory on "
+              "GPU 1, 139.500000GB memory has been allocated and available memory "
+              "is only 0.000000B.",
+              &m),
+        DRY_OK);
+    assert_string_equal(m.kind, "paddle");
+    check_size(&m.tried, 2 * GIB);
+    check_size(&m.allocated, 279 * (GIB / 2));
+    assert_int_equal(m.free.known, DRY_MESSAGE_KNOWN);
+    assert_int_equal(m.free.bytes, 0);
 }
 
 /* A message of PyTorch and the kernel's line behind it are two. */
@@ -412,6 +457,7 @@ main(void)
         cmocka_unit_test(a_cache_that_is_short_shows_its_sum),
         cmocka_unit_test(written_texts_read_the_same),
         cmocka_unit_test(sentences_are_no_messages),
+        cmocka_unit_test(lists_of_sizes_are_read),
         cmocka_unit_test(the_kernel_ends_what_was_open),
         cmocka_unit_test(phrases_of_others_are_passed_over),
         cmocka_unit_test(a_long_dump_is_read_to_its_end),
