@@ -120,7 +120,6 @@ struct dry_note {
     uint32_t action_name;     /* a string: the name of a DRY_ACTION_OTHER */
     uint32_t compile_context; /* a string */
     uint32_t user_metadata;   /* a string; in a plain trace its label */
-    uint32_t forward_stack;   /* a stack */
     uint32_t extra;           /* keys unknown to the library, kept for the writer */
     uint32_t flags;           /* DRY_NOTE_… */
 };
@@ -129,9 +128,21 @@ struct dry_note {
 
 struct dry_frame {
     uint32_t name, file; /* strings, DRY_NONE if absent */
-    uint32_t extra;      /* unknown keys (fx_…), kept for the writer */
+    uint32_t
+        extra; /* unknown keys (fx_…), kept for the writer; with DRY_FRAME_TEXT a string */
     uint32_t line;
+    uint32_t flags; /* DRY_FRAME_… */
 };
+/*
+ * The frame is of the forward pass, in the stack of an allocation of the backward pass: PyTorch's
+ * forward_frames. Such frames are the outermost of their stack, and have equal flags.
+ */
+#define DRY_FRAME_FORWARD 1u
+/*
+ * `extra` is the frame as traceback.format_stack() wrote it, and has the other members. A text of
+ * another form is the name. Requires DRY_FRAME_FORWARD.
+ */
+#define DRY_FRAME_TEXT 2u
 
 enum dry_block_state {
     DRY_BLOCK_INACTIVE,
@@ -145,7 +156,6 @@ struct dry_trace_block {
     uint64_t address; /* computed from the segment if the file does not have it */
     uint64_t size, requested_size;
     uint32_t stack; /* DRY_NONE if absent */
-    uint32_t forward_stack;
     uint32_t extra;
     enum dry_block_state state;
 };
@@ -156,7 +166,6 @@ struct dry_trace_segment {
     uint64_t allocated_size, active_size, requested_size; /* the file's values */
     uint32_t lane;
     uint32_t stack;
-    uint32_t forward_stack;
     uint32_t extra;
     size_t first_block, block_count;
     int32_t device;
@@ -298,9 +307,10 @@ DRY_API void dry_trace_destroy(struct dry_trace *trace);
  * Write a trace to `sink` as PyTorch writes its snapshots (pickle protocol 4). The kinds
  * of trace that have addresses can be written, SNAPSHOT and BUILT; others are
  * UNSUPPORTED. All data of the file is written. Reading it again gives an equal trace,
- * and CPython's unpickler an equal object. There are two exceptions: lists of pool ids
- * become tuples, and the format of 2023 is modernized. Errors: UNSUPPORTED, MEMORY, or
- * what the sink returned.
+ * and CPython's unpickler an equal object. There are three exceptions: lists of pool ids
+ * become tuples, the format of 2023 is modernized, and `forward_frames` that are empty or
+ * without `frames` lose or get that list. Errors: UNSUPPORTED, MEMORY, or what the sink
+ * returned.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_write(const struct dry_trace *trace,
                                                          const struct dry_sink *sink,

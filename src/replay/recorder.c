@@ -72,7 +72,6 @@ copy_note(struct dryi_recorder *r, uint32_t note)
             .action_name = DRY_NONE,
             .compile_context = copy_string(r, old->compile_context),
             .user_metadata = copy_string(r, old->user_metadata),
-            .forward_stack = copy_stack(r, old->forward_stack),
             .extra = DRY_NONE,
         };
         r->notes[note] = dry_trace_add_note(r->builder, &copy);
@@ -177,7 +176,6 @@ describe_block(struct dryi_recorder *r, const struct dryi_block_info *info)
         .size = info->size,
         .requested_size = info->requested,
         .stack = DRY_NONE,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .state = info->allocated ? DRY_BLOCK_ACTIVE
                  : info->pending ? DRY_BLOCK_PENDING_FREE
@@ -207,7 +205,6 @@ on_segment(void *self, const struct dryi_segment_info *info,
         .total_size = info->size,
         .lane = lane_for(r, info->stream, info->pool),
         .stack = DRY_NONE,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = device,
         .is_large = info->is_large,

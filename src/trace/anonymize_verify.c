@@ -237,6 +237,24 @@ same_extra(struct job *j, uint32_t old_id, uint32_t new_id)
 
 /* --- tables ------------------------------------------------------------------------------------ */
 
+/* Check that a frame's text has nothing but its other members. */
+static bool
+is_own_text(const struct job *j, const struct dry_frame *frame)
+{
+    struct dryi_frame_text text;
+    size_t left;
+    const char *bytes = dry_trace_string(j->new, frame->extra, &left);
+    dryi_frame_text_init(&text, j->new, frame);
+    for (size_t i = 0; i < DRYI_FRAME_PIECES; i++) {
+        size_t length = text.lengths[i];
+        if (length > left || (length && memcmp(bytes, text.pieces[i], length) != 0))
+            return false;
+        bytes += length;
+        left -= length;
+    }
+    return left == 0;
+}
+
 static bool
 same_frame(struct job *j, uint32_t old_id, uint32_t new_id)
 {
@@ -248,7 +266,9 @@ same_frame(struct job *j, uint32_t old_id, uint32_t new_id)
                    new->line == (j->options->drop_lines ? 0 : old->line) &&
                    same_text(j, dryi_function_role(tail), old->name, new->name, 0) &&
                    same_text(j, DRYI_TEXT_ROLE_FILE, old->file, new->file, tail) &&
-                   same_extra(j, old->extra, new->extra);
+                   new->flags == old->flags &&
+                   (old->flags & DRY_FRAME_TEXT ? is_own_text(j, new)
+                                                : same_extra(j, old->extra, new->extra));
     if (is_same)
         j->frames[old_id] = new_id + 1;
     return is_same;
@@ -285,7 +305,6 @@ same_note(struct job *j, uint32_t old_id, uint32_t new_id)
         same_text(j, DRYI_TEXT_ROLE_TEXT, old->compile_context, new->compile_context,
                   0) &&
         same_text(j, DRYI_TEXT_ROLE_TEXT, old->user_metadata, new->user_metadata, 0) &&
-        same_stack(j, old->forward_stack, new->forward_stack) &&
         same_extra(j, old->extra, new->extra);
     if (is_same && old_id != DRY_NONE && new_id != DRY_NONE)
         j->notes[old_id] = new_id + 1;
@@ -326,9 +345,7 @@ same_block(struct job *j, const struct dry_trace_block *a,
 {
     return a->address == b->address && a->size == b->size &&
            a->requested_size == b->requested_size && a->state == b->state &&
-           same_stack(j, a->stack, b->stack) &&
-           same_stack(j, a->forward_stack, b->forward_stack) &&
-           same_extra(j, a->extra, b->extra);
+           same_stack(j, a->stack, b->stack) && same_extra(j, a->extra, b->extra);
 }
 
 static bool
@@ -342,9 +359,7 @@ same_segment(struct job *j, const struct dry_trace_segment *a,
            a->device == b->device && a->is_large == b->is_large &&
            a->is_expandable == b->is_expandable && a->pool_id_known == b->pool_id_known &&
            a->expandable_known == b->expandable_known &&
-           same_stack(j, a->stack, b->stack) &&
-           same_stack(j, a->forward_stack, b->forward_stack) &&
-           same_extra(j, a->extra, b->extra);
+           same_stack(j, a->stack, b->stack) && same_extra(j, a->extra, b->extra);
 }
 
 static bool

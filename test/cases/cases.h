@@ -60,7 +60,8 @@ struct labelled_case {
     size_t ring_entries;  /* max_entries of the recording; 0: no limit */
     bool has_no_events;   /* history was not recorded: segments only, no stacks */
     bool is_silent;
-    bool survives; /* it never runs out of memory, though something is wrong */
+    bool detects_anomalies; /* torch.autograd.set_detect_anomaly(True) */
+    bool survives;          /* it never runs out of memory, though something is wrong */
     /* Its snapshots look like those of PyTorch 2.N; 0: of the newest. */
     unsigned shape_minor;
     void (*run)(struct program *program);

@@ -43,19 +43,17 @@ void
 program_at(struct program *p, const char *inner_frames)
 {
     p->stack = program_make_stack(p, inner_frames, p->outer_frames);
-    p->forward_stack = DRY_NONE;
 }
 
 void
 program_at_backward_of(struct program *p, const char *forward_frames)
 {
-    p->stack = program_make_stack(
+    p->stack = program_make_backward_stack(
         p,
         "at::native::empty_cuda@??:0; at::_ops::empty_strided::call@??:0; "
         "torch::autograd::Engine::evaluate_function@??:0; "
         "torch::autograd::Engine::thread_main@??:0",
-        "");
-    p->forward_stack = program_make_stack(p, forward_frames, p->outer_frames);
+        forward_frames);
 }
 
 void
@@ -123,7 +121,7 @@ program_take(struct program *p, uint64_t bytes)
         return NO_TENSOR;
     }
     struct tensor *tensor = &p->tensors[p->tensor_count];
-    *tensor = (struct tensor){.stack = p->stack, .forward_stack = p->forward_stack};
+    *tensor = (struct tensor){.stack = p->stack};
     p->time_us += REQUEST_US;
     truth_note_request(p);
     enum dry_status status = dryi_torch_alloc(p->place, bytes, p->stream, &tensor->block);
@@ -304,7 +302,7 @@ open_device(struct program *p, int32_t device, struct dry_error *err)
     p->stream = 0;
     p->pool = (struct dryi_pool_id){0, 0};
     p->outer_frames = "";
-    p->stack = p->forward_stack = DRY_NONE;
+    p->stack = DRY_NONE;
     dryi_map_init(&p->places, &p->memory);
     dryi_map_init(&p->segments, &p->memory);
     dry_trace_begin_device(p->builder, device);

@@ -40,7 +40,8 @@ bool program_is_over(const struct program *p);
 
 void program_in(struct program *p, const char *outer_frames);
 void program_at(struct program *p, const char *inner_frames);
-/* As the autograd thread does: C++ frames alone, and the forward's as forward_frames. */
+/* As the autograd thread does: C++ frames alone, and those of the forward pass if the program
+   detects anomalies. */
 void program_at_backward_of(struct program *p, const char *forward_frames);
 
 uint32_t program_take(struct program *p, uint64_t bytes);

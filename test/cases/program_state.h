@@ -16,7 +16,7 @@
 
 struct tensor {
     dryi_block block;
-    uint32_t stack, forward_stack;
+    uint32_t stack;
     bool is_alive, is_kept;
 };
 
@@ -47,7 +47,7 @@ struct program {
 
     /* States that scripts set. */
     const char *outer_frames;
-    uint32_t stack, forward_stack;
+    uint32_t stack;
     uint32_t user_metadata; /* a string */
     uint64_t stream;
     struct dryi_pool_id pool; /* whose scope is open */
@@ -57,6 +57,10 @@ struct program {
 /* record.c */
 enum dry_status program_open_record(struct program *p, struct dry_error *err);
 uint32_t program_make_stack(struct program *p, const char *inner, const char *outer);
+/* Return a stack of the backward pass. It has the frames of the forward pass, as texts, if the
+   program detects anomalies. */
+uint32_t program_make_backward_stack(struct program *p, const char *own,
+                                     const char *forward);
 /* Did snapshots of that PyTorch have what came with 2.N? */
 bool program_has_fields_of(const struct program *p, unsigned minor);
 void program_record(void *self, const struct dryi_place_event *event);

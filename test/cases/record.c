@@ -7,6 +7,7 @@
 
 #include "cases/program_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,23 @@ add_frames(struct program *p, const char *text, uint32_t *frames, size_t count)
     return count;
 }
 
+/* Return the frame as PyTorch has it in forward_frames, with a line of source. */
+static uint32_t
+make_forward(struct program *p, uint32_t id)
+{
+    const struct dry_trace *t = p->builder->trace;
+    struct dry_frame frame =
+        *(const struct dry_frame *)dryi_intern_get(&t->frames, id, NULL);
+    char text[512];
+    int length =
+        snprintf(text, sizeof text, "  File \"%s\", line %u, in %s\n    return f(x)\n",
+                 dry_trace_string(t, frame.file, NULL), (unsigned)frame.line,
+                 dry_trace_string(t, frame.name, NULL));
+    frame.extra = dry_trace_add_string(p->builder, text, (size_t)length);
+    frame.flags = DRY_FRAME_FORWARD | DRY_FRAME_TEXT;
+    return dry_trace_add_frame(p->builder, &frame);
+}
+
 uint32_t
 program_make_stack(struct program *p, const char *inner, const char *outer)
 {
@@ -56,6 +74,22 @@ program_make_stack(struct program *p, const char *inner, const char *outer)
         return DRY_NONE;
     size_t count = add_frames(p, inner, frames, 0);
     count = add_frames(p, outer, frames, count);
+    return dry_trace_add_stack(p->builder, frames, count);
+}
+
+uint32_t
+program_make_backward_stack(struct program *p, const char *own, const char *forward)
+{
+    uint32_t frames[FRAMES_MAX];
+    if (p->label->has_no_events)
+        return DRY_NONE;
+    size_t own_count = add_frames(p, own, frames, 0), count = own_count;
+    if (p->label->detects_anomalies) {
+        count = add_frames(p, forward, frames, count);
+        count = add_frames(p, p->outer_frames, frames, count);
+    }
+    for (size_t i = own_count; i < count; i++)
+        frames[i] = make_forward(p, frames[i]);
     return dry_trace_add_stack(p->builder, frames, count);
 }
 
@@ -84,7 +118,6 @@ make_note(struct program *p)
                                ? dry_trace_add_string(p->builder, "N/A", 3)
                                : DRY_NONE,
         .user_metadata = program_has_fields_of(p, 10) ? p->user_metadata : DRY_NONE,
-        .forward_stack = p->forward_stack,
         .extra = DRY_NONE,
     };
     return dry_trace_add_note(p->builder, &note);
@@ -143,17 +176,14 @@ describe_block(const struct program *p, const struct dryi_block_info *info)
         .size = info->size,
         .requested_size = info->requested,
         .stack = DRY_NONE,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .state = info->allocated ? DRY_BLOCK_ACTIVE
                  : info->pending ? DRY_BLOCK_PENDING_FREE
                                  : DRY_BLOCK_INACTIVE,
     };
     const uint32_t *tensor = dryi_map_find(&p->places, info->addr);
-    if (block.state != DRY_BLOCK_INACTIVE && tensor) {
+    if (block.state != DRY_BLOCK_INACTIVE && tensor)
         block.stack = p->tensors[*tensor].stack;
-        block.forward_stack = p->tensors[*tensor].forward_stack;
-    }
     return block;
 }
 
@@ -171,7 +201,6 @@ write_segment(void *self, const struct dryi_segment_info *info,
         .total_size = info->size,
         .lane = lane_for(p, info->stream, info->pool),
         .stack = stack ? *stack : DRY_NONE,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = p->device,
         .is_large = info->is_large,

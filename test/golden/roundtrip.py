@@ -144,6 +144,9 @@ def odd_snapshots():
         {"action": "snapshot", "addr": 0, "size": 0, "stream": 0, "time_us": 1},
         {"action": "levitate", "addr": 1, "size": 2, "stream": 3, "time_us": 4, "frames": []},
         dict(event, forward_frames=[frame], user_metadata="x" * 70000),
+        dict(event, frames=[], forward_frames=[
+            '  File "train.py", line 82, in step\n    loss = model(x)\n',
+            "  [Previous line repeated 3 more times]\n", "\tno frame \u00e9", ""]),
     ]
     yield "odd", {
         "segments": [segment], "device_traces": [[], events, []],

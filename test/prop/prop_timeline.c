@@ -208,7 +208,6 @@ write_segment(const struct followed *f, struct dry_trace_builder *b,
                                              .size = info->size,
                                              .requested_size = info->requested,
                                              .stack = DRY_NONE,
-                                             .forward_stack = DRY_NONE,
                                              .extra = DRY_NONE,
                                              .state = state_of(info)};
     }
@@ -216,7 +215,6 @@ write_segment(const struct followed *f, struct dry_trace_builder *b,
                                         .total_size = s->info.size,
                                         .lane = add_lane(b, s->info.stream, s->info.pool),
                                         .stack = DRY_NONE,
-                                        .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE,
                                         .is_large = s->info.is_large,
                                         .is_expandable = s->info.is_expandable,
@@ -628,14 +626,14 @@ add_nonsense_segment(struct random *r, struct dry_trace_builder *b)
     size_t count = random_below(r, 9);
     for (size_t i = 0; i < count; i++) {
         blocks[i] = (struct dry_trace_block){
-            .stack = DRY_NONE, .forward_stack = DRY_NONE, .extra = DRY_NONE};
+            .stack = DRY_NONE, .extra = DRY_NONE};
         blocks[i].address = nonsense_address(r);
         blocks[i].size = nonsense_size(r);
         blocks[i].requested_size = nonsense_size(r);
         blocks[i].state = (enum dry_block_state)random_below(r, 3);
     }
     struct dry_trace_segment segment = {
-        .stack = DRY_NONE, .forward_stack = DRY_NONE, .extra = DRY_NONE};
+        .stack = DRY_NONE, .extra = DRY_NONE};
     segment.address = nonsense_address(r);
     segment.total_size = nonsense_size(r);
     segment.lane = nonsense_lane(r, b);

@@ -132,7 +132,6 @@ add_note(struct allocation_builder *s, const char *text)
     struct dry_note note = {.action_name = DRY_NONE,
                             .compile_context = DRY_NONE,
                             .user_metadata = add_text(s, text),
-                            .forward_stack = DRY_NONE,
                             .extra = DRY_NONE};
     return dry_trace_add_note(s->b, &note);
 }

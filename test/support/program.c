@@ -127,7 +127,6 @@ program_older(struct program *p, uint64_t size, uint32_t stack)
                                     .size = size,
                                     .requested_size = size,
                                     .stack = stack,
-                                    .forward_stack = DRY_NONE,
                                     .extra = DRY_NONE,
                                     .state = DRY_BLOCK_ACTIVE};
     struct dry_trace_segment segment = {.address = address,
@@ -137,7 +136,6 @@ program_older(struct program *p, uint64_t size, uint32_t stack)
                                         .requested_size = size,
                                         .lane = p->lane,
                                         .stack = DRY_NONE,
-                                        .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE,
                                         .device = p->device_count - 1,
                                         .is_large = true,

@@ -75,7 +75,6 @@ flush_segment(struct record_builder *s)
         .total_size = s->segment.size,
         .lane = add_lane(s, s->segment.stream, s->segment.pool),
         .stack = DRY_NONE,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = s->segment_device,
         .is_large = s->segment.is_large,
@@ -110,7 +109,6 @@ record_builder_block_at(struct record_builder *s, uint64_t address, uint64_t siz
         .size = size,
         .requested_size = requested,
         .stack = state == DRY_BLOCK_INACTIVE ? DRY_NONE : s->stack,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .state = state,
     };

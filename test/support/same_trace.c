@@ -29,7 +29,8 @@ same_frame(const struct pair *p, uint32_t a, uint32_t b)
 {
     const struct dry_frame *fa = &p->va->frames[a], *fb = &p->vb->frames[b];
     return fa->line == fb->line && same_string(p, fa->name, fb->name) &&
-           same_string(p, fa->file, fb->file) && same_string(p, fa->extra, fb->extra);
+           same_string(p, fa->file, fb->file) && same_string(p, fa->extra, fb->extra) &&
+           fa->flags == fb->flags;
 }
 
 static bool
@@ -63,7 +64,6 @@ same_note(const struct pair *p, uint32_t a, uint32_t b)
     return na->flags == nb->flags && same_string(p, na->action_name, nb->action_name) &&
            same_string(p, na->compile_context, nb->compile_context) &&
            same_string(p, na->user_metadata, nb->user_metadata) &&
-           same_stack(p, na->forward_stack, nb->forward_stack) &&
            same_string(p, na->extra, nb->extra);
 }
 
@@ -93,7 +93,6 @@ same_block(const struct pair *p, const struct dry_trace_block *a,
     return a->address == b->address && a->size == b->size &&
            a->requested_size == b->requested_size && a->state == b->state &&
            same_stack(p, a->stack, b->stack) &&
-           same_stack(p, a->forward_stack, b->forward_stack) &&
            same_string(p, a->extra, b->extra);
 }
 
@@ -105,7 +104,6 @@ same_segment(const struct pair *p, const struct dry_trace_segment *a,
            a->allocated_size == b->allocated_size && a->active_size == b->active_size &&
            a->requested_size == b->requested_size && same_lane(p, a->lane, b->lane) &&
            same_stack(p, a->stack, b->stack) &&
-           same_stack(p, a->forward_stack, b->forward_stack) &&
            same_string(p, a->extra, b->extra) && a->first_block == b->first_block &&
            a->block_count == b->block_count && a->device == b->device &&
            a->is_large == b->is_large && a->is_expandable == b->is_expandable &&

@@ -307,6 +307,18 @@ take_ids(struct job *j, uint32_t count)
     return ids;
 }
 
+/* Write a frame as traceback.format_stack() does, without the line of source code. */
+static uint32_t
+write_frame_text(struct job *j, const struct dry_frame *frame)
+{
+    struct dryi_frame_text text;
+    dryi_frame_text_init(&text, j->builder->trace, frame);
+    j->text_count = 0;
+    for (size_t i = 0; i < DRYI_FRAME_PIECES; i++)
+        put(j, text.pieces[i], text.lengths[i]);
+    return end_text(j);
+}
+
 static void
 copy_frames(struct job *j)
 {
@@ -316,9 +328,11 @@ copy_frames(struct job *j)
         struct dry_frame frame = {
             .name = replace(j, dryi_function_role(tail), old->name, 0),
             .file = replace(j, DRYI_TEXT_ROLE_FILE, old->file, tail),
-            .extra = replace_extra(j, old->extra),
             .line = j->options->drop_lines ? 0 : old->line,
+            .flags = old->flags,
         };
+        frame.extra = old->flags & DRY_FRAME_TEXT ? write_frame_text(j, &frame)
+                                                  : replace_extra(j, old->extra);
         j->frames[i] = dry_trace_add_frame(j->builder, &frame);
     }
 }
@@ -351,7 +365,6 @@ copy_notes(struct job *j)
             .action_name = replace(j, DRYI_TEXT_ROLE_TEXT, old->action_name, 0),
             .compile_context = replace(j, DRYI_TEXT_ROLE_TEXT, old->compile_context, 0),
             .user_metadata = replace(j, DRYI_TEXT_ROLE_TEXT, old->user_metadata, 0),
-            .forward_stack = map(j->stacks, old->forward_stack),
             .extra = replace_extra(j, old->extra),
             .flags = old->flags,
         };
@@ -405,7 +418,6 @@ copy_blocks(struct job *j)
     for (size_t i = 0; i < j->view->block_count && j->status == DRY_OK; i++) {
         struct dry_trace_block block = j->view->blocks[i];
         block.stack = map(j->stacks, block.stack);
-        block.forward_stack = map(j->stacks, block.forward_stack);
         block.extra = replace_extra(j, block.extra);
         if (!dryi_builder_append_block(j->builder, &block))
             fail(j, dryi_builder_check(j->builder, j->err));
@@ -418,7 +430,6 @@ copy_segments(struct job *j)
     for (size_t i = 0; i < j->view->segment_count && j->status == DRY_OK; i++) {
         struct dry_trace_segment segment = j->view->segments[i];
         segment.stack = map(j->stacks, segment.stack);
-        segment.forward_stack = map(j->stacks, segment.forward_stack);
         segment.extra = replace_extra(j, segment.extra);
         if (!dryi_builder_append_segment(j->builder, &segment))
             fail(j, dryi_builder_check(j->builder, j->err));

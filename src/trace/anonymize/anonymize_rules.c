@@ -3,6 +3,9 @@
 /* The idea is in anonymize_rules.h. The lists of public strings are in public_text.h. */
 #include "trace/anonymize/anonymize_rules.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "trace/anonymize/alias.h"
 #include "trace/anonymize/public_text.h"
 
@@ -82,4 +85,18 @@ dryi_frame_tail(const struct dry_trace *trace,
         return DRYI_NO_TAIL;
     size_t tail = dryi_public_tail(path, length);
     return tail < length ? tail : DRYI_NO_TAIL;
+}
+
+void
+dryi_frame_text_init(struct dryi_frame_text *text, const struct dry_trace *trace,
+                     const struct dry_frame *frame)
+{
+    *text = (struct dryi_frame_text){
+        .pieces = {"  File \"", "", "\", line ", text->line, ", in ", ""}};
+    snprintf(text->line, sizeof text->line, "%u", (unsigned)frame->line);
+    for (size_t i = 0; i < DRYI_FRAME_PIECES && frame->file != DRY_NONE; i++)
+        text->lengths[i] = strlen(text->pieces[i]);
+    if (frame->file != DRY_NONE)
+        text->pieces[1] = dry_trace_string(trace, frame->file, &text->lengths[1]);
+    text->pieces[5] = dry_trace_string(trace, frame->name, &text->lengths[5]);
 }

@@ -47,6 +47,19 @@ dryi_function_role(size_t tail)
     return tail == DRYI_NO_TAIL ? DRYI_TEXT_ROLE_FUNCTION : DRYI_TEXT_ROLE_TORCH_FUNCTION;
 }
 
+/*
+ * The text of a frame with DRY_FRAME_TEXT, in pieces: `  File "FILE", line LINE, in NAME`, or the
+ * name alone if there is no file. Pieces refer to the trace's strings until one is added.
+ */
+#define DRYI_FRAME_PIECES 6
+struct dryi_frame_text {
+    const char *pieces[DRYI_FRAME_PIECES];
+    size_t lengths[DRYI_FRAME_PIECES];
+    char line[32];
+};
+void dryi_frame_text_init(struct dryi_frame_text *text, const struct dry_trace *trace,
+                          const struct dry_frame *frame);
+
 /* Complete the options with defaults. Returns ARGUMENT if they are invalid. */
 enum dry_status dryi_anonymize_take_options(struct dry_anonymize_options *options,
                                             const struct dry_anonymize_options *given,

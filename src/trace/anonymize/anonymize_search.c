@@ -216,7 +216,8 @@ gather_tables(struct dryi_anonymize_search *s)
         size_t tail = dryi_frame_tail(s->original, s->options, frame);
         gather(s, dryi_function_role(tail), frame->name, 0);
         gather(s, DRYI_TEXT_ROLE_FILE, frame->file, tail);
-        gather_extra(s, frame->extra);
+        if (!(frame->flags & DRY_FRAME_TEXT))
+            gather_extra(s, frame->extra);
     }
     for (uint32_t i = 0; i < v->note_count && !s->is_failed; i++) {
         const struct dry_note *note = dry_trace_note(s->original, i);
@@ -384,7 +385,7 @@ mark_extras(const struct dry_trace *again, uint8_t *is_extra)
     uint32_t none = v->string_count; /* spare entry that takes DRY_NONE */
 #define MARK(extra) is_extra[(extra) < none ? (extra) : none] = 1
     for (uint32_t i = 0; i < v->frame_count; i++)
-        MARK(v->frames[i].extra);
+        MARK(v->frames[i].extra); /* a text is proved by its other members */
     for (uint32_t i = 0; i < v->note_count; i++)
         MARK(dry_trace_note(again, i)->extra);
     for (size_t i = 0; i < v->segment_count; i++)

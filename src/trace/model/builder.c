@@ -173,21 +173,41 @@ dry_trace_add_frame(struct dry_trace_builder *b, const struct dry_frame *frame)
     if (!is_ok(b) || !check_string(b, frame->name) || !check_string(b, frame->file) ||
         !check_string(b, frame->extra))
         return DRY_NONE;
+    bool is_text = frame->flags == (DRY_FRAME_FORWARD | DRY_FRAME_TEXT);
+    if (frame->flags > DRY_FRAME_FORWARD && (!is_text || frame->extra == DRY_NONE)) {
+        dryi_fail(&b->error, DRY_ERR_ARGUMENT, "a frame with flags %u%s", frame->flags,
+                  is_text ? " without its text" : "");
+        return DRY_NONE;
+    }
     return put(b, &b->trace->frames, frame, sizeof *frame, "a frame");
+}
+
+/* Check that the frames were added, and that those of the forward pass are the outermost. */
+static bool
+check_frames(struct dry_trace_builder *b, const uint32_t *frames, size_t count)
+{
+    const struct dryi_intern *table = &b->trace->frames;
+    uint32_t flags = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (frames[i] >= table->count)
+            return refuse(b, "frame", frames[i], table->count);
+        const struct dry_frame *frame = dryi_intern_get(table, frames[i], NULL);
+        if (flags != 0 && frame->flags != flags) {
+            dryi_fail(&b->error, DRY_ERR_ARGUMENT,
+                      "frame %u follows one of the forward pass, but has other flags",
+                      frames[i]);
+            return false;
+        }
+        flags = frame->flags;
+    }
+    return true;
 }
 
 uint32_t
 dry_trace_add_stack(struct dry_trace_builder *b, const uint32_t *frames, size_t count)
 {
-    if (!is_ok(b))
+    if (!is_ok(b) || !check_frames(b, frames, count))
         return DRY_NONE;
-    uint32_t frame_count = b->trace->frames.count;
-    for (size_t i = 0; i < count; i++) {
-        if (frames[i] >= frame_count) {
-            refuse(b, "frame", frames[i], frame_count);
-            return DRY_NONE;
-        }
-    }
     if (count > UINT32_MAX / sizeof *frames)
         count = UINT32_MAX; /* too many, so the table refuses the stack */
     return put(b, &b->trace->stacks, frames, count * sizeof *frames, "a stack");
@@ -208,8 +228,7 @@ dry_trace_add_note(struct dry_trace_builder *b, const struct dry_note *note)
 {
     if (!is_ok(b) || !check_string(b, note->action_name) ||
         !check_string(b, note->compile_context) ||
-        !check_string(b, note->user_metadata) || !check_stack(b, note->forward_stack) ||
-        !check_string(b, note->extra))
+        !check_string(b, note->user_metadata) || !check_string(b, note->extra))
         return DRY_NONE;
     return put(b, &b->trace->notes, note, sizeof *note, "a note");
 }
@@ -341,8 +360,7 @@ dryi_builder_append_segment(struct dry_trace_builder *b,
 static bool
 check_block(struct dry_trace_builder *b, const struct dry_trace_block *block)
 {
-    return check_stack(b, block->stack) && check_stack(b, block->forward_stack) &&
-           check_string(b, block->extra);
+    return check_stack(b, block->stack) && check_string(b, block->extra);
 }
 
 int
@@ -373,7 +391,7 @@ dry_trace_add_segment(struct dry_trace_builder *b,
                       const struct dry_trace_block *blocks, size_t block_count)
 {
     if (!is_ok(b) || !check_lane(b, segment->lane) || !check_stack(b, segment->stack) ||
-        !check_stack(b, segment->forward_stack) || !check_string(b, segment->extra))
+        !check_string(b, segment->extra))
         return b->error.status;
     if (segment->device < DRY_DEVICE_HOST)
         return dryi_fail(&b->error, DRY_ERR_ARGUMENT, "device %d, expected -1 or more",

@@ -102,8 +102,7 @@ dry_trace_stack(const struct dry_trace *trace, uint32_t stack, size_t *count)
 const struct dry_note *
 dry_trace_note(const struct dry_trace *trace, uint32_t note)
 {
-    static const struct dry_note nothing = {DRY_NONE, DRY_NONE, DRY_NONE,
-                                            DRY_NONE, DRY_NONE, 0};
+    static const struct dry_note nothing = {DRY_NONE, DRY_NONE, DRY_NONE, DRY_NONE, 0};
     DRYI_ASSERT(note == DRY_NONE || note < trace->notes.count);
     if (note >= trace->notes.count)
         return &nothing;

@@ -9,8 +9,7 @@
 #include "trace/pickle/pickle_extra.h"
 #include "trace/pickle/pickle_record.h"
 
-static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE,
-                                           DRY_NONE, DRY_NONE, 0};
+static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE, DRY_NONE, 0};
 
 /* Take a string. A value of another type is kept as an unknown value. */
 static enum dry_status
@@ -45,8 +44,7 @@ take_rare_key(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t key,
 {
     switch ((int)dryi_value_key(key)) {
     case DRYI_KEY_FORWARD_FRAMES:
-        return dryi_field_take_stack(w, &f->owner, DRYI_KEY_FORWARD_FRAMES, value,
-                                     &f->note.forward_stack);
+        return dryi_forward_take(w, &f->owner, value, &f->forward);
     case DRYI_KEY_COMPILE_CONTEXT:
         return take_text(w, f, key, value, &f->note.compile_context);
     case DRYI_KEY_USER_METADATA:
@@ -156,6 +154,7 @@ dryi_fields_begin(struct dryi_pickle_walk *w, struct dryi_fields *f)
         .owner = {"event", w->trace->events.count, DRY_UNKNOWN_EVENT_KEY},
         .device_free = DRYI_NO_WORD,
         .addr = DRYI_NO_WORD,
+        .forward = DRY_NONE,
     };
     f->note.flags = DRY_NOTE_NO_TIME;
     dryi_extra_begin(w);
@@ -165,6 +164,8 @@ enum dry_status
 dryi_fields_append(struct dryi_pickle_walk *w, struct dryi_fields *f, uint64_t *value)
 {
     enum dry_status status = take_note(w, f);
+    if (status == DRY_OK)
+        status = dryi_forward_join(w, f->forward, &f->event.stack);
     if (status == DRY_OK)
         status = dryi_field_take_lane(w, &f->lane, &f->event.lane);
     if (status != DRY_OK)

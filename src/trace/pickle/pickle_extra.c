@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "trace/pickle/pickle.h"
 #include "trace/pickle/pickle_extra.h"
+#include "trace/pickle/pickle_field.h"
 #include "trace/pickle/pickle_object.h"
 
 #define EXTRA_BYTES_MAX ((size_t)64 * DRYI_KIB)
@@ -142,6 +143,8 @@ put_frame(struct dryi_pickle_walk *w, uint32_t id)
 {
     struct dry_frame frame =
         *(const struct dry_frame *)dryi_intern_get(&w->trace->frames, id, NULL);
+    if (frame.flags & DRY_FRAME_TEXT)
+        return put_string(w, frame.extra);
     enum dry_status status = put(w, (uint8_t[]){DRYI_OP_EMPTY_DICT, DRYI_OP_MARK}, 2);
     if (status == DRY_OK)
         status = put_key_string(w, DRYI_KEY_NAME, frame.name);
@@ -169,8 +172,10 @@ put_stack(struct dryi_pickle_walk *w, uint32_t id)
     if (count == 0 || status != DRY_OK)
         return status;
     status = put_op(w, DRYI_OP_MARK);
+    const struct dry_frame *first = dryi_intern_get(&w->trace->frames, frames[0], NULL);
+    bool is_reversed = first->flags & DRY_FRAME_TEXT;
     for (size_t i = 0; status == DRY_OK && i < count; i++)
-        status = put_frame(w, frames[i]);
+        status = put_frame(w, frames[is_reversed ? count - 1 - i : i]);
     return status == DRY_OK ? put_op(w, DRYI_OP_APPENDS) : status;
 }
 

@@ -24,6 +24,37 @@ write_owner(char *text, size_t size, const struct dryi_owner *owner)
     return text;
 }
 
+const char *
+dryi_value_noun(uint64_t value)
+{
+    static const char *const nouns[] = {
+        [DRYI_VALUE_NONE] = "None",
+        [DRYI_VALUE_BOOL] = "a bool",
+        [DRYI_VALUE_INT] = "an integer",
+        [DRYI_VALUE_STRING] = "a string",
+        [DRYI_VALUE_BYTES] = "bytes",
+        [DRYI_VALUE_BYTEARRAY] = "a bytearray",
+        [DRYI_VALUE_PAIR] = "a tuple",
+        [DRYI_VALUE_FRAME] = "a frame",
+        [DRYI_VALUE_STACK] = "a list of frames",
+        [DRYI_VALUE_EXTRA] = "something unknown",
+        [DRYI_VALUE_WIDE_INT] = "an integer",
+        [DRYI_VALUE_WIDE_UINT] = "an integer",
+        [DRYI_VALUE_FLOAT] = "a float",
+        [DRYI_VALUE_DICT] = "a dict",
+        [DRYI_VALUE_LIST] = "a list",
+        [DRYI_VALUE_TUPLE] = "a tuple",
+        [DRYI_VALUE_FAR] = "a number",
+        [DRYI_VALUE_EVENT] = "an event",
+        [DRYI_VALUE_BLOCK] = "a block",
+        [DRYI_VALUE_SEGMENT] = "a segment",
+        [DRYI_VALUE_ANNOTATION] = "an annotation",
+        [DRYI_VALUE_HISTORY] = "a block's history",
+        [DRYI_VALUE_ROWS] = "a list that is used already",
+    };
+    return nouns[dryi_value_kind(value)];
+}
+
 enum dry_status
 dryi_field_refuse(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                   enum dryi_key key, uint64_t value, const char *expected)
@@ -150,6 +181,17 @@ put_stack(struct dryi_pickle_walk *w, const struct dryi_owner *owner, enum dryi_
     return *stack == DRYI_INTERN_NONE ? dryi_fail_memory(w->err, "a stack") : DRY_OK;
 }
 
+/* Return whether the stack was a list of strings, which only forward_frames may be. */
+static bool
+is_text(const struct dryi_pickle_walk *w, uint32_t stack)
+{
+    size_t length;
+    const uint32_t *frames = dryi_intern_get(&w->trace->stacks, stack, &length);
+    const struct dry_frame *first =
+        length > 0 ? dryi_intern_get(&w->trace->frames, frames[0], NULL) : NULL;
+    return first && first->flags & DRY_FRAME_TEXT;
+}
+
 enum dry_status
 dryi_field_take_stack(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
                       enum dryi_key key, uint64_t value, uint32_t *stack)
@@ -157,6 +199,9 @@ dryi_field_take_stack(struct dryi_pickle_walk *w, const struct dryi_owner *owner
     uint64_t settled = dryi_object_settled(w, value);
     if (dryi_value_is(settled, DRYI_VALUE_STACK)) {
         *stack = (uint32_t)dryi_value_payload(settled);
+        if (key == DRYI_KEY_FRAMES && is_text(w, *stack))
+            return dryi_field_refuse_item(w, owner, key, DRYI_VALUE_STRING,
+                                          DRYI_VALUE_FRAME);
         return DRY_OK;
     }
     const struct dryi_object *list =

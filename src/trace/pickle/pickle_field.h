@@ -19,6 +19,8 @@ struct dryi_rows {
     size_t first, count;
 };
 
+/* Return the value's type for error texts: "a string", "an event" ... */
+const char *dryi_value_noun(uint64_t value);
 /* Refuse a value: "event 12: `size` is a string, expected an integer". */
 enum dry_status dryi_field_refuse(struct dryi_pickle_walk *w,
                                   const struct dryi_owner *owner, enum dryi_key key,
@@ -48,6 +50,16 @@ enum dry_status dryi_field_take_lane(struct dryi_pickle_walk *w,
 enum dry_status dryi_field_take_stack(struct dryi_pickle_walk *w,
                                       const struct dryi_owner *owner, enum dryi_key key,
                                       uint64_t value, uint32_t *stack);
+/*
+ * Take forward_frames, a list of strings or of frames, as a stack. pickle_forward.c has the idea.
+ * The list's value becomes that stack.
+ */
+enum dry_status dryi_forward_take(struct dryi_pickle_walk *w,
+                                  const struct dryi_owner *owner, uint64_t value,
+                                  uint32_t *forward);
+/* Append the frames of `forward` to *stack; DRY_NONE for `forward` leaves it as it is. */
+enum dry_status dryi_forward_join(struct dryi_pickle_walk *w, uint32_t forward,
+                                  uint32_t *stack);
 /* Take a list of rows as a range. Each list can be taken once. */
 enum dry_status dryi_field_take_rows(struct dryi_pickle_walk *w,
                                      const struct dryi_owner *owner, enum dryi_key key,

@@ -589,6 +589,8 @@ free_walk(struct dryi_pickle_walk *w)
     dryi_memory_free(m, w->values, w->value_capacity, sizeof *w->values);
     dryi_memory_free(m, w->marks, w->mark_capacity, sizeof *w->marks);
     dryi_map_finish(&w->escaped);
+    dryi_map_finish(&w->texts);
+    dryi_map_finish(&w->joined);
     dryi_memory_free(m, w->memo, w->memo_capacity, sizeof *w->memo);
     dryi_memory_free(m, w->far_words, w->far_capacity, sizeof *w->far_words);
     dryi_memory_free(m, w->wides, w->wide_capacity, sizeof *w->wides);
@@ -617,6 +619,8 @@ dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
         .text_id = DRY_NONE,
     };
     dryi_map_init(&w.escaped, &w.memory);
+    dryi_map_init(&w.texts, &w.memory);
+    dryi_map_init(&w.joined, &w.memory);
     enum dry_status status = dryi_keys_init(&w);
     if (status == DRY_OK && !dryi_stack_grow(&w)) /* so that the stack is never NULL */
         status = dryi_fail_memory(err, "the stack");

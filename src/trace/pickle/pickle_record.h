@@ -42,6 +42,7 @@ struct dryi_fields {
     struct dryi_owner owner;
     uint64_t action;            /* the value */
     uint64_t addr, device_free; /* the values; DRYI_NO_WORD if the key is missing */
+    uint32_t forward;           /* a stack, still apart from the event's; DRY_NONE */
     bool has_size, has_stream;
 };
 /* Marks a missing value: no value is encoded like this. */

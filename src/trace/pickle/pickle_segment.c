@@ -56,11 +56,17 @@ take_block_history(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
     return DRY_OK;
 }
 
+struct block_fields {
+    struct dry_trace_block row;
+    struct dryi_pickle_history newest;
+    uint32_t forward; /* a stack; DRY_NONE */
+};
+
 static enum dry_status
 take_block_key(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
-               struct dry_trace_block *block, struct dryi_pickle_history *newest,
-               uint64_t key, uint64_t value)
+               struct block_fields *f, uint64_t key, uint64_t value)
 {
+    struct dry_trace_block *block = &f->row;
     enum dryi_key known = dryi_value_key(key);
     switch ((int)known) {
     case DRYI_KEY_ADDRESS:
@@ -74,9 +80,9 @@ take_block_key(struct dryi_pickle_walk *w, const struct dryi_owner *owner,
     case DRYI_KEY_FRAMES:
         return dryi_field_take_stack(w, owner, known, value, &block->stack);
     case DRYI_KEY_FORWARD_FRAMES:
-        return dryi_field_take_stack(w, owner, known, value, &block->forward_stack);
+        return dryi_forward_take(w, owner, value, &f->forward);
     case DRYI_KEY_HISTORY:
-        return take_block_history(w, owner, value, newest);
+        return take_block_history(w, owner, value, &f->newest);
     default:
         return dryi_extra_add(w, owner, key, value);
     }
@@ -88,27 +94,26 @@ dryi_block_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_c
 {
     size_t row = w->trace->view.block_count;
     struct dryi_owner owner = {"block", row, DRY_UNKNOWN_BLOCK_KEY};
-    struct dry_trace_block block = {
-        .address = NO_ADDRESS,
-        .requested_size = NO_SIZE,
-        .stack = DRY_NONE,
-        .forward_stack = DRY_NONE,
+    struct block_fields f = {
+        .row = {.address = NO_ADDRESS, .requested_size = NO_SIZE, .stack = DRY_NONE},
+        .newest = {.stack = DRY_NONE},
+        .forward = DRY_NONE,
     };
-    struct dryi_pickle_history newest = {.stack = DRY_NONE};
     enum dry_status status = DRY_OK;
     dryi_extra_begin(w);
     for (size_t i = 0; status == DRY_OK && i < pair_count; i++)
-        status =
-            take_block_key(w, &owner, &block, &newest, pairs[2 * i], pairs[2 * i + 1]);
+        status = take_block_key(w, &owner, &f, pairs[2 * i], pairs[2 * i + 1]);
     if (status == DRY_OK)
-        status = dryi_extra_end(w, &block.extra);
+        status = dryi_extra_end(w, &f.row.extra);
+    if (status == DRY_OK && f.row.stack == DRY_NONE)
+        f.row.stack = f.newest.stack;
+    if (status == DRY_OK)
+        status = dryi_forward_join(w, f.forward, &f.row.stack);
     if (status != DRY_OK)
         return status;
-    if (block.stack == DRY_NONE)
-        block.stack = newest.stack;
-    if (block.requested_size == NO_SIZE)
-        block.requested_size = newest.real_size;
-    if (!dryi_builder_append_block(w->builder, &block))
+    if (f.row.requested_size == NO_SIZE)
+        f.row.requested_size = f.newest.real_size;
+    if (!dryi_builder_append_block(w->builder, &f.row))
         return dryi_builder_check(w->builder, w->err);
     *value = dryi_value(DRYI_VALUE_BLOCK, row);
     return DRY_OK;
@@ -149,6 +154,7 @@ struct fields {
     struct dry_lane lane;
     struct dryi_owner owner;
     struct dryi_rows blocks;
+    uint32_t forward; /* a stack; DRY_NONE */
     bool has_address, has_device, has_stream, has_type;
 };
 
@@ -197,7 +203,7 @@ take_rare_segment_key(struct dryi_pickle_walk *w, struct fields *f, uint64_t key
     case DRYI_KEY_FRAMES:
         return dryi_field_take_stack(w, &f->owner, known, value, &f->row.stack);
     case DRYI_KEY_FORWARD_FRAMES:
-        return dryi_field_take_stack(w, &f->owner, known, value, &f->row.forward_stack);
+        return dryi_forward_take(w, &f->owner, value, &f->forward);
     case DRYI_KEY_BLOCKS:
         return dryi_field_take_rows(w, &f->owner, known, value, DRYI_VALUE_BLOCK,
                                     &f->blocks);
@@ -265,8 +271,9 @@ dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair
 {
     size_t row = w->trace->view.segment_count;
     struct fields f = {
-        .row = {.stack = DRY_NONE, .forward_stack = DRY_NONE},
+        .row = {.stack = DRY_NONE},
         .owner = {"segment", row, DRY_UNKNOWN_SEGMENT_KEY},
+        .forward = DRY_NONE,
     };
     enum dry_status status = DRY_OK;
     dryi_extra_begin(w);
@@ -278,6 +285,8 @@ dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair
         status = dryi_extra_end(w, &f.row.extra);
     if (status == DRY_OK)
         status = dryi_field_take_lane(w, &f.lane, &f.row.lane);
+    if (status == DRY_OK)
+        status = dryi_forward_join(w, f.forward, &f.row.stack);
     if (status != DRY_OK)
         return status;
     place_blocks(w, &f);

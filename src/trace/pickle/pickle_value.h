@@ -66,7 +66,4 @@ dryi_value_is(uint64_t value, enum dryi_value_kind kind)
     return dryi_value_kind(value) == kind;
 }
 
-/* Return the value's type for error texts: "a string", "an event" ... */
-const char *dryi_value_noun(uint64_t value);
-
 #endif

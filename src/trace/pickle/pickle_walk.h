@@ -113,6 +113,8 @@ struct dryi_pickle_walk {
     size_t history_count, history_capacity;
     uint32_t *frame_ids; /* frames of the stack being read */
     size_t frame_id_capacity;
+    struct dryi_map texts;  /* string -> its frame (pickle_forward.c) */
+    struct dryi_map joined; /* own stack << 32 | forward stack -> both */
     struct dryi_pickle_runs runs;
 
     char *extra; /* opcodes of the current dict's unknown keys */

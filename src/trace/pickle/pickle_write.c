@@ -141,7 +141,8 @@ struct writer {
     uint32_t memo_count;
     struct code keys[KEY_COUNT];
     struct code actions[DRY_ACTION_COUNT];
-    struct code *strings, *frames, *stacks, *pools; /* pools: index is the lane */
+    struct code *strings, *frames, *pools; /* pools: index is the lane */
+    struct code *stacks, *forwards;        /* the two lists of each stack */
 };
 
 static void
@@ -382,6 +383,10 @@ put_frame(struct writer *w, uint32_t id)
         return;
     }
     const struct dry_frame *frame = &w->view->frames[id];
+    if (frame->flags & DRY_FRAME_TEXT) {
+        put_string(w, frame->extra);
+        return;
+    }
     put_byte(w, DRYI_OP_EMPTY_DICT);
     memoize(w, code);
     put_byte(w, DRYI_OP_MARK);
@@ -398,36 +403,39 @@ put_frame(struct writer *w, uint32_t id)
     end_dict(w, frame->extra);
 }
 
+/* Write a list of frames, outermost first if they were strings. */
 static void
-put_stack(struct writer *w, uint32_t id)
+put_frames(struct writer *w, struct code *code, const uint32_t *frames, size_t count)
 {
-    struct code *code = &w->stacks[id];
     if (code->length) {
         put_code(w, code);
         return;
     }
-    size_t count;
-    const uint32_t *frames = dry_trace_stack(w->trace, id, &count);
+    bool is_reversed = count && w->view->frames[frames[0]].flags & DRY_FRAME_TEXT;
     put_byte(w, DRYI_OP_EMPTY_LIST);
     memoize(w, code);
     for (size_t i = 0; i < count; i++) {
         put_batch(w, i);
-        put_frame(w, frames[i]);
+        put_frame(w, frames[is_reversed ? count - 1 - i : i]);
     }
     end_list(w, count);
 }
 
 static void
-put_stacks(struct writer *w, uint32_t stack, uint32_t forward_stack)
+put_stack(struct writer *w, uint32_t stack)
 {
-    if (stack != DRY_NONE) {
-        put_key(w, KEY_FRAMES);
-        put_stack(w, stack);
-    }
-    if (forward_stack != DRY_NONE) {
-        put_key(w, KEY_FORWARD_FRAMES);
-        put_stack(w, forward_stack);
-    }
+    size_t count, own = 0;
+    const uint32_t *frames = dry_trace_stack(w->trace, stack, &count);
+    if (stack == DRY_NONE)
+        return;
+    while (own < count && !(w->view->frames[frames[own]].flags & DRY_FRAME_FORWARD))
+        own++;
+    put_key(w, KEY_FRAMES);
+    put_frames(w, &w->stacks[stack], frames, own);
+    if (own == count)
+        return;
+    put_key(w, KEY_FORWARD_FRAMES);
+    put_frames(w, &w->forwards[stack], frames + own, count - own);
 }
 
 static void
@@ -494,7 +502,7 @@ put_event(struct writer *w, size_t i)
         put_key(w, KEY_POOL_ID);
         put_pool(w, lane);
     }
-    put_stacks(w, v->stack[i], note->forward_stack);
+    put_stack(w, v->stack[i]);
     end_dict(w, note->extra);
 }
 
@@ -525,7 +533,7 @@ put_block(struct writer *w, const struct dry_trace_block *block)
     put_key(w, KEY_STATE);
     DRYI_ASSERT((unsigned)block->state <= DRY_BLOCK_PENDING_FREE);
     put_key(w, states[block->state]);
-    put_stacks(w, block->stack, block->forward_stack);
+    put_stack(w, block->stack);
     end_dict(w, block->extra);
 }
 
@@ -563,7 +571,7 @@ put_segment(struct writer *w, const struct dry_trace_segment *segment)
         put_key(w, KEY_IS_EXPANDABLE);
         put_bool(w, segment->is_expandable);
     }
-    put_stacks(w, segment->stack, segment->forward_stack);
+    put_stack(w, segment->stack);
     put_blocks(w, segment);
     end_dict(w, segment->extra);
 }
@@ -721,10 +729,11 @@ init(struct writer *w, const struct dry_trace *trace)
     w->strings = dryi_memory_zalloc(m, (size_t)v->string_count + 1, sizeof *w->strings);
     w->frames = dryi_memory_zalloc(m, (size_t)v->frame_count + 1, sizeof *w->frames);
     w->stacks = dryi_memory_zalloc(m, (size_t)v->stack_count + 1, sizeof *w->stacks);
+    w->forwards = dryi_memory_zalloc(m, (size_t)v->stack_count + 1, sizeof *w->forwards);
     w->pools = dryi_memory_zalloc(m, (size_t)v->lane_count + 1, sizeof *w->pools);
     w->trace = trace;
     w->used = FRAME_HEADER_BYTES;
-    return w->buffer && w->strings && w->frames && w->stacks && w->pools;
+    return w->buffer && w->strings && w->frames && w->stacks && w->forwards && w->pools;
 }
 
 static void
@@ -736,6 +745,7 @@ finish(struct writer *w)
     dryi_memory_free(m, w->strings, (size_t)v->string_count + 1, sizeof *w->strings);
     dryi_memory_free(m, w->frames, (size_t)v->frame_count + 1, sizeof *w->frames);
     dryi_memory_free(m, w->stacks, (size_t)v->stack_count + 1, sizeof *w->stacks);
+    dryi_memory_free(m, w->forwards, (size_t)v->stack_count + 1, sizeof *w->forwards);
     dryi_memory_free(m, w->pools, (size_t)v->lane_count + 1, sizeof *w->pools);
 }
 

@@ -34,8 +34,7 @@ struct plain {
     bool has_note;
 };
 
-static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE,
-                                           DRY_NONE, DRY_NONE, 0};
+static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE, DRY_NONE, 0};
 
 static enum dry_status
 read_lane(struct plain *p, uint64_t stream, uint64_t pool)

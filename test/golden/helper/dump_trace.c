@@ -60,6 +60,8 @@ crc_stack(const struct dump *d, uint32_t stack)
     uint32_t crc = 0;
     for (size_t i = 0; i < count; i++) {
         const struct dry_frame *frame = &d->view->frames[ids[i]];
+        if (frame->flags & DRY_FRAME_FORWARD)
+            break; /* CPython's `frames` */
         char line[24];
         int length = snprintf(line, sizeof line, "|%u\n", frame->line);
         crc = crc_string(d, crc, frame->name);

@@ -786,11 +786,10 @@ add_segment(struct record *r, uint64_t addr, uint64_t size, uint64_t used)
                                         .total_size = size,
                                         .lane = r->lane,
                                         .stack = DRY_NONE,
-                                        .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE};
     struct dry_trace_block blocks[2] = {
-        {addr, used, used, DRY_NONE, DRY_NONE, DRY_NONE, DRY_BLOCK_ACTIVE},
-        {addr + used, size - used, 0, DRY_NONE, DRY_NONE, DRY_NONE, DRY_BLOCK_INACTIVE},
+        {addr, used, used, DRY_NONE, DRY_NONE, DRY_BLOCK_ACTIVE},
+        {addr + used, size - used, 0, DRY_NONE, DRY_NONE, DRY_BLOCK_INACTIVE},
     };
     dry_trace_add_segment(r->builder, &segment, blocks, 2);
 }
@@ -959,7 +958,6 @@ reservations_of_two_pools_stay_apart(void **state)
                                         .total_size = 20 * MIB,
                                         .lane = r.lane,
                                         .stack = DRY_NONE,
-                                        .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE,
                                         .is_large = true,
                                         .is_expandable = true};
@@ -968,7 +966,7 @@ reservations_of_two_pools_stay_apart(void **state)
     blocks[0].requested_size = blocks[0].size;
     blocks[0].state = DRY_BLOCK_ACTIVE;
     for (size_t i = 0; i < 5; i++)
-        blocks[i].stack = blocks[i].forward_stack = blocks[i].extra = DRY_NONE;
+        blocks[i].stack = blocks[i].extra = DRY_NONE;
     dry_trace_add_segment(r.builder, &segment, blocks, 1);
     for (size_t i = 0; i < 5; at += sizes[i++]) {
         blocks[i].address = at;

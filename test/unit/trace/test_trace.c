@@ -78,7 +78,6 @@ add_segment(struct dry_trace_builder *b, int32_t device, uint64_t address,
         .address = address,
         .lane = add_lane(b, 0),
         .stack = DRY_NONE,
-        .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = device,
     };
@@ -87,7 +86,6 @@ add_segment(struct dry_trace_builder *b, int32_t device, uint64_t address,
         blocks[i] = (struct dry_trace_block){
             .address = address + i,
             .stack = DRY_NONE,
-            .forward_stack = DRY_NONE,
             .extra = DRY_NONE,
         };
     dry_trace_add_segment(b, &segment, blocks, block_count);
@@ -118,7 +116,7 @@ equal_things_have_equal_numbers(void **state)
     uint32_t name = add_text(b, "name");
     assert_int_equal(add_text(b, "name"), name);
     assert_int_not_equal(dry_trace_add_string(b, "name\0", 5), name);
-    struct dry_frame frame = {name, DRY_NONE, DRY_NONE, 3};
+    struct dry_frame frame = {name, DRY_NONE, DRY_NONE, 3, 0};
     uint32_t f = dry_trace_add_frame(b, &frame);
     assert_int_equal(dry_trace_add_frame(b, &frame), f);
     uint32_t ids[3] = {f, f, f};
@@ -128,7 +126,7 @@ equal_things_have_equal_numbers(void **state)
     uint32_t none = dry_trace_add_stack(b, NULL, 0);
     assert_int_equal(dry_trace_add_stack(b, ids, 0), none);
     assert_int_equal(add_lane(b, 5), add_lane(b, 5));
-    struct dry_note note = {DRY_NONE, name, DRY_NONE, stack, DRY_NONE, 0};
+    struct dry_note note = {DRY_NONE, name, DRY_NONE, DRY_NONE, 0};
     uint32_t n = dry_trace_add_note(b, &note);
     assert_int_equal(dry_trace_add_note(b, &note), n);
     struct dry_trace *t = finish(b);
@@ -139,7 +137,7 @@ equal_things_have_equal_numbers(void **state)
     assert_int_equal(count, 3);
     dry_trace_stack(t, none, &count);
     assert_int_equal(count, 0);
-    assert_int_equal(dry_trace_note(t, n)->forward_stack, stack);
+    assert_int_equal(dry_trace_note(t, n)->compile_context, name);
     assert_int_equal(dry_trace_get_view(t)->frames[f].line, 3);
     assert_int_equal(dry_trace_get_view(t)->lanes[0].stream, 5);
     dry_trace_destroy(t);
@@ -258,15 +256,14 @@ ids_that_were_never_given_are_refused(void **state)
 {
     (void)state;
     struct dry_trace_builder *b = begin(NULL);
-    dry_trace_add_frame(b, &(struct dry_frame){4, DRY_NONE, DRY_NONE, 1});
+    dry_trace_add_frame(b, &(struct dry_frame){4, DRY_NONE, DRY_NONE, 1, 0});
     refuse(b, DRY_ERR_ARGUMENT, "string 4 was never added");
     b = begin(NULL);
     dry_trace_add_stack(b, (uint32_t[]){0}, 1);
     refuse(b, DRY_ERR_ARGUMENT, "frame 0 was never added");
     b = begin(NULL);
-    dry_trace_add_note(b,
-                       &(struct dry_note){DRY_NONE, DRY_NONE, DRY_NONE, 9, DRY_NONE, 0});
-    refuse(b, DRY_ERR_ARGUMENT, "stack 9 was never added");
+    dry_trace_add_note(b, &(struct dry_note){DRY_NONE, DRY_NONE, 9, DRY_NONE, 0});
+    refuse(b, DRY_ERR_ARGUMENT, "string 9 was never added");
     b = begin(NULL);
     dry_trace_begin_device(b, -2);
     refuse(b, DRY_ERR_ARGUMENT, "device -2");
@@ -281,6 +278,34 @@ ids_that_were_never_given_are_refused(void **state)
     dry_trace_begin_device(b, 1);
     dry_trace_begin_device(b, 0);
     refuse(b, DRY_ERR_ARGUMENT, "device 0 was begun twice");
+}
+
+static uint32_t
+add_flagged(struct dry_trace_builder *b, uint32_t flags, uint32_t text)
+{
+    struct dry_frame frame = {DRY_NONE, DRY_NONE, text, 1, flags};
+    return dry_trace_add_frame(b, &frame);
+}
+
+static void
+frames_of_the_forward_pass_are_outermost(void **state)
+{
+    (void)state;
+    const uint32_t text = DRY_FRAME_FORWARD | DRY_FRAME_TEXT;
+    struct dry_trace_builder *b = begin(NULL);
+    uint32_t ids[3] = {add_flagged(b, 0, DRY_NONE),
+                       add_flagged(b, DRY_FRAME_FORWARD, DRY_NONE),
+                       add_flagged(b, text, add_text(b, "t"))};
+    assert_int_equal(dry_trace_add_stack(b, ids, 2), 0);
+    assert_int_equal(dry_trace_add_stack(b, (uint32_t[]){ids[0], ids[2], ids[2]}, 3), 1);
+    dry_trace_add_stack(b, ids, 3);
+    refuse(b, DRY_ERR_ARGUMENT, "frame 2 follows one of the forward pass");
+    b = begin(NULL);
+    add_flagged(b, text, DRY_NONE);
+    refuse(b, DRY_ERR_ARGUMENT, "a frame with flags 3 without its text");
+    b = begin(NULL);
+    add_flagged(b, DRY_FRAME_TEXT, add_text(b, "t"));
+    refuse(b, DRY_ERR_ARGUMENT, "a frame with flags 2");
 }
 
 static void
@@ -311,14 +336,13 @@ build_much(struct dry_trace_builder *b)
     char text[2] = "a";
     uint32_t frames[26];
     for (size_t i = 0; i < 26; i++, text[0]++) {
-        struct dry_frame frame = {add_text(b, text), DRY_NONE, DRY_NONE, 1};
+        struct dry_frame frame = {add_text(b, text), DRY_NONE, DRY_NONE, 1, 0};
         frames[i] = dry_trace_add_frame(b, &frame);
     }
     struct dry_event event = {.lane = add_lane(b, 1),
                               .stack = dry_trace_add_stack(b, frames, 26)};
-    event.note =
-        dry_trace_add_note(b, &(struct dry_note){DRY_NONE, add_text(b, "c"), DRY_NONE,
-                                                 DRY_NONE, DRY_NONE, 0});
+    event.note = dry_trace_add_note(
+        b, &(struct dry_note){DRY_NONE, add_text(b, "c"), DRY_NONE, DRY_NONE, 0});
     for (size_t i = 0; i < 100; i++)
         dry_trace_add_event(b, &event);
     for (int32_t i = 0; i < 40; i++)
@@ -383,6 +407,7 @@ main(void)
         cmocka_unit_test(segments_are_grouped_stably),
         cmocka_unit_test(the_first_failure_sticks),
         cmocka_unit_test(ids_that_were_never_given_are_refused),
+        cmocka_unit_test(frames_of_the_forward_pass_are_outermost),
         cmocka_unit_test(options_of_other_sizes),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(actions_have_names),

@@ -329,12 +329,12 @@ tail_of(const struct dry_trace *trace, size_t first)
     }
     for (size_t i = 0; i < v->segment_count; i++) {
         struct dry_trace_segment s = v->segments[i];
-        s.stack = s.forward_stack = s.extra = DRY_NONE;
+        s.stack = s.extra = DRY_NONE;
         struct dry_trace_block blocks[8];
         assert_true(s.block_count <= 8);
         for (size_t j = 0; j < s.block_count; j++) {
             blocks[j] = v->blocks[s.first_block + j];
-            blocks[j].stack = blocks[j].forward_stack = blocks[j].extra = DRY_NONE;
+            blocks[j].stack = blocks[j].extra = DRY_NONE;
         }
         dry_trace_add_segment(b, &s, blocks, s.block_count);
     }

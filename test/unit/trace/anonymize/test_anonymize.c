@@ -289,6 +289,43 @@ all_numbers_of_the_record_stay(void **state)
     dry_trace_destroy(trace);
 }
 
+/* Strings of forward_frames are written anew, without the source code that they show. */
+static void
+frames_that_are_texts_keep_their_form(void **state)
+{
+    (void)state;
+    struct dry_trace *trace = read_text(SNAPSHOT(
+        EVENT("line", "/x/y.py", "1",
+              "'forward_frames' ('  File \"/home/ada/acme/model.py\", line 7, in "
+              "grace\n    ada_lovelace = 1\n' '  [Previous line repeated by ada]\n' "
+              "'  File \"/a/site-packages/torch/nn/modules/linear.py\", line 134, "
+              "in forward\n    return F.linear(ada)\n' l")));
+    struct dry_anonymize_options options = make_options();
+    for (int i = 0; i < 2; i++) {
+        options.drop_lines = i == 1;
+        struct dry_anonymize_proof proof = DRY_INIT(struct dry_anonymize_proof);
+        struct dry_trace *again = share(trace, &options, &proof);
+        size_t count;
+        const struct dry_trace_view *v = dry_trace_get_view(again);
+        const uint32_t *frames = dry_trace_stack(again, v->stack[0], &count);
+        assert_int_equal(count, 4);
+        const char *text = string(again, v->frames[frames[1]].extra);
+        assert_non_null(
+            strstr(text, i ? "torch/nn/modules/linear.py\", line 0, in forward"
+                           : "torch/nn/modules/linear.py\", line 134, in forward"));
+        assert_int_equal(v->frames[frames[2]].extra, v->frames[frames[2]].name);
+        assert_int_equal(v->frames[frames[3]].line, i ? 0 : 7);
+        for (uint32_t k = 0; k < v->string_count; k++) {
+            assert_null(strstr(string(again, k), "acme"));
+            assert_null(strstr(string(again, k), "grace"));
+            assert_null(strstr(string(again, k), "lovelace"));
+            assert_null(strstr(string(again, k), "repeated"));
+        }
+        dry_trace_destroy(again);
+    }
+    dry_trace_destroy(trace);
+}
+
 static void
 options_hide_more_or_less(void **state)
 {
@@ -407,7 +444,7 @@ too_long_unknown_keys_are_left_out(void **state)
     extra[5 + COUNT * 3] = 'e';
     struct dry_trace_builder *builder;
     assert_int_equal(dry_trace_builder_create(NULL, &builder, NULL), DRY_OK);
-    struct dry_note note = {DRY_NONE, DRY_NONE, DRY_NONE, DRY_NONE, 0, 0};
+    struct dry_note note = {DRY_NONE, DRY_NONE, DRY_NONE, 0, 0};
     note.extra = dry_trace_add_string(builder, extra, 6 + COUNT * 3);
     struct dry_event event = {
         .lane = dry_trace_add_lane(builder, &(struct dry_lane){.pool_known = true}),
@@ -490,7 +527,7 @@ another_record_is_no_proof(void **state)
         SNAPSHOT(EVENT("aaaa", "/x/y.py", "1", "'zz' 'v' 'user_metadata' 'm'")
                      EVENT("bbbb", "/x/y.py", "1", "")),
         SNAPSHOT(EVENT("aaaa", "/x/y.py", "1", "'zz' 'v'")
-                     EVENT("bbbb", "/x/y.py", "1", "'forward_frames' ]")),
+                     EVENT("bbbb", "/x/y.py", "1", "'forward_frames' ('t' l")),
     };
     struct dry_anonymize_options options = make_options();
     assert_true(verify_other(one, one, &options).is_verified);
@@ -691,6 +728,7 @@ main(void)
         cmocka_unit_test(texts_actions_and_annotations_are_replaced),
         cmocka_unit_test(unknown_keys_keep_their_shape_only),
         cmocka_unit_test(all_numbers_of_the_record_stay),
+        cmocka_unit_test(frames_that_are_texts_keep_their_form),
         cmocka_unit_test(options_hide_more_or_less),
         cmocka_unit_test(the_key_decides),
         cmocka_unit_test(bad_options_are_refused),

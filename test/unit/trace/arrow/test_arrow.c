@@ -24,14 +24,13 @@ static void
 add_segments(struct dry_trace_builder *b, uint32_t lane, uint32_t stack)
 {
     struct dry_trace_block blocks[3] = {
-        {512, 512, 500, stack, DRY_NONE, DRY_NONE, DRY_BLOCK_ACTIVE},
-        {1024, 512, 0, DRY_NONE, DRY_NONE, DRY_NONE, DRY_BLOCK_INACTIVE},
-        {4096, 512, 512, DRY_NONE, DRY_NONE, DRY_NONE, DRY_BLOCK_PENDING_FREE}};
+        {512, 512, 500, stack, DRY_NONE, DRY_BLOCK_ACTIVE},
+        {1024, 512, 0, DRY_NONE, DRY_NONE, DRY_BLOCK_INACTIVE},
+        {4096, 512, 512, DRY_NONE, DRY_NONE, DRY_BLOCK_PENDING_FREE}};
     struct dry_trace_segment segment = {.address = 512,
                                         .total_size = 1024,
                                         .lane = lane,
                                         .stack = DRY_NONE,
-                                        .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE,
                                         .device = 1,
                                         .is_expandable = true};
@@ -40,7 +39,6 @@ add_segments(struct dry_trace_builder *b, uint32_t lane, uint32_t stack)
                                          .total_size = UINT64_MAX,
                                          .lane = lane,
                                          .stack = stack,
-                                         .forward_stack = DRY_NONE,
                                          .extra = DRY_NONE,
                                          .is_large = true};
     dry_trace_add_segment(b, &segment, blocks + 2, 1);
@@ -78,14 +76,14 @@ make_trace(void)
     uint32_t frames[2];
     for (uint32_t i = 0; i < 2; i++)
         frames[i] = dry_trace_add_frame(
-            b, &(struct dry_frame){name, i ? DRY_NONE : file, DRY_NONE, i});
+            b, &(struct dry_frame){name, i ? DRY_NONE : file, DRY_NONE, i, 0});
     uint32_t stack = dry_trace_add_stack(b, frames, 2);
     dry_trace_add_stack(b, frames, 0);
     dry_trace_add_stack(b, frames + 1, 1);
     uint32_t lanes[2] = {dry_trace_add_lane(b, &(struct dry_lane){.pool_known = true}),
                          dry_trace_add_lane(b, &(struct dry_lane){7, 2, 3, true, {0}})};
-    uint32_t note = dry_trace_add_note(
-        b, &(struct dry_note){DRY_NONE, file, name, DRY_NONE, DRY_NONE, 0});
+    uint32_t note =
+        dry_trace_add_note(b, &(struct dry_note){DRY_NONE, file, name, DRY_NONE, 0});
     add_events(b, lanes, stack, note);
     add_segments(b, lanes[1], stack);
     dry_trace_add_annotation(

@@ -40,7 +40,6 @@ add_note(struct dry_trace_builder *b, const char *metadata, uint32_t flags)
                               &(struct dry_note){.action_name = DRY_NONE,
                                                  .compile_context = add_string(b, "N/A"),
                                                  .user_metadata = add_string(b, metadata),
-                                                 .forward_stack = DRY_NONE,
                                                  .extra = DRY_NONE,
                                                  .flags = flags});
 }
@@ -95,7 +94,6 @@ add_segments(struct dry_trace_builder *b, size_t count, int32_t device)
             .requested_size = 600,
             .lane = lane,
             .stack = add_stack(b, 0),
-            .forward_stack = DRY_NONE,
             .extra = DRY_NONE,
             .device = device,
             .is_large = i % 2,
@@ -109,7 +107,6 @@ add_segments(struct dry_trace_builder *b, size_t count, int32_t device)
                 .size = 512,
                 .requested_size = k,
                 .stack = k ? add_stack(b, (uint32_t)k) : DRY_NONE,
-                .forward_stack = k == 2 ? add_stack(b, 1) : DRY_NONE,
                 .extra = DRY_NONE,
                 .state = (enum dry_block_state)k,
             };
@@ -213,7 +210,6 @@ long_strings_go_between_frames(void **state)
                                 .compile_context = DRY_NONE,
                                 .user_metadata =
                                     dry_trace_add_string(b, text, lengths[i]),
-                                .forward_stack = DRY_NONE,
                                 .extra = DRY_NONE};
         struct dry_event event = {
             .lane = lane, .stack = DRY_NONE, .note = dry_trace_add_note(b, &note)};
