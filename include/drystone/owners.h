@@ -26,6 +26,9 @@
  * DivBackward0"). If there is no node, it belongs to the first C++ function that is not
  * PyTorch's, CPython's or the C library's, and otherwise, to the operation.
  *
+ * In the backward pass PyTorch may have recorded the line of the forward pass for which it
+ * allocates (DRY_FRAME_FORWARD). Then that stack has the owner: "backward of model.py:39 f".
+ *
  * `what` is the operation that the owner called: the outermost that a C++ frame below
  * Python names ("aten::mul"). If there is none, it is the innermost Python function below
  * the owner that is no wrapper ("relu"), or "".

@@ -36,13 +36,14 @@ program_lane(struct program *p, uint64_t stream, uint64_t pool)
 
 static uint32_t
 add_frame(struct program *p, const char *file, size_t file_length, uint32_t line,
-          const char *name, size_t name_length)
+          const char *name, size_t name_length, uint32_t flags)
 {
     struct dry_frame frame = {
         .name = dry_trace_add_string(p->builder, name, name_length),
         .file = dry_trace_add_string(p->builder, file, file_length),
         .extra = DRY_NONE,
         .line = line,
+        .flags = flags,
     };
     return dry_trace_add_frame(p->builder, &frame);
 }
@@ -51,7 +52,7 @@ uint32_t
 program_stack_of(struct program *p, const char *file, uint32_t line, const char *name,
                  size_t name_length)
 {
-    uint32_t frame = add_frame(p, file, strlen(file), line, name, name_length);
+    uint32_t frame = add_frame(p, file, strlen(file), line, name, name_length, 0);
     return dry_trace_add_stack(p->builder, &frame, 1);
 }
 
@@ -65,9 +66,11 @@ program_stack(struct program *p, const char *frames)
         const char *line = memchr(frames, ';', length);
         assert_non_null(line);
         const char *name = strchr(line + 1, ';') + 1;
-        ids[count++] = add_frame(p, frames, (size_t)(line - frames),
-                                 (uint32_t)strtoul(line + 1, NULL, 10), name,
-                                 length - (size_t)(name - frames));
+        bool is_forward = *frames == '>';
+        ids[count++] = add_frame(
+            p, frames + is_forward, (size_t)(line - frames) - is_forward,
+            (uint32_t)strtoul(line + 1, NULL, 10), name, length - (size_t)(name - frames),
+            is_forward ? DRY_FRAME_FORWARD : 0);
         frames += length + (frames[length] == '\n');
     }
     return dry_trace_add_stack(p->builder, ids, count);

@@ -13,7 +13,8 @@
  *     program_finish(&p);        then p.trace and p.timelines[0]
  *     program_end(&p);
  *
- * Frames are "FILE;LINE;NAME", innermost first; an empty text is an empty stack.
+ * Frames are "FILE;LINE;NAME", innermost first, after '>' if they are of the forward pass. An empty
+ * text is an empty stack.
  */
 
 #include <drystone/timeline.h>

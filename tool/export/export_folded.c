@@ -145,6 +145,9 @@ write_sum(const struct export_job *job, struct writer *w, const struct sum *sum)
     const char *root = root_names[sum->root];
     size_t count;
     const uint32_t *frames = dry_trace_stack(job->study->subject, sum->stack, &count);
+    const struct dry_frame *all = dry_trace_get_view(job->study->subject)->frames;
+    if (!root && count && all[frames[count - 1]].flags & DRY_FRAME_FORWARD)
+        root = "(backward of)";
     if (root)
         writer_put(w, root);
     for (size_t i = count; i-- > 0;) {

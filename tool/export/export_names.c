@@ -114,6 +114,8 @@ text_add_frame(struct text *t, const struct dry_trace *trace, uint32_t frame)
     size_t path_length = 0, name_length = 0;
     const char *path = dry_trace_string(trace, f->file, &path_length);
     const char *name = dry_trace_string(trace, f->name, &name_length);
+    if (f->flags & DRY_FRAME_FORWARD)
+        text_add(t, "backward of ", 12);
     if (path && path_length > 0 && memcmp(path, "??", path_length < 2 ? 1 : 2) != 0) {
         path = export_base_name(path, &path_length);
         text_add(t, path, path_length);

@@ -16,17 +16,27 @@ from ._rank import rank_of
 ENTRIES = 200_000  # of the history, a device: what a step of a large model makes a few times
 
 
-def record(on_oom: str | os.PathLike[str] = "oom-{rank}.pickle", *, entries: int = ENTRIES) -> None:
+def record(on_oom: str | os.PathLike[str] = "oom-{rank}.pickle", *, entries: int = ENTRIES,
+           forward_lines: bool = False) -> None:
     """Keep a history, and when memory runs out, write a snapshot and print the verdict.
 
-    on_oom   the snapshot's name; {rank} is the rank, or 0, and {pid} the process
-    entries  of the history, the newest, for each device
+    on_oom         the snapshot's name; {rank} is the rank, or 0, and {pid} the process
+    entries        of the history, the newest, for each device
+    forward_lines  let memory of the backward pass belong to a line of the forward pass
+
+    The backward pass runs outside Python, so its memory has no line otherwise. For forward_lines,
+    torch.autograd.set_detect_anomaly(True, check_nan=False) stays on: each operation of the forward
+    pass formats its stack, which takes the host 3 to 8 microseconds a frame, 0.1 to 0.3
+    milliseconds in a deep model. It has no effect in releases of PyTorch without forward_frames.
 
     Works with PyTorch's own allocator since 2.1, and changes nothing that is allocated. The
     snapshot opens in every command of drystone and at pytorch.org/memory_viz. A second failure
     writes a second file (-2 is put before its ending), and from the ninth on none.
     """
     on_out_of_memory(on_oom, entries)
+    if forward_lines:
+        import torch
+        torch.autograd.set_detect_anomaly(True, check_nan=False)
 
 
 def on_out_of_memory(name: str | os.PathLike[str], entries: int = ENTRIES) -> None:

@@ -89,7 +89,8 @@ write_key(struct dry_diff *diff, struct depths *d, const struct dryi_diff_entry 
     }
     const struct dryi_sites *sites = &diff->traces[diff->trace_of[entry->subject]].sites;
     const struct dryi_path *path = &sites->paths[sites->frames[o->frame].path];
-    dryi_label_format(label, "%c", o->is_of_free ? 'f' : 'a');
+    bool is_forward = sites->view->frames[o->frame].flags & DRY_FRAME_FORWARD;
+    dryi_label_format(label, "%c", o->is_of_free ? 'f' : is_forward ? 'b' : 'a');
     dryi_path_write_key(path, depth_of(d, path), label);
     if (diff->key == DRY_OWNER_MODULE)
         return;

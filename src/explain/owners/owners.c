@@ -49,9 +49,10 @@ dry_owners_options_init_sized(struct dry_owners_options *options, size_t struct_
 
 /* Owners that are no source line: above all 32-bit numbers. */
 #define KEY_OF_FREE (UINT64_C(1) << 32)
-#define KEY_BEFORE (UINT64_C(2) << 32)
-#define KEY_NO_PYTHON (UINT64_C(3) << 32)
-#define KEY_NO_STACK (UINT64_C(4) << 32)
+#define KEY_BACKWARD (UINT64_C(2) << 32) /* of a line of the forward pass */
+#define KEY_BEFORE (UINT64_C(4) << 32)
+#define KEY_NO_PYTHON (UINT64_C(5) << 32)
+#define KEY_NO_STACK (UINT64_C(6) << 32)
 
 struct sum {
     struct dry_owners *owners;
@@ -80,6 +81,7 @@ key_of_place(const struct sum *s, const struct dry_allocation *a)
     if (frame == DRY_NONE)
         return sites->view->frame_count > 0 ? KEY_NO_PYTHON : KEY_NO_STACK;
     uint64_t key = a->flags & DRY_ALLOCATION_STACK_OF_FREE ? KEY_OF_FREE : 0;
+    key |= sites->view->frames[frame].flags & DRY_FRAME_FORWARD ? KEY_BACKWARD : 0;
     const struct dryi_frame_site *site = &sites->frames[frame];
     if (s->options->key == DRY_OWNER_FUNCTION)
         return key | site->function;

@@ -324,15 +324,27 @@ find_called(const struct dryi_sites *s, const uint32_t *frames, size_t count)
     return DRY_NONE;
 }
 
+/* Return the index of the first frame of the forward pass, 0 if there is none. */
+static size_t
+find_forward(const struct dryi_sites *s, const uint32_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (s->view->frames[frames[i]].flags & DRY_FRAME_FORWARD)
+            return i;
+    return 0;
+}
+
 static void
 read_stack(const struct dryi_sites *s, uint32_t stack, struct dryi_site *site)
 {
-    size_t count, at = 0;
+    size_t count;
     const uint32_t *frames = dry_trace_stack(s->trace, stack, &count);
+    const size_t first = find_forward(s, frames, count);
+    size_t at = first;
     *site = (struct dryi_site){DRY_NONE, DRY_NONE, DRY_NONE};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = first; i < count; i++) {
         uint8_t code = s->frames[frames[i]].code;
-        if (i == 0 || code > s->frames[site->owner].code) {
+        if (i == first || code > s->frames[site->owner].code) {
             site->owner = frames[i];
             at = i;
         }
@@ -406,12 +418,20 @@ dryi_sites_what(const struct dryi_sites *sites, uint32_t what, size_t *length)
     return dryi_intern_get(&sites->words, what, length);
 }
 
+static void
+write_path(const struct dryi_sites *s, uint32_t frame, struct dryi_label *label)
+{
+    const struct dryi_path *path = &s->paths[s->frames[frame].path];
+    dryi_path_write(path, path->shown_parts, label);
+}
+
 void
 dryi_sites_write_module(const struct dryi_sites *s, uint32_t frame,
                         struct dryi_label *label)
 {
-    const struct dryi_path *path = &s->paths[s->frames[frame].path];
-    dryi_path_write(path, path->shown_parts, label);
+    if (s->view->frames[frame].flags & DRY_FRAME_FORWARD)
+        dryi_label_format(label, "backward of ");
+    write_path(s, frame, label);
 }
 
 void
@@ -445,15 +465,22 @@ dryi_sites_write_function(const struct dryi_sites *s, uint32_t frame,
     add_name(s, frame, label);
 }
 
+/* Append ":174 update_nodes". */
+static void
+add_line(const struct dryi_sites *s, uint32_t frame, struct dryi_label *label)
+{
+    uint32_t line = s->view->frames[frame].line;
+    if (line > 0)
+        dryi_label_format(label, ":%u", (unsigned)line);
+    add_name(s, frame, label);
+}
+
 void
 dryi_sites_write_line(const struct dryi_sites *s, uint32_t frame,
                       struct dryi_label *label)
 {
     dryi_sites_write_module(s, frame, label);
-    uint32_t line = s->view->frames[frame].line;
-    if (line > 0)
-        dryi_label_format(label, ":%u", (unsigned)line);
-    add_name(s, frame, label);
+    add_line(s, frame, label);
 }
 
 void
@@ -469,17 +496,21 @@ dryi_sites_write_stack(const struct dryi_sites *s, uint32_t stack,
         dryi_sites_write_line(s, site->owner, label);
         return;
     }
-    const char *between = "";
-    for (size_t i = 0; i < count; i++) {
+    const size_t empty = label->length;
+    for (size_t i = find_forward(s, frames, count); i < count; i++) {
         if (s->frames[frames[i]].code != DRYI_CODE_USER)
             continue;
         if (label->length + 64 > DRYI_LABEL_BYTES) {
             dryi_label_format(label, " < \xe2\x80\xa6");
             return;
         }
-        dryi_label_format(label, "%s", between);
-        dryi_sites_write_line(s, frames[i], label);
-        between = " < ";
+        if (label->length == empty) {
+            dryi_sites_write_line(s, frames[i], label);
+            continue;
+        }
+        dryi_label_format(label, " < ");
+        write_path(s, frames[i], label);
+        add_line(s, frames[i], label);
     }
 }
 

@@ -11,6 +11,9 @@
  * without Python it is the node of the backward graph, else other C++ code. Without these, the
  * operation or the first frame with a name is the owner.
  *
+ * In the backward pass, PyTorch may know for which line of the forward pass it allocates. Then only
+ * the frames of the forward pass (DRY_FRAME_FORWARD) can own, as "backward of models.py:174".
+ *
  * The operation (`what`) is the outermost one below all Python frames: the one that the innermost
  * Python line called. PyTorch lists inlined Python frames after those of the thread's C++ bottom,
  * so only C++ frames before the first Python frame count. Without an operation, `what` is the
@@ -69,7 +72,8 @@ void dryi_sites_finish(struct dryi_sites *sites);
 const char *dryi_sites_what(const struct dryi_sites *sites, uint32_t what,
                             size_t *length);
 
-/* Append "models.py:174 update_nodes", "models.py update_nodes" or "models.py". */
+/* Append "models.py:174 update_nodes", "models.py update_nodes" or "models.py", after "backward of "
+   if the frame is of the forward pass. */
 void dryi_sites_write_line(const struct dryi_sites *sites, uint32_t frame,
                            struct dryi_label *label);
 void dryi_sites_write_function(const struct dryi_sites *sites, uint32_t frame,

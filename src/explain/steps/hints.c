@@ -147,6 +147,8 @@ static uint16_t
 read_frame(const struct meaning *meanings, const struct dry_frame *frame)
 {
     static const struct meaning nothing;
+    if (frame->flags & DRY_FRAME_FORWARD) /* names of the forward pass mislead there */
+        return DRYI_HINT_BACKWARD;
     const struct meaning *name =
         frame->name == DRY_NONE ? &nothing : &meanings[frame->name];
     const struct meaning *file =

@@ -259,6 +259,15 @@ static const struct {
     {"??;0;at::_ops::div_Tensor::call(x)\n"
      "??;0;torch::autograd::generated::DivBackward0::apply(x)\n??;0;clone",
      "autograd DivBackward0", "autograd DivBackward0", "aten::div"},
+    /* with the frames of the forward pass, which own before all others */
+    {"??;0;at::_ops::div_Tensor::call(x)\n??;0;clone\n>" SITE
+     "torch/functional.py;407;einsum\n>/p/net.py;7;forward\n>/p/main.py;3;<module>",
+     "backward of net.py:7 forward", "backward of main.py:3 <module>", "aten::div"},
+    {"/p/op.py;5;backward\n>/p/net.py;7;forward", "backward of net.py:7 forward",
+     "backward of net.py:7 forward", ""},
+    {">" SITE "torch/functional.py;407;einsum",
+     "backward of torch/functional.py:407 einsum",
+     "backward of torch/functional.py:407 einsum", ""},
     /* C++ programs */
     {"??;0;at::_ops::relu::call(x)\nnet.cpp;33;mine::forward(at::Tensor)\n??;0;main",
      "net.cpp:33 mine::forward", "native main", "aten::relu"},
@@ -326,6 +335,26 @@ files_of_one_name_show_their_folder(void **state)
 }
 
 static void
+stacks_of_the_backward_pass_say_so_once(void **state)
+{
+    (void)state;
+    struct program p;
+    program_begin(&p, NULL);
+    uint32_t stack =
+        program_stack(&p, "/p/op.py;5;backward\n>/p/net.py;7;f\n>/p/main.py;2;g");
+    program_finish(&p);
+    struct dryi_sites s;
+    struct dry_error err;
+    assert_int_equal(dryi_sites_init(&s, p.trace, NULL, &err), DRY_OK);
+    struct dryi_label label;
+    dryi_label_init(&label);
+    dryi_sites_write_stack(&s, stack, &label);
+    assert_string_equal(label.bytes, "backward of net.py:7 f < main.py:2 g");
+    dryi_sites_finish(&s);
+    program_end(&p);
+}
+
+static void
 frames_of_equal_text_are_one_place(void **state)
 {
     (void)state;
@@ -385,6 +414,7 @@ main(void)
         cmocka_unit_test(symbols_say_what_they_do),
         cmocka_unit_test(owners_are_found_in_stacks),
         cmocka_unit_test(files_of_one_name_show_their_folder),
+        cmocka_unit_test(stacks_of_the_backward_pass_say_so_once),
         cmocka_unit_test(frames_of_equal_text_are_one_place),
         cmocka_unit_test(each_request_for_memory_may_fail),
     };
