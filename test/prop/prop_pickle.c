@@ -193,9 +193,9 @@ put_word(struct snapshot *s, size_t word)
         put_memo(s);
 }
 
-/* A new list: empty, or of frames. */
+/* A new list: empty, of frames, or of strings where those may be. */
 static void
-put_list(struct snapshot *s)
+put_list(struct snapshot *s, bool may_be_text)
 {
     put_plain(s, DRYI_OP_EMPTY_LIST);
     if (below(s, 8))
@@ -205,8 +205,13 @@ put_list(struct snapshot *s)
     put_plain(s, DRYI_OP_MARK);
     /* Few beginnings, so that many lists are equal. */
     size_t first = below(s, 4), count = below(s, 6) ? 8 + below(s, 3) * 10 : below(s, 3);
-    for (size_t i = 0; i < count; i++)
-        put_get(s, s->first_frame + (uint32_t)((first * 7 + i) % FRAME_COUNT));
+    bool is_text = may_be_text && below(s, 2);
+    for (size_t i = 0; i < count; i++) {
+        if (is_text)
+            put_word(s, FIRST_TEXT + (first + i) % TEXT_COUNT);
+        else
+            put_get(s, s->first_frame + (uint32_t)((first * 7 + i) % FRAME_COUNT));
+    }
     if (is_odd(s))
         put_odd_value(s);
     put_plain(s, DRYI_OP_APPENDS);
@@ -228,7 +233,7 @@ put_value(struct snapshot *s, size_t key)
         if (below(s, 2))
             put_get(s, s->first_stack + (uint32_t)below(s, STACK_COUNT));
         else
-            put_list(s);
+            put_list(s, key == 6);
         break;
     case 7:
     case 14:
