@@ -2,7 +2,8 @@
 /*
  * The reserved bytes under other settings, over the moments of the record. The two runs
  * have different events, so moments are matched by requests: the n-th allocation of the
- * record corresponds to the n-th of the run.
+ * record corresponds to the n-th of the run. A request that fails in the record and is
+ * served in the run counts from the record's first OOM on.
  */
 #include "view/answers.h"
 
@@ -16,6 +17,7 @@ struct run {
     const struct dry_timeline_view *v;
     uint32_t births; /* allocations of the run, without those carried over */
     uint32_t before; /* the first of these, made for blocks older than the window */
+    uint32_t served; /* requests that fail in the record, and not in the run */
 };
 
 /* Return the capacity that `sweep` uses, so that both give the same results. */
@@ -49,6 +51,7 @@ begin(struct run *r, const char *conf)
     uint32_t asked = r->device->v->allocation_count - r->device->v->carried_over_count;
     size_t live = dry_replay_get_check(recorded)->live_before;
     r->before = r->births >= asked + live ? (uint32_t)live : 0;
+    r->served = r->births > asked + r->before ? r->births - asked - r->before : 0;
     return true;
 }
 
@@ -100,6 +103,7 @@ highest(const struct run *r, uint32_t from, uint32_t to)
 static void
 put_curve(struct pack *p, const struct run *r)
 {
+    const struct dry_timeline_view *v = r->device->v;
     uint32_t moments = r->device->moments, last = 0;
     uint32_t count = moments < VIEW_TILE_COLUMNS ? moments : VIEW_TILE_COLUMNS;
     unsigned begins = pack_column(p, "col_begin", PACK_U32);
@@ -107,7 +111,9 @@ put_curve(struct pack *p, const struct run *r)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t begin_at = (uint32_t)((uint64_t)moments * i / count);
         uint32_t end_at = (uint32_t)((uint64_t)moments * (i + 1) / count);
-        uint32_t to = moment_of(r, born_until(r->device->v, end_at - 1)) + 1;
+        uint32_t born = born_until(v, end_at - 1);
+        uint32_t to =
+            moment_of(r, born + (end_at - 1 > v->oom_event ? r->served : 0)) + 1;
         pack_u32(p, begins, begin_at);
         pack_f64(p, max, (double)highest(r, last, to));
         last = to - 1;
