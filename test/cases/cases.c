@@ -427,19 +427,30 @@ case_second_begin(void)
 }
 
 size_t
-case_count(void)
+case_third_begin(void)
 {
     size_t count;
     cases_second(&count);
     return FIRST_COUNT + count;
 }
 
+size_t
+case_count(void)
+{
+    size_t count;
+    cases_third(&count);
+    return case_third_begin() + count;
+}
+
 const struct labelled_case *
 case_at(size_t index)
 {
     size_t count;
-    const struct labelled_case *second = cases_second(&count);
-    return index < FIRST_COUNT ? &cases[index] : &second[index - FIRST_COUNT];
+    if (index < FIRST_COUNT)
+        return &cases[index];
+    if (index < case_third_begin())
+        return &cases_second(&count)[index - FIRST_COUNT];
+    return &cases_third(&count)[index - case_third_begin()];
 }
 
 const struct labelled_case *

@@ -65,9 +65,12 @@ struct labelled_case {
     /* Its snapshots look like those of PyTorch 2.N; 0: of the newest. */
     unsigned shape_minor;
     void (*run)(struct program *program);
+    unsigned variant; /* which of the cases that `run` serves */
+    /* The program without what it does wrong itself: a leak, a spike, an imbalance. */
+    enum dry_cause without;
 };
 
-#define CASE_STEPS_MAX 64
+#define CASE_STEPS_MAX 256
 #define CASE_DEVICES_MAX 8
 
 /*
@@ -113,11 +116,12 @@ struct case_truth {
 };
 
 /*
- * All cases. The last of them are the second set: labelled before anything was asked about
+ * All cases. The second and the third set were labelled before anything was asked about
  * them, see doc/benchmarks.md.
  */
 size_t case_count(void);
 size_t case_second_begin(void);
+size_t case_third_begin(void);
 const struct labelled_case *case_at(size_t index);
 /* NULL if there is none of that name. */
 const struct labelled_case *case_find(const char *name);

@@ -7,5 +7,6 @@
 #include "cases/cases.h"
 
 const struct labelled_case *cases_second(size_t *count);
+const struct labelled_case *cases_third(size_t *count);
 
 #endif

@@ -31,6 +31,18 @@ program_random(struct program *p)
     return &p->random;
 }
 
+unsigned
+program_variant(const struct program *p)
+{
+    return p->label->variant;
+}
+
+bool
+program_is_without(const struct program *p, enum dry_cause cause)
+{
+    return p->label->without == cause;
+}
+
 /* --- states ------------------------------------------------------------------------------- */
 
 void

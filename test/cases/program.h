@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <drystone/cause.h>
+
 #include "support/random.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -75,5 +77,8 @@ void program_unwind(struct program *p, bool all);
 void program_catch(struct program *p);
 
 struct random *program_random(struct program *p);
+/* Of the case: its variant, and whether it is the twin that is made without the cause. */
+unsigned program_variant(const struct program *p);
+bool program_is_without(const struct program *p, enum dry_cause cause);
 
 #endif

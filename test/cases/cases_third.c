@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The third set: labelled by what the removal of a cause would have bought, before the first
+ * answer to any of them was seen. What came out then stands in doc/benchmarks.md.
+ */
+
+#include "cases/cases_inside.h"
+
+#include "cases/scripts_third.h"
+
+#define EXPANDABLE "expandable_segments:True"
+#define CONTEXT (610 * MIB)
+#define SMALL_CONTEXT (430 * MIB)
+
+/* What follows `what_` are fields. */
+#define THIRD(script, name_, variant_, total_mib, first_, second_, what_, ...)           \
+    {                                                                                    \
+        .name = "third-" name_, .what = what_, .cause = DRY_CAUSE_##first_,              \
+        .second = DRY_CAUSE_##second_, .total_bytes = (total_mib)*MIB,                   \
+        .run = script_third_##script, .variant = variant_, __VA_ARGS__                   \
+    }
+#define IDLE .other_bytes = CONTEXT /* nothing else is on the device */
+#define HELPS(setting) .setting_helps = true, .helps = setting
+#define EXPANDABLE_HELPS HELPS(EXPANDABLE), .expandable_helps = true
+
+static const struct labelled_case cases[] = {
+    THIRD(small_leak, "small-logits", 0, 24210, LEAK, CAPACITY,
+          "three tensors a step go to a metric, 0.9 % of memory", IDLE),
+    THIRD(small_leak, "small-prompts", 1, 16376, LEAK, CAPACITY,
+          "a server remembers each prompt, 0.2 % of memory", IDLE),
+    THIRD(small_leak, "small-replay", 2, 81050, LEAK, CAPACITY,
+          "a replay buffer of 1,500 MiB a step has no end", IDLE),
+    THIRD(small_leak, "small-hooks", 3, 8192, LEAK, CAPACITY,
+          "hooks keep sixteen clones of less than a MiB", .other_bytes = SMALL_CONTEXT,
+          EXPANDABLE_HELPS),
+    THIRD(small_leak, "small-export", 4, 40960, LEAK, CAPACITY,
+          "an exporter's stream keeps 400 MiB a step, in expandable segments", IDLE,
+          .conf = EXPANDABLE),
+    THIRD(large_leak, "large-losses", 0, 24210, LEAK, CAPACITY,
+          "total += loss keeps the graph of each step", IDLE),
+    THIRD(large_leak, "large-no-grad", 1, 81050, LEAK, CAPACITY,
+          "an evaluation without no_grad() sums its losses", IDLE),
+    THIRD(large_leak, "large-history", 2, 16376, LEAK, CAPACITY,
+          "history.append(y), 900 MiB a step", IDLE),
+    THIRD(large_leak, "large-rollout", 3, 8192, LEAK, CAPACITY,
+          "rollouts are gathered on a stream of their own, and none is dropped",
+          .other_bytes = SMALL_CONTEXT),
+    THIRD(large_leak, "large-graph", 4, 143771, LEAK, CAPACITY,
+          "checkpoints of each step hang on a kept graph, in expandable segments", IDLE,
+          .conf = EXPANDABLE),
+    THIRD(ragged_leak, "ragged-metrics", 0, 24210, LEAK, FRAGMENTATION,
+          "sizes vary, and a list grows into the holes", IDLE, EXPANDABLE_HELPS),
+    THIRD(ragged_leak, "ragged-grads", 1, 16376, LEAK, FRAGMENTATION,
+          "what is kept takes three quarters of each block that it breaks", IDLE,
+          EXPANDABLE_HELPS),
+    THIRD(ragged_leak, "ragged-prefix", 2, 13312, LEAK, FRAGMENTATION,
+          "entries that are never dropped pin workspaces of all sizes", IDLE,
+          EXPANDABLE_HELPS),
+    THIRD(ragged_leak, "ragged-teacher", 3, 49140, LEAK, FRAGMENTATION,
+          "600 MiB a step stay among pieces of up to 1,300", IDLE, EXPANDABLE_HELPS),
+    THIRD(ragged_leak, "ragged-hooks", 4, 11264, LEAK, FRAGMENTATION,
+          "one clone a step, taken where blocks of other steps were", IDLE,
+          EXPANDABLE_HELPS),
+    THIRD(steady, "steady-lengths", 0, 11410, FRAGMENTATION, NONE,
+          "sizes vary and nothing grows", IDLE, EXPANDABLE_HELPS),
+    THIRD(steady, "steady-cache", 1, 12288, FRAGMENTATION, NONE,
+          "a cache of bounded size moves through the segments", IDLE, EXPANDABLE_HELPS),
+    THIRD(steady, "steady-averages", 2, 9216, FRAGMENTATION, NONE,
+          "a queue of twelve averages lies among blocks of all sizes", IDLE,
+          EXPANDABLE_HELPS),
+    THIRD(steady, "steady-window", 3, 15360, FRAGMENTATION, NONE,
+          "a window of two steps, and sizes that vary threefold", IDLE, EXPANDABLE_HELPS),
+    THIRD(steady, "steady-many", 4, 10240, FRAGMENTATION, NONE,
+          "twenty blocks a step that vary, and a small cache", IDLE, EXPANDABLE_HELPS),
+    THIRD(pieces, "edge-short", 0, 24210, CAPACITY, NONE,
+          "6 % are missing, however the pieces lie", IDLE),
+    THIRD(pieces, "edge-just-short", 1, 16376, CAPACITY, FRAGMENTATION,
+          "1 % is missing, and a third of memory lies in pieces", IDLE),
+    THIRD(pieces, "edge-just-fits", 2, 81050, FRAGMENTATION, CAPACITY,
+          "all would fit with 0.5 % to spare", IDLE, EXPANDABLE_HELPS),
+    THIRD(pieces, "edge-fits", 3, 8192, FRAGMENTATION, CAPACITY,
+          "all would fit with 1.5 % to spare", .other_bytes = SMALL_CONTEXT,
+          HELPS("max_split_size_mb:32")),
+    THIRD(pieces, "edge-steps", 4, 40960, CAPACITY, FRAGMENTATION,
+          "1.5 % are missing after steps like one another", IDLE),
+    THIRD(neighbour, "neighbour-most", 0, 81050, OTHER_MEMORY, FRAGMENTATION,
+          "another has 76 of 79 GiB; ours would just fit in one piece",
+          .other_bytes = 76 * GIB + CONTEXT, HELPS("max_split_size_mb:32")),
+    THIRD(neighbour, "neighbour-short", 1, 24210, OTHER_MEMORY, CAPACITY,
+          "another has 20,000 MiB, and 20 are missing",
+          .other_bytes = 20000 * MIB + CONTEXT),
+    THIRD(neighbour, "neighbour-half", 2, 16376, OTHER_MEMORY, FRAGMENTATION,
+          "others have more than half, and pieces would just suffice",
+          .other_bytes = 9000 * MIB + CONTEXT, HELPS("max_split_size_mb:32")),
+    THIRD(neighbour, "neighbour-pages", 3, 40960, OTHER_MEMORY, CAPACITY,
+          "others have three quarters, and 20 MiB are missing in expandable segments",
+          .other_bytes = 30000 * MIB + CONTEXT, .conf = EXPANDABLE),
+    THIRD(neighbour, "neighbour-stream", 4, 49140, OTHER_MEMORY, STRANDED,
+          "others have three quarters; another stream's pieces would just suffice",
+          .other_bytes = 36000 * MIB + CONTEXT, HELPS("max_split_size_mb:32")),
+    THIRD(pools, "pool-one", 0, 24210, STRANDED, NONE,
+          "outputs of a graph hold each segment of its pool", IDLE),
+    THIRD(pools, "pool-three", 1, 16376, STRANDED, NONE, "three graphs cache a pool each",
+          IDLE),
+    THIRD(pools, "pool-pages", 2, 81050, STRANDED, NONE,
+          "a graph's pool of 20,000 MiB, in expandable segments", IDLE,
+          .conf = EXPANDABLE),
+    THIRD(pools, "pool-shapes", 3, 12288, STRANDED, NONE,
+          "every new shape is captured into a pool of its own", IDLE),
+    THIRD(pools, "pool-inside", 4, 8192, STRANDED, NONE,
+          "a capture needs what only the default pool has", .other_bytes = SMALL_CONTEXT),
+    THIRD(sleep, "sleep-adapters", 0, 24210, FRAGMENTATION, NONE,
+          "adapters made during the sleep lie where the weights were", IDLE,
+          EXPANDABLE_HELPS),
+    THIRD(sleep, "sleep-pool", 1, 16376, STRANDED, NONE,
+          "the sleeping engine's pool holds what a trainer needs", IDLE),
+    THIRD(sleep, "sleep-stream", 2, 40960, STRANDED, FRAGMENTATION,
+          "the weights come back on another stream", IDLE, EXPANDABLE_HELPS),
+    THIRD(sleep, "sleep-trainer", 3, 81050, CAPACITY, FRAGMENTATION,
+          "the trainer's state is still there when the engine wakes", IDLE),
+    THIRD(sleep, "sleep-copies", 4, 49140, LEAK, FRAGMENTATION,
+          "every cycle leaves a copy of some weights", IDLE, EXPANDABLE_HELPS),
+    THIRD(phases, "near-two", 0, 14336, NEAR_LIMIT, NONE,
+          "training and evaluation throw away what the other cached", IDLE,
+          EXPANDABLE_HELPS, .survives = true),
+    THIRD(phases, "near-three", 1, 24210, NEAR_LIMIT, NONE,
+          "three kinds of work in turn, each with sizes of its own", IDLE,
+          EXPANDABLE_HELPS, .survives = true),
+    THIRD(phases, "near-full", 2, 12288, NEAR_LIMIT, NONE,
+          "all is in use, and the last block grows from round to round", IDLE,
+          .survives = true),
+    THIRD(phases, "near-pages", 3, 9216, NEAR_LIMIT, NONE,
+          "pages go around three streams", IDLE, .conf = EXPANDABLE, .survives = true),
+    THIRD(phases, "near-call", 4, 24210, NEAR_LIMIT, NONE,
+          "two streams in turn under a fraction that no record mentions", IDLE,
+          .fraction = 0.28, .survives = true),
+    THIRD(ladder, "ladder-grows", 0, 16376, LEAK, FRAGMENTATION,
+          "retries make room for a list, and then no more", IDLE, EXPANDABLE_HELPS),
+    THIRD(ladder, "ladder-slow", 1, 16376, LEAK, FRAGMENTATION,
+          "40 MiB a round, until retries make no more room", IDLE, EXPANDABLE_HELPS),
+    THIRD(ladder, "ladder-last", 2, 14336, CAPACITY, NONE,
+          "rounds with retries, then one evaluation twice as large", IDLE),
+    THIRD(ladder, "ladder-pins", 3, 12288, FRAGMENTATION, NONE,
+          "retries cannot give back segments that hold a header", IDLE, EXPANDABLE_HELPS),
+    THIRD(ladder, "ladder-pages", 4, 16376, LEAK, CAPACITY,
+          "pages go back and forth, and a list grows", IDLE, .conf = EXPANDABLE),
+    THIRD(limit, "limit-conf", 0, 81050, LIMIT, NONE, "a fraction of 0.4 in the settings",
+          IDLE, HELPS("per_process_memory_fraction:1.0"),
+          .conf = "per_process_memory_fraction:0.4"),
+    THIRD(limit, "limit-call-leak", 1, 40960, LEAK, LIMIT,
+          "a list grows under a fraction that no record mentions", IDLE, .fraction = 0.6),
+    THIRD(limit, "limit-conf-leak", 2, 16376, LEAK, LIMIT,
+          "prompts are remembered under a fraction of 0.7", IDLE,
+          HELPS("per_process_memory_fraction:1.0"),
+          .conf = "per_process_memory_fraction:0.7"),
+    THIRD(limit, "limit-call", 3, 49140, LIMIT, NONE,
+          "set_per_process_memory_fraction(0.17) and nothing that grows", IDLE,
+          .fraction = 0.17),
+    THIRD(limit, "limit-evaluation", 4, 24210, LIMIT, LEAK,
+          "the fraction stops an evaluation; a list of 20 MiB a step is not to blame",
+          IDLE, HELPS("per_process_memory_fraction:1.0"),
+          .conf = "per_process_memory_fraction:0.8"),
+    THIRD(mixed, "spike-leak", 0, 24210, SPIKE, CAPACITY,
+          "one pass of 21,000 MiB, beside a list of 10 MiB a step", IDLE),
+    THIRD(mixed, "spike-pieces", 1, 16376, SPIKE, CAPACITY,
+          "one pass of three times the memory, among pieces", IDLE),
+    THIRD(mixed, "imbalance-six", 2, 16376, IMBALANCE, CAPACITY,
+          "the fifth of six replicas gets twelve times the rows", IDLE),
+    THIRD(mixed, "imbalance-leak", 3, 12288, LEAK, IMBALANCE,
+          "the first of three ranks keeps what it gathers", IDLE),
+    THIRD(mixed, "overflow-pass", 4, 81050, OVERFLOW, CAPACITY,
+          "the ring remembers less than the pass that failed", IDLE, .ring_entries = 150),
+};
+
+const struct labelled_case *
+cases_third(size_t *count)
+{
+    *count = sizeof cases / sizeof *cases;
+    return cases;
+}
