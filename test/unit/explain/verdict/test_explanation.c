@@ -3,6 +3,8 @@
 /*
  * The verdict on every labelled case, its sums against what the allocator knew, and what it
  * says to change against what a replay does.
+ *
+ * test_explanation --table prints what is said of each case of the third set first.
  */
 
 #include "support/cmocka.h"
@@ -91,14 +93,20 @@ drop(struct made *m)
 }
 
 static void
-for_each_case(void (*holds)(const struct made *m))
+for_each_between(size_t begin, size_t end, void (*holds)(const struct made *m))
 {
-    for (size_t i = 0; i < case_third_begin(); i++) {
+    for (size_t i = begin; i < end; i++) {
         struct made m;
         make(&m, case_at(i));
         holds(&m);
         drop(&m);
     }
+}
+
+static void
+for_each_case(void (*holds)(const struct made *m))
+{
+    for_each_between(0, case_count(), holds);
 }
 
 /* --- the verdict -------------------------------------------------------------------------- */
@@ -128,7 +136,17 @@ static void
 the_verdict_is_the_label(void **state)
 {
     (void)state;
-    for_each_case(is_labelled);
+    for_each_between(0, case_third_begin(), is_labelled);
+}
+
+static const struct dry_change *
+find_change(const struct dry_explanation_view *v, enum dry_change_kind kind)
+{
+    for (size_t i = 0; i < v->change_count; i++) {
+        if (v->changes[i].kind == kind)
+            return &v->changes[i];
+    }
+    return NULL;
 }
 
 /* Neither cause is claimed of a case that has the other. */
@@ -149,7 +167,121 @@ static void
 nothing_else_is_claimed(void **state)
 {
     (void)state;
-    for_each_case(has_no_foreign_finding);
+    for_each_between(0, case_third_begin(), has_no_foreign_finding);
+}
+
+/* --- the third set ------------------------------------------------------------------------ */
+
+#define FIRST 1U  /* another cause comes first */
+#define SECOND 2U /* the second is not told */
+#define ADVICE 4U /* a setting is named that does not help, or none though one does */
+
+/* What is known to be wrong. What is right again is to be taken off. */
+static const struct known_wrong {
+    const char *name;
+    unsigned what;
+} known_wrong[] = {
+    {"third-small-logits", FIRST},         {"third-small-prompts", FIRST},
+    {"third-small-hooks", FIRST | SECOND}, {"third-large-losses", FIRST},
+    {"third-large-no-grad", FIRST},        {"third-large-rollout", FIRST},
+    {"third-large-graph", FIRST},          {"third-ragged-metrics", FIRST},
+    {"third-ragged-grads", FIRST},         {"third-ragged-prefix", FIRST},
+    {"third-ragged-teacher", FIRST},       {"third-ragged-hooks", FIRST},
+    {"third-edge-just-short", SECOND},     {"third-edge-just-fits", SECOND},
+    {"third-edge-fits", SECOND},           {"third-edge-steps", FIRST | SECOND},
+    {"third-neighbour-most", FIRST},       {"third-neighbour-half", FIRST},
+    {"third-neighbour-stream", FIRST},     {"third-sleep-adapters", ADVICE},
+    {"third-sleep-stream", FIRST},         {"third-sleep-trainer", FIRST | ADVICE},
+    {"third-sleep-copies", FIRST},         {"third-ladder-grows", FIRST},
+    {"third-ladder-slow", FIRST},          {"third-limit-call-leak", FIRST},
+    {"third-limit-conf-leak", FIRST},      {"third-limit-evaluation", SECOND},
+    {"third-spike-leak", FIRST},           {"third-spike-pieces", FIRST},
+    {"third-imbalance-leak", FIRST},
+};
+
+/* Sums that differ by less than a fiftieth: either cause may come first. */
+static bool
+is_tie(const struct made *m)
+{
+    const struct case_truth *t = &m->truth;
+    const struct labelled_case *l = m->label;
+    uint64_t room = case_allowed_bytes(t), need = t->live_bytes + t->rounded_bytes;
+    uint64_t distance = need > room ? need - room : room - need;
+    return distance <= room / 50 &&
+           ((l->cause == DRY_CAUSE_CAPACITY && l->second == DRY_CAUSE_FRAGMENTATION) ||
+            (l->cause == DRY_CAUSE_FRAGMENTATION && l->second == DRY_CAUSE_CAPACITY));
+}
+
+/* Run anew under the setting, the program makes a step more or does not fail. */
+static bool
+lasts_longer(const struct made *m, const char *setting)
+{
+    struct labelled_case twin = *m->label;
+    struct case_truth truth;
+    struct dry_trace *snapshot;
+    twin.conf = setting;
+    assert_int_equal(case_make(&twin, &snapshot, &truth, NULL), DRY_OK);
+    dry_trace_destroy(snapshot);
+    return !truth.has_oom || truth.step_count > m->truth.step_count;
+}
+
+/* A limit has a change of its own, and needs no setting beside it. */
+static bool
+is_advised_rightly(const struct made *m)
+{
+    const struct labelled_case *l = m->label;
+    const struct dry_change *c = find_change(m->view, DRY_CHANGE_SETTING);
+    bool is_limit = l->cause == DRY_CAUSE_LIMIT || l->second == DRY_CAUSE_LIMIT;
+    if (is_limit || !l->setting_helps)
+        return c == NULL;
+    return c && lasts_longer(m, c->setting);
+}
+
+static unsigned
+find_wrong(const struct made *m)
+{
+    const struct labelled_case *l = m->label;
+    enum dry_cause said = m->view->findings[0].cause;
+    bool is_first = said == l->cause || (is_tie(m) && said == l->second);
+    bool is_second = (l->second == DRY_CAUSE_NONE || has_finding(m->view, l->second)) &&
+                     (!is_tie(m) || has_finding(m->view, l->cause));
+    return (is_first ? 0 : FIRST) | (is_second ? 0 : SECOND) |
+           (is_advised_rightly(m) ? 0 : ADVICE);
+}
+
+static void
+print_third(const struct made *m)
+{
+    unsigned wrong = find_wrong(m);
+    const struct dry_change *setting = find_change(m->view, DRY_CHANGE_SETTING);
+    printf("%-24s %s/%s, %s:", m->label->name, dry_cause_name(m->label->cause),
+           dry_cause_name(m->label->second), m->label->helps ? m->label->helps : "-");
+    for (size_t i = 0; i < m->view->finding_count; i++)
+        printf(" %s", dry_cause_name(m->view->findings[i].cause));
+    printf(", %s%s%s%s\n", setting ? setting->setting : "-",
+           wrong & FIRST ? " FIRST" : "", wrong & SECOND ? " SECOND" : "",
+           wrong & ADVICE ? " ADVICE" : "");
+}
+
+static void
+is_wrong_as_known(const struct made *m)
+{
+    unsigned wrong = find_wrong(m), known = 0;
+    for (size_t i = 0; i < sizeof known_wrong / sizeof *known_wrong; i++) {
+        if (strcmp(known_wrong[i].name, m->label->name) == 0)
+            known = known_wrong[i].what;
+    }
+    if (wrong != known)
+        fail_msg("case %s: wrong are %u, known are %u", m->label->name, wrong, known);
+}
+
+static void
+the_third_set_is_wrong_where_known(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof known_wrong / sizeof *known_wrong; i++)
+        assert_non_null(case_find(known_wrong[i].name));
+    for_each_between(case_third_begin(), case_count(), is_wrong_as_known);
 }
 
 /* --- the sums ----------------------------------------------------------------------------- */
@@ -193,19 +325,23 @@ sum(const struct dry_proof_term *terms, unsigned count)
 }
 
 static void
+holds_by_its_sums(const struct made *m, const struct dry_proof *p)
+{
+    HOLDS(m, p->left_count > 0 && p->right_count > 0);
+    HOLDS(m, p->left_sum == sum(p->left, p->left_count));
+    HOLDS(m, p->right_sum == sum(p->right, p->right_count));
+    HOLDS(m, p->relation != '=' || p->left_sum == p->right_sum);
+    HOLDS(m, p->relation != '<' || p->left_sum < p->right_sum);
+    HOLDS(m, p->relation != '>' || p->left_sum > p->right_sum);
+}
+
+static void
 proofs_hold(const struct made *m)
 {
     for (size_t i = 0; i < m->view->finding_count; i++) {
         const struct dry_finding *f = &m->view->findings[i];
-        for (unsigned k = 0; k < f->proof_count; k++) {
-            const struct dry_proof *p = &f->proofs[k];
-            HOLDS(m, p->left_count > 0 && p->right_count > 0);
-            HOLDS(m, p->left_sum == sum(p->left, p->left_count));
-            HOLDS(m, p->right_sum == sum(p->right, p->right_count));
-            HOLDS(m, p->relation != '=' || p->left_sum == p->right_sum);
-            HOLDS(m, p->relation != '<' || p->left_sum < p->right_sum);
-            HOLDS(m, p->relation != '>' || p->left_sum > p->right_sum);
-        }
+        for (unsigned k = 0; k < f->proof_count; k++)
+            holds_by_its_sums(m, &f->proofs[k]);
     }
 }
 
@@ -359,16 +495,6 @@ explain_record(const struct record_builder *s, uint32_t moment)
     options.moment = moment;
     assert_int_equal(dry_explanation_create(&options, &e, NULL), DRY_OK);
     return e;
-}
-
-static const struct dry_change *
-find_change(const struct dry_explanation_view *v, enum dry_change_kind kind)
-{
-    for (size_t i = 0; i < v->change_count; i++) {
-        if (v->changes[i].kind == kind)
-            return &v->changes[i];
-    }
-    return NULL;
 }
 
 /* And a later failure that nothing helps with is told beside it. */
@@ -720,11 +846,12 @@ names_are_named(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_verdict_is_the_label),
         cmocka_unit_test(nothing_else_is_claimed),
+        cmocka_unit_test(the_third_set_is_wrong_where_known),
         cmocka_unit_test(the_sums_are_the_allocators),
         cmocka_unit_test(every_proof_adds_up),
         cmocka_unit_test(nothing_is_replayed_if_told_so),
@@ -745,5 +872,7 @@ main(void)
         cmocka_unit_test(no_memory_is_an_error),
         cmocka_unit_test(names_are_named),
     };
+    if (argc == 2 && strcmp(argv[1], "--table") == 0)
+        for_each_between(case_third_begin(), case_count(), print_third);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
