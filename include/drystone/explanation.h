@@ -17,13 +17,16 @@
  *         use(v->findings[i].cause);
  *     dry_explanation_destroy(e);
  *
- * The first test: would the request exceed the device even if all live bytes were packed?
- * If so, the cause is capacity, and further findings say why many bytes were alive: a
- * leak, a spike, an imbalance between devices, or a lost beginning. If not, enough bytes
- * were free. They were scattered over blocks of the request's own pool (fragmentation),
- * or in other pools or streams (stranded). Or they waited for streams (pending), were
- * above a limit, or belonged to other programs. Every finding has its sums; bytes that
- * they do not explain are `unexplained_bytes`.
+ * At an OOM sums find the possible causes. If the request exceeds the device even with
+ * all live bytes packed, one is capacity. If not, enough bytes were free: in pieces of
+ * the request's own pool (fragmentation), in other pools or streams (stranded), waiting
+ * for streams (pending), or above a limit. Others say why many bytes were taken: a leak,
+ * a spike, an imbalance between devices, other programs, or a lost beginning.
+ *
+ * Each cause is judged by what its removal would have bought: bytes of headroom at the
+ * failure, and how many steps these last by the recorded growth (struct dry_effect). The
+ * verdict is the cause whose removal lasts longest. Every finding has its sums; bytes
+ * that they do not explain are `unexplained_bytes`.
  *
  * Settings are tested by replays, by the search of <drystone/recommend.h>; only settings
  * that it recommends are named. No replay runs if the sums alone prove that no setting
@@ -111,6 +114,27 @@ enum dry_moment_kind {
 /* Return the name of a kind: "oom", "peak", "event", "end". */
 DRY_API const char *dry_moment_kind_name(enum dry_moment_kind kind);
 
+/* How long a change lasts: until the next failure, by the growth that was recorded. */
+enum dry_lasting {
+    DRY_LASTING_UNKNOWN, /* the record has too few whole steps to tell a growth */
+    DRY_LASTING_STEPS,   /* `steps` more steps */
+    DRY_LASTING_RECORD,  /* to the end of the record: nothing is left that grows */
+};
+/* Return the name of a lasting: "unknown", "steps", "record". */
+DRY_API const char *dry_lasting_name(enum dry_lasting lasting);
+
+/*
+ * What a change would have bought at the OOM, or the removal of a cause. A setting's is
+ * found by replay. The other effects are sums, which ignore the layout: upper bounds.
+ */
+struct dry_effect {
+    bool is_known;
+    bool is_replayed;
+    enum dry_lasting lasting;
+    uint32_t steps;         /* STEPS: 0: it fails before one more step is done */
+    int64_t headroom_bytes; /* free beside the request; negative: still missing */
+};
+
 /* A proof: the left terms add up to left_sum, the right terms to right_sum, and
    `relation` holds between the two sums. */
 #define DRY_PROOF_TERMS_MAX 4
@@ -133,6 +157,9 @@ struct dry_finding {
     unsigned proof_count;
     struct dry_proof proofs[DRY_PROOFS_MAX];
     uint64_t bytes; /* the size of the problem: short by, stranded, leaked, ... */
+    struct dry_effect effect; /* of the best change that removes it; AT_OOM only */
+    /* It decides as much as the first: the sums differ by less than 2 % of the budget. */
+    bool is_tied;
     char note[200]; /* one further sentence where numbers are not sufficient; else "" */
 };
 
@@ -168,9 +195,10 @@ DRY_API const char *dry_change_kind_name(enum dry_change_kind kind);
 
 struct dry_change {
     enum dry_change_kind kind;
-    const char *setting; /* SETTING: the option string; else NULL */
-    uint32_t caveats;    /* DRY_CAVEAT_… bits: when not to apply the change */
-    bool removes_oom;    /* a replay (SETTING) or the sums show it */
+    const char *setting;      /* SETTING: the option string; else NULL */
+    uint32_t caveats;         /* DRY_CAVEAT_… bits: when not to apply the change */
+    bool removes_oom;         /* a replay (SETTING) or the sums show it */
+    struct dry_effect effect; /* AT_OOM only */
     /*
      * The effect, as the kind says; for SETTING, the reduction of bytes reserved at the
      * peak.
@@ -228,7 +256,9 @@ struct dry_explanation_view {
     size_t next_oom_event; /* index in the trace's events; DRY_EVENT_NONE: none */
     uint32_t oom_count;    /* all OOMs of the device, whatever the moment */
 
-    /* At least one. The first is the verdict; the others also hold. */
+    /* At least one. The first is the verdict; the others also hold. At an OOM the first is
+       the cause whose removal lasts longest; what puts the failure off by less than a
+       step is never the first. */
     size_t finding_count;
     const struct dry_finding *findings;
 
@@ -254,7 +284,7 @@ struct dry_explanation_view {
     size_t sibling_count; /* 0: the only device */
     const struct dry_sibling *siblings;
 
-    size_t change_count; /* the most promising first */
+    size_t change_count; /* the longest-lasting first */
     const struct dry_change *changes;
     const struct dry_recommendation *settings; /* the replayed settings; NULL: none */
 

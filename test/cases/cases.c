@@ -92,8 +92,9 @@ static const struct labelled_case cases[] = {
      .run = script_end_state},
     {.name = "fragmentation-leak",
      .what = "varying lengths leave holes, and a list of outputs grows",
-     .cause = DRY_CAUSE_FRAGMENTATION,
-     .second = DRY_CAUSE_LEAK,
+     /* The label was fragmentation, then leak, until causes were judged by what lasts. */
+     .cause = DRY_CAUSE_LEAK,
+     .second = DRY_CAUSE_FRAGMENTATION,
      .setting_helps = true,
      .expandable_helps = true,
      .helps = EXPANDABLE,

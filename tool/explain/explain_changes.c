@@ -15,6 +15,31 @@ print_caveats(const struct explain_printer *p, uint32_t caveats)
     }
 }
 
+/* Say what a change buys at the failure, and how long that lasts. */
+static void
+print_effect(const struct explain_printer *p, const struct dry_effect *e)
+{
+    char bytes[TERM_NUMBER_BYTES], steps[TERM_NUMBER_BYTES], text[160];
+    if (!e->is_known || e->headroom_bytes < 0)
+        return;
+    const char *bound = e->is_replayed ? "" : "up to ";
+    term_format_bytes((uint64_t)e->headroom_bytes, bytes);
+    if (e->lasting == DRY_LASTING_RECORD)
+        snprintf(text, sizeof text, "leaves %s%s free; nothing else grows", bound, bytes);
+    else if (e->lasting == DRY_LASTING_UNKNOWN)
+        snprintf(text, sizeof text, "leaves %s%s free", bound, bytes);
+    else if (e->steps == 0)
+        snprintf(
+            text, sizeof text,
+            "puts the failure off by %s%s: by the recorded growth, less than one step",
+            bound, bytes);
+    else
+        snprintf(text, sizeof text,
+                 "leaves %s%s free: %s%s step%s of the recorded growth", bound, bytes,
+                 bound, term_format_count(e->steps, steps), e->steps == 1 ? "" : "s");
+    explain_print_item(p, "     ", "%s", text);
+}
+
 /* Append the change in retries: "; 2 retries instead of 39". */
 static void
 add_retries(const struct dry_change *c, char *text, size_t capacity)
@@ -91,6 +116,7 @@ print_setting(const struct explain_printer *p, const char *mark,
         say_saving(p, c, effect, sizeof effect);
     explain_print_item(p, mark, "PYTORCH_CUDA_ALLOC_CONF=%s (%s)",
                        c->setting[0] ? c->setting : "''", effect);
+    print_effect(p, &c->effect);
     if (c->since[0] && c->caveats & DRY_CAVEAT_RELEASE)
         explain_print_item(p, "     ", "needs PyTorch %s: the file may be of %s",
                            c->since, p->view->releases.first);
@@ -178,6 +204,7 @@ print_program_change(const struct explain_printer *p, const char *mark,
              term_format_bytes(c->bytes, number), gap + 2,
              c->removes_oom ? " That removes the failure." : "");
     explain_print_item(p, mark, "%s", text);
+    print_effect(p, &c->effect);
     if (!c->setting)
         return;
     term_make_printable(safe, sizeof safe, c->setting, strlen(c->setting));

@@ -15,6 +15,19 @@ terms_of(const struct dry_proof_term *terms, unsigned count)
     return list;
 }
 
+/* Make what a change would have bought; null: unknown. */
+static json_t *
+effect_of(const struct dry_effect *e)
+{
+    if (!e->is_known)
+        return json_null();
+    return json_pack("{s:I, s:s, s:o, s:b}", "headroom_bytes",
+                     (json_int_t)e->headroom_bytes, "lasting",
+                     dry_lasting_name(e->lasting), "steps",
+                     json_out_known(e->lasting == DRY_LASTING_STEPS, e->steps),
+                     "replayed", e->is_replayed);
+}
+
 static json_t *
 findings_of(const struct dry_explanation_view *v)
 {
@@ -33,9 +46,10 @@ findings_of(const struct dry_explanation_view *v)
                                   "right_bytes", json_out_number(p->right_sum)));
         }
         json_array_append_new(
-            list, json_pack("{s:s, s:i, s:b, s:o, s:o, s:o}", "cause",
+            list, json_pack("{s:s, s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "cause",
                             dry_cause_name(f->cause), "confidence_percent", f->confidence,
-                            "assumed", f->is_assumed, "bytes", json_out_number(f->bytes),
+                            "assumed", f->is_assumed, "tied", f->is_tied, "bytes",
+                            json_out_number(f->bytes), "effect", effect_of(&f->effect),
                             "proofs", proofs, "note", json_out_filled(f->note)));
     }
     return list;
@@ -122,10 +136,11 @@ change_of(const struct dry_explanation_view *v, const struct dry_change *c)
     bool is_setting = c->kind == DRY_CHANGE_SETTING;
     bool has_gap = c->kind == DRY_CHANGE_NO_EVIDENCE;
     json_t *change = json_pack(
-        "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "kind", dry_change_kind_name(c->kind),
-        "setting", json_out_string(c->setting), "caveats", caveats_of(c->caveats),
-        "removes_oom", c->removes_oom, "bytes", json_out_number(c->bytes),
-        "reserved_peak_bytes", json_out_known(is_setting, c->peak_bytes), "oom_at_event",
+        "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "kind",
+        dry_change_kind_name(c->kind), "setting", json_out_string(c->setting), "caveats",
+        caveats_of(c->caveats), "removes_oom", c->removes_oom, "effect",
+        effect_of(&c->effect), "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
+        json_out_known(is_setting, c->peak_bytes), "oom_at_event",
         json_out_known(c->oom_event != DRY_EVENT_NONE, c->oom_event), "reason",
         json_out_string(has_gap ? evidence_gap_of(v) : NULL));
     if (change)

@@ -152,7 +152,9 @@ print_verdict(const struct explain_printer *p)
         printf("%-9s", word);
         char text[160];
         snprintf(text, sizeof text, "%s%s", cause_words(v->findings[i].cause),
-                 v->findings[i].is_assumed ? " (assumed)" : "");
+                 v->findings[i].is_assumed ? " (assumed)"
+                 : v->findings[i].is_tied  ? " (as much: the sums differ by under 2 %)"
+                                           : "");
         term_print_wrapped(stdout, text, 9, p->term.width);
     }
 }

@@ -11,6 +11,7 @@ import type { State } from "./state.ts";
 
 interface Term { name: string; bytes: number }
 interface Proof { left: Term[]; relation: string; right: Term[]; left_bytes: number; right_bytes: number }
+interface Effect { headroom_bytes: number; lasting: string; steps: number | null; replayed: boolean }
 interface Finding {
   cause: string; confidence_percent: number; assumed: boolean; bytes: number; proofs: Proof[];
   note: string | null;
@@ -19,7 +20,7 @@ export interface ExplainOwner {
   line: string; operation: string | null; bytes: number; count: number; largest_bytes: number;
 }
 interface Change {
-  kind: string; setting: string | null; caveats: string[]; removes_oom: boolean; bytes: number;
+  kind: string; setting: string | null; caveats: string[]; removes_oom: boolean; bytes: number; effect: Effect | null;
   reserved_peak_bytes: number | null; oom_at_event: number | null; reason?: string | null; since?: string | null;
   recorded_reserved_peak_bytes?: number | null; runs_on_bytes?: number | null; recorded_runs_on_bytes?: number | null;
   retries?: number | null; recorded_retries?: number | null; gain_bytes?: number | null;
@@ -291,7 +292,23 @@ function savingText(c: Change): string {
   return `Replayed: ${onDevice ? "runs on" : "reserves"} ${bytes(now)}${effect}${retries}.`;
 }
 
+/* Say what a change buys at the failure, and how long that lasts. A sum is an upper bound. */
+function effectText(e: Effect | null): string {
+  if (e === null || e.headroom_bytes < 0)
+    return "";
+  const bound = e.replayed ? "" : "up to ", free = `${bound}${bytes(e.headroom_bytes)}`;
+  if (e.lasting === "steps" && e.steps === 0)
+    return ` It puts the failure off by ${free}: by the recorded growth, less than one step.`;
+  if (e.lasting === "steps")
+    return ` It leaves ${free} free: ${bound}${plural(e.steps ?? 0, "step")} of the recorded growth.`;
+  return ` It leaves ${free} free${e.lasting === "record" ? "; nothing else grows" : ""}.`;
+}
+
 export function changeText(c: Change): string {
+  return whatText(c) + effectText(c.effect);
+}
+
+function whatText(c: Change): string {
   if (c.setting !== null && c.kind === "setting") {
     const peak = c.reserved_peak_bytes === null ? "" : `${bytes(c.reserved_peak_bytes)} reserved at the peak`;
     if (c.removes_oom)

@@ -492,7 +492,8 @@ static const struct dryi_message_kind kinds[K_COUNT] = {
                       "promised it"),
                  .advice = ADVICE(HOST) | ADVICE(BATCH) | ADVICE(LOAD)},
     [K_OOMD] = {KIND(
-                    "systemd-oomd", "systemd-oomd", BACKEND_HOST, STATED, LIMIT, STATED,
+                    "systemd-oomd", "the OOM daemon of systemd", BACKEND_HOST, STATED,
+                    LIMIT, STATED,
                     "systemd-oomd killed the unit because memory and swap in use, or the "
                     "waits for them, were above its bound"),
                 .needs = "being", .advice = ADVICE(HOST) | ADVICE(LOAD)},

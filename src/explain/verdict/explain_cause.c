@@ -128,8 +128,8 @@ dryi_explain_shortage(struct dry_explanation *e, struct dry_error *err)
 
 /* --- findings ----------------------------------------------------------------------------- */
 
-static void
-prove_budget(struct dry_explanation *e, struct dry_finding *f)
+void
+dryi_prove_budget(struct dry_explanation *e, struct dry_finding *f)
 {
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", e->view.state->active);
@@ -169,7 +169,8 @@ guess_total(uint64_t budget)
     return 0;
 }
 
-/* Report other memory, if the request would have fit without it. */
+/* Report other memory, if the request would have fit without it. An assumed
+   size is no evidence if the request fits in another layout. */
 static void
 add_other(struct dry_explanation *e)
 {
@@ -188,9 +189,12 @@ add_other(struct dry_explanation *e)
     uint64_t other = total - w->budget_bytes;
     uint64_t least = is_known || has_shrunk ? total / 10 : total / 4;
     uint64_t usual = has_shrunk ? 0 : USUAL_OTHER_BYTES;
+    if (w->short_bytes == 0 && !is_known && !has_shrunk)
+        return;
     if (other < least || other < usual || w->short_bytes > other - usual)
         return;
     unsigned confidence = is_known ? 100 : has_shrunk ? 90 : 30;
+    e->shortage.other_bytes = other - usual;
     struct dry_finding *f =
         dryi_finding_add(e, DRY_CAUSE_OTHER_MEMORY, confidence, other);
     struct dry_proof *p = dryi_finding_prove(f);
@@ -202,7 +206,7 @@ add_other(struct dry_explanation *e)
     if (f->is_assumed)
         snprintf(f->note, sizeof f->note,
                  "the file does not say how large the device is: the size is assumed");
-    else
+    else if (w->short_bytes > 0)
         dryi_finding_promote(e);
 }
 
@@ -213,7 +217,7 @@ add_capacity(struct dry_explanation *e)
     bool is_certain = requested > e->view.budget_bytes;
     struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_certain ? 100 : 90,
                                              e->view.short_bytes);
-    prove_budget(e, f);
+    dryi_prove_budget(e, f);
 }
 
 /* Return whether enough was free only after the streams were done: the retry
@@ -244,7 +248,7 @@ prove_lateness(struct dry_explanation *e, struct dry_finding *f)
 static void
 prove_waiting(struct dry_explanation *e, struct dry_finding *f)
 {
-    prove_budget(e, f);
+    dryi_prove_budget(e, f);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "allocated", e->view.state->allocated);
     dryi_proof_left(p, "asked for", e->view.request_bytes);
@@ -279,8 +283,8 @@ note_fullness(const struct dry_explanation *e, struct dry_finding *f)
                  wanted / budget * 100);
 }
 
-static void
-add_fragmentation(struct dry_explanation *e)
+void
+dryi_add_fragmentation(struct dry_explanation *e)
 {
     const struct dryi_shortage *s = &e->shortage;
     struct dry_finding *f =
@@ -329,7 +333,7 @@ explain_limited(struct dry_explanation *e)
 {
     add_limit(e);
     if (e->shortage.lane_free >= e->view.request_bytes)
-        add_fragmentation(e);
+        dryi_add_fragmentation(e);
 }
 
 void
@@ -350,9 +354,10 @@ dryi_explain_oom(struct dry_explanation *e)
         add_other(e);
     } else {
         if (own >= w->request_bytes)
-            add_fragmentation(e);
+            dryi_add_fragmentation(e);
         if (own < w->request_bytes || elsewhere > s->lane_free)
             add_stranded(e);
+        add_other(e);
     }
 }
 

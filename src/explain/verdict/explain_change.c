@@ -276,7 +276,10 @@ add_program_changes(struct dry_explanation *e)
     }
     const struct dry_finding *other = find_cause(e, DRY_CAUSE_OTHER_MEMORY);
     if (other && !other->is_assumed)
-        add_change(e, DRY_CHANGE_OTHER, w->short_bytes)->removes_oom = true;
+        add_change(e, DRY_CHANGE_OTHER,
+                   w->short_bytes ? w->short_bytes
+                                  : e->shortage.need - w->device_free_bytes)
+            ->removes_oom = true;
     const struct dry_finding *pending = find_cause(e, DRY_CAUSE_PENDING);
     if (pending)
         add_change(e, DRY_CHANGE_STREAMS, pending->bytes);

@@ -14,7 +14,6 @@
 
 #define LEAK_BYTES_MIN (16 * DRYI_MIB)
 #define LEAK_SHARE 20 /* 1/20 of the active bytes */
-#define LEAK_CONFIDENCE_MIN 0.5
 #define SPIKE_SHARE 5 /* 1/5 of the budget above all earlier steps */
 #define SPIKE_STEPS_MIN 3
 #define UNKNOWN_SHARE 4   /* 1/4 of the active bytes */
@@ -43,13 +42,8 @@ rank(struct dry_explanation *e, bool promotes)
 
 /* --- leak --------------------------------------------------------------------------------- */
 
-/*
- * Return whether steps free memory. In a window with a single forward pass, layers look like steps:
- * each keeps its activations, and none frees any. So steps found by periodicity must free half of
- * what they add. Marked steps need no check.
- */
-static bool
-gives_back(const struct dry_explanation *e)
+bool
+dryi_steps_give_back(const struct dry_explanation *e)
 {
     uint32_t count;
     const struct dry_step *steps = dry_steps_get(e->steps, &count);
@@ -78,7 +72,7 @@ add_leak(struct dry_explanation *e)
     uint64_t leaked = 0;
     double confidence = 0;
     for (size_t i = 0; i < count; i++) {
-        if (growth[i].confidence < LEAK_CONFIDENCE_MIN)
+        if (growth[i].confidence < DRYI_LEAK_CONFIDENCE_MIN)
             continue;
         lines++;
         leaked += growth[i].bytes;
@@ -87,7 +81,7 @@ add_leak(struct dry_explanation *e)
     }
     const struct dry_state *s = e->view.state;
     if (leaked < LEAK_BYTES_MIN || leaked < s->active / LEAK_SHARE ||
-        leaked > s->active || !gives_back(e))
+        leaked > s->active || !dryi_steps_give_back(e))
         return;
     bool promotes = is_promoting(e);
     struct dry_finding *f =

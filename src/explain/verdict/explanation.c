@@ -47,6 +47,13 @@ dry_trust_name(enum dry_trust trust)
     return (unsigned)trust < 3 ? names[trust] : "unknown";
 }
 
+const char *
+dry_lasting_name(enum dry_lasting lasting)
+{
+    static const char *const names[] = {"unknown", "steps", "record"};
+    return (unsigned)lasting < 3 ? names[lasting] : "unknown";
+}
+
 /* --- the moment --------------------------------------------------------------------------- */
 
 static bool
@@ -342,9 +349,12 @@ explain(struct dry_explanation *e, struct dry_error *err)
     if (status != DRY_OK)
         return status;
     dryi_explain_reasons(e);
-    dryi_findings_settle(e);
+    dryi_explain_growth(e);
     e->view.findings = e->findings;
     status = dryi_explain_changes(e, err);
+    if (status == DRY_OK && e->view.moment_kind == DRY_MOMENT_AT_OOM)
+        dryi_explain_effects(e);
+    dryi_findings_settle(e);
     e->view.changes = e->changes;
     e->view.settings = e->settings;
     return status;

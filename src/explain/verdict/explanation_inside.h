@@ -10,6 +10,7 @@
  *     explain_reason.c   why memory was alive
  *     explain_sibling.c  the same code on other devices
  *     explain_change.c   changes to recommend
+ *     explain_effect.c   what each would have bought, and the order
  */
 
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct dryi_shortage {
     uint64_t private_free;   /* free in other private pools */
     uint64_t hole_before;    /* largest free block before the retry waited for streams */
     uint64_t pending_before; /* pending frees before the retry */
+    uint64_t other_bytes;    /* held by others beyond what is usual */
     bool is_limited;         /* the device had space, but a limit forbade its use */
 };
 
@@ -48,6 +50,10 @@ struct dry_explanation {
     struct dry_categories *categories;
     struct dry_recommendation *settings;
     struct dryi_shortage shortage; /* valid at an OOM */
+    bool knows_growth;             /* enough whole steps were seen */
+    uint64_t growth_bytes;         /* growth of a step up to the moment */
+    uint64_t leak_growth_bytes; /* the part of it from lines that leave memory behind */
+    uint64_t rest_bytes;        /* bytes that this step may still need */
     struct dry_replay_check check; /* substitute for a simulated record's self-check */
     struct dry_finding findings[FINDINGS_MAX];
     struct dry_change changes[CHANGES_MAX];
@@ -80,6 +86,9 @@ DRY_CHECK_RESULT enum dry_status dryi_explain_shortage(struct dry_explanation *e
                                                        struct dry_error *err);
 /* Add the findings of an OOM, from the sums. */
 void dryi_explain_oom(struct dry_explanation *e);
+/* Add the proof that the request fits the budget, or does not. */
+void dryi_prove_budget(struct dry_explanation *e, struct dry_finding *finding);
+void dryi_add_fragmentation(struct dry_explanation *e);
 /* Add findings of waste. Requires that there is no OOM. */
 void dryi_explain_waste(struct dry_explanation *e);
 
@@ -87,6 +96,23 @@ void dryi_explain_waste(struct dry_explanation *e);
 
 /* Add the reasons: leak, spike, imbalance, overflow. They go before a lack of capacity. */
 void dryi_explain_reasons(struct dry_explanation *e);
+
+/*
+ * Return whether steps free memory. In a window with a single forward pass, layers look like steps:
+ * each keeps its activations, and none frees any. So steps found by periodicity must free half of
+ * what they add. Marked steps need no check.
+ */
+bool dryi_steps_give_back(const struct dry_explanation *e);
+
+/* Lines that grow with this confidence or more leave memory behind. */
+#define DRYI_LEAK_CONFIDENCE_MIN 0.5
+
+/* --- explain_effect.c --------------------------------------------------------------------- */
+
+/* Measure the growth of the steps before the moment. */
+void dryi_explain_growth(struct dry_explanation *e);
+/* Measure what each change buys, and sort findings and changes by that. Requires an OOM. */
+void dryi_explain_effects(struct dry_explanation *e);
 
 /* --- explain_sibling.c -------------------------------------------------------------------- */
 

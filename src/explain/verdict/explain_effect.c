@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Judge causes and changes by what they would have bought at an OOM: bytes of headroom, and how
+ * many steps these last. Then put the cause whose removal lasts longest first, and the changes in
+ * the same order.
+ *
+ * A step grows by the slope of the active bytes at the ends of steps, or by the sum of the lines
+ * that leave memory behind, whichever is larger. The step of the OOM may still need as much as the
+ * last whole step. The rest of the headroom, divided by the growth, is how long a change lasts.
+ * Cost: O(findings x changes).
+ */
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "explain/verdict/explanation_inside.h"
+
+#define WHOLE_STEPS_MIN 3
+#define EDGE_SHARE 50  /* 1/50 of the budget: sums that differ by less decide nothing */
+#define PIECES_SHARE 4 /* short by 1/4 of the request: the pieces decide as much */
+
+/* --- growth ------------------------------------------------------------------------------- */
+
+static int64_t
+subtract(uint64_t a, uint64_t b)
+{
+    uint64_t size = a > b ? a - b : b - a;
+    int64_t bounded = size < INT64_MAX ? (int64_t)size : INT64_MAX;
+    return a > b ? bounded : -bounded;
+}
+
+static uint64_t
+get_wanted(const struct dry_explanation *e)
+{
+    return e->view.state->active + e->view.request_bytes;
+}
+
+void
+dryi_explain_growth(struct dry_explanation *e)
+{
+    uint32_t count, whole = 0;
+    size_t line_count;
+    const struct dry_step *steps = dry_steps_get(e->steps, &count);
+    const struct dry_growth *lines = dry_steps_get_growth(e->steps, &line_count);
+    for (uint32_t i = 0; i < count; i++)
+        whole += !steps[i].is_partial;
+    e->knows_growth = whole >= WHOLE_STEPS_MIN && dryi_steps_give_back(e);
+    if (!e->knows_growth)
+        return;
+    uint64_t slope = dry_steps_growth_per_step(e->steps);
+    for (size_t i = 0; i < line_count; i++) {
+        if (lines[i].confidence >= DRYI_LEAK_CONFIDENCE_MIN)
+            e->leak_growth_bytes += lines[i].bytes_per_step;
+    }
+    e->growth_bytes = slope > e->leak_growth_bytes ? slope : e->leak_growth_bytes;
+    uint64_t peak = e->view.step_whole_peak_bytes + e->growth_bytes;
+    e->rest_bytes = peak > get_wanted(e) ? peak - get_wanted(e) : 0;
+}
+
+/* --- effects ------------------------------------------------------------------------------ */
+
+static int64_t
+get_edge(const struct dry_explanation *e)
+{
+    return (int64_t)(e->view.budget_bytes / EDGE_SHARE);
+}
+
+static struct dry_effect
+make_effect(const struct dry_explanation *e, int64_t headroom, uint64_t growth)
+{
+    struct dry_effect effect = {.is_known = true, .headroom_bytes = headroom};
+    int64_t rest = subtract(e->rest_bytes, 0);
+    if (!e->knows_growth)
+        return effect;
+    bool is_enough = headroom >= rest;
+    effect.lasting = is_enough && growth == 0 ? DRY_LASTING_RECORD : DRY_LASTING_STEPS;
+    if (is_enough && growth > 0) {
+        uint64_t steps = (uint64_t)(headroom - rest) / growth;
+        effect.steps = steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX;
+    }
+    return effect;
+}
+
+/* Make the effect of `bytes` less in use, at the recorded growth. */
+static struct dry_effect
+make_effect_of_less(const struct dry_explanation *e, uint64_t bytes)
+{
+    int64_t headroom =
+        subtract(dryi_add_saturating(e->view.budget_bytes, bytes), get_wanted(e));
+    return make_effect(e, headroom, e->growth_bytes);
+}
+
+static struct dry_effect
+measure_leak(const struct dry_explanation *e, uint64_t leaked)
+{
+    uint64_t growth = e->growth_bytes - e->leak_growth_bytes;
+    int64_t headroom =
+        subtract(dryi_add_saturating(e->view.budget_bytes, leaked), get_wanted(e));
+    return make_effect(e, headroom, growth);
+}
+
+/* The headroom of a setting is known if a smaller device was tried. */
+static struct dry_effect
+measure_setting(const struct dry_explanation *e, const struct dry_change *c)
+{
+    uint64_t capacity = dry_recommend_get_summary(e->settings)->capacity_bytes;
+    bool is_known = c->removes_oom && c->runs_on_bytes > 0 && c->runs_on_bytes < capacity;
+    if (!is_known)
+        return (struct dry_effect){0};
+    struct dry_effect effect =
+        make_effect(e, subtract(capacity, c->runs_on_bytes), e->growth_bytes);
+    effect.is_replayed = true;
+    return effect;
+}
+
+static struct dry_effect
+measure_change(const struct dry_explanation *e, const struct dry_change *c)
+{
+    const struct dryi_shortage *s = &e->shortage;
+    const struct dry_explanation_view *w = &e->view;
+    switch (c->kind) {
+    case DRY_CHANGE_SETTING:
+        return measure_setting(e, c);
+    case DRY_CHANGE_LEAK:
+        return measure_leak(e, c->bytes);
+    case DRY_CHANGE_OTHER:
+        return make_effect_of_less(e, s->other_bytes);
+    case DRY_CHANGE_STREAMS: /* frees that the retry waited for are no longer pending */
+        return make_effect_of_less(e, w->state->pending);
+    case DRY_CHANGE_CHECKPOINT:
+        return make_effect_of_less(e, c->bytes);
+    case DRY_CHANGE_LIMIT:
+        return c->removes_oom ? make_effect_of_less(e, 0) : (struct dry_effect){0};
+    case DRY_CHANGE_POOL:
+        return make_effect(
+            e, subtract(s->lane_free + w->device_free_bytes + c->bytes, w->request_bytes),
+            e->growth_bytes);
+    case DRY_CHANGE_BALANCE:
+        return make_effect(e, subtract(w->budget_bytes, c->bytes), e->growth_bytes);
+    case DRY_CHANGE_NO_SETTING:
+    case DRY_CHANGE_OWNERS:
+    case DRY_CHANGE_RECORD:
+    case DRY_CHANGE_NO_EVIDENCE:
+        break;
+    }
+    return (struct dry_effect){0};
+}
+
+/* --- order -------------------------------------------------------------------------------- */
+
+/* How far an effect goes, by which causes are ranked first. */
+enum reach {
+    REACH_NONE,    /* it does not remove the failure, or not for one more step */
+    REACH_UNKNOWN, /* no effect is known */
+    REACH_EDGE,    /* it lasts, by less than the sums can decide */
+    REACH_FAR,
+};
+
+static enum reach
+get_reach(const struct dry_explanation *e, const struct dry_effect *effect)
+{
+    bool is_edge = effect->headroom_bytes < get_edge(e);
+    if (!effect->is_known)
+        return REACH_UNKNOWN;
+    if (effect->headroom_bytes < 0)
+        return REACH_NONE;
+    switch (effect->lasting) {
+    case DRY_LASTING_STEPS:
+        return effect->steps > 0 ? REACH_FAR : REACH_NONE;
+    case DRY_LASTING_RECORD:
+        return is_edge ? REACH_EDGE : REACH_FAR;
+    case DRY_LASTING_UNKNOWN:
+        break;
+    }
+    return is_edge ? REACH_NONE : REACH_FAR;
+}
+
+/* Return whether `a` lasts longer than `b`, of the same reach. */
+static bool
+lasts_longer(const struct dry_explanation *e, const struct dry_effect *a,
+             const struct dry_effect *b)
+{
+    if (a->lasting == DRY_LASTING_STEPS && b->lasting == DRY_LASTING_STEPS)
+        return a->steps > b->steps;
+    if (a->lasting != b->lasting)
+        return a->lasting == DRY_LASTING_RECORD;
+    return a->lasting == DRY_LASTING_UNKNOWN && a->headroom_bytes > b->headroom_bytes &&
+           (uint64_t)a->headroom_bytes - (uint64_t)b->headroom_bytes >
+               (uint64_t)get_edge(e);
+}
+
+static bool
+is_better(const struct dry_explanation *e, const struct dry_effect *a,
+          const struct dry_effect *b)
+{
+    enum reach of_a = get_reach(e, a), of_b = get_reach(e, b);
+    return of_a != of_b ? of_a > of_b : lasts_longer(e, a, b);
+}
+
+/* For changes, an unknown effect is the least. */
+static bool
+is_better_change(const struct dry_explanation *e, const struct dry_change *a,
+                 const struct dry_change *b)
+{
+    if (a->effect.is_known != b->effect.is_known)
+        return a->effect.is_known;
+    return is_better(e, &a->effect, &b->effect);
+}
+
+/* Stable insertion sorts: both lists have at most a dozen rows. */
+static void
+sort_changes(struct dry_explanation *e)
+{
+    for (size_t i = 1; i < e->view.change_count; i++) {
+        struct dry_change moved = e->changes[i];
+        size_t to = i;
+        for (; to > 0 && is_better_change(e, &moved, &e->changes[to - 1]); to--)
+            e->changes[to] = e->changes[to - 1];
+        e->changes[to] = moved;
+    }
+}
+
+static void
+sort_findings(struct dry_explanation *e)
+{
+    for (size_t i = 1; i < e->view.finding_count; i++) {
+        struct dry_finding moved = e->findings[i];
+        size_t to = i;
+        for (; to > 0 && is_better(e, &moved.effect, &e->findings[to - 1].effect); to--)
+            e->findings[to] = e->findings[to - 1];
+        e->findings[to] = moved;
+    }
+}
+
+/* --- causes ------------------------------------------------------------------------------- */
+
+static bool
+is_about_layout(enum dry_cause cause)
+{
+    return cause == DRY_CAUSE_FRAGMENTATION || cause == DRY_CAUSE_STRANDED ||
+           cause == DRY_CAUSE_PENDING;
+}
+
+static bool
+removes(enum dry_change_kind kind, enum dry_cause cause)
+{
+    switch (kind) {
+    case DRY_CHANGE_SETTING:
+        return is_about_layout(cause);
+    case DRY_CHANGE_LEAK:
+        return cause == DRY_CAUSE_LEAK;
+    case DRY_CHANGE_OTHER:
+        return cause == DRY_CAUSE_OTHER_MEMORY;
+    case DRY_CHANGE_STREAMS:
+        return cause == DRY_CAUSE_PENDING;
+    case DRY_CHANGE_POOL:
+        return cause == DRY_CAUSE_STRANDED;
+    case DRY_CHANGE_LIMIT:
+        return cause == DRY_CAUSE_LIMIT;
+    case DRY_CHANGE_BALANCE:
+        return cause == DRY_CAUSE_IMBALANCE;
+    case DRY_CHANGE_NO_SETTING:
+    case DRY_CHANGE_OWNERS:
+    case DRY_CHANGE_CHECKPOINT:
+    case DRY_CHANGE_RECORD:
+    case DRY_CHANGE_NO_EVIDENCE:
+        break;
+    }
+    return false;
+}
+
+static void
+measure_finding(struct dry_explanation *e, struct dry_finding *f)
+{
+    if (f->cause == DRY_CAUSE_SPIKE)
+        f->effect = make_effect_of_less(e, f->bytes);
+    else if (f->cause == DRY_CAUSE_FRAGMENTATION && !e->settings)
+        f->effect = make_effect_of_less(e, 0);
+    for (size_t i = 0; i < e->view.change_count; i++) {
+        const struct dry_change *c = &e->changes[i];
+        if (c->effect.is_known && removes(c->kind, f->cause) &&
+            (!f->effect.is_known || is_better(e, &c->effect, &f->effect)))
+            f->effect = c->effect;
+    }
+}
+
+static bool
+has_cause(const struct dry_explanation *e, enum dry_cause cause)
+{
+    for (size_t i = 0; i < e->view.finding_count; i++) {
+        if (e->findings[i].cause == cause)
+            return true;
+    }
+    return false;
+}
+
+/* Report a lack of capacity beside a layout whose repair buys little: the sums are at the edge, or
+   the growth uses up within a step what a change buys. */
+static void
+add_capacity_at_edge(struct dry_explanation *e)
+{
+    const struct dry_finding *first = &e->findings[0];
+    uint64_t kept = get_wanted(e) - e->view.state->pending;
+    bool is_edge = subtract(e->view.budget_bytes, kept) < get_edge(e);
+    bool is_brief = first->effect.is_known && get_reach(e, &first->effect) == REACH_NONE;
+    if (!is_about_layout(first->cause) || has_cause(e, DRY_CAUSE_CAPACITY) ||
+        (!is_edge && !is_brief))
+        return;
+    uint64_t needed = kept + e->rest_bytes + e->growth_bytes;
+    int64_t missing = subtract(needed, e->view.budget_bytes);
+    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_brief ? 90 : 60,
+                                             missing > 0 ? (uint64_t)missing : 0);
+    f->is_tied = is_edge;
+    dryi_prove_budget(e, f);
+    if (is_brief && e->growth_bytes > 0)
+        snprintf(f->note, sizeof f->note,
+                 "the request would fit in another layout, but not one step more of the "
+                 "recorded growth");
+    if (is_brief)
+        dryi_finding_promote(e);
+}
+
+/* Report fragmentation beside a small lack of capacity, if the pieces that are free would nearly
+   serve the request. */
+static void
+add_pieces_at_edge(struct dry_explanation *e)
+{
+    const struct dry_explanation_view *w = &e->view;
+    if (w->findings[0].cause != DRY_CAUSE_CAPACITY || w->short_bytes == 0 ||
+        has_cause(e, DRY_CAUSE_FRAGMENTATION) ||
+        subtract(w->short_bytes, 0) >= get_edge(e) ||
+        w->short_bytes > w->request_bytes / PIECES_SHARE ||
+        e->shortage.lane_free < w->request_bytes / 2)
+        return;
+    dryi_add_fragmentation(e);
+    struct dry_finding *f = &e->findings[w->finding_count - 1];
+    f->is_tied = true;
+    f->confidence = 60;
+}
+
+void
+dryi_explain_effects(struct dry_explanation *e)
+{
+    for (size_t i = 0; i < e->view.change_count; i++)
+        e->changes[i].effect = measure_change(e, &e->changes[i]);
+    for (size_t i = 0; i < e->view.finding_count; i++)
+        measure_finding(e, &e->findings[i]);
+    sort_findings(e);
+    sort_changes(e);
+    add_capacity_at_edge(e);
+    add_pieces_at_edge(e);
+}
