@@ -300,12 +300,12 @@ def main():
     parser.add_argument("--machine", choices=sorted(DEBIAN), default=platform.machine())
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--shims", action="store_true", help="make the shims for PyTorch first")
-    wish = parser.parse_args()
+    arguments = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     try:
-        if wish.shims:
-            get_shims(wish.machine)
-        made = make(wish.machine, wish.out.resolve())
+        if arguments.shims:
+            get_shims(arguments.machine)
+        made = make(arguments.machine, arguments.out.resolve())
     except Unreachable as why:
         print(f"make_wheel: cannot be fetched: {why}", file=sys.stderr)
         return 4
@@ -313,7 +313,7 @@ def main():
         print(why.output[-4000:], file=sys.stderr)
         print(f"make_wheel: failed: {' '.join(why.cmd)}", file=sys.stderr)
         return 1
-    shims, wanted = count_shims(made), len(make_shims.RELEASES) if wish.shims else 0
+    shims, wanted = count_shims(made), len(make_shims.RELEASES) if arguments.shims else 0
     print(f"{made}: {os.path.getsize(made) / 1e6:.1f} MB, {shims} shims")
     if shims < wanted:
         print(f"make_wheel: {wanted} shims were asked for", file=sys.stderr)

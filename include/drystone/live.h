@@ -25,7 +25,7 @@
  * program holds a lock on its page as long as it lives, so readers recognize the page of
  * a killed program.
  *
- * A reader may ask for a snapshot. The program sees the request by dry_live_get_wish(),
+ * A reader may ask for a snapshot. The program sees the request by dry_live_get_request(),
  * which costs one load, and answers it. The library itself writes no snapshots.
  *
  * Ownership  dry_live_create() and dry_live_destroy(), which removes the file;
@@ -150,7 +150,7 @@ struct dry_live_slot {
 
 /* A reader's request for a snapshot, and the program's answer. A reader locks this range
    of the file while it writes `path` and then `number`. */
-struct dry_live_wish {
+struct dry_live_request {
     uint64_t number; /* increases by one per request */
     char path[DRY_LIVE_PATH_BYTES];
 };
@@ -165,7 +165,7 @@ struct dry_live_page {
     uint32_t version, page_bytes;
     struct dry_live_program program;
     uint64_t source_count; /* only grows */
-    struct dry_live_wish wish;
+    struct dry_live_request request;
     struct dry_live_answer answer; /* `number` is written last */
     struct dry_live_slot slots[DRY_LIVE_SOURCES_MAX];
 };
@@ -260,8 +260,8 @@ DRY_API void dry_live_stop(struct dry_live *live);
 
 /* Get an unanswered snapshot request: its *number and its path, truncated to `room`
    bytes. Returns false if there is none. */
-DRY_API bool dry_live_get_wish(struct dry_live *live, uint64_t *number, char *path,
-                               size_t room);
+DRY_API bool dry_live_get_request(struct dry_live *live, uint64_t *number, char *path,
+                                  size_t room);
 /* Answer request `number`: `result` is 0 for success, else an errno or -1; `text` is for
    people. */
 DRY_API void dry_live_answer(struct dry_live *live, uint64_t number, int64_t result,
@@ -321,9 +321,10 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_live_read(struct dry_live_reader *r
  * *number is the request's. Errors: LIMIT (the path is longer than DRY_LIVE_PATH_BYTES -
  * 1), CANCELLED (another reader is writing a request), SYSTEM.
  */
-DRY_API DRY_CHECK_RESULT enum dry_status dry_live_wish(struct dry_live_reader *reader,
-                                                       const char *path, uint64_t *number,
-                                                       struct dry_error *err);
+DRY_API DRY_CHECK_RESULT enum dry_status dry_live_request(struct dry_live_reader *reader,
+                                                          const char *path,
+                                                          uint64_t *number,
+                                                          struct dry_error *err);
 /* Read the program's last answer. Errors: FORMAT, SYSTEM. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_get_answer(
     struct dry_live_reader *reader, struct dry_live_answer *answer,

@@ -120,17 +120,17 @@ class Page:
         declare("dry_live_put_detail", ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)(
             self._live, number, ctypes.byref(detail))
 
-    def wish(self) -> tuple[int, str] | None:
-        """Return the number and the path of a wish that has no answer yet."""
+    def request(self) -> tuple[int, str] | None:
+        """Return the number and the path of a request that has no answer yet."""
         number, path = _U64(), ctypes.create_string_buffer(PATH_BYTES)
-        get = declare("dry_live_get_wish", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p,
+        get = declare("dry_live_get_request", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p,
                       ctypes.c_size_t, result=ctypes.c_bool)
         if not get(self._live, ctypes.byref(number), path, PATH_BYTES):
             return None
         return number.value, os.fsdecode(path.value)
 
     def answer(self, number: int, result: int, text: str) -> None:
-        """Answer a wish: `result` 0 for done, else errno or -1."""
+        """Answer a request: `result` 0 for done, else errno or -1."""
         declare("dry_live_answer", ctypes.c_void_p, _U64, ctypes.c_int64, ctypes.c_char_p,
                 result=None)(self._live, number, result, cut(text))
 

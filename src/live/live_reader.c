@@ -295,22 +295,22 @@ dry_live_read(struct dry_live_reader *reader, uint32_t number,
 
 /* Write the path, then the number, so that the program never sees a number without its path. */
 static bool
-write_wish(int file, const char text[DRY_LIVE_PATH_BYTES], uint64_t *number)
+write_request(int file, const char text[DRY_LIVE_PATH_BYTES], uint64_t *number)
 {
     uint64_t next;
-    if (!dryi_shared_file_read(file, AT(wish), &next, sizeof next))
+    if (!dryi_shared_file_read(file, AT(request), &next, sizeof next))
         return false;
     next++;
-    if (!dryi_shared_file_write(file, AT(wish.path), text, DRY_LIVE_PATH_BYTES) ||
-        !dryi_shared_file_write(file, AT(wish), &next, sizeof next))
+    if (!dryi_shared_file_write(file, AT(request.path), text, DRY_LIVE_PATH_BYTES) ||
+        !dryi_shared_file_write(file, AT(request), &next, sizeof next))
         return false;
     *number = next;
     return true;
 }
 
 enum dry_status
-dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number,
-              struct dry_error *err)
+dry_live_request(struct dry_live_reader *reader, const char *path, uint64_t *number,
+                 struct dry_error *err)
 {
     char text[DRY_LIVE_PATH_BYTES] = "";
     size_t length = strlen(path);
@@ -318,14 +318,14 @@ dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number
         return dryi_fail(err, DRY_ERR_LIMIT, "a path of %zu bytes: %zu are possible",
                          length, sizeof text - 1);
     memcpy(text, path, length + 1);
-    const uint64_t at = AT(wish), bytes = sizeof(struct dry_live_wish);
+    const uint64_t at = AT(request), bytes = sizeof(struct dry_live_request);
     if (!dryi_shared_file_claim(reader->file, at, bytes)) {
         bool is_taken = errno == EAGAIN || errno == EACCES;
         return dryi_system_fail(err, is_taken ? DRY_ERR_CANCELLED : DRY_ERR_SYSTEM,
-                                reader->path, "nothing can be wished");
+                                reader->path, "nothing can be requested");
     }
     enum dry_status status = DRY_OK;
-    if (!write_wish(reader->file, text, number))
+    if (!write_request(reader->file, text, number))
         status = dryi_system_fail(err, DRY_ERR_SYSTEM, reader->path, "cannot be written");
     dryi_shared_file_release(reader->file, at, bytes);
     return status;

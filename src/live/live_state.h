@@ -8,7 +8,7 @@
  * live_page    creation, sources, the thread
  *     live_put     writes figures into the page
  *     live_detail  sums up a walk over a pool's blocks
- *     live_wish    serves readers' requests for snapshots
+ *     live_request    serves readers' requests for snapshots
  *
  * Whoever writes to the page or changes the sources holds `mutex`. Readers take no lock: sequence
  * numbers protect the page's contents.

@@ -32,7 +32,7 @@ import _drystone_answers
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
-_wish = {}
+_settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False}
 _lock = threading.Lock()
@@ -88,9 +88,9 @@ def attach(torch):
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda *_: on_step(torch))
-        if _wish["world_size"]:
+        if _settings["world_size"]:
             import _drystone_lone_rank
-            _drystone_lone_rank.stand_in(_wish["world_size"], int(os.environ["RANK"]), note)
+            _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
     except Exception as error:  # torch without CUDA, or a very old one
         note(f"this torch cannot be looked into: {error}")
 
@@ -109,8 +109,8 @@ def begin(torch):
     except Exception as error:
         note(f"no observer of out-of-memory: {error}")
     zero_blocks()
-    _drystone_answers.answer(is_alone=_wish["world_size"] > 0)
-    if _wish["values"]:
+    _drystone_answers.answer(is_alone=_settings["world_size"] > 0)
+    if _settings["values"]:
         import _drystone_values
         _drystone_values.switch_on(note)
     else:
@@ -124,9 +124,9 @@ def record(torch):
     start = memory._record_memory_history
     try:
         # Python frames only: C++ frames cost a hundred times as much
-        start(max_entries=_wish["events"], stacks="python")
+        start(max_entries=_settings["events"], stacks="python")
     except TypeError:
-        start(True, trace_alloc_max_entries=_wish["events"], trace_alloc_record_context=True)
+        start(True, trace_alloc_max_entries=_settings["events"], trace_alloc_record_context=True)
     except RuntimeError as error:
         note(f"no history: {str(error).splitlines()[0]}")
         return False
@@ -198,8 +198,8 @@ def on_step(torch):
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
     steps.append({"total": now, "kind": [now[0] - before[0], now[1] - before[1], *now[2:]]})
     tell_progress(now)
-    if _wish["steps"]:
-        if len(steps) >= _wish["steps"]:
+    if _settings["steps"]:
+        if len(steps) >= _settings["steps"]:
             stop(torch, f"after {len(steps)} steps, as asked")
     elif (period := find_period([step["kind"] for step in steps[-TIMES * PERIOD_MAX:]])):
         each = "" if period == 1 else f", {period} at a time"
@@ -216,7 +216,7 @@ def find_period(kinds):
 
 
 def tell_progress(now):
-    path = os.path.join(_wish["out"], f"{os.getpid()}.progress")
+    path = os.path.join(_settings["out"], f"{os.getpid()}.progress")
     with open(path, "w", encoding="utf-8") as out:
         out.write(f"{len(_state['steps'])} {now[2]} {now[3]}\n")
 
@@ -237,16 +237,16 @@ def watch(torch):
     """
     seen, since = None, time.monotonic()
     while True:
-        time.sleep(min(1.0, _wish["patience"] / 4))
+        time.sleep(min(1.0, _settings["patience"] / 4))
         stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
         if now != seen or not any(now[2]):
             seen, since = now, time.monotonic()
-        elif time.monotonic() - since >= _wish["patience"]:
+        elif time.monotonic() - since >= _settings["patience"]:
             break
     _state["stuck"] = True
-    stop(torch, f"no step and no new peak for {_wish['patience']} s, at {find_line()}")
+    stop(torch, f"no step and no new peak for {_settings['patience']} s, at {find_line()}")
 
 
 def find_line():
@@ -269,7 +269,7 @@ def dump(torch):
     if _state["dumped"] or not _state["initialized"]:
         return
     _state["dumped"] = True
-    name = os.path.join(_wish["out"], str(os.getpid()))
+    name = os.path.join(_settings["out"], str(os.getpid()))
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck")}
     try:
         nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
@@ -324,7 +324,7 @@ def on_exception(kind, value, trace, before):
 
 def arm():
     """Install the hook. Called once, before the program's first line."""
-    _wish.update(json.loads(os.environ["DRYSTONE_DRY_RUN"]))
+    _settings.update(json.loads(os.environ["DRYSTONE_DRY_RUN"]))
     sys.meta_path.insert(0, _Finder())
     before, leave_by = sys.excepthook, sys.exit
     sys.excepthook = lambda *what: on_exception(*what, before)

@@ -196,7 +196,7 @@ drystone_standin_split(int size)
 }
 
 /* The arguments of each rank when a communicator is split. */
-struct wish {
+struct split {
     int colour, key;
 };
 
@@ -205,21 +205,21 @@ struct wish {
  * its colour. Returns false if a rank does not answer.
  */
 static bool
-count_colour(const struct nccl_member *parent, struct wish own, int *rank, int *size)
+count_colour(const struct nccl_member *parent, struct split own, int *rank, int *size)
 {
     *rank = 0, *size = 1;
     for (int other = 0; other < parent->size; other++)
         nccl_box_send(parent->box, other, (uintptr_t)&own, sizeof own);
     for (int other = 0; other < parent->size; other++) {
-        struct wish wish;
+        struct split split;
         if (other == parent->rank)
             continue;
-        if (!nccl_box_receive(parent->box, other, (uintptr_t)&wish, sizeof wish))
+        if (!nccl_box_receive(parent->box, other, (uintptr_t)&split, sizeof split))
             return false;
-        if (wish.colour != own.colour)
+        if (split.colour != own.colour)
             continue;
         bool is_before =
-            wish.key < own.key || (wish.key == own.key && other < parent->rank);
+            split.key < own.key || (split.key == own.key && other < parent->rank);
         *rank += is_before, ++*size;
     }
     return true;
@@ -237,7 +237,7 @@ ncclCommSplit(struct nccl_member *parent, int colour, int key,
     int rank, size, told = told_size;
     uint64_t id = id_of_child(parent, colour);
     bool is_known =
-        parent->box && count_colour(parent, (struct wish){colour, key}, &rank, &size);
+        parent->box && count_colour(parent, (struct split){colour, key}, &rank, &size);
     told_size = 0;
     *member = NULL;
     if (colour == NO_COLOUR)

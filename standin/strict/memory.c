@@ -294,7 +294,7 @@ cuMemAddressReserve(dryi_cuda_address *address, size_t bytes, size_t alignment,
 {
     int result = stand_in_begin(NEEDS_CONTEXT);
     if (result == DRYI_CUDA_SUCCESS && (at || flags))
-        result = stand_in_misuse("a reservation with a wish");
+        result = stand_in_misuse("a reservation at a given address");
     if (result == DRYI_CUDA_SUCCESS)
         result = reserve(address, bytes, alignment);
     return stand_in_end(result);

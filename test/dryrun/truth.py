@@ -270,11 +270,11 @@ def main():
     parser.add_argument("--requests", type=int, default=sys.maxsize)
     parser.add_argument("--tool", default=os.environ.get("DRYSTONE"))
     parser.add_argument("--json", action="store_true")
-    wish = parser.parse_args()
-    real = Window(wish.recording, wish.device)
-    dry = Window(wish.dryrun, wish.dry_device)
-    result = compare(real, dry, wish.tool, min(wish.requests, len(real.sizes)))
-    if wish.json:
+    arguments = parser.parse_args()
+    real = Window(arguments.recording, arguments.device)
+    dry = Window(arguments.dryrun, arguments.dry_device)
+    result = compare(real, dry, arguments.tool, min(arguments.requests, len(real.sizes)))
+    if arguments.json:
         print(json.dumps(result, indent=1))
     else:
         show(result)

@@ -275,7 +275,7 @@ try:
         raise ValueError("an error")
 except ValueError as error:
     hook.on_exception(ValueError, error, error.__traceback__, lambda *what: None)
-with open(os.path.join(hook._wish["out"], "called.1"), "w") as out:
+with open(os.path.join(hook._settings["out"], "called.1"), "w") as out:
     out.write("3 cudaNobodyWroteThis\\n")
 hook.dump(torch)
 hook.leave(0)

@@ -67,10 +67,10 @@ class Reader:
         is_new = all(s.updated_ns > now and s.detail.at_ns > now for s in found.values())
         return found if found and is_new else None
 
-    def wish(self, path):
-        """The answer to a wish."""
+    def request(self, path):
+        """The answer to a request."""
         number, answer = U64(), Answer()
-        self._call("dry_live_wish", self._reader, str(path).encode(), ctypes.byref(number))
+        self._call("dry_live_request", self._reader, str(path).encode(), ctypes.byref(number))
 
         def answered():
             self._call("dry_live_get_answer", self._reader, ctypes.byref(answer))

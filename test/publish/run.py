@@ -182,20 +182,20 @@ def expect_lines(detail, snapshot):
     assert list(lines.values()) == sorted(lines.values(), key=lambda held: -held[0])
 
 
-def expect_wishes(page, program, facts):
+def expect_requests(page, program, facts):
     """A snapshot is written, and what must not be is refused."""
-    path = program.out / "wished.pickle"
-    for wrong, result in (("wished.pickle", errno.EINVAL), (program.out, errno.EEXIST),
+    path = program.out / "requested.pickle"
+    for wrong, result in (("requested.pickle", errno.EINVAL), (program.out, errno.EEXIST),
                           (program.out / "no/folder.pickle", errno.ENOENT)):
-        answer = page.wish(wrong)
+        answer = page.request(wrong)
         assert answer.result == result, (wrong, answer.result, answer.text)
-    answer = page.wish(path)
+    answer = page.request(path)
     assert answer.result == 0 and answer.text.startswith(b"with history; "), answer.text
     told = json.loads(subprocess.run([TOOL, "info", "--json", path], check=True,
                                      capture_output=True).stdout)
     [held] = [device["reserved_bytes"] for device in told["devices"] if device["segments"]]
     assert held == facts["stats"]["reserved_bytes.all.current"], told["devices"]
-    assert page.wish(path).result == errno.EEXIST
+    assert page.request(path).result == errno.EEXIST
     assert not list(program.out.glob("*.part")) and path.stat().st_mode & 0o777 == 0o600
     return path
 
@@ -222,9 +222,9 @@ def test_call():
     program = Program("train")
     page, facts, detail = expect_training(program, "native")
     assert page.program().labels == b"team=vision,pod=train-3", page.program().labels
-    expect_lines(detail, expect_wishes(page, program, facts))
-    assert page.wish(program.out / "second.pickle").result == 0
-    assert page.wish(program.out / "third.pickle").result == -1
+    expect_lines(detail, expect_requests(page, program, facts))
+    assert page.request(program.out / "second.pickle").result == 0
+    assert page.request(program.out / "third.pickle").result == -1
     page.close()
     program.go("trained")
     program.end()
@@ -235,7 +235,7 @@ def test_expandable():
                       TEST_HISTORY="none")
     page, _, detail = expect_training(program, "native")
     assert detail.line_count == 0
-    answer = page.wish(program.out / "bare.pickle")
+    answer = page.request(program.out / "bare.pickle")
     assert answer.result == 0 and answer.text.startswith(b"segments alone"), answer.text
     page.close()
     program.go("trained")
@@ -276,7 +276,7 @@ def test_host():
     program.at("host")
     page = program.page()
     assert not page.sources() and page.is_alive()
-    assert page.wish(program.out / "none.pickle").result == -1
+    assert page.request(program.out / "none.pickle").result == -1
     page.close()
     program.go("host")
     program.end()

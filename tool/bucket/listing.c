@@ -86,10 +86,10 @@ static enum dry_status
 try_page(struct walk *w, const char *url, struct bucket_reader **reader,
          struct dry_error *err)
 {
-    struct request_wish wish = {.url = url, .etag = ""};
+    struct request_options options = {.url = url, .etag = ""};
     *reader = bucket_reader_create(NULL);
     enum dry_status status = *reader
-                                 ? request_send(w->request, &wish, err)
+                                 ? request_send(w->request, &options, err)
                                  : fail_memory(err, "no memory for a list of objects");
     return status == DRY_OK ? read_body(w, *reader, err) : status;
 }

@@ -43,10 +43,10 @@ complete_error(const struct object *o, struct dry_error *err)
 static enum dry_status
 ask(struct object *o, struct dry_error *err)
 {
-    struct request_wish wish = {.url = o->url, .from = o->at, .etag = o->etag};
-    enum dry_status status = request_send(o->request, &wish, err);
+    struct request_options options = {.url = o->url, .from = o->at, .etag = o->etag};
+    enum dry_status status = request_send(o->request, &options, err);
     while (status == DRY_ERR_SYSTEM && request_may_retry(o->request))
-        status = request_send(o->request, &wish, err);
+        status = request_send(o->request, &options, err);
     return status;
 }
 

@@ -176,17 +176,17 @@ set_signature(struct request *r)
 }
 
 static bool
-set_wish(struct request *r, const struct request_wish *wish)
+set_target(struct request *r, const struct request_options *options)
 {
     char range[32];
     bool is_set = true;
-    SET(CURLOPT_URL, wish->url);
-    if (wish->from > 0) {
-        snprintf(range, sizeof range, "%llu-", (unsigned long long)wish->from);
+    SET(CURLOPT_URL, options->url);
+    if (options->from > 0) {
+        snprintf(range, sizeof range, "%llu-", (unsigned long long)options->from);
         SET(CURLOPT_RANGE, range);
     }
-    if (*wish->etag)
-        is_set &= add_header(r, "If-Match", wish->etag);
+    if (*options->etag)
+        is_set &= add_header(r, "If-Match", options->etag);
     SET(CURLOPT_HTTPHEADER, r->headers);
     return is_set;
 }
@@ -211,7 +211,7 @@ has_dots(const char *url)
  * MiB.
  */
 static bool
-set_all(struct request *r, const struct request_wish *wish)
+set_all(struct request *r, const struct request_options *options)
 {
     bool is_set = true;
     SET(CURLOPT_NOSIGNAL, 1L);
@@ -224,11 +224,11 @@ set_all(struct request *r, const struct request_wish *wish)
     /* Unchecked: 7.88 refuses after a host was not found, and keeps the old size. */
     r->curl->easy_setopt(r->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    SET(CURLOPT_PATH_AS_IS, has_dots(wish->url) ? 1L : 0L);
+    SET(CURLOPT_PATH_AS_IS, has_dots(options->url) ? 1L : 0L);
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_USERAGENT, "drystone/" DRY_VERSION);
-    return is_set && set_signature(r) && set_wish(r, wish);
+    return is_set && set_signature(r) && set_target(r, options);
 }
 
 enum dry_status
@@ -464,7 +464,8 @@ fail_answer(struct request *r, long status, struct dry_error *err)
 
 /* Compare the answer with the request: it must be the range and version asked for. */
 static enum dry_status
-check_answer(struct request *r, const struct request_wish *wish, struct dry_error *err)
+check_answer(struct request *r, const struct request_options *options,
+             struct dry_error *err)
 {
     long status = 0;
     curl_off_t length = -1;
@@ -473,11 +474,11 @@ check_answer(struct request *r, const struct request_wish *wish, struct dry_erro
     if (status != 200 && status != 206)
         return fail_answer(r, status, err);
     bool is_part = status == 206;
-    if (is_part != (wish->from > 0) ||
-        (is_part && (r->range_bytes == 0 || r->range_from != wish->from)))
+    if (is_part != (options->from > 0) ||
+        (is_part && (r->range_bytes == 0 || r->range_from != options->from)))
         return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET,
                        "the store gave other bytes than it was asked for");
-    if (*wish->etag && strcmp(wish->etag, r->answer.etag) != 0)
+    if (*options->etag && strcmp(options->etag, r->answer.etag) != 0)
         return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET,
                        "it was changed while it was read");
     r->answer.has_length = is_part || length >= 0;
@@ -486,7 +487,8 @@ check_answer(struct request *r, const struct request_wish *wish, struct dry_erro
 }
 
 enum dry_status
-request_send(struct request *r, const struct request_wish *wish, struct dry_error *err)
+request_send(struct request *r, const struct request_options *options,
+             struct dry_error *err)
 {
     stop(r);
     r->at = r->end = r->received = 0;
@@ -495,7 +497,7 @@ request_send(struct request *r, const struct request_wish *wish, struct dry_erro
     r->result = CURLE_OK;
     r->message[0] = '\0';
     r->attempts++;
-    if (!set_all(r, wish))
+    if (!set_all(r, options))
         return fail_memory(err, "no memory to ask a store");
     CURLMcode code = r->curl->multi_add_handle(r->multi, r->easy);
     if (code != CURLM_OK)
@@ -506,7 +508,7 @@ request_send(struct request *r, const struct request_wish *wish, struct dry_erro
         status = pump(r, err);
     if (status == DRY_OK && !r->has_head)
         status = fail_transfer(r, err);
-    return status == DRY_OK ? check_answer(r, wish, err) : status;
+    return status == DRY_OK ? check_answer(r, options, err) : status;
 }
 
 const struct request_answer *

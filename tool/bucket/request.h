@@ -6,7 +6,7 @@
  * Requests to a store, one after another, over a persistent connection. The caller pulls
  * the bytes of an answer: without reads, only the kernel's buffers fill.
  *
- *     status = request_send(request, &wish, &err);
+ *     status = request_send(request, &options, &err);
  *     while (status == DRY_OK && ... )
  *         status = request_read(request, buffer, sizeof buffer, &got, &err);
  *
@@ -29,7 +29,7 @@
 
 struct request;
 
-struct request_wish {
+struct request_options {
     const char *url;
     uint64_t from;    /* first byte to read */
     const char *etag; /* require this version; "" for any */
@@ -52,7 +52,7 @@ DRY_CHECK_RESULT enum dry_status request_create(const struct bucket *bucket,
  * how.
  */
 DRY_CHECK_RESULT enum dry_status request_send(struct request *request,
-                                              const struct request_wish *wish,
+                                              const struct request_options *options,
                                               struct dry_error *err);
 const struct request_answer *request_get_answer(const struct request *request);
 /* Read the next bytes; *got is 0 at the end. */

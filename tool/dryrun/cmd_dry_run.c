@@ -94,7 +94,7 @@ static const char about_text[] =
 struct session {
     struct values values;
     struct card_file card;
-    struct launch_wish wish;
+    struct launch_request request;
 };
 
 static const int outcome_codes[] = {[TRIAL_FITS] = EXIT_FINE,
@@ -126,13 +126,13 @@ run_again(const struct session *s, enum again what, struct trial trials[AGAIN_CO
     static const char *const titles[] = {[AGAIN_LATE] = "running with late events",
                                          [AGAIN_OTHER_ORDER] = "running the other way",
                                          [AGAIN_BOUNDLESS] = "running without end"};
-    struct launch_wish *wish = &trials[what].launch.wish;
-    *wish = s->wish;
-    wish->output = LAUNCH_OUTPUT_HIDDEN;
-    wish->is_late = what == AGAIN_LATE;
-    wish->is_other_order = what == AGAIN_OTHER_ORDER;
-    wish->is_boundless = what == AGAIN_BOUNDLESS;
-    wish->title = titles[what];
+    struct launch_request *request = &trials[what].launch.request;
+    *request = s->request;
+    request->output = LAUNCH_OUTPUT_HIDDEN;
+    request->is_late = what == AGAIN_LATE;
+    request->is_other_order = what == AGAIN_OTHER_ORDER;
+    request->is_boundless = what == AGAIN_BOUNDLESS;
+    request->title = titles[what];
     return trial_run(&trials[what]);
 }
 
@@ -191,10 +191,10 @@ report_trial(const struct session *s, const struct trial *trial)
 static int
 run_once(const struct session *s)
 {
-    struct trial trial = {.launch = {.wish = s->wish}};
-    trial.launch.wish.output = s->values.quiet  ? LAUNCH_OUTPUT_HIDDEN
-                               : s->values.json ? LAUNCH_OUTPUT_ERROR
-                                                : LAUNCH_OUTPUT_THEIRS;
+    struct trial trial = {.launch = {.request = s->request}};
+    trial.launch.request.output = s->values.quiet  ? LAUNCH_OUTPUT_HIDDEN
+                                  : s->values.json ? LAUNCH_OUTPUT_ERROR
+                                                   : LAUNCH_OUTPUT_THEIRS;
     int code = trial_run(&trial);
     bool has_failed = code != EXIT_FINE || trial_outcome(&trial) == TRIAL_NOT_KNOWN;
     if (s->values.quiet && has_failed && code != EXIT_INTERRUPTED)
@@ -228,20 +228,20 @@ static int
 run_vary(const struct session *s)
 {
     struct series series = {
-        .wish = &s->wish, .output = s->values.output, .heading = "run"};
+        .request = &s->request, .output = s->values.output, .heading = "run"};
     struct vary vary;
-    int code = vary_read(&vary, "dry-run", &s->values.vary, s->wish.words);
+    int code = vary_read(&vary, "dry-run", &s->values.vary, s->request.words);
     for (size_t i = 0; i < vary.combination_count && code == EXIT_FINE; i++) {
         struct option_list words;
         char label[VARY_LABEL_BYTES];
         vary_label(&vary, i, label);
-        if (!vary_fill(&vary, i, s->wish.words, &words)) {
+        if (!vary_fill(&vary, i, s->request.words, &words)) {
             code = report_memory("dry-run", NULL);
             break;
         }
-        struct launch_wish wish = s->wish;
-        wish.words = &words;
-        code = series_run(&series, &wish, label);
+        struct launch_request request = s->request;
+        request.words = &words;
+        code = series_run(&series, &request, label);
         vary_free(&words);
     }
     if (code == EXIT_FINE)
@@ -276,14 +276,14 @@ static int
 run_ranks(const struct session *s, const int64_t *ranks, size_t count)
 {
     struct series series = {
-        .wish = &s->wish, .output = s->values.output, .heading = "rank"};
+        .request = &s->request, .output = s->values.output, .heading = "rank"};
     int code = EXIT_FINE;
     for (size_t i = 0; i < count && code == EXIT_FINE; i++) {
-        struct launch_wish wish = s->wish;
+        struct launch_request request = s->request;
         char label[32];
-        wish.rank = ranks[i];
+        request.rank = ranks[i];
         snprintf(label, sizeof label, "rank %lld", (long long)ranks[i]);
-        code = series_run(&series, &wish, label);
+        code = series_run(&series, &request, label);
     }
     if (code == EXIT_FINE)
         code = report_series(s, &series, SIZE_MAX);
@@ -319,7 +319,7 @@ read_search(const struct session *s, struct search *f)
             return report_usage("dry-run",
                                 "--find %s: expected NAME=LOW..HIGH, LOW from 1", text);
     }
-    if (!vary_has_place(s->wish.words, f->name))
+    if (!vary_has_place(s->request.words, f->name))
         return report_usage("dry-run", "--find %s: no word of the program has {%s}", text,
                             f->name);
     f->find = find_begin(low, high);
@@ -330,14 +330,14 @@ static int
 try_number(const struct session *s, struct search *f, uint64_t number)
 {
     struct option_list words;
-    struct launch_wish wish = s->wish;
+    struct launch_request request = s->request;
     char value[32], label[120];
     snprintf(value, sizeof value, "%llu", (unsigned long long)number);
     snprintf(label, sizeof label, "%s=%s", f->name, value);
-    if (!vary_fill_one(f->name, value, s->wish.words, &words))
+    if (!vary_fill_one(f->name, value, s->request.words, &words))
         return report_memory("dry-run", NULL);
-    wish.words = &words;
-    int code = series_run(&f->series, &wish, label);
+    request.words = &words;
+    int code = series_run(&f->series, &request, label);
     vary_free(&words);
     if (code != EXIT_FINE)
         return code;
@@ -356,12 +356,12 @@ static int
 run_find(const struct session *s)
 {
     struct search f = {.best = SIZE_MAX,
-                       .series = {.wish = &s->wish,
+                       .series = {.request = &s->request,
                                   .output = s->values.output,
                                   .heading = "run",
                                   .has_one_snapshot = true}};
     int code = read_search(s, &f);
-    uint64_t number, room = trial_room(s->wish.card, 0);
+    uint64_t number, room = trial_room(s->request.card, 0);
     while (code == EXIT_FINE && (number = find_next(&f.find, room)) != 0) {
         code = try_number(s, &f, number);
         if (f.series.count > 0)
@@ -395,7 +395,7 @@ static int
 dry_run(struct session *s, const struct option_list *words)
 {
     const struct values *v = &s->values;
-    s->wish = (struct launch_wish){
+    s->request = (struct launch_request){
         .command = "dry-run",
         .words = words,
         .device_count = (int)v->gpus,
@@ -405,7 +405,7 @@ dry_run(struct session *s, const struct option_list *words)
         .patience_s = v->patience,
         .title = "running",
     };
-    int code = card_file_find(&s->card, "dry-run", v->card, &s->wish.card);
+    int code = card_file_find(&s->card, "dry-run", v->card, &s->request.card);
     if (code == EXIT_FINE)
         code = check_output(v->output);
     if (code != EXIT_FINE)
@@ -424,8 +424,8 @@ dry_run(struct session *s, const struct option_list *words)
         code = options_refuse_misuse(&command_dry_run, misuses, 3);
     if (code != EXIT_FINE)
         return code;
-    s->wish.world_size = v->world_size;
-    s->wish.rank = ranks[0];
+    s->request.world_size = v->world_size;
+    s->request.rank = ranks[0];
     if (is_series)
         return v->find ? run_find(s) : run_vary(s);
     return count > 1 ? run_ranks(s, ranks, count) : run_once(s);

@@ -137,11 +137,11 @@ dry_report_make_json(const struct dry_report *r)
         "s:o, "
         "s:o, "
         "s:s?, s:i}",
-        "fits", make_fits(r), "card", t->launch.wish.card->name, "reserved_peak_bytes",
+        "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
         make_peak(p, p->requested_peak), "context_bytes_assumed",
-        json_out_number(t->launch.wish.card->context_bytes), "nccl_bytes_assumed",
+        json_out_number(t->launch.request.card->context_bytes), "nccl_bytes_assumed",
         json_out_number(p->nccl_bytes), "needs", make_needs(r), "moment",
         make_moment(t->verdict.view), "self_check", make_check(&t->verdict.check),
         "bracket", make_bracket(r), "unvouched", make_calls(&t->facts), "settings",

@@ -51,7 +51,7 @@ print_head(const struct dry_report *r, const struct term *term)
         [TRIAL_FITS_NOT] = "out of memory, with ",
         [TRIAL_NOT_KNOWN] = "something else ended it, with ",
     };
-    const struct dry_card *card = r->trial->launch.wish.card;
+    const struct dry_card *card = r->trial->launch.request.card;
     enum trial_outcome outcome = trial_outcome(r->trial);
     uint64_t peak = trial_main(r->trial)->reserved_peak,
              nccl = trial_main(r->trial)->nccl_bytes, room = trial_room(card, nccl);
@@ -93,7 +93,7 @@ print_sums(const struct dry_report *r, const struct term *term)
                   "in blocks of the allocator, at the peak");
         print_row(term, "reserved", p->reserved_peak, "taken from the card, at the peak");
     }
-    print_row(term, "context", r->trial->launch.wish.card->context_bytes,
+    print_row(term, "context", r->trial->launch.request.card->context_bytes,
               "taken by CUDA itself: assumed, a constant of the card");
     if (p->nccl_bytes > 0)
         print_row(term, "nccl", p->nccl_bytes,
@@ -178,7 +178,7 @@ print_run(const struct dry_report *r, const struct term *term)
         snprintf(text, sizeof text,
                  "the last %s events alone are kept: lines, settings and cards need "
                  "the whole, which --events raises",
-                 term_format_count(r->trial->launch.wish.event_max, all));
+                 term_format_count(r->trial->launch.request.event_max, all));
         print_line(term, "history", text);
     }
 }
@@ -231,7 +231,7 @@ print_settings(const struct dry_report *r, const struct term *term)
     char number[TERM_NUMBER_BYTES];
     size_t shown = 0;
     uint64_t room =
-        trial_room(r->trial->launch.wish.card, trial_main(r->trial)->nccl_bytes);
+        trial_room(r->trial->launch.request.card, trial_main(r->trial)->nccl_bytes);
     table_init(&table, ">reserved >less <setting <");
     table.is_bounded = true;
     for (size_t i = 0; v && i < v->change_count && shown < SETTINGS_SHOWN; i++) {

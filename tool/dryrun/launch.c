@@ -20,7 +20,7 @@
 static int
 fail(const struct launch *l, enum exit_code code, const char *subject, const char *text)
 {
-    return report_failure(l->wish.command, subject, code, "%s", text);
+    return report_failure(l->request.command, subject, code, "%s", text);
 }
 
 /* --- our own files ------------------------------------------------------------------------ */
@@ -100,17 +100,17 @@ make_shims(struct launch *l)
     char libraries[LAUNCH_PATH_BYTES + 8];
     struct dry_error err;
     snprintf(libraries, sizeof libraries, "%s/lib", l->wheel.folder);
-    const struct shims_wish wish = {
+    const struct shims_request request = {
         .wheel = libraries, .standin = l->standin, .folder = l->folder};
-    if (shims_make(&wish, &l->preload, &err) != DRY_OK)
-        return report_error(l->wish.command, libraries, &err);
+    if (shims_make(&request, &l->preload, &err) != DRY_OK)
+        return report_error(l->request.command, libraries, &err);
     return EXIT_FINE;
 }
 
 int
 launch_begin(struct launch *l)
 {
-    int code = wheel_find(&l->wheel, l->wish.command, l->wish.words->values[0]);
+    int code = wheel_find(&l->wheel, l->request.command, l->request.words->values[0]);
     if (code == EXIT_FINE)
         code = find_support(l);
     if (code == EXIT_FINE)

@@ -5,7 +5,7 @@
 /*
  * Run a program on a simulated card.
  *
- *     struct launch launch = {.wish = {.words = words, .card = card, .device_count = 1}};
+ *     struct launch launch = {.request = {.words = words, .card = card, .device_count = 1}};
  *     code = launch_begin(&launch);                finds Python and torch, makes the libraries
  *     if (code == EXIT_FINE)
  *         code = launch_run(&launch, &status);     the program, to its end
@@ -37,7 +37,7 @@ enum launch_output {
     LAUNCH_OUTPUT_HIDDEN, /* a file in the folder; progress is shown instead */
 };
 
-struct launch_wish {
+struct launch_request {
     const char *command; /* the tool's command, for messages */
     const struct option_list *words;
     const struct dry_card *card;
@@ -56,7 +56,7 @@ struct launch_wish {
 };
 
 struct launch {
-    struct launch_wish wish; /* set by the caller */
+    struct launch_request request; /* set by the caller */
     /* Filled by launch_begin(). */
     char folder[LAUNCH_PATH_BYTES]; /* temporary, removed at the end; "": not created */
     char out[LAUNCH_PATH_BYTES];
@@ -65,7 +65,7 @@ struct launch {
     char *preload;
 };
 
-/* Prepare a launch: find Python and torch, write the libraries. Requires that `wish` is
+/* Prepare a launch: find Python and torch, write the libraries. Requires that `request` is
    set and all else zero. Call launch_finish() in any case. */
 int launch_begin(struct launch *launch);
 /*

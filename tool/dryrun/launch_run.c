@@ -57,7 +57,7 @@ set_number(const char *name, int64_t number)
 static void
 set_card(const struct launch *l)
 {
-    const struct launch_wish *w = &l->wish;
+    const struct launch_request *w = &l->request;
     const struct dry_card *card = w->card;
     uint64_t total = w->is_boundless ? BOUNDLESS_BYTES : card->usable_bytes;
     char text[2 * LAUNCH_PATH_BYTES];
@@ -79,7 +79,7 @@ set_card(const struct launch *l)
 static void
 set_hook(const struct launch *l)
 {
-    const struct launch_wish *w = &l->wish;
+    const struct launch_request *w = &l->request;
     char text[2 * LAUNCH_PATH_BYTES];
     snprintf(text, sizeof text,
              "{\"out\": \"%s\", \"steps\": %lld, \"events\": %llu, \"patience\": %lld, "
@@ -93,7 +93,7 @@ set_hook(const struct launch *l)
 
 /* Set the variables that torchrun sets, for one rank of a simulated job. */
 static void
-set_rank(const struct launch_wish *w)
+set_rank(const struct launch_request *w)
 {
     if (w->world_size == 0)
         return;
@@ -115,7 +115,7 @@ set_variables(const struct launch *l)
     char text[LAUNCH_PATH_BYTES];
     set_card(l);
     set_hook(l);
-    set_rank(&l->wish);
+    set_rank(&l->request);
     put_first("LD_PRELOAD", l->preload);
     setenv("TRITON_LIBCUDA_PATH", l->folder, 1);
     /* kernels compiled or tuned on a stand-in must not reach later runs */
@@ -136,9 +136,9 @@ write_log_path(const struct launch *l, char path[LAUNCH_PATH_BYTES])
 static void
 set_output(const struct launch *l)
 {
-    if (l->wish.output == LAUNCH_OUTPUT_ERROR)
+    if (l->request.output == LAUNCH_OUTPUT_ERROR)
         dup2(STDERR_FILENO, STDOUT_FILENO);
-    if (l->wish.output != LAUNCH_OUTPUT_HIDDEN)
+    if (l->request.output != LAUNCH_OUTPUT_HIDDEN)
         return;
     char path[LAUNCH_PATH_BYTES];
     write_log_path(l, path);
@@ -153,7 +153,7 @@ set_output(const struct launch *l)
 static void
 become_program(const struct launch *l, const sigset_t *mask)
 {
-    const struct option_list *words = l->wish.words;
+    const struct option_list *words = l->request.words;
     char **argv = calloc(words->count + 1, sizeof *argv);
     if (!argv)
         _exit(127);
@@ -211,11 +211,11 @@ read_progress(const char *out, uint64_t best[3])
 static void
 show_progress(struct wait *w)
 {
-    const char *title = w->launch->wish.title ? w->launch->wish.title : "running";
+    const char *title = w->launch->request.title ? w->launch->request.title : "running";
     uint64_t numbers[3] = {0},
              done = (now_ns(CLOCK_MONOTONIC) - w->begin_ns) / 1000000000;
     char reserved[TERM_NUMBER_BYTES];
-    if (w->launch->wish.output != LAUNCH_OUTPUT_HIDDEN)
+    if (w->launch->request.output != LAUNCH_OUTPUT_HIDDEN)
         return;
     snprintf(w->title, sizeof w->title, "%.80s, seconds", title);
     if (read_progress(w->launch->out, numbers)) {
@@ -310,10 +310,11 @@ launch_run(struct launch *l, int *status)
         ; /* drop pending signals that were meant for the program */
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (w.child < 0)
-        return report_failure(l->wish.command, NULL, EXIT_MACHINE, "%s", strerror(error));
+        return report_failure(l->request.command, NULL, EXIT_MACHINE, "%s",
+                              strerror(error));
     *status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
     if (w.interrupt_ns)
-        return report_failure(l->wish.command, NULL, EXIT_INTERRUPTED,
+        return report_failure(l->request.command, NULL, EXIT_INTERRUPTED,
                               "interrupted after %.1f s; nothing is left behind",
                               (double)(w.interrupt_ns - w.begin_ns) / 1e9);
     return EXIT_FINE;

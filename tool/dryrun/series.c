@@ -20,8 +20,8 @@ keep_snapshot(const struct series *s, const struct trial *t, struct series_row *
     row->snapshot = s->has_one_snapshot ? strdup(s->output)
                                         : trial_name_snapshot(s->output, row->label);
     if (!row->snapshot)
-        return report_memory(s->wish->command, NULL);
-    return trial_keep_snapshot(s->wish->command, trial_main(t), row->snapshot);
+        return report_memory(s->request->command, NULL);
+    return trial_keep_snapshot(s->request->command, trial_main(t), row->snapshot);
 }
 
 static int
@@ -29,7 +29,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
 {
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
-    row->room = trial_room(t->launch.wish.card, p->nccl_bytes);
+    row->room = trial_room(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
     row->step_count = p->step_count;
@@ -40,23 +40,23 @@ take(struct series *s, const struct trial *t, struct series_row *row)
         row->json = dry_report_make_json(&report);
     if (code == EXIT_FINE &&
         (!row->json || json_object_set_new(row->json, "run", json_string(row->label))))
-        code = report_memory(s->wish->command, NULL);
+        code = report_memory(s->request->command, NULL);
     return code;
 }
 
 int
-series_run(struct series *s, const struct launch_wish *wish, const char *label)
+series_run(struct series *s, const struct launch_request *request, const char *label)
 {
     struct series_row *more = realloc(s->rows, (s->count + 1) * sizeof *more);
     if (!more)
-        return report_memory(wish->command, NULL);
+        return report_memory(request->command, NULL);
     s->rows = more;
     struct series_row *row = &s->rows[s->count];
     *row = (struct series_row){.outcome = TRIAL_NOT_KNOWN};
     snprintf(row->label, sizeof row->label, "%s", label);
-    struct trial trial = {.launch = {.wish = *wish}};
-    trial.launch.wish.output = LAUNCH_OUTPUT_HIDDEN;
-    trial.launch.wish.title = row->label;
+    struct trial trial = {.launch = {.request = *request}};
+    trial.launch.request.output = LAUNCH_OUTPUT_HIDDEN;
+    trial.launch.request.title = row->label;
     int code = trial_run(&trial);
     if (code == EXIT_FINE) {
         s->count++;
@@ -104,9 +104,9 @@ series_print_json(const struct series *s, size_t best)
         json_array_append(runs, s->rows[i].json);
     json_t *root = json_pack(
         "{s:s, s:s, s:o, s:o}", "schema", "drystone.dry-run/1", "card",
-        s->wish->card->name, "best",
+        s->request->card->name, "best",
         best == SIZE_MAX ? json_null() : json_string(s->rows[best].label), "runs", runs);
-    return json_out_print(s->wish->command, root);
+    return json_out_print(s->request->command, root);
 }
 
 void

@@ -5,7 +5,7 @@
 /*
  * Several runs of a program that differ in one value or in the rank, as rows of a table.
  *
- *     struct series series = {.wish = &wish, .heading = "rank"};
+ *     struct series series = {.request = &request, .heading = "rank"};
  *     code = series_run(&series, words, "8");           one row more
  *     ... series.rows[series.count - 1].outcome
  *     series_print(&series, snapshot);
@@ -29,7 +29,8 @@ struct series_row {
 };
 
 struct series {
-    const struct launch_wish *wish; /* settings of every run, except for words and rank */
+    const struct launch_request
+        *request;       /* settings of every run, except for words and rank */
     const char *output; /* path of snapshots; a run's label goes before ".pickle" */
     const char *heading;
     bool has_one_snapshot; /* keep only the last run's that fits, as `output` */
@@ -37,8 +38,9 @@ struct series {
     size_t count;
 };
 
-/* Run `wish` and add a row. A program that fails is a row, too. Returns an exit_code. */
-int series_run(struct series *series, const struct launch_wish *wish, const char *label);
+/* Run `request` and add a row. A program that fails is a row, too. Returns an exit_code. */
+int series_run(struct series *series, const struct launch_request *request,
+               const char *label);
 /* Print the table. Returns false if memory ran out. */
 bool series_print(const struct series *series, size_t best);
 /* Print {"schema": ..., "best": ..., "runs": [...]}; `best` SIZE_MAX: none. Returns an

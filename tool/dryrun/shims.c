@@ -27,7 +27,7 @@ struct names {
 };
 
 struct shims {
-    const struct shims_wish *wish;
+    const struct shims_request *request;
     struct dry_error *err;
     struct names wanted, had, needed, versions, paths;
     enum elf_machine machine;
@@ -185,14 +185,15 @@ is_shared(const char *name)
 static enum dry_status
 read_wheel(struct shims *s)
 {
-    DIR *folder = opendir(s->wish->wheel);
+    DIR *folder = opendir(s->request->wheel);
     if (!folder)
         return fail_at(s->err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "%s", strerror(errno));
     enum dry_status status = DRY_OK;
     const struct dirent *entry;
     while (status == DRY_OK && (entry = readdir(folder)) != NULL) {
         char path[PATH_MAX];
-        int written = snprintf(path, sizeof path, "%s/%s", s->wish->wheel, entry->d_name);
+        int written =
+            snprintf(path, sizeof path, "%s/%s", s->request->wheel, entry->d_name);
         /* skip the NVIDIA libraries that a wheel bundles: our stand-ins replace them */
         if (!is_shared(entry->d_name) || is_library_of_cuda(entry->d_name) ||
             written >= (int)sizeof path)
@@ -213,7 +214,8 @@ static enum dry_status
 write_library(struct shims *s, const struct elf_library *library)
 {
     char path[PATH_MAX];
-    int written = snprintf(path, sizeof path, "%s/%s", s->wish->folder, library->soname);
+    int written =
+        snprintf(path, sizeof path, "%s/%s", s->request->folder, library->soname);
     if (written >= (int)sizeof path)
         return fail_at(s->err, DRY_ERR_LIMIT, DRY_NO_OFFSET, "a path that is too long");
     enum dry_status status = elf_write(library, path, s->err);
@@ -228,7 +230,7 @@ write_unwritten(struct shims *s)
     const struct elf_library library = {
         .machine = s->machine,
         .soname = UNWRITTEN,
-        .needed = &s->wish->standin,
+        .needed = &s->request->standin,
         .needed_count = 1,
         .functions = (const char *const *)s->wanted.items,
         .function_count = s->wanted.count,
@@ -257,8 +259,8 @@ write_named(struct shims *s, const char *soname)
 {
     const char *versions[VERSIONS_MAX];
     char unwritten[PATH_MAX];
-    snprintf(unwritten, sizeof unwritten, "%s/%s", s->wish->folder, UNWRITTEN);
-    const char *const needed[] = {s->wish->standin, unwritten};
+    snprintf(unwritten, sizeof unwritten, "%s/%s", s->request->folder, UNWRITTEN);
+    const char *const needed[] = {s->request->standin, unwritten};
     const struct elf_library library = {
         .machine = s->machine,
         .soname = soname,
@@ -291,23 +293,23 @@ write_all(struct shims *s)
 static char *
 join_paths(const struct shims *s)
 {
-    size_t size = strlen(s->wish->standin) + 1;
+    size_t size = strlen(s->request->standin) + 1;
     for (size_t i = 0; i < s->paths.count; i++)
         size += strlen(s->paths.items[i]) + 1;
     char *joined = malloc(size);
-    size_t used = joined ? (size_t)snprintf(joined, size, "%s", s->wish->standin) : 0;
+    size_t used = joined ? (size_t)snprintf(joined, size, "%s", s->request->standin) : 0;
     for (size_t i = 0; joined && i < s->paths.count; i++)
         used += (size_t)snprintf(joined + used, size - used, ":%s", s->paths.items[i]);
     return joined;
 }
 
 enum dry_status
-shims_make(const struct shims_wish *wish, char **preload, struct dry_error *err)
+shims_make(const struct shims_request *request, char **preload, struct dry_error *err)
 {
-    struct shims s = {.wish = wish, .err = err};
+    struct shims s = {.request = request, .err = err};
     enum dry_status status = read_wheel(&s);
     if (status == DRY_OK)
-        status = read_library(&s, wish->standin, false);
+        status = read_library(&s, request->standin, false);
     if (status == DRY_OK)
         status = write_all(&s);
     bool failed = s.wanted.failed || s.had.failed || s.needed.failed ||

@@ -13,7 +13,7 @@
 
 #include <drystone/status.h>
 
-struct shims_wish {
+struct shims_request {
     const char *wheel;   /* the wheel's folder torch/lib */
     const char *standin; /* path of libdrystone-standin.so */
     const char *folder;  /* existing folder for the written libraries */
@@ -24,7 +24,7 @@ struct shims_wish {
  * Errors: FORMAT (a malformed file in the wheel), UNSUPPORTED (a wheel without CUDA or
  * for another processor), SYSTEM, MEMORY.
  */
-DRY_CHECK_RESULT enum dry_status shims_make(const struct shims_wish *wish, char **preload,
-                                            struct dry_error *err);
+DRY_CHECK_RESULT enum dry_status shims_make(const struct shims_request *request,
+                                            char **preload, struct dry_error *err);
 
 #endif

@@ -20,7 +20,8 @@ check_others(struct trial *t)
     for (size_t i = 0; i < t->facts.process_count && code == EXIT_FINE; i++) {
         struct facts_process *p = &t->facts.processes[i];
         if (i != t->facts.main && p->snapshot)
-            code = trial_verdict_check(t->launch.wish.command, p->snapshot, &p->is_exact);
+            code =
+                trial_verdict_check(t->launch.request.command, p->snapshot, &p->is_exact);
     }
     return code;
 }
@@ -28,22 +29,22 @@ check_others(struct trial *t)
 static int
 look_at(struct trial *t)
 {
-    int code = facts_read(&t->facts, t->launch.wish.command, t->launch.out);
+    int code = facts_read(&t->facts, t->launch.request.command, t->launch.out);
     if (code != EXIT_FINE)
         return code;
     if (t->facts.process_count == 0)
         return report_failure(
-            t->launch.wish.command, t->launch.wish.words->values[0], EXIT_INPUT,
+            t->launch.request.command, t->launch.request.words->values[0], EXIT_INPUT,
             "the program ended with status %d before it used a GPU", t->status);
     const char *snapshot = trial_main(t)->snapshot;
-    const struct trial_verdict_wish wish = {
-        .command = t->launch.wish.command,
+    const struct trial_verdict_inputs request = {
+        .command = t->launch.request.command,
         .path = snapshot,
         .nccl_bytes = trial_main(t)->nccl_bytes,
-        .event_max = t->launch.wish.event_max,
+        .event_max = t->launch.request.event_max,
     };
     if (snapshot)
-        code = trial_verdict_make(&t->verdict, &wish);
+        code = trial_verdict_make(&t->verdict, &request);
     t->facts.processes[t->facts.main].is_exact = t->verdict.check.exact;
     return code == EXIT_FINE ? check_others(t) : code;
 }

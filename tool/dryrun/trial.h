@@ -5,7 +5,7 @@
 /*
  * One run of a program on a simulated card, with everything that the run produced.
  *
- *     struct trial trial = {.launch = {.wish = wish}};
+ *     struct trial trial = {.launch = {.request = request}};
  *     code = trial_run(&trial);
  *     if (code == EXIT_FINE)
  *         use(trial_outcome(&trial), trial_main(&trial)->reserved_peak);
@@ -17,7 +17,7 @@
 #include "dryrun/verdict.h"
 
 struct trial {
-    struct launch launch; /* the caller sets launch.wish */
+    struct launch launch; /* the caller sets launch.request */
     struct facts facts;
     struct trial_verdict verdict;
     int status; /* the program's exit status */

@@ -125,21 +125,21 @@ find_deferred(const struct dry_trace_view *v)
 }
 
 int
-trial_verdict_make(struct trial_verdict *v, const struct trial_verdict_wish *wish)
+trial_verdict_make(struct trial_verdict *v, const struct trial_verdict_inputs *inputs)
 {
     *v = (struct trial_verdict){0};
-    int code = study_open(&v->study, wish->command, wish->path, STUDY_EVERY_DEVICE);
+    int code = study_open(&v->study, inputs->command, inputs->path, STUDY_EVERY_DEVICE);
     if (code != EXIT_FINE || v->study.device_count == 0)
         return code;
     const struct study_device *d = &v->study.devices[v->study.main];
     v->check = *dry_replay_get_check(d->replay);
     v->has_deferred = find_deferred(dry_trace_get_view(v->study.trace));
     v->has_oom = dry_replay_get_recorded(d->replay)->oom;
-    v->is_cut = dry_timeline_get_view(d->timeline)->event_count >= wish->event_max;
+    v->is_cut = dry_timeline_get_view(d->timeline)->event_count >= inputs->event_max;
     code = explain(v);
     bool has_requests = v->view && v->view->event != SIZE_MAX && !v->is_cut;
     return code == EXIT_FINE && has_requests && !v->has_oom
-               ? replay_cards(v, wish->nccl_bytes)
+               ? replay_cards(v, inputs->nccl_bytes)
                : code;
 }
 

@@ -45,7 +45,7 @@ struct trial_verdict {
 uint64_t trial_room(const struct dry_card *card, uint64_t nccl_bytes);
 
 /* Inputs of the verdict that the snapshot does not contain. */
-struct trial_verdict_wish {
+struct trial_verdict_inputs {
     const char *command, *path;
     uint64_t nccl_bytes; /* taken by NCCL on each card */
     uint64_t event_max;  /* a history of this length may lack its beginning */
@@ -54,7 +54,7 @@ struct trial_verdict_wish {
 /* Read and evaluate the snapshot. Returns an exit_code. Call trial_verdict_finish() in
    any case. */
 int trial_verdict_make(struct trial_verdict *verdict,
-                       const struct trial_verdict_wish *wish);
+                       const struct trial_verdict_inputs *inputs);
 /* Replay the busiest device of `path`, with the recorded settings only. An exit_code. */
 int trial_verdict_check(const char *command, const char *path, bool *is_exact);
 void trial_verdict_finish(struct trial_verdict *verdict);

@@ -79,8 +79,8 @@ struct session {
     size_t deciders[FLEET_DECIDERS_MAX];
     size_t decider_count;
     struct fleet_search searches[FLEET_DECIDERS_MAX], trials[FLEET_DECIDERS_MAX];
-    const struct dry_candidate *wishes[FLEET_WISHES_MAX];
-    size_t wish_count;
+    const struct dry_candidate *proposals[FLEET_PROPOSALS_MAX];
+    size_t proposal_count;
 };
 
 /* --- rows --------------------------------------------------------------------------------- */
@@ -197,8 +197,9 @@ describe_trial(void *self, size_t i, struct work_task *task)
     const struct session *s = self;
     char what[600] = "try";
     size_t used = strlen(what);
-    for (size_t k = 0; k < s->wish_count && used + 1 < sizeof what; k++) {
-        int length = snprintf(what + used, sizeof what - used, " %s", s->wishes[k]->conf);
+    for (size_t k = 0; k < s->proposal_count && used + 1 < sizeof what; k++) {
+        int length =
+            snprintf(what + used, sizeof what - used, " %s", s->proposals[k]->conf);
         used += length > 0 ? (size_t)length : 0;
     }
     describe_file(&s->files.files[s->deciders[i]], what, task);
@@ -209,7 +210,7 @@ run_trial(void *self, size_t i)
 {
     const struct session *s = self;
     return fleet_settings_try(s->files.files[s->deciders[i]].path, s->memory_bytes,
-                              s->wishes, s->wish_count);
+                              s->proposals, s->proposal_count);
 }
 
 /* Run `work` for the ranks that decide, and read the results into `searches`. */
@@ -244,8 +245,9 @@ search_settings(struct session *s, const struct work_options *options)
     int code = ask_deciders(s, &work, options, s->searches);
     if (code != EXIT_FINE)
         return code;
-    s->wish_count = fleet_settings_wish(s->searches, s->decider_count, s->wishes);
-    if (s->wish_count == 0)
+    s->proposal_count =
+        fleet_settings_propose(s->searches, s->decider_count, s->proposals);
+    if (s->proposal_count == 0)
         return EXIT_FINE;
     work.describe = describe_trial;
     work.run = run_trial;

@@ -161,10 +161,10 @@ find_reason(const struct fleet_search *searches, size_t count, size_t *judged)
 /* --- settings to try on other ranks ------------------------------------------------------- */
 
 static bool
-is_wished(const struct dry_candidate *const *wishes, size_t count, const char *label)
+is_proposed(const struct dry_candidate *const *proposals, size_t count, const char *label)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(wishes[i]->label, label) == 0)
+        if (strcmp(proposals[i]->label, label) == 0)
             return true;
     }
     return false;
@@ -181,21 +181,21 @@ is_left_out(const struct fleet_search *searches, size_t count, const char *label
 }
 
 size_t
-fleet_settings_wish(const struct fleet_search *searches, size_t count,
-                    const struct dry_candidate *wishes[FLEET_WISHES_MAX])
+fleet_settings_propose(const struct fleet_search *searches, size_t count,
+                       const struct dry_candidate *proposals[FLEET_PROPOSALS_MAX])
 {
     size_t used = 0, most = 0;
     for (size_t i = 0; i < count; i++)
         most = searches[i].candidate_count > most ? searches[i].candidate_count : most;
     for (size_t k = 0; k < most; k++) {
-        for (size_t i = 0; i < count && used < FLEET_WISHES_MAX; i++) {
+        for (size_t i = 0; i < count && used < FLEET_PROPOSALS_MAX; i++) {
             const struct fleet_search *s = &searches[i];
             const struct dry_candidate *c =
                 k < s->candidate_count ? &s->candidates[k] : NULL;
             if (c && has_a_say(s) && is_help(c) && c->is_allowed && !c->is_recorded &&
-                !is_wished(wishes, used, c->label) &&
+                !is_proposed(proposals, used, c->label) &&
                 is_left_out(searches, count, c->label))
-                wishes[used++] = c;
+                proposals[used++] = c;
         }
     }
     return used;

@@ -12,9 +12,9 @@
  *     count = fleet_settings_choose(judgement, files);
  *     texts[i] = fleet_settings_make(path of files[i], memory_bytes_max);
  *     fleet_settings_read(texts[i], strlen(texts[i]), &searches[i], &err);
- *     wish_count = fleet_settings_wish(searches, count, wishes);
- *     texts[i] = fleet_settings_try(path of files[i], memory_bytes_max, wishes,
- *     wish_count);
+ *     proposal_count = fleet_settings_propose(searches, count, proposals);
+ *     texts[i] = fleet_settings_try(path of files[i], memory_bytes_max, proposals,
+ *     proposal_count);
  *     fleet_settings_read(texts[i], strlen(texts[i]), &trials[i], &err);
  *     fleet_settings_add(&searches[i], &trials[i]);
  *     fleet_settings_decide(searches, count, &decision);
@@ -62,22 +62,23 @@ enum dry_status fleet_settings_read(const char *text, size_t length,
 void fleet_settings_finish(struct fleet_search *search);
 
 /* Limit of settings that help one rank and that are tried on the others. */
-#define FLEET_WISHES_MAX 6
+#define FLEET_PROPOSALS_MAX 6
 
 /*
  * Choose settings that help some rank and that another rank's search left out, the best
  * of each rank first. The searches own them. Returns their number.
  */
-size_t fleet_settings_wish(const struct fleet_search *searches, size_t count,
-                           const struct dry_candidate *wishes[FLEET_WISHES_MAX]);
+size_t fleet_settings_propose(const struct fleet_search *searches, size_t count,
+                              const struct dry_candidate *proposals[FLEET_PROPOSALS_MAX]);
 
 /*
- * Replay the file at `path` under each wish. The text is like that of
+ * Replay the file at `path` under each proposal. The text is like that of
  * fleet_settings_make(). A setting is worse than the recorded one if its peak is higher
  * by both 64 MiB and 1 %.
  */
 char *fleet_settings_try(const char *path, uint64_t memory_bytes_max,
-                         const struct dry_candidate *const *wishes, size_t wish_count);
+                         const struct dry_candidate *const *proposals,
+                         size_t proposal_count);
 
 /* Add to `search` the candidates of `trial` that it lacks. False: memory ran out. */
 bool fleet_settings_add(struct fleet_search *search, const struct fleet_search *trial);

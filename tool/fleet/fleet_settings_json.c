@@ -145,10 +145,11 @@ judge_run(const struct dry_run *usual, const struct dry_run *run)
     return is_worse ? DRY_VERDICT_WORSE : DRY_VERDICT_NO_GAIN;
 }
 
-/* Replay the program from its start under each wish, and append the results to `list`. */
+/* Replay the program from its start under each proposal, and append the results to `list`. */
 static enum dry_status
-try_wishes(const struct fleet_study *study, const struct dry_candidate *const *wishes,
-           size_t count, json_t *list, struct dry_error *err)
+try_proposals(const struct fleet_study *study,
+              const struct dry_candidate *const *proposals, size_t count, json_t *list,
+              struct dry_error *err)
 {
     struct dry_run_options options;
     struct dry_run usual;
@@ -157,9 +158,9 @@ try_wishes(const struct fleet_study *study, const struct dry_candidate *const *w
     options.capacity_bytes = 0;
     enum dry_status status = dry_replay_run(study->replay, &options, &usual, err);
     for (size_t i = 0; status == DRY_OK && i < count; i++) {
-        struct dry_candidate c = {.label = wishes[i]->label,
-                                  .conf = wishes[i]->conf,
-                                  .since = wishes[i]->since,
+        struct dry_candidate c = {.label = proposals[i]->label,
+                                  .conf = proposals[i]->conf,
+                                  .since = proposals[i]->since,
                                   .is_allowed = true};
         options.conf = c.conf;
         status = dry_replay_run(study->replay, &options, &c.run, err);
@@ -178,7 +179,7 @@ try_wishes(const struct fleet_study *study, const struct dry_candidate *const *w
 
 char *
 fleet_settings_try(const char *path, uint64_t memory_bytes_max,
-                   const struct dry_candidate *const *wishes, size_t wish_count)
+                   const struct dry_candidate *const *proposals, size_t proposal_count)
 {
     struct fleet_study study;
     struct dry_error err;
@@ -186,7 +187,7 @@ fleet_settings_try(const char *path, uint64_t memory_bytes_max,
     json_t *list = json_array(), *root = NULL;
     enum dry_status status = fleet_study_open(&study, path, memory_bytes_max, &err);
     if (status == DRY_OK && list && !study.is_empty)
-        status = try_wishes(&study, wishes, wish_count, list, &err);
+        status = try_proposals(&study, proposals, proposal_count, list, &err);
     fleet_study_close(&study);
     if (status == DRY_OK)
         root = make_document(&made, json_incref(list));

@@ -23,7 +23,7 @@ struct mark {
     uint64_t guest;
     bool is_over[BRINK_RULES], is_seen, waits;
     unsigned asked; /* snapshots asked for so far */
-    uint64_t wish;
+    uint64_t request;
     char *path; /* path of the last snapshot asked for */
 };
 
@@ -139,7 +139,7 @@ ask(const char *folder, struct watch_process *p, struct mark *mark,
         return false;
     free(mark->path);
     mark->path = path;
-    if (watch_wish(p, path, &mark->wish, err) != DRY_OK) {
+    if (watch_request(p, path, &mark->request, err) != DRY_OK) {
         event->why = err->text;
         return true;
     }
@@ -193,7 +193,7 @@ hear(struct mark *mark, struct watch_process *p, brink_tell *tell, void *self)
 {
     struct dry_live_answer answer = {.result = -1};
     struct brink_event event = {.process = p, .is_answer = true, .path = mark->path};
-    bool is_heard = watch_answered(p, mark->wish, &answer);
+    bool is_heard = watch_answered(p, mark->request, &answer);
     if (!is_heard && p->state == WATCH_LIVE)
         return;
     mark->waits = false;

@@ -499,13 +499,13 @@ watch_look(struct watch *watch)
     return is_done;
 }
 
-/* --- wishes ------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 enum dry_status
-watch_wish(struct watch_process *process, const char *path, uint64_t *number,
-           struct dry_error *err)
+watch_request(struct watch_process *process, const char *path, uint64_t *number,
+              struct dry_error *err)
 {
-    return dry_live_wish(process->reader, path, number, err);
+    return dry_live_request(process->reader, path, number, err);
 }
 
 bool

@@ -117,9 +117,9 @@ bool watch_look(struct watch *watch);
 uint64_t watch_reserved(const struct watch_process *process);
 
 /* Ask a process for a snapshot at `path`. *number identifies the request for
-   watch_answered(). Requires a LIVE page. Errors: those of dry_live_wish(). */
-enum dry_status watch_wish(struct watch_process *process, const char *path,
-                           uint64_t *number, struct dry_error *err);
+   watch_answered(). Requires a LIVE page. Errors: those of dry_live_request(). */
+enum dry_status watch_request(struct watch_process *process, const char *path,
+                              uint64_t *number, struct dry_error *err);
 /* Tell whether request `number` is answered, and fill `answer` if so. */
 bool watch_answered(struct watch_process *process, uint64_t number,
                     struct dry_live_answer *answer);

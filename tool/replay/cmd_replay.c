@@ -85,7 +85,7 @@ struct session {
 /* --- runs --------------------------------------------------------------------------------- */
 
 /* A requested run: a place, and its settings or NULL. */
-struct wish {
+struct run_setting {
     const char *label, *place, *conf;
     bool begin_anew, is_extra;
 };
@@ -179,20 +179,23 @@ middle_event(const struct session *s)
 }
 
 static int
-run_row(struct session *s, const struct wish *wish)
+run_row(struct session *s, const struct run_setting *run_setting)
 {
     struct dry_run_options options;
     init_options(s, &options);
-    options.conf = wish->conf;
-    options.place = wish->place;
-    options.begin_anew = wish->begin_anew;
-    if (s->values.steady_from < 0 && shows_to_people(s) && is_place(wish->place, "paged"))
+    options.conf = run_setting->conf;
+    options.place = run_setting->place;
+    options.begin_anew = run_setting->begin_anew;
+    if (s->values.steady_from < 0 && shows_to_people(s) &&
+        is_place(run_setting->place, "paged"))
         options.steady_from = middle_event(s);
     struct replay_row *row = s->rows + s->row_count;
-    *row = (struct replay_row){
-        .label = wish->label, .conf = wish->conf, .is_extra = wish->is_extra};
-    s->progress.what =
-        is_place(wish->place, "offline") ? "packing, searches so far" : "replaying";
+    *row = (struct replay_row){.label = run_setting->label,
+                               .conf = run_setting->conf,
+                               .is_extra = run_setting->is_extra};
+    s->progress.what = is_place(run_setting->place, "offline")
+                           ? "packing, searches so far"
+                           : "replaying";
     int code = EXIT_FINE;
     struct dry_error err;
     if (s->values.decisions && s->row_count == 0)
@@ -241,16 +244,17 @@ run_recorded(struct session *s)
     bool is_alone = s->values.confs.count == 0 && s->values.places.count == 0;
     if (!shows_to_people(s) && !is_alone)
         return EXIT_FINE;
-    struct wish wish = {.label = label_of_recorded(s),
-                        .place = recorded_place(s)[0] ? recorded_place(s) : NULL,
-                        .is_extra = !is_alone};
-    int code = run_row(s, &wish);
+    struct run_setting run_setting = {.label = label_of_recorded(s),
+                                      .place =
+                                          recorded_place(s)[0] ? recorded_place(s) : NULL,
+                                      .is_extra = !is_alone};
+    int code = run_row(s, &run_setting);
     bool began_warm = s->row_count > 0 && s->rows[0].run.as_recorded &&
                       dry_replay_get_check(s->replay)->live_before > 0;
     if (code == EXIT_FINE && shows_to_people(s) && !is_alone && began_warm) {
-        wish =
-            (struct wish){.label = "begun empty", .begin_anew = true, .is_extra = true};
-        code = run_row(s, &wish);
+        run_setting = (struct run_setting){
+            .label = "begun empty", .begin_anew = true, .is_extra = true};
+        code = run_row(s, &run_setting);
     }
     return code;
 }
@@ -265,18 +269,18 @@ run_place(struct session *s, const char *place)
         bool is_recorded = is_place(place, recorded_place(s));
         if (is_recorded && shows_to_people(s))
             return EXIT_FINE; /* it is the first row already */
-        struct wish wish = {.label = is_recorded    ? "recorded settings"
-                                     : has_settings ? "default"
-                                                    : "lifetimes known",
-                            .place = place};
-        return run_row(s, &wish);
+        struct run_setting run_setting = {.label = is_recorded    ? "recorded settings"
+                                                   : has_settings ? "default"
+                                                                  : "lifetimes known",
+                                          .place = place};
+        return run_row(s, &run_setting);
     }
     int code = EXIT_FINE;
     for (size_t i = 0; i < confs->count && code == EXIT_FINE; i++) {
-        struct wish wish = {.label = label_of(confs->values[i]),
-                            .place = place,
-                            .conf = confs->values[i]};
-        code = run_row(s, &wish);
+        struct run_setting run_setting = {.label = label_of(confs->values[i]),
+                                          .place = place,
+                                          .conf = confs->values[i]};
+        code = run_row(s, &run_setting);
     }
     return code;
 }
@@ -290,8 +294,9 @@ run_place_as_given(struct session *s, const char *text)
         return run_place(s, text);
     char place[16];
     snprintf(place, sizeof place, "%.*s", (int)(colon - text), text);
-    struct wish wish = {.label = label_of(colon + 1), .place = place, .conf = colon + 1};
-    return run_row(s, &wish);
+    struct run_setting run_setting = {
+        .label = label_of(colon + 1), .place = place, .conf = colon + 1};
+    return run_row(s, &run_setting);
 }
 
 /* Fill the rows with the requested releases. */
@@ -323,9 +328,9 @@ run_all(struct session *s)
         return run_across(s);
     int code = run_recorded(s);
     for (size_t i = 0; i < confs->count && code == EXIT_FINE && places->count == 0; i++) {
-        struct wish wish = {.label = label_of(confs->values[i]),
-                            .conf = confs->values[i]};
-        code = run_row(s, &wish);
+        struct run_setting run_setting = {.label = label_of(confs->values[i]),
+                                          .conf = confs->values[i]};
+        code = run_row(s, &run_setting);
     }
     for (size_t i = 0; i < places->count && code == EXIT_FINE; i++)
         code = run_place_as_given(s, places->values[i]);

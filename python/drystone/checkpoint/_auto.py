@@ -78,7 +78,7 @@ _Measured = tuple[list[Call], Json, Layout]
 _Finish = Callable[[Recording, Tree, Callable[[Stage], Runner], Timer], _Measured]
 
 
-class _Wish:
+class _Request:
     """What auto_checkpoint() was asked for."""
 
     def __init__(self, model: torch.nn.Module, example: Tree, layers: Layers | None,
@@ -111,19 +111,19 @@ def _with_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor],
     return torch.func.functional_call(_Around(model), named, (run,))
 
 
-def _measure_fake(wish: _Wish, rates: tuple[float, float], finish: _Finish) -> _Measured:
+def _measure_fake(request: _Request, rates: tuple[float, float], finish: _Finish) -> _Measured:
     """The chain of fake tensors, by a roofline."""
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        inputs = tree_map_only(torch.Tensor, mode.from_tensor, wish.example)
+        inputs = tree_map_only(torch.Tensor, mode.from_tensor, request.example)
         weights = {name: mode.from_tensor(tensor) for name, tensor in [
-            *wish.model.named_parameters(), *wish.model.named_buffers()]}
+            *request.model.named_parameters(), *request.model.named_buffers()]}
 
         def run() -> Tree:
             args, kwargs = arguments_of(inputs)
-            return wish.model(*args, **kwargs)
+            return request.model(*args, **kwargs)
 
         try:
-            recording = _with_weights(wish.model, weights, lambda: wish.record(
+            recording = _with_weights(request.model, weights, lambda: request.record(
                 run, list(weights.values()), inputs, rates))
         except DataDependentOutputException as why:
             raise PlanError(f"the model asks for numbers, which nobody computes here ({why}): "
@@ -133,13 +133,13 @@ def _measure_fake(wish: _Wish, rates: tuple[float, float], finish: _Finish) -> _
         return finish(recording, inputs, lambda stage: Runner(stage, mode), Estimate(*rates))
 
 
-def _measure_real(wish: _Wish, repeats: int, finish: _Finish) -> _Measured:
+def _measure_real(request: _Request, repeats: int, finish: _Finish) -> _Measured:
     """The chain of real tensors, by the clock."""
-    args, kwargs = arguments_of(wish.example)
-    with untouched([wish.model]):
-        weights = [*wish.model.parameters(), *wish.model.buffers()]
-        recording = wish.record(lambda: wish.model(*args, **kwargs), weights, wish.example)
-        return finish(recording, wish.example, Runner, Clock(repeats))
+    args, kwargs = arguments_of(request.example)
+    with untouched([request.model]):
+        weights = [*request.model.parameters(), *request.model.buffers()]
+        recording = request.record(lambda: request.model(*args, **kwargs), weights, request.example)
+        return finish(recording, request.example, Runner, Clock(repeats))
 
 
 def auto_checkpoint(model: torch.nn.Module, example: Tree, budget: int | str = "8GB", *,
@@ -171,7 +171,7 @@ def auto_checkpoint(model: torch.nn.Module, example: Tree, budget: int | str = "
     size = read_size(budget)
     if grads not in ("lazy", "static"):
         raise PlanError(f"grads is {grads!r}: it is 'lazy' or 'static'")
-    wish = _Wish(model, example, layers, loss)
+    request = _Request(model, example, layers, loss)
     states = optimizer_bytes(optimizer) if optimizer else (0, 0)
 
     def finish(recording: Recording, inputs: Tree, make_runner: Callable[[Stage], Runner],
@@ -179,8 +179,8 @@ def auto_checkpoint(model: torch.nn.Module, example: Tree, budget: int | str = "
         return (recording.calls, *chain_of(recording, inputs, make_runner, clock, states, grads,
                                            operations))
 
-    calls, chain, layout = (_measure_fake(wish, (flops_per_second, bytes_per_second), finish)
-                            if fake else _measure_real(wish, repeats, finish))
+    calls, chain, layout = (_measure_fake(request, (flops_per_second, bytes_per_second), finish)
+                            if fake else _measure_real(request, repeats, finish))
     plan = planning.plan(chain, size, method=method, command=command)
     items, _ = read_items(plan, chain, len(layout.names), True)
     return AutoCheckpoint(model, example, loss, Steps(model, calls, layout, items), chain, plan)

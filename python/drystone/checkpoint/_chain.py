@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..plan._live import bytes_of, tensors_of
-from ..plan._measure import FORMAT, Wishes, measure_all, microseconds
+from ..plan._measure import FORMAT, MeasureOptions, measure_all, microseconds
 from ..plan._types import Json, Stage, Tree
 from ._call import Bound, one_or_all
 
@@ -78,7 +78,7 @@ def _segments(recording: Recording) -> list[tuple[int, int]]:
 
 
 def _layer_stages(recording: Recording, make_runner: Callable[[Stage], Runner], clock: Timer,
-                  wishes: Wishes) -> tuple[list[Json], int]:
+                  kinds: MeasureOptions) -> tuple[list[Json], int]:
     """(Stages of all calls, bytes that they keep from step to step)."""
     stages, kept = [], 0
     for first, end in _segments(recording):
@@ -86,7 +86,7 @@ def _layer_stages(recording: Recording, make_runner: Callable[[Stage], Runner], 
         runners = [make_runner(Bound(call.layer, call.slots, call.args, call.kwargs, False))
                    for call in calls]
         measured, more = measure_all(runners, one_or_all(calls[0].x),
-                                     [call.name for call in calls], False, wishes, clock)
+                                     [call.name for call in calls], False, kinds, clock)
         stages += measured
         kept += more
     return stages, kept
@@ -102,7 +102,7 @@ def chain_of(recording: Recording, example: Tree, make_runner: Callable[[Stage],
     """
     layout = Layout(recording)
     layers, kept = _layer_stages(recording, make_runner, clock,
-                                 Wishes(None, operations, None, 0))
+                                 MeasureOptions(None, operations, None, 0))
     stages = []
     for index in range(len(recording.calls) + 1):
         if index in layout.section_at:

@@ -32,7 +32,7 @@ FORMAT = "ckpt-chain/1"
 Selective = Mapping[str, Iterable[str]]  # options, and the operations that each keeps
 
 
-class Wishes(NamedTuple):
+class MeasureOptions(NamedTuple):
     selective: Selective | None
     operations: bool
     offload: float | None
@@ -277,18 +277,18 @@ def _measure_stage(name: str, runner: Runner, x: Tree, clock: Timer,
 
 
 def measure_all(runners: Sequence[Runner], x: Tree, names: Sequence[str], has_loss: bool,
-                wishes: Wishes, clock: Timer) -> tuple[list[Json], int]:
+                kinds: MeasureOptions, clock: Timer) -> tuple[list[Json], int]:
     """(Stages, bytes that they keep from step to step)."""
     stages, facts, storages, kept = [], [], Names(x), 0
     torch.clear_autocast_cache()
     for index, (runner, name) in enumerate(zip(runners, names)):
         is_loss = has_loss and index == len(runners) - 1
         stage, more = _measure_stage(name, runner, x, clock,
-                                     None if is_loss else wishes.selective)
+                                     None if is_loss else kinds.selective)
         stages.append(stage)
         kept += more
         facts.append(Facts(runner, x, storages))
-        if wishes.operations and not is_loss:
+        if kinds.operations and not is_loss:
             stages[-1]["operations"] = operations_of(
                 runner, x, clock, stages[-1]["fwd"], _asking(runner, x, clock, stages[-1]))
         x = cut(call(runner, cut(x)))
@@ -296,10 +296,10 @@ def measure_all(runners: Sequence[Runner], x: Tree, names: Sequence[str], has_lo
     settle(stages, facts)
     if has_loss:  # a number: nobody holds it, and its gradient is 1
         stages[-1].update(out=0, grad_out=0, saved_has_output=False)
-    if wishes.operations:
+    if kinds.operations:
         limit_operations(stages, facts)
-    if wishes.offload:
-        _add_offloading(stages, facts, wishes.offload, wishes.offload_least)
+    if kinds.offload:
+        _add_offloading(stages, facts, kinds.offload, kinds.offload_least)
     return stages, kept
 
 
@@ -360,19 +360,19 @@ def measure(stages: Iterable[Stage], example: Tree, *, loss: Loss | None = None,
     if offload is not None and (isinstance(offload, bool) or
                                 not isinstance(offload, (int, float)) or not offload > 0):
         raise PlanError(f"offload is {offload!r}: it is bytes a second")
-    wishes = Wishes(selective, operations, offload, offload_least)
+    kinds = MeasureOptions(selective, operations, offload, offload_least)
     names = _names(stages, names, loss)
     persistent = _persistent(stages, grads, optimizer, step_bytes)
     if fake:
         with FakeTensorMode(allow_non_fake_inputs=True) as mode:
             example = tree_map_only(torch.Tensor, mode.from_tensor, example)
             runners = [Runner(stage, mode) for stage in stages]
-            measured, kept = measure_all(runners, example, names, bool(loss), wishes,
+            measured, kept = measure_all(runners, example, names, bool(loss), kinds,
                                           Estimate(flops_per_second, bytes_per_second))
     else:
         with untouched(stages):
             runners = [Runner(stage) for stage in stages]
-            measured, kept = measure_all(runners, example, names, bool(loss), wishes,
+            measured, kept = measure_all(runners, example, names, bool(loss), kinds,
                                           Clock(repeats))
     persistent["buffers"] += kept
     if grads == "static":

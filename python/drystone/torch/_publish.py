@@ -13,8 +13,8 @@ from .._live import HOST, Figures, Page
 from ._enable import enabled
 from ._figures import device_figures, device_uuid, host_detail, host_figures
 from ._rank import rank_of
+from ._requests import Requests
 from ._walk import details, segments
-from ._wishes import Wishes
 
 INTERVAL, DETAIL_REST, SNAPSHOTS = 0.5, 200, 4
 _REST_MIN = 5.0  # seconds: a walk holds the interpreter
@@ -43,7 +43,7 @@ def publish(interval: float = INTERVAL, detail_rest: int = DETAIL_REST,
     folder       of the page, in memory; None: /dev/shm
     labels       more of them than $POD_NAME, $POD_NAMESPACE, $NODE_NAME, $JOB_COMPLETION_INDEX,
                  $SLURM_JOB_ID and $SLURM_PROCID give; "" takes one of those away
-    snapshots    that readers of the page may wish for in all
+    snapshots    that readers of the page may request in all
 
     CUDA is not initialized by this. A process has one page: a second call returns the first
     page's publisher. The child of a fork has none. Errors: Error.
@@ -77,7 +77,7 @@ class Publisher:
         self.folder = folder
         self._page: Page | None = None
         self._sources: dict[int, int] = {}
-        self._wishes = Wishes(snapshots)
+        self._requests = Requests(snapshots)
         self._due = 0.0
         self._has_told = False
         self._ending = threading.Event()
@@ -143,10 +143,10 @@ class Publisher:
         page = self._page
         if page is None:
             return
-        wish = page.wish()
-        if wish is not None:
-            number, path = wish
-            page.answer(number, *self._wishes.serve(self._torch, path))
+        request = page.request()
+        if request is not None:
+            number, path = request
+            page.answer(number, *self._requests.serve(self._torch, path))
         if is_used:
             self._show(page)
 

@@ -35,11 +35,11 @@ judge_row(const struct fleet_row *row)
 static void
 decide_search(const struct fleet_search *search)
 {
-    const struct dry_candidate *wishes[FLEET_WISHES_MAX];
+    const struct dry_candidate *proposals[FLEET_PROPOSALS_MAX];
     struct fleet_search searches[] = {*search, *search};
     struct fleet_decision decision;
     searches[1].candidate_count /= 2;
-    fleet_settings_wish(searches, 2, wishes);
+    fleet_settings_propose(searches, 2, proposals);
     fleet_settings_decide(searches, 2, &decision);
 }
 

@@ -139,12 +139,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def send_object(self, found, count=None, leave_out=()):
         """The object, or `count` bytes of what is asked for."""
-        wish, size, start = self.headers.get("Range"), len(found.data), 0
+        asked, size, start = self.headers.get("Range"), len(found.data), 0
         headers = [("ETag", found.etag), ("x-amz-version-id", "\x1b[31m?")]
         if self.headers.get("If-Match", found.etag) != found.etag:
             return self.refuse(412, "PreconditionFailed")
-        if wish and "Range" not in leave_out:
-            start = int(wish.removeprefix("bytes=").removesuffix("-"))
+        if asked and "Range" not in leave_out:
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
             headers.append(("Content-Range", f"bytes {start}-{size - 1}/{size}"))
         self.send_response(206 if start else 200)
         headers.append(("Content-Length", str(size - start)))
@@ -180,16 +180,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             fault = faults.pop(0) if faults else None
         return fault(self, found) if fault else self.send_object(found)
 
-    def list_objects(self, wish):
+    def list_objects(self, asked):
         store = self.server.store
         if store.list_faults:
-            return store.list_faults.pop(0)(self, wish)
-        after = wish.get("start-after", "")
-        if "continuation-token" in wish:
-            after = bytes.fromhex(wish["continuation-token"].removeprefix("t/+=")).decode()
+            return store.list_faults.pop(0)(self, asked)
+        after = asked.get("start-after", "")
+        if "continuation-token" in asked:
+            after = bytes.fromhex(asked["continuation-token"].removeprefix("t/+=")).decode()
         keys = sorted(key for key in store.objects
-                      if key.startswith(wish["prefix"]) and key > after)
-        count = min(store.page_keys, int(wish.get("max-keys", 1000)))
+                      if key.startswith(asked["prefix"]) and key > after)
+        count = min(store.page_keys, int(asked.get("max-keys", 1000)))
         more = len(keys) > count
         body = ["<?xml version='1.0' encoding='UTF-8'?>",
                 '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>job</Name>',

@@ -64,7 +64,7 @@ class Layout(ctypes.Structure):
     _fields_ = [("magic", ctypes.c_uint64),
                 *fields("version", "page_bytes", kind=ctypes.c_uint32),
                 ("program", Program), ("source_count", ctypes.c_uint64),
-                ("wish_number", ctypes.c_uint64), ("wish_path", ctypes.c_char * PATH),
+                ("request_number", ctypes.c_uint64), ("request_path", ctypes.c_char * PATH),
                 ("answer_number", ctypes.c_uint64), ("answer_result", ctypes.c_int64),
                 ("answer_text", ctypes.c_char * TEXT), ("slots", Slot * SOURCES_MAX)]
 

@@ -186,20 +186,20 @@ put_line(struct program *p)
         die("no line");
 }
 
-/* serve RESULT TEXT: wait for a wish, and answer; answered by its path */
+/* serve RESULT TEXT: wait for a request, and answer; answered by its path */
 static void
 serve(struct program *p)
 {
     char path[DRY_LIVE_PATH_BYTES], room[256];
-    uint64_t wish, result = number();
+    uint64_t request, result = number();
     text(room);
     for (int i = 0; i < 60000; i++, usleep(10000)) {
-        if (!dry_live_get_wish(p->live, &wish, path, sizeof path))
+        if (!dry_live_get_request(p->live, &request, path, sizeof path))
             continue;
         FILE *file = result == 0 ? fopen(path, "w") : NULL;
         if (file)
             (void)fclose(file);
-        dry_live_answer(p->live, wish, (int64_t)result, room);
+        dry_live_answer(p->live, request, (int64_t)result, room);
         printf("%s ", path);
         return;
     }

@@ -396,10 +396,10 @@ a_child_has_no_part_in_the_page(void **state)
     dry_live_destroy(live);
 }
 
-/* --- wishes ------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 static void
-a_wish_is_answered(void **state)
+a_request_is_answered(void **state)
 {
     (void)state;
     struct dry_live *live = create();
@@ -407,24 +407,24 @@ a_wish_is_answered(void **state)
     struct dry_live_reader *reader = open_page(dry_live_name(live));
     char path[PATH_ROOM], small[4], long_path[DRY_LIVE_PATH_BYTES + 1];
     uint64_t number = 0, seen = 0;
-    assert_false(dry_live_get_wish(live, &seen, path, sizeof path));
-    assert_int_equal(dry_live_wish(reader, "/tmp/a.pickle", &number, NULL), DRY_OK);
+    assert_false(dry_live_get_request(live, &seen, path, sizeof path));
+    assert_int_equal(dry_live_request(reader, "/tmp/a.pickle", &number, NULL), DRY_OK);
     assert_int_equal(number, 1);
-    assert_true(dry_live_get_wish(live, &seen, path, sizeof path));
+    assert_true(dry_live_get_request(live, &seen, path, sizeof path));
     assert_int_equal(seen, 1);
     assert_string_equal(path, "/tmp/a.pickle");
-    assert_true(dry_live_get_wish(live, &seen, small, sizeof small));
+    assert_true(dry_live_get_request(live, &seen, small, sizeof small));
     assert_string_equal(small, "/tm");
     dry_live_answer(live, seen, ENOSPC, "the disk is full");
-    assert_false(dry_live_get_wish(live, &seen, path, sizeof path));
+    assert_false(dry_live_get_request(live, &seen, path, sizeof path));
     assert_int_equal(dry_live_get_answer(reader, &answer, NULL), DRY_OK);
     assert_int_equal(answer.number, 1);
     assert_int_equal(answer.result, ENOSPC);
     assert_string_equal(answer.text, "the disk is full");
     memset(long_path, 'x', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = '\0';
-    assert_int_equal(dry_live_wish(reader, long_path, &number, NULL), DRY_ERR_LIMIT);
-    assert_int_equal(dry_live_wish(reader, "/tmp/b.pickle", &number, NULL), DRY_OK);
+    assert_int_equal(dry_live_request(reader, long_path, &number, NULL), DRY_ERR_LIMIT);
+    assert_int_equal(dry_live_request(reader, "/tmp/b.pickle", &number, NULL), DRY_OK);
     assert_int_equal(number, 2);
     dry_live_close(reader);
     dry_live_destroy(live);
@@ -432,7 +432,7 @@ a_wish_is_answered(void **state)
 
 /* Root may write any file, so it takes another user's part. */
 static void
-a_page_that_cannot_be_written_takes_no_wish(void **state)
+a_page_that_cannot_be_written_takes_no_request(void **state)
 {
     (void)state;
     const uid_t other = 65534;
@@ -449,7 +449,7 @@ a_page_that_cannot_be_written_takes_no_wish(void **state)
         assert_int_equal(seteuid(other), 0);
     }
     struct dry_live_reader *reader = open_page(dry_live_name(live));
-    enum dry_status status = dry_live_wish(reader, "/tmp/a.pickle", &number, &err);
+    enum dry_status status = dry_live_request(reader, "/tmp/a.pickle", &number, &err);
     dry_live_close(reader);
     if (is_root)
         assert_int_equal(seteuid(0), 0);
@@ -713,8 +713,8 @@ main(void)
         cmocka_unit_test(a_pinned_cache_is_a_source),
         cmocka_unit_test(figures_of_another_pinned_cache_are_put),
         cmocka_unit_test(a_child_has_no_part_in_the_page),
-        cmocka_unit_test(a_wish_is_answered),
-        cmocka_unit_test(a_page_that_cannot_be_written_takes_no_wish),
+        cmocka_unit_test(a_request_is_answered),
+        cmocka_unit_test(a_page_that_cannot_be_written_takes_no_request),
         cmocka_unit_test(files_that_are_no_pages_are_refused),
         cmocka_unit_test(pages_of_chance_do_no_harm),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),

@@ -12,7 +12,7 @@ config = LlamaConfig(hidden_size=128, intermediate_size=256, num_hidden_layers=2
 data = [{"input_ids": (tokens := torch.randint(1000, (128,))), "labels": tokens}
         for _ in range(64)]
 with tempfile.TemporaryDirectory() as folder:
-    wish = TrainingArguments(folder, per_device_train_batch_size=4, max_steps=8, bf16=True,
+    settings = TrainingArguments(folder, per_device_train_batch_size=4, max_steps=8, bf16=True,
                              gradient_accumulation_steps=2, gradient_checkpointing=True,
                              logging_steps=2, report_to=[], save_strategy="no")
-    Trainer(LlamaForCausalLM(config), wish, train_dataset=data).train()
+    Trainer(LlamaForCausalLM(config), settings, train_dataset=data).train()

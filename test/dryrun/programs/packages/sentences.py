@@ -23,7 +23,7 @@ if __name__ == "__main__":
         assert model.encode(["w1 w2 w3", "w4"] * 20, batch_size=8).shape == (40, 64)
         pairs = Dataset.from_list([{"anchor": f"w{i} w{i + 1}", "positive": f"w{i + 2}"}
                                    for i in range(64)])
-        wish = SentenceTransformerTrainingArguments(folder, per_device_train_batch_size=8,
+        settings = SentenceTransformerTrainingArguments(folder, per_device_train_batch_size=8,
                                                     max_steps=6, report_to=[], save_strategy="no")
-        SentenceTransformerTrainer(model, wish, train_dataset=pairs,
+        SentenceTransformerTrainer(model, settings, train_dataset=pairs,
                                    loss=MultipleNegativesRankingLoss(model)).train()

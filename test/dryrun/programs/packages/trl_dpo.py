@@ -30,9 +30,9 @@ pairs = [{"prompt": sentence(i, 9), "chosen": sentence(2 * i, 12), "rejected": s
          for i in range(48)]
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        wish = DPOConfig(folder, per_device_train_batch_size=4, max_steps=8, max_length=64,
+        settings = DPOConfig(folder, per_device_train_batch_size=4, max_steps=8, max_length=64,
                          bf16=True, report_to=[], save_strategy="no", logging_steps=2)
-        DPOTrainer(LlamaForCausalLM(config), args=wish, train_dataset=Dataset.from_list(pairs),
+        DPOTrainer(LlamaForCausalLM(config), args=settings, train_dataset=Dataset.from_list(pairs),
                    processing_class=tokenizer,
                    peft_config=LoraConfig(r=4, target_modules=["q_proj", "v_proj"],
                                           task_type="CAUSAL_LM")).train()

@@ -23,7 +23,7 @@ texts = [{"text": " ".join(f"w{(i * j) % 996}" for j in range(20 + i % 9))} for 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        wish = SFTConfig(folder, per_device_train_batch_size=4, max_steps=8, max_length=64,
+        settings = SFTConfig(folder, per_device_train_batch_size=4, max_steps=8, max_length=64,
                          bf16=True, report_to=[], save_strategy="no", logging_steps=2)
-        SFTTrainer(LlamaForCausalLM(config), wish, train_dataset=Dataset.from_list(texts),
+        SFTTrainer(LlamaForCausalLM(config), settings, train_dataset=Dataset.from_list(texts),
                    processing_class=tokenizer).train()

@@ -110,8 +110,8 @@ layout(struct harness *p)
     for (size_t i = 0; i < p->count; i++)
         obstacles[i] =
             (struct dryi_obstacle){p->blocks[i].offset, p->blocks[i].size, false};
-    struct dryi_packing_request wish = {obstacles, p->count, PAGE, true};
-    if (pack_at_once(p->forecast, &wish, &p->info) == DRY_OK)
+    struct dryi_packing_request packing_request = {obstacles, p->count, PAGE, true};
+    if (pack_at_once(p->forecast, &packing_request, &p->info) == DRY_OK)
         p->plans++;
     free(obstacles);
 }
@@ -123,9 +123,9 @@ request(struct harness *p, uint64_t size, uint64_t stream)
     uint64_t rounded = (size + 511) / 512 * 512;
     if (dryi_forecast_is_ready(p->forecast))
         layout(p);
-    struct dryi_hint wish = dryi_forecast_request(p->forecast, rounded, stream);
-    uint64_t hint = wish.offset;
-    uint32_t ticket = wish.ticket;
+    struct dryi_hint got = dryi_forecast_request(p->forecast, rounded, stream);
+    uint64_t hint = got.offset;
+    uint32_t ticket = got.ticket;
     size_t slot = hint == DRYI_HINT_NONE ? NO_BLOCK : slot_of(p, hint, rounded);
     bool by_hint = slot != NO_BLOCK;
     uint64_t offset = by_hint ? hint : lowest_gap(p, rounded);
@@ -524,13 +524,13 @@ drift_is_learnt_anew(void **state)
 static unsigned
 loop_refused(struct dryi_forecast *h, uint32_t more, uint32_t times)
 {
-    const struct dryi_packing_request wish = {NULL, 0, PAGE, true};
+    const struct dryi_packing_request packing_request = {NULL, 0, PAGE, true};
     struct dryi_packing_info info;
     unsigned packed = 0;
     for (uint32_t i = 0; i < times * (100 + more); i++) {
         uint32_t size = 512 * (1 + i % (100 + more));
         if (dryi_forecast_is_ready(h)) {
-            assert_int_equal(pack_at_once(h, &wish, &info), DRY_OK);
+            assert_int_equal(pack_at_once(h, &packing_request, &info), DRY_OK);
             packed++;
         }
         struct dryi_hint hint = dryi_forecast_request(h, size, 0);
@@ -567,7 +567,7 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
     struct random r;
     uint32_t tickets[64] = {0};
     struct dryi_packing_info info;
-    const struct dryi_packing_request wish = {NULL, 0, PAGE, true};
+    const struct dryi_packing_request packing_request = {NULL, 0, PAGE, true};
     random_init(&r, 5);
     for (size_t i = 0; i < count; i++) {
         uint64_t size = kind == RANDOM     ? 512 * random_below(&r, 1000)
@@ -575,7 +575,7 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
                         : kind == GROWING  ? 512 * i
                                            : 512;
         if (dryi_forecast_is_ready(h))
-            assert_true(pack_at_once(h, &wish, &info) == DRY_OK);
+            assert_true(pack_at_once(h, &packing_request, &info) == DRY_OK);
         struct dryi_hint hint = dryi_forecast_request(h, size, i % 2);
         tickets[i % 64] = hint.ticket;
         if (kind != LEAKING && i >= 20)
@@ -655,9 +655,9 @@ the_plan_lies_between_obstacles(void **state)
     assert_int_equal(p.refused, 0);
 
     const struct dryi_obstacle crossed[] = {{0, 1024, false}, {512, 512, false}};
-    const struct dryi_packing_request wish = {crossed, 2, PAGE, true};
+    const struct dryi_packing_request packing_request = {crossed, 2, PAGE, true};
     struct dryi_packing_info info;
-    assert_int_equal(pack_at_once(p.forecast, &wish, &info), DRY_ERR_ARGUMENT);
+    assert_int_equal(pack_at_once(p.forecast, &packing_request, &info), DRY_ERR_ARGUMENT);
     end_harness(&p);
 }
 
@@ -819,11 +819,12 @@ lives_of_streams_share_what_they_may(void **state)
         struct harness p;
         struct loop loop;
         struct dryi_packing_job *job;
-        struct dryi_packing_request wish = {NULL, 0, PAGE, seed % 2};
+        struct dryi_packing_request packing_request = {NULL, 0, PAGE, seed % 2};
         begin_harness(&p, NULL);
         make_loop(&loop, seed, 2 + seed % 3);
         run_loop(&p, &loop, 7, 5 + (uint32_t)seed % 20);
-        assert_int_equal(dryi_packing_job_create(p.forecast, &wish, &job), DRY_OK);
+        assert_int_equal(dryi_packing_job_create(p.forecast, &packing_request, &job),
+                         DRY_OK);
         dryi_packing_job_run(job, NULL);
         assert_non_null(job->offsets);
         for (uint32_t i = 0; i < job->count * job->count; i++)

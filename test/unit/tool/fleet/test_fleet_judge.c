@@ -495,8 +495,8 @@ a_setting_must_harm_no_rank(void **state)
     s[1].candidate_count = 0; /* not tried there */
     fleet_settings_decide(s, 2, &d);
     assert_int_equal(d.kind, FLEET_DECISION_DISAGREE);
-    const struct dry_candidate *wishes[FLEET_WISHES_MAX];
-    assert_int_equal(fleet_settings_wish(s, 2, wishes), 2);
+    const struct dry_candidate *proposals[FLEET_PROPOSALS_MAX];
+    assert_int_equal(fleet_settings_propose(s, 2, proposals), 2);
     s[0].outcome = DRY_OUTCOME_CAPACITY;
     fleet_settings_decide(s, 1, &d);
     assert_int_equal(d.kind, FLEET_DECISION_CAPACITY);

@@ -263,10 +263,10 @@ a_driver_that_fails_is_none(void **state)
     watch_destroy(watch);
 }
 
-/* --- wishes ------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 static void
-a_wish_is_answered(void **state)
+a_request_is_answered(void **state)
 {
     (void)state;
     struct dry_live_options options;
@@ -277,14 +277,14 @@ a_wish_is_answered(void **state)
     struct watch *watch = create(false);
     struct watch_process *p = watch->processes[0];
     struct dry_live_answer answer;
-    uint64_t wish, seen;
+    uint64_t request, seen;
     char path[64];
-    assert_int_equal(watch_wish(p, "/x/y.pickle", &wish, NULL), DRY_OK);
-    assert_false(watch_answered(p, wish, &answer));
-    assert_true(dry_live_get_wish(live, &seen, path, sizeof path));
+    assert_int_equal(watch_request(p, "/x/y.pickle", &request, NULL), DRY_OK);
+    assert_false(watch_answered(p, request, &answer));
+    assert_true(dry_live_get_request(live, &seen, path, sizeof path));
     assert_string_equal(path, "/x/y.pickle");
     dry_live_answer(live, seen, 0, "42 MiB");
-    assert_true(watch_answered(p, wish, &answer));
+    assert_true(watch_answered(p, request, &answer));
     assert_int_equal(answer.result, 0);
     assert_string_equal(answer.text, "42 MiB");
     watch_destroy(watch);
@@ -342,7 +342,7 @@ main(void)
         cmocka_unit_test(two_pages_of_one_program_are_two_lines),
         cmocka_unit_test(the_driver_knows_devices_and_all_others),
         cmocka_unit_test(a_driver_that_fails_is_none),
-        cmocka_unit_test(a_wish_is_answered),
+        cmocka_unit_test(a_request_is_answered),
         cmocka_unit_test(sizes_have_three_digits),
         cmocka_unit_test(long_names_lose_their_middle),
     };

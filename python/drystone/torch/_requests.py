@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots that a reader of this process's page wishes for."""
+"""Snapshots that a reader of this process's page requests."""
 from __future__ import annotations
 
 import errno
@@ -11,7 +11,7 @@ from .._errors import first_line
 from ._inductor import without_import
 
 
-class Wishes:
+class Requests:
     """Writes at most so many snapshots in the life of a process."""
 
     def __init__(self, most: int) -> None:

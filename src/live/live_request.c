@@ -16,22 +16,22 @@ load(const uint64_t *number)
 }
 
 bool
-dry_live_get_wish(struct dry_live *live, uint64_t *number, char *path, size_t room)
+dry_live_get_request(struct dry_live *live, uint64_t *number, char *path, size_t room)
 {
     if (dryi_fork_mark_is_child(&live->fork) || room == 0)
         return false;
     const struct dry_live_page *page = dryi_live_page(live);
-    uint64_t wished = load(&page->wish.number);
-    if (wished == load(&page->answer.number))
+    uint64_t requested = load(&page->request.number);
+    if (requested == load(&page->answer.number))
         return false;
     char text[DRY_LIVE_PATH_BYTES];
-    memcpy(text, page->wish.path, sizeof text);
+    memcpy(text, page->request.path, sizeof text);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (load(&page->wish.number) != wished)
+    if (load(&page->request.number) != requested)
         return false;
     text[sizeof text - 1] = '\0';
     dryi_live_copy_text(path, room, text);
-    *number = wished;
+    *number = requested;
     return true;
 }
 
