@@ -26,7 +26,7 @@
 
 #include "timing.h"
 
-#define PAIRS_A_LOOK 32
+#define PAIRS_PER_ROUND 32
 #define INTERVAL_NS 1000000
 
 struct bench {
@@ -63,7 +63,7 @@ alloc(struct bench *b)
 static void
 do_pairs(struct bench *b)
 {
-    for (unsigned i = 0; i < PAIRS_A_LOOK; i++) {
+    for (unsigned i = 0; i < PAIRS_PER_ROUND; i++) {
         uint64_t *at = &b->addresses[random_below(b, b->count)];
         need(dry_pool_free(b->pool, *at) == DRY_OK, "a free was refused");
         *at = alloc(b);
@@ -120,7 +120,7 @@ run_for(struct bench *b, uint64_t ns)
 {
     bool updates = strcmp(b->mode, "self") == 0;
     uint64_t pairs = 0, now = now_ns(), end = now + ns, due = now;
-    for (; now < end; now = now_ns(), pairs += PAIRS_A_LOOK) {
+    for (; now < end; now = now_ns(), pairs += PAIRS_PER_ROUND) {
         if (now >= due) {
             due = now + INTERVAL_NS;
             if (updates)

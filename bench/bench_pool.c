@@ -405,11 +405,11 @@ chase(size_t live, size_t bytes, size_t loads)
 static void
 measure_floor(size_t live, size_t loads)
 {
-    double look = chase(live, SLOT_BYTES, loads);
+    double lookup = chase(live, SLOT_BYTES, loads);
     double both = 2 * chase(live, SLOT_BYTES + RECORD_BYTES, loads);
     printf("{\"bench\":\"floor\",\"live\":%zu,\"look_ns\":%.1f,"
            "\"look_and_record_ns\":%.1f}\n",
-           live, look, both);
+           live, lookup, both);
 }
 
 /* --- all of them -------------------------------------------------------------------------- */

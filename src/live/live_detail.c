@@ -139,26 +139,26 @@ fill(const struct walk *w, const struct dry_stats *stats, struct dry_live_detail
 
 /* Read statistics and limit. Requires the pool's lock. */
 static void
-look_at(const struct dry_pool *pool, struct dryi_live_look *look)
+take_sample(const struct dry_pool *pool, struct dryi_live_sample *sample)
 {
     uint64_t limit = dryi_pool_limit(pool);
-    dryi_pool_stats(pool, &look->stats);
-    look->limit = limit < pool->total_bytes ? limit : pool->total_bytes;
+    dryi_pool_stats(pool, &sample->stats);
+    sample->limit = limit < pool->total_bytes ? limit : pool->total_bytes;
 }
 
 enum dry_status
-dryi_live_look(struct dry_pool *pool, struct dryi_live_look *look)
+dryi_live_sample(struct dry_pool *pool, struct dryi_live_sample *sample)
 {
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    look_at(pool, look);
+    take_sample(pool, sample);
     dryi_pool_leave(pool);
     return DRY_OK;
 }
 
 enum dry_status
-dryi_live_walk(struct dry_pool *pool, struct dryi_live_look *look,
+dryi_live_walk(struct dry_pool *pool, struct dryi_live_sample *sample,
                struct dry_live_detail *detail)
 {
     memset(detail, 0, offsetof(struct dry_live_detail, lanes));
@@ -166,12 +166,12 @@ dryi_live_walk(struct dry_pool *pool, struct dryi_live_look *look,
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    look_at(pool, look);
+    take_sample(pool, sample);
     status = dryi_pool_walk(pool, visit, &w);
     dryi_pool_leave(pool);
     if (status != DRY_OK)
         return status;
     sort_lanes(detail);
-    fill(&w, &look->stats, detail);
+    fill(&w, &sample->stats, detail);
     return DRY_OK;
 }

@@ -72,10 +72,10 @@ bytes_of(int64_t figure)
 }
 
 static void
-take_pool_figures(struct dry_pool *pool, const struct dryi_live_look *look,
+take_pool_figures(struct dry_pool *pool, const struct dryi_live_sample *sample,
                   struct dry_live_figures *figures)
 {
-    const struct dry_stats *s = &look->stats;
+    const struct dry_stats *s = &sample->stats;
     struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(pool, &counters);
     *figures = (struct dry_live_figures){
@@ -85,7 +85,7 @@ take_pool_figures(struct dry_pool *pool, const struct dryi_live_look *look,
         .requested = bytes_of(s->requested_bytes.all.current),
         .reserved_peak = bytes_of(s->reserved_bytes.all.peak),
         .allocated_peak = bytes_of(s->allocated_bytes.all.peak),
-        .limit = look->limit,
+        .limit = sample->limit,
         .retries = bytes_of(s->num_alloc_retries),
         .ooms = bytes_of(s->num_ooms),
         .driver_allocs = bytes_of(s->num_device_alloc),
@@ -152,13 +152,13 @@ update_pinned(struct dry_live *live, uint32_t number, struct dry_pinned *pinned)
  */
 static bool
 walk_if_due(struct dry_live *live, struct dryi_live_origin *origin,
-            struct dryi_live_look *look)
+            struct dryi_live_sample *sample)
 {
     const uint64_t rest_min_ns = 100000000;
     uint64_t begun = dryi_system_uptime_ns();
     if (begun < origin->detail_due_ns)
         return false;
-    bool is_done = dryi_live_walk(origin->pool, look, live->detail) == DRY_OK;
+    bool is_done = dryi_live_walk(origin->pool, sample, live->detail) == DRY_OK;
     uint64_t ended = dryi_system_uptime_ns();
     uint64_t rest = (ended - begun) * live->detail_rest;
     origin->detail_due_ns = ended + (rest > rest_min_ns ? rest : rest_min_ns);
@@ -169,12 +169,12 @@ walk_if_due(struct dry_live *live, struct dryi_live_origin *origin,
 static void
 update_pool(struct dry_live *live, uint32_t number, struct dryi_live_origin *origin)
 {
-    struct dryi_live_look look;
+    struct dryi_live_sample sample;
     struct dry_live_figures figures;
-    bool has_detail = walk_if_due(live, origin, &look);
-    if (!has_detail && dryi_live_look(origin->pool, &look) != DRY_OK)
+    bool has_detail = walk_if_due(live, origin, &sample);
+    if (!has_detail && dryi_live_sample(origin->pool, &sample) != DRY_OK)
         return;
-    take_pool_figures(origin->pool, &look, &figures);
+    take_pool_figures(origin->pool, &sample, &figures);
     write_source(live, number, &figures, has_detail ? live->detail : NULL);
 }
 

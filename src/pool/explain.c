@@ -192,8 +192,8 @@ is_captured(const void *self, uint64_t number)
 }
 
 static enum dry_status
-look(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t stream,
-     struct explaining *x)
+sum_up(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t stream,
+       struct explaining *x)
 {
     DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     *x = (struct explaining){
@@ -315,7 +315,7 @@ dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
         return status;
     struct measures m = measure(pool);
     struct explaining x;
-    status = look(pool, &m, size, stream, &x);
+    status = sum_up(pool, &m, size, stream, &x);
     if (status == DRY_OK) {
         struct dry_pool_explanation e = {.size = size,
                                          .segment_size = segment_size_of(&m, size)};

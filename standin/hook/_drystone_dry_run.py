@@ -75,8 +75,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name not in self.watched:
             return None
         for finder in sys.meta_path:
-            look = None if finder is self else getattr(finder, "find_spec", None)
-            spec = look and look(name, path, target)
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find and find(name, path, target)
             if spec:
                 spec.loader = _Loader(spec.loader, self.watched[name])
                 return spec

@@ -96,15 +96,15 @@ cuMemcpyDtoHAsync_v2(void *to, dryi_cuda_address from, size_t bytes, void *strea
 
 /* --- registrations ---------------------------------------------------------------------- */
 
-#define LOOKED_AT_MAX (UINT64_C(8) << 30)
+#define COUNTED_MAX (UINT64_C(8) << 30)
 
 /* Count the bytes of a range without a page. Returns false if part of the range is unmapped. */
 static bool
-look_at(uint64_t address, uint64_t bytes, uint64_t *absent_bytes)
+count_absent(uint64_t address, uint64_t bytes, uint64_t *absent_bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     *absent_bytes = 0;
-    if (bytes > LOOKED_AT_MAX)
+    if (bytes > COUNTED_MAX)
         return true;
     unsigned char *here = malloc(bytes / page);
     if (!here)
@@ -137,7 +137,7 @@ register_range(uint64_t address, uint64_t bytes)
     size_t i = stand_in_find(&s->registrations, address);
     if (i < s->registrations.count && s->registrations.items[i].address < address + bytes)
         return DRYI_CUDA_HOST_ALREADY_REGISTERED;
-    if (!look_at(address, bytes, &absent))
+    if (!count_absent(address, bytes, &absent))
         return stand_in_misuse("cuMemHostRegister of what is not mapped");
     take_time();
     if (s->setup.register_result)
@@ -177,7 +177,7 @@ unregister_range(uint64_t address)
     }
     if (is_in_use(&s->registrations.items[i]))
         stand_in_misuse("unregistered while a copy has to use it");
-    if (!look_at(address, s->registrations.items[i].size, &absent))
+    if (!count_absent(address, s->registrations.items[i].size, &absent))
         stand_in_misuse("unregistered when it was unmapped already");
     take_time();
     stand_in_drop(&s->registrations, i);

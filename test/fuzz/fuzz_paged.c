@@ -7,7 +7,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct place_ops_options options = {.kind = PLACE_PAGED,
-                                                     .look_every = 1};
+                                                     .survey_every = 1};
     place_ops_run(&options, data, size);
     return 0;
 }

@@ -687,13 +687,13 @@ MUTANTS = {
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "heir_of_an_earlier_one": (
         "forecast_next.c",
-        "look->last = age < *least ? k : look->last;",
-        "look->last = k;",
+        "last_use->last = age < *least ? k : last_use->last;",
+        "last_use->last = k;",
         "test_forecast", "a_successor_has_the_place_next_and_whole"),
     "moved_onto_another_life": (
         "forecast_next.c",
-        "!look.is_free || !inherits(s, life, at, look.last)",
-        "!inherits(s, life, at, look.last)",
+        "!last_use.is_free || !inherits(s, life, at, last_use.last)",
+        "!inherits(s, life, at, last_use.last)",
         "test_forecast", "a_loop_is_learnt"),
     "moved_never": (
         "forecast_next.c",

@@ -370,7 +370,7 @@ note_waiting(struct place_ops *ops, uint32_t slot)
     if (ops->live.blocks[slot].recorded == 0)
         return;
     if (ops->waiting_count == OPS_WAITING)
-        ops_look(ops); /* forgets those that wait no more */
+        ops_survey(ops); /* forgets those that wait no more */
     if (ops->waiting_count == OPS_WAITING)
         ops_differ(ops, "too many blocks wait");
     ops->waiting[ops->waiting_count++] = (struct ops_waiting){
@@ -844,8 +844,8 @@ place_ops_step(struct place_ops *ops, const uint8_t at[PLACE_OPS_STEP])
         run_rare_call(ops, at);
     end_call(ops);
     require_no_finding(ops);
-    if (ops->step % ops->options.look_every == 0)
-        ops_look(ops);
+    if (ops->step % ops->options.survey_every == 0)
+        ops_survey(ops);
     ops->step++;
     ops->tally.calls++;
 }
@@ -862,7 +862,7 @@ place_ops_create(const struct place_ops_options *options,
     ops->is_traced = getenv("DRY_OPS_TRACE") != NULL;
     live_init(&ops->live);
     ops_make(ops, header);
-    ops_look(ops);
+    ops_survey(ops);
     return ops;
 }
 
@@ -896,7 +896,7 @@ place_ops_destroy(struct place_ops *ops, struct place_ops_tally *tally)
     begin_call(ops, "destroy", 0, 0);
     ops->device.fail_mask = 0;
     ops->device.captured = 0;
-    ops_look(ops);
+    ops_survey(ops);
     note_counters(ops);
     come_to_rest(ops);
     ops->place.ops->destroy(ops->place.self);

@@ -45,14 +45,14 @@ enum place_kind { PLACE_TORCH, PLACE_PAGED };
 
 struct place_ops_options {
     enum place_kind kind;
-    uint32_t look_every;   /* calls from one look at everything to the next; 1: each */
-    bool no_faults;        /* nothing is told to fail */
-    bool expects_findings; /* a device that lies: count findings, do not abort */
+    uint32_t survey_every;       /* calls from one survey to the next; 1: each */
+    bool no_faults;              /* nothing is told to fail */
+    bool expects_findings;       /* a device that lies: count findings, do not abort */
     bool says_done, never_waits; /* the lies, see place_device.h */
 };
 
 struct place_ops_tally {
-    uint64_t calls, allocs, frees, no_space, finals, pool_allocs, faults, looks;
+    uint64_t calls, allocs, frees, no_space, finals, pool_allocs, faults, surveys;
     uint64_t findings;      /* of the device's checker */
     uint64_t digest;        /* of every answer: the same bytes give the same one */
     uint64_t record_bytes;  /* of the place, at most */

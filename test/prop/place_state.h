@@ -4,7 +4,7 @@
 
 /*
  * A program under way: shared by the calls (place_ops.c), the making of places
- * (place_make.c) and what looks at everything (place_look.c).
+ * (place_make.c) and what looks at everything (place_check.c).
  */
 
 #include <drystone/sim.h>
@@ -78,7 +78,7 @@ _Noreturn void ops_differ(const struct place_ops *ops, const char *format, ...)
 void ops_make(struct place_ops *ops, const uint8_t header[PLACE_OPS_HEADER]);
 
 /* O5, O6, O9: walk, statistics, counters, the place's own check. */
-void ops_look(struct place_ops *ops);
+void ops_survey(struct place_ops *ops);
 /* O4: there is no room for this request, as far as may be known from outside. */
 void ops_require_full(struct place_ops *ops, uint64_t size);
 void ops_print_layout(struct place_ops *ops);

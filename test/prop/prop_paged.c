@@ -28,7 +28,7 @@
 #define ROUNDS 1500
 #define STEPS_MAX 600
 #define SESSION_CALLS 1000000
-#define LOOK_EVERY 1021 /* in the long run */
+#define SURVEY_EVERY 1021 /* in the long run */
 
 static uint64_t seed_now;
 
@@ -94,7 +94,7 @@ run_rounds(enum place_kind kind)
 {
     uint64_t first = number_or("DRY_TEST_SEED", 1),
              rounds = number_or("DRY_TEST_ROUNDS", ROUNDS);
-    struct place_ops_options options = {.kind = kind, .look_every = 1};
+    struct place_ops_options options = {.kind = kind, .survey_every = 1};
     watch_signals(print_seed);
     for (seed_now = first; seed_now < first + rounds; seed_now++) {
         struct random random;
@@ -126,7 +126,7 @@ places_are_deterministic(void **state)
     (void)state;
     for (int kind = PLACE_TORCH; kind <= PLACE_PAGED; kind++) {
         struct place_ops_options options = {.kind = (enum place_kind)kind,
-                                            .look_every = 100};
+                                            .survey_every = 100};
         for (uint64_t seed = 1; seed <= 50; seed++) {
             struct place_ops_tally tallies[2];
             for (int i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ add_tally(struct place_ops_tally *sum, const struct place_ops_tally *one)
     sum->finals += one->finals;
     sum->pool_allocs += one->pool_allocs;
     sum->faults += one->faults;
-    sum->looks += one->looks;
+    sum->surveys += one->surveys;
     sum->findings += one->findings;
     if (sum->record_bytes < one->record_bytes)
         sum->record_bytes = one->record_bytes;
@@ -177,8 +177,8 @@ print_tally(const struct place_ops_tally *t, double seconds)
            " times; %" PRIu64 " findings\n",
            t->calls, seconds, t->calls ? seconds * 1e6 / (double)t->calls : 0.0,
            t->allocs, t->pool_allocs, t->frees, t->no_space, t->finals, t->faults,
-           t->remapped, t->reused_ordered, t->reused_passed, t->reused_waiting, t->looks,
-           t->findings);
+           t->remapped, t->reused_ordered, t->reused_passed, t->reused_waiting,
+           t->surveys, t->findings);
 }
 
 static double
@@ -192,7 +192,7 @@ now(void)
 static int
 run_long(enum place_kind kind, uint64_t calls, uint64_t seed)
 {
-    struct place_ops_options options = {.kind = kind, .look_every = LOOK_EVERY};
+    struct place_ops_options options = {.kind = kind, .survey_every = SURVEY_EVERY};
     struct place_ops_tally sum = {0};
     double begin = now();
     bool is_terminal = isatty(STDOUT_FILENO) == 1;

@@ -210,7 +210,7 @@ struct pages {
 };
 
 static struct pages
-look_at_pages(const struct dry_state *s, const struct dry_state_segment *segment)
+count_segment_pages(const struct dry_state *s, const struct dry_state_segment *segment)
 {
     struct pages result = {0};
     uint64_t page = page_of(s, segment);
@@ -259,7 +259,7 @@ check_pages(const struct dry_state *s, size_t number)
     const struct dry_state_segment *segment = &s->segments[number];
     if (segment->size / page_of(s, segment) > PAGES_MAX)
         return NULL;
-    struct pages pages = look_at_pages(s, segment);
+    struct pages pages = count_segment_pages(s, segment);
     if (pages.releasable != segment->releasable)
         return "releasable is whole free pages";
     const struct dry_pinner *p = find_pinner(s, number);

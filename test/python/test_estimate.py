@@ -20,7 +20,7 @@ import architectures
 from command_here import find_command, has_command
 from drystone import plan as dp
 from drystone.plan._measure import Runner
-from drystone.plan._sizes import look
+from drystone.plan._sizes import find_sizes
 
 BAR = 0.02
 
@@ -87,7 +87,7 @@ class Estimate(unittest.TestCase):
                 torch.set_default_dtype(torch.bfloat16)
                 self.addCleanup(torch.set_default_dtype, torch.float32)
                 layer, example = layer(), torch.empty(shape, requires_grad=True)
-                stage = look(Runner(layer), example)
+                stage = find_sizes(Runner(layer), example)
                 formula = formula_bytes(estimate(config, [
                     *words, "--precision", "bf16", "--batch", str(shape[0]),
                     "--seq", str(shape[1])]))

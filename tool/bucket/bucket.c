@@ -36,7 +36,7 @@ struct files {
 
 /* Return a variable; an empty one counts as not set. */
 static const char *
-look(bucket_environment *get, const char *name)
+get_variable(bucket_environment *get, const char *name)
 {
     const char *value = name ? get(name) : NULL;
     return value && *value ? value : NULL;
@@ -63,8 +63,8 @@ take(const struct setting *s, const char *value, struct dry_error *err)
 static const char *
 look_up(const struct setting *s, bucket_environment *get)
 {
-    const char *value = look(get, s->variable);
-    return value ? value : look(get, s->other);
+    const char *value = get_variable(get, s->variable);
+    return value ? value : get_variable(get, s->other);
 }
 
 /* Take settings from the environment, and missing ones from `file` unless NULL. */
@@ -97,7 +97,7 @@ static char *
 find_file(bucket_environment *get, const char *variable, const char *name)
 {
     char *path = NULL;
-    const char *named = look(get, variable), *home = look(get, "HOME");
+    const char *named = get_variable(get, variable), *home = get_variable(get, "HOME");
     if (named)
         return strdup(named);
     return home && asprintf(&path, "%s/.aws/%s", home, name) >= 0 ? path : NULL;
@@ -106,7 +106,7 @@ find_file(bucket_environment *get, const char *variable, const char *name)
 static void
 find_files(struct files *f, bucket_environment *get)
 {
-    const char *profile = look(get, "AWS_PROFILE");
+    const char *profile = get_variable(get, "AWS_PROFILE");
     bool is_default = !profile || strcmp(profile, "default") == 0;
     f->credentials = find_file(get, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
     f->config = find_file(get, "AWS_CONFIG_FILE", "config");
@@ -126,7 +126,7 @@ drop_files(struct files *f)
 }
 
 static char *
-look_nowhere(const char *name)
+get_nothing(const char *name)
 {
     (void)name;
     return NULL;
@@ -143,9 +143,9 @@ take_credentials(struct bucket *b, const struct files *f, bucket_environment *ge
          sizeof b->secret},
         {"AWS_SESSION_TOKEN", NULL, "aws_session_token", b->token, sizeof b->token},
     };
-    bool is_of_environment = look(get, settings[0].variable) != NULL;
+    bool is_of_environment = get_variable(get, settings[0].variable) != NULL;
     const char *file = is_of_environment ? NULL : f->credentials;
-    get = is_of_environment ? get : look_nowhere;
+    get = is_of_environment ? get : get_nothing;
     enum dry_status status =
         take_settings(settings, SETTINGS_MAX, file, f->section, get, err);
     if (status == DRY_OK && *b->key_id && !*b->secret)
@@ -195,7 +195,7 @@ take_place(struct bucket *b, const struct files *f, bucket_environment *get,
 static enum dry_status
 take_attempts(struct bucket *b, bucket_environment *get, struct dry_error *err)
 {
-    const char *value = look(get, "AWS_MAX_ATTEMPTS");
+    const char *value = get_variable(get, "AWS_MAX_ATTEMPTS");
     char *end = NULL;
     b->attempt_max = ATTEMPTS;
     if (!value)

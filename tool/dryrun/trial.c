@@ -27,7 +27,7 @@ check_others(struct trial *t)
 }
 
 static int
-look_at(struct trial *t)
+read_results(struct trial *t)
 {
     int code = facts_read(&t->facts, t->launch.request.command, t->launch.out);
     if (code != EXIT_FINE)
@@ -55,7 +55,7 @@ trial_run(struct trial *t)
     int code = launch_begin(&t->launch);
     if (code == EXIT_FINE)
         code = launch_run(&t->launch, &t->status);
-    return code == EXIT_FINE ? look_at(t) : code;
+    return code == EXIT_FINE ? read_results(t) : code;
 }
 
 void

@@ -174,7 +174,7 @@ report_free(struct session *s, uint32_t moment)
 }
 
 static int
-look_at_file(struct session *s)
+read_and_report(struct session *s)
 {
     uint32_t moment;
     int code = study_open(&s->study, "top", s->path, s->values.device);
@@ -197,7 +197,7 @@ run(int argc, char **argv)
         code = check_usage(&s, &operands);
         if (code == EXIT_FINE) {
             s.path = operands.values[0];
-            code = look_at_file(&s);
+            code = read_and_report(&s);
         }
     }
     dry_state_destroy(s.state);

@@ -675,60 +675,63 @@ print_json(const struct report *r)
 
 /* --- is it a log? ------------------------------------------------------------------------- */
 
-#define LOOK_BYTES ((size_t)64 << 10)
+#define FIRST_CHECK_BYTES ((size_t)64 << 10)
 
-struct look {
+struct beginning {
     const unsigned char *bytes;
     size_t length, at;
 };
 
 static enum dry_status
-read_look(void *self, void *buffer, size_t capacity, size_t *got, struct dry_error *err)
+read_beginning(void *self, void *buffer, size_t capacity, size_t *got,
+               struct dry_error *err)
 {
-    struct look *look = self;
+    struct beginning *beginning = self;
     (void)err;
-    *got = look->length - look->at < capacity ? look->length - look->at : capacity;
-    memcpy(buffer, look->bytes + look->at, *got);
-    look->at += *got;
+    *got = beginning->length - beginning->at < capacity
+               ? beginning->length - beginning->at
+               : capacity;
+    memcpy(buffer, beginning->bytes + beginning->at, *got);
+    beginning->at += *got;
     return DRY_OK;
 }
 
 /* Return whether the bytes are text: no control characters but those of terminals. */
 static bool
-is_text(const struct look *look)
+is_text(const struct beginning *beginning)
 {
-    for (size_t i = 0; i < look->length; i++) {
-        unsigned char c = look->bytes[i];
+    for (size_t i = 0; i < beginning->length; i++) {
+        unsigned char c = beginning->bytes[i];
         if (c < ' ' && (c == '\0' || !strchr("\t\n\r\f\b\a\x1b", c)))
             return false;
     }
-    return look->length > 0;
+    return beginning->length > 0;
 }
 
 /* Return whether the text begins like JSON, not like "[rank0]: " or "[2026-11-28 ". */
 static bool
-is_json(const struct look *look)
+is_json(const struct beginning *beginning)
 {
     size_t i = 0;
-    while (i < look->length && strchr(" \t\r\n", look->bytes[i]))
+    while (i < beginning->length && strchr(" \t\r\n", beginning->bytes[i]))
         i++;
-    if (i == look->length || look->bytes[i] != '[')
-        return i < look->length && look->bytes[i] == '{';
-    for (i++; i < look->length && strchr(" \t\r\n", look->bytes[i]); i++)
+    if (i == beginning->length || beginning->bytes[i] != '[')
+        return i < beginning->length && beginning->bytes[i] == '{';
+    for (i++; i < beginning->length && strchr(" \t\r\n", beginning->bytes[i]); i++)
         ;
-    return i == look->length || strchr("{[]\"", look->bytes[i]);
+    return i == beginning->length || strchr("{[]\"", beginning->bytes[i]);
 }
 
 /* Return whether the reader of traces finds no format in the text. It knows by the first line, so
    the rest may be missing. */
 static bool
-is_no_trace(struct look *look)
+is_no_trace(struct beginning *beginning)
 {
     static const char unknown[] = "not a known trace";
     struct dry_trace *trace = NULL;
     struct dry_error err = {.offset = DRY_NO_OFFSET};
-    struct dry_source source = {read_look, look};
-    bool is_bracket = look->bytes[0] == '['; /* JSON to the reader */
+    struct dry_source source = {read_beginning, beginning};
+    bool is_bracket = beginning->bytes[0] == '['; /* JSON to the reader */
     enum dry_status status = dry_trace_read(&source, NULL, &trace, &err);
     dry_trace_destroy(trace);
     return status == DRY_ERR_FORMAT && (is_bracket || strstr(err.text, unknown));
@@ -737,16 +740,16 @@ is_no_trace(struct look *look)
 bool
 message_report_is_log(const char *path)
 {
-    unsigned char *bytes = malloc(LOOK_BYTES);
+    unsigned char *bytes = malloc(FIRST_CHECK_BYTES);
     struct stat stat_of;
     bool is_file = stat(path, &stat_of) == 0 && S_ISREG(stat_of.st_mode);
     FILE *file = bytes && is_file ? fopen(path, "rbe") : NULL;
-    struct look look = {.bytes = bytes};
+    struct beginning beginning = {.bytes = bytes};
     if (file) {
-        look.length = fread(bytes, 1, LOOK_BYTES, file);
+        beginning.length = fread(bytes, 1, FIRST_CHECK_BYTES, file);
         fclose(file);
     }
-    bool is_log = is_text(&look) && !is_json(&look) && is_no_trace(&look);
+    bool is_log = is_text(&beginning) && !is_json(&beginning) && is_no_trace(&beginning);
     free(bytes);
     return is_log;
 }

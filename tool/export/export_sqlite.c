@@ -83,7 +83,7 @@ struct database {
     uint64_t wide_count; /* sizes that exceed INT64_MAX */
 };
 
-#define STEPS_BETWEEN_LOOKS 100000
+#define STEPS_BETWEEN_CHECKS 100000
 
 /* --- statements --------------------------------------------------------------------------- */
 
@@ -581,7 +581,7 @@ write_all(struct database *d)
 
 /* Tell SQLite to abort the statement if a signal has arrived. */
 static int
-look_for_signals(void *self)
+check_for_signals(void *self)
 {
     const struct database *d = self;
     return output_is_interrupted(d->job->output);
@@ -598,7 +598,7 @@ write_sqlite(const struct export_job *job, struct writer *w)
     else if (code != SQLITE_OK)
         fail(&d);
     if (w->status == DRY_OK) {
-        sqlite3_progress_handler(d.handle, STEPS_BETWEEN_LOOKS, look_for_signals, &d);
+        sqlite3_progress_handler(d.handle, STEPS_BETWEEN_CHECKS, check_for_signals, &d);
         write_all(&d);
     }
     if (sqlite3_close(d.handle) != SQLITE_OK)

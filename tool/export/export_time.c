@@ -196,7 +196,7 @@ export_points_init(struct export_points *points, const uint64_t *heights,
 
 /* Find the lowest, highest and last moment of the next piece, in order of time. */
 static void
-look_at_piece(struct export_points *p)
+bound_piece(struct export_points *p)
 {
     uint32_t end =
         p->moment_count - p->next > p->piece ? p->next + p->piece : p->moment_count;
@@ -220,7 +220,7 @@ export_points_next(struct export_points *p, uint32_t *moment)
         if (p->found_next == p->found_count) {
             if (p->next == p->moment_count)
                 return false;
-            look_at_piece(p);
+            bound_piece(p);
         }
         uint32_t at = p->found[p->found_next++];
         if (p->has_last && p->heights[at] == p->last)

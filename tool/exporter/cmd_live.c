@@ -13,7 +13,7 @@
 #include "live/brink.h"
 #include "live/brink_text.h"
 #include "live/live_json.h"
-#include "live/live_look.h"
+#include "live/live_sampler.h"
 #include "live/live_text.h"
 #include "live/live_words.h"
 
@@ -30,7 +30,7 @@ struct values {
 };
 
 #define OF_WATCHING "for watching, not for --once or --for"
-#define LOOKING "once for every at-used at-retries at-growth snapshot json"
+#define WATCHING "once for every at-used at-retries at-growth snapshot json"
 #define FOR_OTHERS                                                                       \
     "for others' eyes: it goes with --folder, --no-driver, --lanes and --processes-max"
 #define OF_METRICS .needs = {"listen metrics", "for --listen and --metrics alone"}
@@ -67,11 +67,11 @@ static const struct option_spec specs[] = {
     {"listen", 'l', "ADDRESS", OPTION_STRING, offsetof(struct values, listen),
      .help = "serve it to Prometheus on this address and port, 127.0.0.1:9432, or, as "
              "unix:PATH, on a socket in a folder, of mode 0660",
-     .refuses = {{LOOKING, FOR_OTHERS},
+     .refuses = {{WATCHING, FOR_OTHERS},
                  {"metrics", "for a server: --metrics prints once"}}},
     {"metrics", 0, NULL, OPTION_FLAG, offsetof(struct values, has_metrics),
      .help = "print once what --listen serves, for a collector of text files",
-     .refuses = {{LOOKING, FOR_OTHERS}}},
+     .refuses = {{WATCHING, FOR_OTHERS}}},
     {"lanes", 0, "N", OPTION_INT, offsetof(struct values, lanes),
      .help = "serve pools and streams, too: the N largest of an allocator; the rest are "
              "one",
@@ -153,46 +153,46 @@ read_rules(const struct values *v, bool is_full, struct brink_options *options,
 /* --- ways of showing ---------------------------------------------------------------------- */
 
 static int
-print_text(const struct live_look *look)
+print_text(const struct live_sampler *sampler)
 {
     struct term term;
     term_init(&term, stdout);
-    if (!live_text_print(look->watch, look->wanted, &term))
+    if (!live_text_print(sampler->watch, sampler->wanted, &term))
         return report_memory("live", NULL);
     return EXIT_FINE;
 }
 
 static int
-print_json(const struct live_look *look)
+print_json(const struct live_sampler *sampler)
 {
-    if (live_json_print(look->watch, look->wanted, stdout) && fflush(stdout) == 0)
+    if (live_json_print(sampler->watch, sampler->wanted, stdout) && fflush(stdout) == 0)
         return EXIT_FINE;
     return report_failure("live", NULL, EXIT_MACHINE, "cannot write the report");
 }
 
-/* Look repeatedly until `duration_ns` have passed. */
+/* Take samples until `duration_ns` have passed. */
 static int
-look_for(struct live_look *look, uint64_t duration_ns)
+sample_for(struct live_sampler *sampler, uint64_t duration_ns)
 {
-    int code = live_look_again(look);
-    uint64_t end = look->watch->now_ns + duration_ns;
-    while (code == EXIT_FINE && look->watch->now_ns < end) {
-        live_look_wait(look);
-        code = live_look_again(look);
+    int code = live_sampler_sample(sampler);
+    uint64_t end = sampler->watch->now_ns + duration_ns;
+    while (code == EXIT_FINE && sampler->watch->now_ns < end) {
+        live_sampler_wait(sampler);
+        code = live_sampler_sample(sampler);
     }
     return code;
 }
 
-/* Print one document per look, until all wanted processes have ended. */
+/* Print one document per sample, until all wanted processes have ended. */
 static int
-stream_json(struct live_look *look)
+stream_json(struct live_sampler *sampler)
 {
-    int code = print_json(look);
-    while (code == EXIT_FINE && (!look->wanted || live_look_has_any(look))) {
-        live_look_wait(look);
-        code = live_look_again(look);
+    int code = print_json(sampler);
+    while (code == EXIT_FINE && (!sampler->wanted || live_sampler_has_any(sampler))) {
+        live_sampler_wait(sampler);
+        code = live_sampler_sample(sampler);
         if (code == EXIT_FINE)
-            code = print_json(look);
+            code = print_json(sampler);
     }
     return code;
 }
@@ -214,19 +214,19 @@ tell(void *self, const struct brink_event *event)
 
 /* Print one line per event, until all wanted processes have ended. */
 static int
-watch_brink(struct live_look *look, struct brink *brink)
+watch_brink(struct live_sampler *sampler, struct brink *brink)
 {
-    struct told told = {.is_json = look->is_json};
+    struct told told = {.is_json = sampler->is_json};
     int code = EXIT_FINE;
     while (code == EXIT_FINE) {
-        if (!brink_look(brink, look->watch, look->wanted, tell, &told))
+        if (!brink_check(brink, sampler->watch, sampler->wanted, tell, &told))
             return report_memory("live", NULL);
         if (told.has_failed || fflush(stdout) != 0)
             return report_failure("live", NULL, EXIT_MACHINE, "cannot write the report");
-        if (look->wanted && !live_look_has_any(look))
+        if (sampler->wanted && !live_sampler_has_any(sampler))
             return told.is_any ? EXIT_FOUND : EXIT_FINE;
-        live_look_wait(look);
-        code = live_look_again(look);
+        live_sampler_wait(sampler);
+        code = live_sampler_sample(sampler);
     }
     return code;
 }
@@ -235,7 +235,7 @@ watch_brink(struct live_look *look, struct brink *brink)
 
 struct session {
     const struct values *values;
-    struct live_look look;
+    struct live_sampler sampler;
     uint64_t duration_ns; /* value of --for, or 0 */
     char *folder;         /* value of --snapshot */
     struct brink *brink;
@@ -256,10 +256,10 @@ wants_full_screen(const struct values *v)
 }
 
 static bool
-is_any_wanted(const struct live_look *look)
+is_any_wanted(const struct live_sampler *sampler)
 {
-    for (size_t i = 0; i < look->watch->process_count; i++)
-        if (live_is_wanted(look->watch->processes[i], look->wanted))
+    for (size_t i = 0; i < sampler->watch->process_count; i++)
+        if (live_is_wanted(sampler->watch->processes[i], sampler->wanted))
             return true;
     return false;
 }
@@ -267,26 +267,27 @@ is_any_wanted(const struct live_look *look)
 static int
 show(struct session *s)
 {
-    struct live_look *look = &s->look;
+    struct live_sampler *sampler = &s->sampler;
     const struct values *v = s->values;
-    int code = look_for(look, s->duration_ns);
+    int code = sample_for(sampler, s->duration_ns);
     if (code != EXIT_FINE)
         return code;
-    if (look->wanted && !is_any_wanted(look))
+    if (sampler->wanted && !is_any_wanted(sampler))
         return report_failure(
-            "live", look->wanted, EXIT_INPUT,
+            "live", sampler->wanted, EXIT_INPUT,
             "no process of this number or name has a live page in %s or uses "
             "a device",
-            look->watch->options.folder);
+            sampler->watch->options.folder);
 #ifdef HAVE_TERMINAL
     if (s->is_full)
-        return live_terminal_run(look, s->brink);
+        return live_terminal_run(sampler, s->brink);
 #endif
     if (s->has_rules)
-        return watch_brink(look, s->brink);
-    if (!look->is_json)
-        return print_text(look);
-    return v->every && !v->once && !v->duration ? stream_json(look) : print_json(look);
+        return watch_brink(sampler, s->brink);
+    if (!sampler->is_json)
+        return print_text(sampler);
+    return v->every && !v->once && !v->duration ? stream_json(sampler)
+                                                : print_json(sampler);
 }
 
 /* Open what the session needs. Returns an exit code. Call close_session() in any case. */
@@ -297,8 +298,8 @@ open_session(struct session *s)
     struct watch_options options = {.folder = v->folder, .has_driver = !v->no_driver};
     struct brink_options rules;
     s->is_full = wants_full_screen(v);
-    int code =
-        read_seconds("every", v->every ? v->every : "1", 0.05, 3600, &s->look.every_ns);
+    int code = read_seconds("every", v->every ? v->every : "1", 0.05, 3600,
+                            &s->sampler.every_ns);
     if (code == EXIT_FINE && v->duration)
         code = read_seconds("for", v->duration, 0.1, 86400, &s->duration_ns);
     if (code == EXIT_FINE)
@@ -312,23 +313,23 @@ open_session(struct session *s)
     code = options_refuse_misuse(&command_live, &misuse, 1);
     if (code != EXIT_FINE)
         return code;
-    s->look.watch = watch_create(&options);
+    s->sampler.watch = watch_create(&options);
     s->brink = brink_create(&rules);
-    return s->look.watch && s->brink ? EXIT_FINE : report_memory("live", NULL);
+    return s->sampler.watch && s->brink ? EXIT_FINE : report_memory("live", NULL);
 }
 
 static void
 close_session(struct session *s)
 {
     brink_destroy(s->brink);
-    watch_destroy(s->look.watch);
+    watch_destroy(s->sampler.watch);
     free(s->folder);
 }
 
 static int
 run_session(const struct values *v, const char *wanted)
 {
-    struct session s = {.values = v, .look = {.wanted = wanted, .is_json = v->json}};
+    struct session s = {.values = v, .sampler = {.wanted = wanted, .is_json = v->json}};
     int code = open_session(&s);
     if (code == EXIT_FINE)
         code = show(&s);

@@ -37,15 +37,15 @@ count_ended(struct exporter *e)
 }
 
 bool
-exporter_look(struct exporter *exporter, double age_s)
+exporter_sample(struct exporter *exporter, double age_s)
 {
     double begun = (double)now_ns(CLOCK_MONOTONIC) / 1e9;
-    if (exporter->counts.looks > 0 && begun - exporter->looked_s < age_s)
+    if (exporter->counts.samples > 0 && begun - exporter->sampled_s < age_s)
         return false;
-    (void)watch_look(exporter->watch); /* if memory ran out, the watch is incomplete */
+    (void)watch_sample(exporter->watch); /* if memory ran out, the watch is incomplete */
     count_ended(exporter);
-    exporter->looked_s = (double)now_ns(CLOCK_MONOTONIC) / 1e9;
-    exporter->counts.look_seconds = exporter->looked_s - begun;
-    exporter->counts.looks++;
+    exporter->sampled_s = (double)now_ns(CLOCK_MONOTONIC) / 1e9;
+    exporter->counts.sample_seconds = exporter->sampled_s - begun;
+    exporter->counts.samples++;
     return true;
 }

@@ -3,8 +3,8 @@
 #define TOOL_EXPORTER_H
 
 /*
- * A watch that looks on request, but at most every EXPORTER_FRESH_S seconds for all
- * clients together. Without requests, it looks every EXPORTER_IDLE_S seconds: trends need
+ * A watch that samples on request, but at most every EXPORTER_FRESH_S seconds for all
+ * clients together. Without requests, it samples every EXPORTER_IDLE_S seconds: trends need
  * samples, and programs that end must be counted.
  */
 
@@ -17,7 +17,7 @@ struct exporter {
     struct watch *watch;
     struct exporter_bounds bounds;
     struct exporter_counts counts;
-    double looked_s; /* time of the last look, CLOCK_MONOTONIC */
+    double sampled_s; /* time of the last sample, CLOCK_MONOTONIC */
 };
 
 struct exporter_options {
@@ -29,7 +29,7 @@ struct exporter_options {
 bool exporter_init(struct exporter *exporter, const struct exporter_options *options);
 void exporter_finish(struct exporter *exporter);
 
-/* Look if the last look is older than `age_s` seconds. Returns true if it did. */
-bool exporter_look(struct exporter *exporter, double age_s);
+/* Take a sample if the last one is older than `age_s` seconds. Returns true if it did. */
+bool exporter_sample(struct exporter *exporter, double age_s);
 
 #endif

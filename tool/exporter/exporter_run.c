@@ -15,7 +15,7 @@ static int
 print_once(struct exporter *exporter)
 {
     size_t length;
-    (void)exporter_look(exporter, 0);
+    (void)exporter_sample(exporter, 0);
     char *text = exporter_write(exporter->watch, &exporter->bounds, &exporter->counts,
                                 EXPORTER_PROMETHEUS, &length);
     if (!text)

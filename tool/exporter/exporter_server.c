@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See exporter_server.h. All clients share the reply of one look, so many slow readers
+/* See exporter_server.h. All clients share the reply of one sample, so many slow readers
    cost little memory. */
 #include "exporter/exporter_server.h"
 
@@ -19,7 +19,7 @@ struct exporter_server {
     struct exporter *exporter;
     struct exporter_socket socket;
     struct MHD_Daemon *daemon;
-    struct MHD_Response *replies[FORMATS]; /* the last look's; NULL: not made so far */
+    struct MHD_Response *replies[FORMATS]; /* the last sample's; NULL: not made so far */
     struct peers peers;
 };
 
@@ -69,9 +69,9 @@ drop_replies(struct exporter_server *s)
 }
 
 static void
-look(struct exporter_server *s, double age_s)
+refresh(struct exporter_server *s, double age_s)
 {
-    if (exporter_look(s->exporter, age_s))
+    if (exporter_sample(s->exporter, age_s))
         drop_replies(s);
 }
 
@@ -102,7 +102,7 @@ send_metrics(struct exporter_server *s, struct MHD_Connection *connection)
 {
     enum exporter_format format = exporter_accept(
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
-    look(s, EXPORTER_FRESH_S);
+    refresh(s, EXPORTER_FRESH_S);
     if (!s->replies[format])
         s->replies[format] = make_reply(s->exporter, format);
     if (!s->replies[format])
@@ -184,7 +184,7 @@ void
 exporter_server_run(struct exporter_server *server, const volatile int *is_over)
 {
     while (!*is_over) {
-        look(server, EXPORTER_IDLE_S);
+        refresh(server, EXPORTER_IDLE_S);
         peers_shut_late(&server->peers);
         MHD_run_wait(server->daemon, SLEEP_MS);
     }

@@ -22,9 +22,9 @@ enum exporter_format {
 
 /* The exporter's own counts, with programs that ended between two scrapes. */
 struct exporter_counts {
-    uint64_t looks;
+    uint64_t samples;
     uint64_t ended_programs, ended_retries, ended_ooms;
-    double look_seconds; /* duration of the last look */
+    double sample_seconds; /* duration of the last sample */
 };
 
 /* Write the metrics of a watch; *length is the text's length. The caller frees the text.

@@ -61,7 +61,7 @@ keep_finding(struct scan *s, size_t member, const struct fleet_finding *finding)
 }
 
 static void
-look_at_place(struct scan *s, uint32_t place)
+compare_place(struct scan *s, uint32_t place)
 {
     const struct fleet_group *g = s->group;
     uint64_t least = g->active.median / MATTERS;
@@ -112,7 +112,7 @@ scan_lines(struct scan *s)
             s->values[i] = is_there ? held[s->at[i]].bytes : 0;
             s->at[i] += is_there;
         }
-        look_at_place(s, place);
+        compare_place(s, place);
     }
 }
 

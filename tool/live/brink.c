@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A mark keeps a process's state between looks. Marks are found by the page's file name,
+ * A mark keeps a process's state between samples. Marks are found by the page's file name,
  * which identifies a run; process IDs are reused. Marks of pages that are gone are
  * dropped.
  */
@@ -251,8 +251,8 @@ judge(struct brink *b, struct watch_process *p, struct mark *mark, brink_tell *t
 }
 
 bool
-brink_look(struct brink *brink, struct watch *watch, const char *wanted, brink_tell *tell,
-           void *self)
+brink_check(struct brink *brink, struct watch *watch, const char *wanted,
+            brink_tell *tell, void *self)
 {
     bool is_fine = true;
     for (size_t i = 0; i < brink->count; i++)

@@ -10,8 +10,8 @@
  *
  *     struct brink *brink = brink_create(&options);
  *     while (...) {
- *         watch_look(watch);
- *         brink_look(brink, watch, wanted, tell, self);
+ *         watch_sample(watch);
+ *         brink_check(brink, watch, wanted, tell, self);
  *     }
  *     brink_destroy(brink);
  *
@@ -60,10 +60,10 @@ struct brink;
 /* Copy the options; the folder names must outlive the object. NULL: memory ran out. */
 struct brink *brink_create(const struct brink_options *options);
 void brink_destroy(struct brink *brink);
-/* Apply the rules to the watch's last look and report events. False: memory ran out, and
+/* Apply the rules to the watch's last sample and report events. False: memory ran out, and
    some processes were not judged. */
-bool brink_look(struct brink *brink, struct watch *watch, const char *wanted,
-                brink_tell *tell, void *self);
+bool brink_check(struct brink *brink, struct watch *watch, const char *wanted,
+                 brink_tell *tell, void *self);
 /* Ask a process for a snapshot now, regardless of the rules. False: memory ran out. */
 bool brink_ask(struct brink *brink, struct watch_process *process, brink_tell *tell,
                void *self);

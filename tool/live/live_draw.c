@@ -78,12 +78,12 @@ static bool
 print_part(const struct live_screen *s, enum part part, const struct watch_process *p,
            const struct term *term)
 {
-    const struct watch *watch = s->look->watch;
+    const struct watch *watch = s->sampler->watch;
     switch (part) {
     case PART_DEVICES:
         return live_text_devices(watch, term);
     case PART_PROCESSES:
-        return live_text_processes(watch, s->look->wanted, term);
+        return live_text_processes(watch, s->sampler->wanted, term);
     case PART_PROCESS:
         return live_text_process(watch, p, term);
     case PART_KEYS:
@@ -158,7 +158,7 @@ draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *pa
 {
     size_t row, i = 0, count = page->count - 1;
     size_t room = (size_t)(s->height - 3 - y);
-    const struct watch *watch = s->look->watch;
+    const struct watch *watch = s->sampler->watch;
     const struct watch_process *chosen = live_screen_chosen(s, &row);
     (void)grid_put(grid, 0, y++, GRID_DIM, page->lines[0]);
     if (!chosen)
@@ -166,7 +166,7 @@ draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *pa
     scroll_to(s, row, count, room);
     for (size_t n = 0; n < watch->process_count && i < count; n++) {
         const struct watch_process *p = watch->processes[n];
-        if (!live_is_wanted(p, s->look->wanted))
+        if (!live_is_wanted(p, s->sampler->wanted))
             continue;
         enum grid_style style = is_urgent(p) ? GRID_ALARM : GRID_PLAIN;
         if (p == chosen)
@@ -221,14 +221,14 @@ draw_lines(struct live_screen *s, struct grid *grid, enum part part,
 static void
 draw_head(const struct live_screen *s, struct grid *grid)
 {
-    const struct watch *watch = s->look->watch;
+    const struct watch *watch = s->sampler->watch;
     int x = grid_put(grid, 0, 0, GRID_BOLD, "drystone live");
     x = grid_format(grid, x, 0, GRID_PLAIN, "   %zu device%s, %zu process%s",
                     watch->device_count, watch->device_count == 1 ? "" : "s",
                     watch->process_count, watch->process_count == 1 ? "" : "es");
-    if (s->look->wanted) {
+    if (s->sampler->wanted) {
         char wanted[LIVE_WORDS_BYTES];
-        live_cut(wanted, s->look->wanted, 20);
+        live_cut(wanted, s->sampler->wanted, 20);
         if (!s->has_utf8)
             make_ascii(wanted);
         (void)grid_format(grid, x, 0, GRID_PLAIN, ", %s wanted", wanted);

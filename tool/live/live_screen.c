@@ -25,13 +25,13 @@ live_screen_tell(void *self, const struct brink_event *event)
 static bool
 is_shown(const struct live_screen *screen, size_t i)
 {
-    return live_is_wanted(screen->look->watch->processes[i], screen->look->wanted);
+    return live_is_wanted(screen->sampler->watch->processes[i], screen->sampler->wanted);
 }
 
 static struct watch_process *
 process_at(const struct live_screen *screen, size_t row)
 {
-    const struct watch *watch = screen->look->watch;
+    const struct watch *watch = screen->sampler->watch;
     for (size_t i = 0; i < watch->process_count; i++)
         if (is_shown(screen, i) && row-- == 0)
             return watch->processes[i];
@@ -42,7 +42,7 @@ static size_t
 count_rows(const struct live_screen *screen)
 {
     size_t count = 0;
-    for (size_t i = 0; i < screen->look->watch->process_count; i++)
+    for (size_t i = 0; i < screen->sampler->watch->process_count; i++)
         count += is_shown(screen, i);
     return count;
 }
@@ -66,12 +66,12 @@ choose(struct live_screen *screen, const struct watch_process *p, size_t row)
     screen->row = row;
 }
 
-/* Find the chosen process. Each look sorts the list again, so the choice is stored as a
+/* Find the chosen process. Each sample sorts the list again, so the choice is stored as a
    process, not as a row. */
 struct watch_process *
 live_screen_chosen(struct live_screen *screen, size_t *row)
 {
-    const struct watch *watch = screen->look->watch;
+    const struct watch *watch = screen->sampler->watch;
     struct watch_process *in_place = NULL; /* the process in the chosen row, or in the
                                               last row */
     size_t count = 0;

@@ -21,7 +21,7 @@
 
 #include "live/brink.h"
 #include "live/brink_text.h"
-#include "live/live_look.h"
+#include "live/live_sampler.h"
 #include "tui/grid.h"
 #include "tui/key.h"
 
@@ -31,7 +31,7 @@
 enum live_panel { LIVE_LIST, LIVE_PROCESS, LIVE_KEYS };
 
 struct live_screen {
-    struct live_look *look;
+    struct live_sampler *sampler;
     struct brink *brink;
     int width, height;
     bool has_utf8; /* false: draw ASCII only */

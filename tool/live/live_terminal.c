@@ -12,13 +12,13 @@
 #include "live/live_screen.h"
 #include "tui/terminal.h"
 
-/* Return the milliseconds until the next look, rounded up: rounding down would wake too
+/* Return the milliseconds until the next sample, rounded up: rounding down would wake too
    early and wait again. */
 static int
-wait_ms(const struct live_look *look)
+wait_ms(const struct live_sampler *sampler)
 {
     uint64_t now = (uint64_t)now_ns(CLOCK_BOOTTIME);
-    uint64_t next = look->watch->now_ns + look->every_ns;
+    uint64_t next = sampler->watch->now_ns + sampler->every_ns;
     return next > now ? (int)((next - now + 999999) / 1000000) : 0;
 }
 
@@ -38,26 +38,27 @@ draw(struct live_screen *screen, struct terminal *terminal)
 }
 
 static bool
-look_again(struct live_screen *screen)
+sample(struct live_screen *screen)
 {
-    struct live_look *look = screen->look;
-    return watch_look(look->watch) &&
-           brink_look(screen->brink, look->watch, look->wanted, live_screen_tell, screen);
+    struct live_sampler *sampler = screen->sampler;
+    return watch_sample(sampler->watch) &&
+           brink_check(screen->brink, sampler->watch, sampler->wanted, live_screen_tell,
+                       screen);
 }
 
-/* Look and handle keys until the user quits. A key press does not delay the next look.
+/* Sample and handle keys until the user quits. A key press does not delay the next sample.
    False: memory ran out. */
 static bool
 loop(struct live_screen *screen, struct terminal *terminal)
 {
-    bool is_fine = brink_look(screen->brink, screen->look->watch, screen->look->wanted,
-                              live_screen_tell, screen);
+    bool is_fine = brink_check(screen->brink, screen->sampler->watch,
+                               screen->sampler->wanted, live_screen_tell, screen);
     while (is_fine && !screen->is_over) {
-        int x, y, left_ms = wait_ms(screen->look);
+        int x, y, left_ms = wait_ms(screen->sampler);
         if (left_ms == 0)
-            is_fine = look_again(screen);
+            is_fine = sample(screen);
         is_fine = is_fine && draw(screen, terminal);
-        int key = terminal_get_key(terminal, wait_ms(screen->look), &x, &y);
+        int key = terminal_get_key(terminal, wait_ms(screen->sampler), &x, &y);
         if (key == TUI_KEY_GONE)
             screen->is_over = true;
         live_screen_press(screen, key);
@@ -67,10 +68,10 @@ loop(struct live_screen *screen, struct terminal *terminal)
 }
 
 int
-live_terminal_run(struct live_look *look, struct brink *brink)
+live_terminal_run(struct live_sampler *sampler, struct brink *brink)
 {
     (void)setlocale(LC_CTYPE, "");
-    struct live_screen screen = {.look = look, .brink = brink};
+    struct live_screen screen = {.sampler = sampler, .brink = brink};
     screen.has_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     struct terminal *terminal = terminal_open();
     if (!terminal)

@@ -3,10 +3,10 @@
 #define TOOL_LIVE_TERMINAL_H
 
 #include "live/brink.h"
-#include "live/live_look.h"
+#include "live/live_sampler.h"
 
-/* Show the full screen and look periodically until a key quits. Restores the terminal.
+/* Show the full screen, which is sampled until a key quits. Restores the terminal.
    Returns an exit code. */
-int live_terminal_run(struct live_look *look, struct brink *brink);
+int live_terminal_run(struct live_sampler *sampler, struct brink *brink);
 
 #endif

@@ -147,7 +147,7 @@ list_processes(struct nvml *n, void *handle, struct nvml_device *device)
 }
 
 void
-nvml_look(struct nvml *nvml)
+nvml_sample(struct nvml *nvml)
 {
     for (size_t i = 0; i < nvml->count; i++) {
         struct nvml_device *device = &nvml->devices[i];

@@ -39,9 +39,9 @@ void nvml_close(struct nvml *nvml);
 
 /* Read all devices again. A device that has disappeared reports NVML_UNKNOWN. Cost: two
    calls per device. */
-void nvml_look(struct nvml *nvml);
+void nvml_sample(struct nvml *nvml);
 size_t nvml_count(const struct nvml *nvml);
-/* Return device `i`, valid until the next nvml_look(). */
+/* Return device `i`, valid until the next nvml_sample(). */
 const struct nvml_device *nvml_device(const struct nvml *nvml, size_t i);
 
 #endif

@@ -16,7 +16,7 @@ at(struct trend *t, uint32_t i)
 }
 
 static const struct trend_sample *
-look_at(const struct trend *t, uint32_t i)
+sample_at(const struct trend *t, uint32_t i)
 {
     return &t->samples[(t->first + i) % TREND_SAMPLES];
 }
@@ -36,7 +36,7 @@ merge(struct trend *t, const struct trend_sample *sample)
     if (t->count < 2)
         return false;
     struct trend_sample *last = at(t, t->count - 1);
-    if (sample->at_ns - look_at(t, t->count - 2)->at_ns >=
+    if (sample->at_ns - sample_at(t, t->count - 2)->at_ns >=
         TREND_WINDOW_NS / TREND_SAMPLES)
         return false;
     uint64_t most = last->reserved > sample->reserved ? last->reserved : sample->reserved;
@@ -52,7 +52,7 @@ trend_add(struct trend *trend, const struct trend_sample *sample)
         return;
     while (trend->count > 0 &&
            (trend->count == TREND_SAMPLES ||
-            sample->at_ns - look_at(trend, 0)->at_ns > TREND_WINDOW_NS))
+            sample->at_ns - sample_at(trend, 0)->at_ns > TREND_WINDOW_NS))
         drop_first(trend);
     *at(trend, trend->count++) = *sample;
 }
@@ -70,14 +70,14 @@ trend_rates(const struct trend *trend, struct trend_rates *rates)
     *rates = (struct trend_rates){0};
     if (trend->count < 4)
         return;
-    const struct trend_sample *first = look_at(trend, 0);
-    const struct trend_sample *last = look_at(trend, trend->count - 1);
+    const struct trend_sample *first = sample_at(trend, 0);
+    const struct trend_sample *last = sample_at(trend, trend->count - 1);
     uint64_t window = last->at_ns - first->at_ns;
     if (window < TREND_LEAST_NS)
         return;
     uint64_t most[2] = {0, 0}, end_ns[2] = {0, 0};
     for (uint32_t i = 0; i < trend->count; i++) {
-        const struct trend_sample *s = look_at(trend, i);
+        const struct trend_sample *s = sample_at(trend, i);
         size_t half = s->at_ns - first->at_ns > window / 2;
         most[half] = s->reserved > most[half] ? s->reserved : most[half];
         end_ns[half] = s->at_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Processes with a page are kept between looks, because their readers and trends have
+/* Processes with a page are kept between samples, because their readers and trends have
    state. All others are listed again each time. */
 #include "live/watch.h"
 
@@ -361,7 +361,7 @@ is_same_folder(const char *a, const char *b)
 
 /* List the pages of a process in a container through /proc/PID/root; needs root. */
 static bool
-look_into_guest(struct watch *w, uint64_t process)
+list_guest_pages(struct watch *w, uint64_t process)
 {
     char folder[GUEST_ROOM];
     (void)snprintf(folder, sizeof folder, GUEST_FOLDER, (unsigned long long)process);
@@ -394,7 +394,7 @@ find_guests(struct watch *w)
         const struct nvml_device *device = nvml_device(w->nvml, i);
         for (size_t n = 0; n < device->process_count; n++)
             if (!find_process(w, device->processes[n].process))
-                is_done = look_into_guest(w, device->processes[n].process) && is_done;
+                is_done = list_guest_pages(w, device->processes[n].process) && is_done;
     }
     return is_done;
 }
@@ -477,13 +477,13 @@ compare(const void *a, const void *b)
 }
 
 bool
-watch_look(struct watch *watch)
+watch_sample(struct watch *watch)
 {
     watch->now_ns = (uint64_t)now_ns(CLOCK_BOOTTIME);
     watch->left_out = 0;
     drop_if(watch, is_not_kept);
     if (watch->nvml) {
-        nvml_look(watch->nvml);
+        nvml_sample(watch->nvml);
         copy_devices(watch);
     }
     bool is_done = list_pages(watch, watch->options.folder, 0);

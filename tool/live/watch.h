@@ -8,7 +8,7 @@
  *
  *     struct watch *watch = watch_create(&options);
  *     while (...) {
- *         watch_look(watch);
+ *         watch_sample(watch);
  *         for (size_t i = 0; i < watch->process_count; i++)
  *             ... watch->processes[i] ...
  *     }
@@ -110,8 +110,8 @@ struct watch {
 /* Create a watch. NULL: memory ran out. */
 struct watch *watch_create(const struct watch_options *options);
 void watch_destroy(struct watch *watch);
-/* Look again. False: memory ran out, and the lists are incomplete but valid. */
-bool watch_look(struct watch *watch);
+/* Take a sample. False: memory ran out, and the lists are incomplete but valid. */
+bool watch_sample(struct watch *watch);
 
 /* Return the bytes that a process reserves, from its sources, else from the driver. */
 uint64_t watch_reserved(const struct watch_process *process);

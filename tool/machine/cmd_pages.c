@@ -32,31 +32,32 @@ struct values {
 
 #define OF_BENCH .needs = {"bench", "for --bench alone"}
 #define WITHOUT_BENCH "for looking, without --bench"
-#define OF_LOOKING .refuses = {{"bench", WITHOUT_BENCH}}
+#define NOT_FOR_BENCH .refuses = {{"bench", WITHOUT_BENCH}}
 
 static const struct option_spec specs[] = {
     {"purpose", 0, "PURPOSE", OPTION_STRING, offsetof(struct values, purpose),
-     .help = "training, inference (both on a GPU) or cpu; default: training", OF_LOOKING},
+     .help = "training, inference (both on a GPU) or cpu; default: training",
+     NOT_FOR_BENCH},
     {"need", 0, "WHAT", OPTION_LIST, offsetof(struct values, needs),
      .help = "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', "
              "or a size, 4GiB; several apart by ';' or by giving it again",
-     OF_LOOKING},
+     NOT_FOR_BENCH},
     {"node", 0, "N", OPTION_INT, offsetof(struct values, node),
      .help = "the node that it shall lie on; default: any", .min = DRY_DOCTOR_ANY_NODE,
-     .max = INT32_MAX, OF_LOOKING},
+     .max = INT32_MAX, NOT_FOR_BENCH},
     {"page-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, page_bytes),
      .help = "of the pages it shall have; default: the kernel's default, mostly 2MiB",
-     OF_LOOKING},
+     NOT_FOR_BENCH},
     {"env", 0, "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
      .help = "a variable of the program that will run, beside those of this command; may "
              "be given several times",
-     OF_LOOKING},
+     NOT_FOR_BENCH},
     {"pid", 0, "N", OPTION_INT, offsetof(struct values, pid),
      .help = "look at process N, which runs: its limits, its malloc, and the variables "
              "it was started with instead of those of this command",
-     .min = 1, .max = INT32_MAX, OF_LOOKING},
+     .min = 1, .max = INT32_MAX, NOT_FOR_BENCH},
     {"all", 0, NULL, OPTION_FLAG, offsetof(struct values, all),
-     .help = "show what is good too", OF_LOOKING},
+     .help = "show what is good too", NOT_FOR_BENCH},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, measure.json),
      .help = "print JSON, schema drystone.pages/2, with --bench drystone.pages-bench/1, "
              "see drystone-pages(1)",
@@ -70,12 +71,12 @@ static const struct option_spec specs[] = {
      .refuses = {{"undo", "the opposite of --undo: expected one of them"},
                  {"bench", WITHOUT_BENCH}}},
     {"undo", 0, NULL, OPTION_FLAG, offsetof(struct values, undo),
-     .help = "go back to what was there before --apply", OF_LOOKING},
+     .help = "go back to what was there before --apply", NOT_FOR_BENCH},
     {"yes", 'y', NULL, OPTION_FLAG, offsetof(struct values, yes),
-     .help = "do not ask, for scripts", OF_LOOKING},
+     .help = "do not ask, for scripts", NOT_FOR_BENCH},
     {"journal", 0, "FILE", OPTION_STRING, offsetof(struct values, journal),
      .help = "what --apply writes and --undo reads; default: " JOURNAL ", below DIR",
-     OF_LOOKING},
+     NOT_FOR_BENCH},
     {"bench", 0, NULL, OPTION_FLAG, offsetof(struct values, bench),
      .help = "measure what pages and malloc give here; about three minutes, in which "
              "nothing else should run"},
@@ -501,7 +502,7 @@ finish(struct session *s)
 }
 
 static int
-look(struct session *s)
+read_and_run(struct session *s)
 {
     int code = read_values(s);
     if (code != EXIT_FINE)
@@ -521,7 +522,7 @@ run(int argc, char **argv)
     dry_doctor_options_init(&s.options);
     if (options_parse(&command_pages, argc, argv, &s.values, &s.operands, &code)) {
         if (!s.values.bench)
-            code = look(&s);
+            code = read_and_run(&s);
         else if (s.operands.count)
             code = report_usage("pages", "--bench measures all, not '%s' alone",
                                 s.operands.values[0]);

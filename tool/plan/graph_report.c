@@ -87,7 +87,7 @@ note_round(void *self, uint64_t step, uint64_t best_ns)
 /* Find the limits if there is no plan: the least memory that any plan needs, and the
    memory of the file's order without recomputation. */
 static void
-look_at_limits(struct graph_plan *g)
+find_limits(struct graph_plan *g)
 {
     const struct dry_graph *graph = g->file.graph;
     struct dry_graph_cost cost = {0};
@@ -116,7 +116,7 @@ make_plan(struct graph_plan *g, struct dry_error *err)
         g->summary = *dry_graph_plan_get_summary(g->plan);
         g->runs = dry_graph_plan_get_runs(g->plan, &g->run_count);
     } else {
-        look_at_limits(g);
+        find_limits(g);
         snprintf(g->why, sizeof g->why, "%s", err->text);
     }
     return status == DRY_ERR_NO_SPACE ? DRY_OK : status;

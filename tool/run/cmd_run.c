@@ -239,8 +239,8 @@ plan_and_run(const struct values *v, const struct run_options *options,
 }
 
 static int
-look_and_run(const struct values *v, const struct run_options *options,
-             const struct option_list *words)
+detect_and_run(const struct values *v, const struct run_options *options,
+               const struct option_list *words)
 {
     struct dry_topology_options topology_options;
     struct dry_topology *topology;
@@ -273,7 +273,7 @@ run(int argc, char **argv)
         code = check_values(&values, words.count);
         if (code == EXIT_FINE)
             code = read_options(&values, &options)
-                       ? look_and_run(&values, &options, &words)
+                       ? detect_and_run(&values, &options, &words)
                        : EXIT_USAGE;
     }
     options_finish(&command_run, &values, &words);

@@ -234,7 +234,7 @@ take(struct search *s, const char *folder, size_t kind, const char *name)
 
 /* Take the best library in a folder for each malloc that has none so far. */
 static void
-look_in(struct search *s, const char *folder)
+search_folder(struct search *s, const char *folder)
 {
     struct candidates all = {.best = {{.version = 0}}};
     char path[RUN_PATH_MAX];
@@ -252,7 +252,7 @@ look_in(struct search *s, const char *folder)
 
 /* Search `folder`/ENTRY`below` for each entry that begins with `prefix`. */
 static void
-look_below(struct search *s, const char *folder, const char *prefix, const char *below)
+search_below(struct search *s, const char *folder, const char *prefix, const char *below)
 {
     char path[RUN_PATH_MAX];
     int n = snprintf(path, sizeof path, "%s%s", s->root, folder);
@@ -264,7 +264,7 @@ look_below(struct search *s, const char *folder, const char *prefix, const char 
             continue;
         n = snprintf(path, sizeof path, "%s/%s%s", folder, entry->d_name, below);
         if (n > 0 && (size_t)n < sizeof path)
-            look_in(s, path);
+            search_folder(s, path);
     }
     if (entries)
         closedir(entries);
@@ -272,7 +272,7 @@ look_below(struct search *s, const char *folder, const char *prefix, const char 
 
 /* Search site-packages/NAME/lib, NAME and NAME.libs of each Python in `prefix`/lib. */
 static void
-look_in_packages(struct search *s, const char *prefix)
+search_packages(struct search *s, const char *prefix)
 {
     char lib[RUN_PATH_MAX], path[RUN_PATH_MAX];
     int n = snprintf(lib, sizeof lib, "%s%s/lib", s->root, prefix);
@@ -284,8 +284,8 @@ look_in_packages(struct search *s, const char *prefix)
         n = snprintf(path, sizeof path, "%s/lib/%s/site-packages", prefix, entry->d_name);
         if (n < 0 || (size_t)n >= sizeof path)
             continue;
-        look_below(s, path, "", "/lib");
-        look_below(s, path, "", "");
+        search_below(s, path, "", "/lib");
+        search_below(s, path, "", "");
     }
     if (entries)
         closedir(entries);
@@ -293,7 +293,7 @@ look_in_packages(struct search *s, const char *prefix)
 
 /* Search `prefix`/lib of a Python environment. */
 static void
-look_in_prefix(struct search *s, const char *prefix, const char *below)
+search_prefix(struct search *s, const char *prefix, const char *below)
 {
     char path[RUN_PATH_MAX];
     if (!prefix || prefix[0] != '/')
@@ -303,13 +303,13 @@ look_in_prefix(struct search *s, const char *prefix, const char *below)
         return;
     size_t length = (size_t)n;
     memcpy(path + length, "/lib", sizeof "/lib");
-    look_in(s, path);
+    search_folder(s, path);
     path[length] = '\0';
-    look_in_packages(s, path);
+    search_packages(s, path);
 }
 
 static void
-look_in_list(struct search *s, const char *folders)
+search_list(struct search *s, const char *folders)
 {
     while (folders && *folders) {
         size_t length = strcspn(folders, ":");
@@ -317,7 +317,7 @@ look_in_list(struct search *s, const char *folders)
         if (folders[0] == '/' && length < sizeof path) {
             memcpy(path, folders, length);
             path[length] = '\0';
-            look_in(s, path);
+            search_folder(s, path);
         }
         folders += length + (folders[length] == ':');
     }
@@ -330,17 +330,17 @@ run_libraries_find(struct run_machine *machine, const char *root)
         "/usr/local/lib", "/usr/local/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib"};
     static const char *const parents[] = {"/usr/local/lib", "/usr/lib", "/lib"};
     struct search s = {.machine = machine, .root = root};
-    look_in_prefix(&s, run_variable("VIRTUAL_ENV"), "");
-    look_in_prefix(&s, run_variable("CONDA_PREFIX"), "");
-    look_in_list(&s, run_variable("LD_LIBRARY_PATH"));
-    look_in_prefix(&s, run_variable("HOME"), "/.local");
+    search_prefix(&s, run_variable("VIRTUAL_ENV"), "");
+    search_prefix(&s, run_variable("CONDA_PREFIX"), "");
+    search_list(&s, run_variable("LD_LIBRARY_PATH"));
+    search_prefix(&s, run_variable("HOME"), "/.local");
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        look_in(&s, folders[i]);
+        search_folder(&s, folders[i]);
     /* multiarch folders such as /usr/lib/x86_64-linux-gnu */
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
-        look_below(&s, parents[i], "x86_64-", "");
-        look_below(&s, parents[i], "aarch64-", "");
-        look_below(&s, parents[i], "riscv64-", "");
-        look_below(&s, parents[i], "powerpc64", "");
+        search_below(&s, parents[i], "x86_64-", "");
+        search_below(&s, parents[i], "aarch64-", "");
+        search_below(&s, parents[i], "riscv64-", "");
+        search_below(&s, parents[i], "powerpc64", "");
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See run_watch.h. The program is a child process; look() takes a sample and computes the
+/* See run_watch.h. The program is a child process; take_sample() takes a sample and computes the
    time of the next. */
 #include "run/run_watch.h"
 
@@ -99,7 +99,7 @@ smaller(int64_t a, int64_t b)
  * programs are sampled when they are large, too.
  */
 static void
-look(struct watch *w)
+take_sample(struct watch *w)
 {
     int64_t begin = (int64_t)now_ns(CLOCK_THREAD_CPUTIME_ID);
     if (run_sample_read(w->sample, w->program, w->plan))
@@ -127,7 +127,7 @@ wait_for_program(struct watch *w)
         int64_t left = due - (int64_t)now_ns(CLOCK_MONOTONIC);
         siginfo_t info;
         if (left <= 0) {
-            look(w);
+            take_sample(w);
             due = (int64_t)now_ns(CLOCK_MONOTONIC) + w->wait_ns;
             continue;
         }

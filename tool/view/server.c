@@ -262,7 +262,7 @@ wake(struct waiting *w)
 }
 
 static void
-look_at_waiting(struct server *s)
+wake_waiting(struct server *s)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < s->waiting_count; i++) {
@@ -278,7 +278,7 @@ void
 server_run(struct server *s, const volatile int *is_over)
 {
     while (!*is_over) {
-        look_at_waiting(s);
+        wake_waiting(s);
         peers_shut_late(&s->peers);
         MHD_run_wait(s->daemon, s->waiting_count ? TICK_MS : SLEEP_MS);
     }

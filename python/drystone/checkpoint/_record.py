@@ -148,19 +148,19 @@ class _Ops(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class _Looks(TorchFunctionMode):
+class _OutputReads(TorchFunctionMode):
     """Has anybody looked at what the last layer returned, at its shape for instance?"""
 
     def __init__(self) -> None:
         super().__init__()
         self.call: Call | None = None  # until the next one begins
-        self.has_looked = False
+        self.was_read = False
 
     def __torch_function__(self, func: Callable[..., Tree], types: Sequence[type],
                            args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Tree:
-        if self.call and not self.has_looked:
+        if self.call and not self.was_read:
             seen = {id(t) for t in tensors_of((args, kwargs))}
-            self.has_looked = any(id(t) in seen for t in self.call.outputs)
+            self.was_read = any(id(t) in seen for t in self.call.outputs)
         return func(*args, **(kwargs or {}))
 
 
@@ -216,7 +216,7 @@ class _Recorder:
 
     def __init__(self, recording: Recording, meter: Meter, times: _Times) -> None:
         self.recording, self.meter, self.times = recording, meter, times
-        self.ops, self.looks = _Ops(), _Looks()
+        self.ops, self.output_reads = _Ops(), _OutputReads()
         self.seen: set[int] = set()  # storages that a layer was given
         self.at: tuple[str, int] | None = None  # (phase, index of the section that runs)
         self.since = 0.0
@@ -265,7 +265,7 @@ class _Recorder:
 
     def call(self, index: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tree:
         recording = self.recording
-        self.looks.call = None
+        self.output_reads.call = None
         layer = recording.layers[index]
         call = Call(layer, module_name(recording.model, layer), args, kwargs)
         refuse_cache(call.name, args, kwargs)
@@ -282,7 +282,7 @@ class _Recorder:
         call.returned(output)
         self._hook(call.outputs, None)
         recording.calls.append(call)
-        self.ops.has_run, self.looks.has_looked, self.looks.call = False, False, call
+        self.ops.has_run, self.output_reads.was_read, self.output_reads.call = False, False, call
         self.enter("forward", len(recording.calls))
         return output
 
@@ -293,7 +293,7 @@ class _Recorder:
         call.slots = linked or first_slot(call.args, call.kwargs) or []
         if not call.slots:
             raise PlanError(f"{call.name} is called without a tensor among its arguments")
-        call.is_loose = (not linked or self.ops.has_run or self.looks.has_looked or
+        call.is_loose = (not linked or self.ops.has_run or self.output_reads.was_read or
                          before is None or before.output_shape is None)
         call.x = [value_at(slot, call.args, call.kwargs) for slot in call.slots]
         older = self.recording.older | {key_of(t) for t in (before.outputs if before else [])}
@@ -303,7 +303,7 @@ class _Recorder:
         recording = self.recording
         recording.older = {key_of(t) for t in tensors_of(example) + recording.weights}
         with standing_before(recording.layers, self.call), contextlib.ExitStack() as stack:
-            for mode in (self.times.roofline, self.looks, self.meter, self.ops):
+            for mode in (self.times.roofline, self.output_reads, self.meter, self.ops):
                 if mode is not None:
                     stack.enter_context(mode)
             self.enter("forward", 0)

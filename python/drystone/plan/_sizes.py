@@ -105,7 +105,7 @@ def _settled(facts: Facts, free: set[Name], index: int) -> tuple[Json, int]:
             has_input * before - (not has_output) * out + sum(passed.values()))
 
 
-def look(runner: Runner, x: Tree) -> Json:
+def find_sizes(runner: Runner, x: Tree) -> Json:
     """The sizes of a stage alone."""
     stage: Json = {}
     settle([stage], [Facts(runner, x, Names(x))])

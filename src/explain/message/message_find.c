@@ -29,7 +29,7 @@
 #define LANE_COUNT 16
 #define LANE_BYTES 6144
 #define LANE_KEPT 192 /* a phrase may be cut at the end of an emptied lane */
-#define LOOK_BYTES 512
+#define FIRST_CHECK_BYTES 512
 #define PIECE_BYTES 1024
 #define TAIL_CHARS 2048
 #define TAIL_KEPT 96 /* longest exception, colon and longest head */
@@ -49,7 +49,7 @@ struct lane {
     char label[DRY_MESSAGE_LABEL_BYTES];
     struct dryi_message_reading reading; /* the emptied part was read so far */
     size_t head_chars;                   /* 0 after the lane was emptied */
-    size_t used, look_at;
+    size_t used, check_at;
     size_t alive_at; /* a phrase ended here, or later */
     char *text;      /* LANE_BYTES of the finder's `texts` */
 };
@@ -273,7 +273,7 @@ empty_lane(struct lane *lane)
     size_t from = lane->reading.end > limit ? lane->reading.end : limit;
     memmove(lane->text, lane->text + from, LANE_BYTES - from);
     lane->used = LANE_BYTES - from;
-    lane->look_at = LOOK_BYTES;
+    lane->check_at = FIRST_CHECK_BYTES;
     lane->reading.end = lane->alive_at = lane->head_chars = 0;
 }
 
@@ -283,9 +283,9 @@ append(struct dry_message_finder *f, struct lane *lane, char c)
     DRYI_ASSERT(lane->used < LANE_BYTES);
     lane->text[lane->used++] = c;
     bool is_full = lane->used == LANE_BYTES;
-    if (!is_full && lane->used < lane->look_at)
+    if (!is_full && lane->used < lane->check_at)
         return;
-    lane->look_at *= 2;
+    lane->check_at *= 2;
     if (!is_alive(lane) || (is_full && !lane->head))
         close_lane(f, lane);
     else if (is_full)
@@ -360,7 +360,7 @@ open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend ba
         .reading.message.backend = backend,
         .head_chars = head,
         .used = head,
-        .look_at = LOOK_BYTES,
+        .check_at = FIRST_CHECK_BYTES,
         .text = f->texts[lane - f->lanes],
     };
     memcpy(lane->label, f->label, sizeof lane->label);
@@ -369,7 +369,7 @@ open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend ba
 }
 
 static void
-look_for_known_backend(struct dry_message_finder *f)
+find_known_backend(struct dry_message_finder *f)
 {
     static const struct {
         const char *word;
@@ -399,7 +399,7 @@ look_for_known_backend(struct dry_message_finder *f)
 
 /* Match "Allocation on device 0 would exceed allowed memory". */
 static void
-look_for_async(struct dry_message_finder *f)
+find_async(struct dry_message_finder *f)
 {
     static const char end[] = "wouldexceedallowedmemory", begin[] = "Allocationondevice";
     if (!ends_with(f, 0, end))
@@ -417,7 +417,7 @@ look_for_async(struct dry_message_finder *f)
 
 /* Match heads without a known backend: the newest texts name none. The rest of the text tells. */
 static void
-look_for_unknown_backend(struct dry_message_finder *f, const char *end)
+find_unknown_backend(struct dry_message_finder *f, const char *end)
 {
     size_t n = strlen(end), head = 0;
     if (!ends_with(f, 0, end))
@@ -468,7 +468,7 @@ is_after_zero(const struct dry_message_finder *f, size_t skipped)
 
 /* Match heads of foreign kinds: those that end with the last character. */
 static void
-look_for_foreign(struct dry_message_finder *f, char last)
+find_foreign(struct dry_message_finder *f, char last)
 {
     for (size_t i = f->first_head[(unsigned char)last]; i > 0; i = f->next_head[i]) {
         const struct dryi_message_head *head = f->heads + i - 1;
@@ -523,14 +523,14 @@ push(struct dry_message_finder *f, char c, uint64_t offset)
     add_to_tail(f, c, offset);
     if (f->current)
         append(f, f->current, c);
-    look_for_foreign(f, c);
+    find_foreign(f, c);
     if (c == 'y') {
-        look_for_known_backend(f);
-        look_for_async(f);
+        find_known_backend(f);
+        find_async(f);
     } else if (c == 'e') {
-        look_for_unknown_backend(f, "Triedtoallocate");
+        find_unknown_backend(f, "Triedtoallocate");
     } else if (c == 'd') {
-        look_for_unknown_backend(f, "Allocationwaspreemptivelyrejected");
+        find_unknown_backend(f, "Allocationwaspreemptivelyrejected");
     }
 }
 

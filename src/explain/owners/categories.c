@@ -400,7 +400,7 @@ find_horizon(const struct judge *j)
 }
 
 static void
-look_at_steps(struct judge *j)
+find_first_step(struct judge *j)
 {
     j->horizon = find_horizon(j);
     while (j->first_step + 1 < j->step_count && j->rows[j->first_step].is_partial)
@@ -515,7 +515,7 @@ judge_words(const struct judge *j, const struct life *l)
 static enum dry_status
 judge_all(struct judge *j, struct dry_error *err)
 {
-    look_at_steps(j);
+    find_first_step(j);
     if (!collect_weight_sizes(j))
         return dryi_fail_memory(err, "the categories");
     for (uint32_t a = 0; a < j->phases.count; a++) {

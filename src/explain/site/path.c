@@ -184,7 +184,7 @@ is_root(const struct walk *w)
 }
 
 static void
-look_at(struct walk *w)
+visit_part(struct walk *w)
 {
     struct dryi_path *path = w->path;
     if (w->is_machines)
@@ -225,7 +225,7 @@ walk_parts(struct walk *w)
             w->is_machines = true;
             continue;
         }
-        look_at(w);
+        visit_part(w);
         w->before = w->last;
         w->last = part;
         w->count++;

@@ -9,7 +9,7 @@
 
 #include "base/ascii.h"
 
-#define LOOK_BYTES_MAX 4096u
+#define SYMBOL_BYTES_MAX 4096u
 
 /* The bytes begin .. end - 1 of a name. */
 struct span {
@@ -194,8 +194,8 @@ is_machinery(struct span s)
 void
 dryi_symbol_read(struct dryi_symbol *symbol, const char *name, size_t length)
 {
-    if (length > LOOK_BYTES_MAX)
-        length = LOOK_BYTES_MAX;
+    if (length > SYMBOL_BYTES_MAX)
+        length = SYMBOL_BYTES_MAX;
     struct span s = cut_to_name(name, length);
     if (s.begin >= s.end) /* nothing remains, as of "operator new(unsigned
                              long)": keep the whole name */

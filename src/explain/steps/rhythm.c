@@ -261,7 +261,7 @@ piles_up(const struct search *f, uint32_t anchor)
  * line of its forward().)
  */
 static void
-look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
+check_callers(const struct search *f, uint32_t anchor, struct verdict *v)
 {
     const struct dryi_sequence *s = f->s;
     struct callers callers = {0};
@@ -296,7 +296,7 @@ look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
 
 /* Detect loops inside a step by annotations: two iterations in one optimizer scope. */
 static void
-look_at_scopes(const struct search *f, uint32_t anchor, struct verdict *v)
+check_scopes(const struct search *f, uint32_t anchor, struct verdict *v)
 {
     const struct dryi_sequence *s = f->s;
     const uint32_t *places = s->places + s->begins[anchor];
@@ -325,8 +325,8 @@ try_candidate(const struct search *f, uint32_t anchor, struct verdict *v)
     if (!has_company(f, anchor, v) || !repeats(f, anchor, &has_memory))
         return has_memory;
     v->is_loop = true;
-    look_at_callers(f, anchor, v);
-    look_at_scopes(f, anchor, v);
+    check_callers(f, anchor, v);
+    check_scopes(f, anchor, v);
     return true;
 }
 

@@ -81,8 +81,8 @@ find_ladder(const struct dry_explanation *e)
 
 /* Set the largest free block and the pending bytes as they were before the request's retry. */
 static enum dry_status
-look_before_ladder(struct dry_explanation *e, const struct dry_lane *lane, bool is_large,
-                   struct dry_error *err)
+measure_before_ladder(struct dry_explanation *e, const struct dry_lane *lane,
+                      bool is_large, struct dry_error *err)
 {
     uint32_t before = find_ladder(e);
     struct dryi_shortage *s = &e->shortage;
@@ -123,7 +123,7 @@ dryi_explain_shortage(struct dry_explanation *e, struct dry_error *err)
     if (e->options.total_bytes > w->budget_bytes)
         w->other_bytes = e->options.total_bytes - w->budget_bytes;
     sum_up_pools(s, w->state, v->lanes, lane, is_large);
-    return look_before_ladder(e, lane, is_large, err);
+    return measure_before_ladder(e, lane, is_large, err);
 }
 
 /* --- findings ----------------------------------------------------------------------------- */

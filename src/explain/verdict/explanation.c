@@ -282,7 +282,7 @@ read_last(struct dry_explanation *e)
 /* --- creation ----------------------------------------------------------------------------- */
 
 static enum dry_status
-look(struct dry_explanation *e, struct dry_error *err)
+find_moment(struct dry_explanation *e, struct dry_error *err)
 {
     const struct dry_timeline *t = e->subject.timeline;
     enum dry_status status = dry_state_create(t, e->view.moment, &e->state, err);
@@ -322,7 +322,7 @@ static enum dry_status
 explain(struct dry_explanation *e, struct dry_error *err)
 {
     read_moment(e);
-    enum dry_status status = look(e, err);
+    enum dry_status status = find_moment(e, err);
     if (status != DRY_OK)
         return status;
     e->view.steps = e->steps;

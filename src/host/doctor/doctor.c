@@ -64,7 +64,7 @@ dry_doctor_verdict_name(enum dry_doctor_verdict verdict)
 /* --- the machine as a whole --------------------------------------------------------------- */
 
 static void
-look_at_memory(struct dry_doctor *d)
+read_memory_facts(struct dry_doctor *d)
 {
     struct dry_doctor_machine *m = &d->machine;
     struct dryi_fact_file file;
@@ -79,7 +79,7 @@ look_at_memory(struct dry_doctor *d)
 }
 
 static void
-look_at_nodes(struct dry_doctor *d)
+read_node_facts(struct dry_doctor *d)
 {
     struct dryi_fact_file file;
     if (!dryi_facts_nodes(&d->facts, &d->nodes, &d->allowed_nodes))
@@ -90,13 +90,13 @@ look_at_nodes(struct dry_doctor *d)
 }
 
 void
-dryi_doctor_look(struct dry_doctor *d)
+dryi_doctor_read_machine(struct dry_doctor *d)
 {
     struct dry_doctor_machine *m = &d->machine;
     struct dryi_fact_file file;
     uint64_t minor;
-    look_at_memory(d);
-    look_at_nodes(d);
+    read_memory_facts(d);
+    read_node_facts(d);
     if (dryi_topology_read(&d->facts, &d->memory, &d->topology, NULL) == DRY_OK)
         d->view = dry_topology_get_view(d->topology);
     else
@@ -160,7 +160,7 @@ check_options(const struct dry_doctor_options *o, struct dry_error *err)
 static void
 check_all(struct dry_doctor *d)
 {
-    dryi_doctor_look(d);
+    dryi_doctor_read_machine(d);
     if (d->lacks_memory)
         return;
     dryi_doctor_check_needs(d);

@@ -167,7 +167,8 @@ bool dryi_doctor_has_gpu_purpose(const struct dry_doctor *d);
 DRY_CHECK_RESULT enum dry_status dryi_doctor_take_process(struct dry_doctor *d,
                                                           struct dry_error *err);
 void dryi_doctor_forget_process(struct dry_doctor *d);
-void dryi_doctor_look(struct dry_doctor *d); /* reads facts of the whole machine */
+void dryi_doctor_read_machine(
+    struct dry_doctor *d); /* reads facts of the whole machine */
 void dryi_doctor_check_pools(struct dry_doctor *d);
 void dryi_doctor_check_needs(struct dry_doctor *d);
 void dryi_doctor_check_thp(struct dry_doctor *d);

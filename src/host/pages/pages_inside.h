@@ -127,9 +127,9 @@ struct dryi_pages_survey {
     size_t share_count;
     struct dry_pages_share shares[DRY_PAGES_SHARES_MAX];
 };
-bool dryi_pages_look(const struct dryi_pages_places *places,
-                     const struct dry_pages_nodes *nodes,
-                     struct dryi_pages_survey *survey);
+bool dryi_pages_survey_nodes(const struct dryi_pages_places *places,
+                             const struct dry_pages_nodes *nodes,
+                             struct dryi_pages_survey *survey);
 bool dryi_pages_count_huge(const struct dryi_facts *facts, uint64_t address,
                            uint64_t bytes, uint64_t *huge_bytes);
 

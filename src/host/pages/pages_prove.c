@@ -60,8 +60,9 @@ take_share(void *to, int node, uint64_t bytes)
 }
 
 bool
-dryi_pages_look(const struct dryi_pages_places *places,
-                const struct dry_pages_nodes *nodes, struct dryi_pages_survey *survey)
+dryi_pages_survey_nodes(const struct dryi_pages_places *places,
+                        const struct dry_pages_nodes *nodes,
+                        struct dryi_pages_survey *survey)
 {
     const struct dryi_facts facts = {.kernel = places->kernel, .root = ""};
     *survey = (struct dryi_pages_survey){.nodes = nodes};
@@ -119,7 +120,7 @@ dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
     struct dryi_pages_places places = places_of(pages);
     bool has_place = !dryi_nodes_are_none(&pages->nodes);
     struct dryi_pages_survey survey;
-    if (dryi_pages_look(&places, has_place ? &pages->nodes : NULL, &survey)) {
+    if (dryi_pages_survey_nodes(&places, has_place ? &pages->nodes : NULL, &survey)) {
         p.knows_nodes = true;
         p.populated_bytes = survey.populated_bytes;
         p.elsewhere_bytes = survey.elsewhere_bytes;

@@ -362,7 +362,7 @@ judge_places(struct dryi_pages_try *t)
         .step = t->rung.kind == DRY_PAGES_POOL ? t->rung.page_bytes : o->base_bytes,
     };
     struct dryi_pages_survey survey;
-    bool knows = dryi_pages_look(&places, &o->nodes, &survey) &&
+    bool knows = dryi_pages_survey_nodes(&places, &o->nodes, &survey) &&
                  survey.populated_bytes == t->bytes;
     t->elsewhere_bytes = knows ? survey.elsewhere_bytes : 0;
     bool is_whole = knows && t->elsewhere_bytes == 0;

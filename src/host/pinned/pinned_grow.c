@@ -372,7 +372,7 @@ dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
 
 /* Poll events in steps, because the lock is held during a step. */
 static uint64_t
-look_at_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
+poll_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
     bool is_last = false;
     uint64_t address = 0;
@@ -387,14 +387,14 @@ look_at_events(struct dry_pinned *p, const struct dryi_pinned_request *request)
 
 /* Look for memory that was pinned or freed meanwhile. */
 static uint64_t
-look_again(struct dry_pinned *p, const struct dryi_pinned_request *request)
+retry_miss(struct dry_pinned *p, const struct dryi_pinned_request *request)
 {
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
     dryi_pinned_enter(p);
     dryi_pinned_adopt(p);
     dryi_pinned_events_record(p, true);
     dryi_lock_give(&p->lock);
-    uint64_t address = look_at_events(p, request);
+    uint64_t address = poll_events(p, request);
     if (address || !p->thread_caches)
         return address;
     dryi_pinned_thread_caches_flush(p);
@@ -505,7 +505,7 @@ dryi_pinned_grow(struct dry_pinned *p, const struct dryi_pinned_request *request
 {
     enum dry_status status = DRY_OK;
     dryi_lock_take(&p->grow);
-    *address = look_again(p, request);
+    *address = retry_miss(p, request);
     if (!*address)
         *address = come_back(p, request);
     if (!*address)
@@ -523,7 +523,7 @@ let_go(struct dry_pinned *p)
     dryi_pinned_adopt(p);
     dryi_pinned_events_record(p, true);
     dryi_lock_give(&p->lock);
-    (void)look_at_events(p, NULL);
+    (void)poll_events(p, NULL);
     dryi_pinned_thread_caches_flush(p);
 }
 

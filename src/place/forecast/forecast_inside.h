@@ -89,8 +89,8 @@ struct dryi_forecast {
     uint64_t distance; /* candidate for the period, in requests; 0: none */
     /* Length of the current match: requests equal to those `distance` before. */
     uint64_t run;
-    bool is_run_whole;  /* the match cannot be extended further back */
-    uint64_t next_look; /* length of `run` at which the candidate is examined next */
+    bool is_run_whole;   /* the match cannot be extended further back */
+    uint64_t next_check; /* length of `run` at which the candidate is examined next */
     struct forecast_misled misled[FORECAST_MISLED_COUNT];
     uint32_t misled_next; /* entry of `misled` to overwrite next */
 

@@ -9,7 +9,7 @@
  * another life of equal size and stream. Such a life is moved there to become a successor. The
  * height stays the same, because the range exists already.
  *
- * Cost: O(lives * overlapping lives) for each of the two, plus a sort. After LOOKS_MAX visits to
+ * Cost: O(lives * overlapping lives) for each of the two, plus a sort. After VISITS_MAX visits to
  * lives and ranges no further life is moved.
  */
 #include "place/forecast/forecast_inside.h"
@@ -40,7 +40,7 @@ struct placed_ranges {
     uint32_t *range_of, *next; /* per life, its range and the next life of the range */
     /* Lives by lo, then ranges by size; twice the capacity for sorting. */
     struct dryi_sort_item *items;
-    uint64_t looks;
+    uint64_t visits;
 };
 
 static uint64_t
@@ -220,40 +220,41 @@ find_handed(struct placed_ranges *s)
 /* --- successors --------------------------------------------------------------------------- */
 
 /* The state of a range when a life begins. */
-struct look {
+struct last_use {
     /* The life that last used any of it; the life itself: no other since. */
     uint32_t last;
     bool is_free; /* free during the whole life */
 };
 
 static void
-look_at_all(struct placed_ranges *s, uint32_t life, const struct placed_range *range,
-            uint32_t *least, struct look *look)
+note_lives(struct placed_ranges *s, uint32_t life, const struct placed_range *range,
+           uint32_t *least, struct last_use *last_use)
 {
     for (uint32_t k = range->first; k != NOBODY; k = s->next[k]) {
-        s->looks++;
+        s->visits++;
         if (k == life)
             continue;
         uint32_t age = age_of(s->job, life, k);
-        look->is_free = look->is_free && !dryi_packing_is_conflict(s->job, life, k);
-        look->last = age < *least ? k : look->last;
+        last_use->is_free =
+            last_use->is_free && !dryi_packing_is_conflict(s->job, life, k);
+        last_use->last = age < *least ? k : last_use->last;
         *least = age < *least ? age : *least;
     }
 }
 
-static struct look
-look_at(struct placed_ranges *s, uint32_t life, uint32_t at)
+static struct last_use
+find_last_use(struct placed_ranges *s, uint32_t life, uint32_t at)
 {
     const struct placed_range *range = &s->ranges[at];
     uint32_t least = age_of(s->job, life, life);
-    struct look look = {.last = life, .is_free = true};
+    struct last_use last_use = {.last = life, .is_free = true};
     for (size_t k = ranges_below(s, range->hi);
          k-- > 0 && s->ranges[k].top > range->lo;) {
-        s->looks++;
+        s->visits++;
         if (s->ranges[k].hi > range->lo)
-            look_at_all(s, life, &s->ranges[k], &least, &look);
+            note_lives(s, life, &s->ranges[k], &least, &last_use);
     }
-    return look;
+    return last_use;
 }
 
 /* Would the life, in this range, be the successor of `last`, its last user? */
@@ -267,8 +268,8 @@ inherits(const struct placed_ranges *s, uint32_t life, uint32_t at, uint32_t las
 
 /* --- moved to inherit --------------------------------------------------------------------- */
 
-#define TRIES_MAX 16u                 /* ranges tried for one life */
-#define LOOKS_MAX (UINT64_C(1) << 26) /* visits; at 5 ns each, 1/3 s */
+#define TRIES_MAX 16u                  /* ranges tried for one life */
+#define VISITS_MAX (UINT64_C(1) << 26) /* visits; at 5 ns each, 1/3 s */
 
 /* Ranges of a life's size, most recently used first. */
 struct choice {
@@ -304,7 +305,7 @@ list_choices(struct placed_ranges *s, uint32_t life, struct choice *choice)
         for (uint32_t k = s->ranges[at].first; k != NOBODY; k = s->next[k]) {
             uint32_t age = age_of(s->job, life, k);
             least = age < least ? age : least;
-            s->looks++;
+            s->visits++;
         }
         if (at != s->range_of[life] && least != UINT32_MAX)
             choose(choice, at, least);
@@ -317,13 +318,13 @@ move_life(struct placed_ranges *s, uint32_t life)
 {
     struct choice choice = {.count = 0};
     uint32_t at = s->range_of[life];
-    if (inherits(s, life, at, look_at(s, life, at).last))
+    if (inherits(s, life, at, find_last_use(s, life, at).last))
         return;
     list_choices(s, life, &choice);
     for (unsigned i = 0; i < choice.count; i++) {
         at = choice.ranges[i];
-        struct look look = look_at(s, life, at);
-        if (!look.is_free || !inherits(s, life, at, look.last))
+        struct last_use last_use = find_last_use(s, life, at);
+        if (!last_use.is_free || !inherits(s, life, at, last_use.last))
             continue;
         DRYI_ASSERT_SLOW(s->ranges[at].hi - s->ranges[at].lo == s->job->lives[life].size);
         leave_range(s, life);
@@ -338,7 +339,7 @@ static void
 move_to_inherit(struct placed_ranges *s)
 {
     const struct dryi_packing_job *job = s->job;
-    for (uint32_t k = 0; k < job->count && s->looks < LOOKS_MAX; k++) {
+    for (uint32_t k = 0; k < job->count && s->visits < VISITS_MAX; k++) {
         if (job->lives[k].end <= job->period && !dryi_packing_job_is_cancelled(job))
             move_life(s, k);
     }
@@ -349,7 +350,7 @@ find_successors(struct placed_ranges *s)
 {
     struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count && !dryi_packing_job_is_cancelled(job); k++) {
-        uint32_t last = look_at(s, k, s->range_of[k]).last;
+        uint32_t last = find_last_use(s, k, s->range_of[k]).last;
         if (inherits(s, k, s->range_of[k], last))
             job->lives[last].successor = job->lives[k].step;
     }

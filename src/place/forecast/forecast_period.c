@@ -393,7 +393,7 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
     DRYI_ASSERT_SLOW(h->step_count == 0);
     h->state = FORECAST_LEARNING;
     h->began = h->now;
-    h->distance = h->run = h->next_look = 0;
+    h->distance = h->run = h->next_check = 0;
     h->skipped = 0;
 }
 
@@ -428,20 +428,20 @@ examine(struct dryi_forecast *h)
     uint64_t times = (STEPS_MIN + h->distance - 1) / h->distance;
     uint64_t period = h->distance * times;
     uint64_t known = h->now - h->oldest;
-    if (h->run < period || h->run < h->next_look || known < 2 * period)
+    if (h->run < period || h->run < h->next_check || known < 2 * period)
         return;
     if (!is_steady(h, period)) {
-        h->next_look = h->run + h->run / 2 + 1;
+        h->next_check = h->run + h->run / 2 + 1;
         return;
     }
     uint64_t wait = wait_of(h, period);
     if (wait > 0 || !take_period(h, (uint32_t)period))
-        h->next_look = h->run + (wait > 0 ? wait : period);
+        h->next_check = h->run + (wait > 0 ? wait : period);
 }
 
 /* Extend the run backwards, some keys per request: it may be much longer than detected so far. */
 static void
-look_back(struct dryi_forecast *h)
+extend_back(struct dryi_forecast *h)
 {
     uint64_t known = h->now - h->oldest;
     for (unsigned i = 0; i < BACK_MAX && !h->is_run_whole; i++) {
@@ -471,11 +471,11 @@ dryi_forecast_learn(struct dryi_forecast *h)
         h->distance = is_candidate ? distance : 0;
         h->run = is_candidate ? FORECAST_WORD : 0;
         h->is_run_whole = false;
-        h->next_look = 0;
+        h->next_check = 0;
     }
     if (h->distance) {
         if (!h->is_run_whole)
-            look_back(h);
+            extend_back(h);
         examine(h);
     }
     if (h->state == FORECAST_LEARNING && learnt >= 2 * RING_MAX && h->run < h->distance)

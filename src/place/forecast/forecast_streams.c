@@ -17,7 +17,7 @@
  * one's range must be usable by the later one's stream, and vice versa when the earlier one recurs.
  *
  * Cost: O(lives^2) per order in the worst case; usually far less, because a search ends at the
- * first gap. After LOOKS_MAX visits to lives no further order is tried.
+ * first gap. After VISITS_MAX visits to lives no further order is tried.
  */
 #include "place/forecast/forecast_inside.h"
 
@@ -30,7 +30,7 @@
 /* Once the height is good, a further order must save 1/32 of it. */
 #define SAVED_SHARE 32
 /* Visits to lives after which no further order is tried: at 4 ns each, half a second. */
-#define LOOKS_MAX (UINT64_C(1) << 27)
+#define VISITS_MAX (UINT64_C(1) << 27)
 
 /* --- from when on ------------------------------------------------------------------------- */
 
@@ -180,7 +180,7 @@ struct packer {
     size_t placed_count;
     struct dryi_sort_item *items; /* the order; twice the capacity for sorting */
     uint64_t height, enough; /* bytes; a packing of height `enough` or less is good */
-    uint64_t looks;          /* visits to placed lives */
+    uint64_t visits;         /* visits to placed lives */
 };
 
 static uint64_t
@@ -242,7 +242,7 @@ place(struct packer *p, uint32_t life)
             (other >= p->job->count || dryi_packing_is_conflict(p->job, life, other)))
             cursor = end;
     }
-    p->looks += at;
+    p->visits += at;
     p->offsets[life] = cursor;
     p->height = cursor + size > p->height ? cursor + size : p->height;
     for (at = p->placed_count++; at > 0 && offset_of(p, p->placed[at - 1]) > cursor; at--)
@@ -295,7 +295,7 @@ pack_in_order(struct packer *p, enum order order)
 static void
 try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *height)
 {
-    if (*height != UINT64_MAX && p->looks > LOOKS_MAX)
+    if (*height != UINT64_MAX && p->visits > VISITS_MAX)
         return;
     pack_in_order(p, order);
     uint64_t saved = *height <= p->enough ? *height / SAVED_SHARE : 0;

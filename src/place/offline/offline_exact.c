@@ -33,7 +33,7 @@
 #define INCIDENCES_MAX                                                                   \
     (UINT64_C(1) << 22) /* pairs of life and section; above that, no search */
 /* Length of the shortest run, in visits per pair of life and section. */
-#define RUN_LOOKS 128u
+#define RUN_VISITS 128u
 #define FIRST_RUNS 16u  /* runs at the wanted height before other limits are tried */
 #define FIRST_LENGTH 4u /* length of each of these, in shortest runs */
 #define FIRST_SHARE 8u  /* these runs get at most 1/8 of the effort */
@@ -102,9 +102,9 @@ struct exact {
 /* --- state ------------------------------------------------------------------------------ */
 
 static void
-spend(struct exact *x, uint64_t looks)
+spend(struct exact *x, uint64_t visits)
 {
-    x->effort -= x->effort < looks ? x->effort : looks;
+    x->effort -= x->effort < visits ? x->effort : visits;
 }
 
 static void
@@ -214,7 +214,7 @@ struct ends {
 };
 
 static struct ends
-look_at(struct exact *x, uint32_t s, uint32_t *count)
+find_ends(struct exact *x, uint32_t s, uint32_t *count)
 {
     DRYI_ASSERT_SLOW(x->open[s] <= x->first[s + 1] - x->first[s]);
     struct ends e = {UINT64_MAX, UINT64_MAX, NOBODY};
@@ -251,7 +251,7 @@ static bool
 narrow(struct exact *x, uint32_t s)
 {
     uint32_t count;
-    struct ends ends = look_at(x, s, &count);
+    struct ends ends = find_ends(x, s, &count);
     uint64_t sum = 0;
     for (uint32_t k = count; k-- > 0;) {
         sum += x->sizes[k];
@@ -275,12 +275,12 @@ static uint32_t
 propagate(struct exact *x)
 {
     uint32_t failed = NOBODY;
-    uint64_t looks = 0, most = x->passes * x->p->section_count;
+    uint64_t visits = 0, most = x->passes * x->p->section_count;
     while (x->queue_count) {
         uint32_t s = x->queue[--x->queue_count];
         DRYI_ASSERT_SLOW(x->is_queued[s]);
         x->is_queued[s] = 0;
-        if (failed == NOBODY && looks++ < most && x->remaining[s] > 0 && !narrow(x, s))
+        if (failed == NOBODY && visits++ < most && x->remaining[s] > 0 && !narrow(x, s))
             failed = s;
     }
     if (failed != NOBODY)
@@ -516,7 +516,7 @@ search(struct exact *x, uint64_t limit, bool is_first, uint64_t *effort)
     uint64_t most = is_first ? FIRST_RUNS : UINT64_MAX;
     for (uint64_t i = 0; *effort && i < most; i++) {
         uint64_t length = is_first ? FIRST_LENGTH : luby(i + 1);
-        length *= RUN_LOOKS * (uint64_t)x->alive_count;
+        length *= RUN_VISITS * (uint64_t)x->alive_count;
         uint64_t given = length < *effort ? length : *effort;
         begin(x, limit);
         dryi_ranks_make(&x->ranks, x->p, i, x->runs++);

@@ -149,7 +149,7 @@ struct finder {
 
 /* Visit an entry that is alive. True: the search is over (first fit found a gap). */
 static bool
-look_at(struct finder *f, const struct request *w, const struct entry *e)
+visit_entry(struct finder *f, const struct request *w, const struct entry *e)
 {
     if (e->offset > f->cursor && e->offset - f->cursor >= w->size &&
         e->offset - f->cursor < f->best_gap) {
@@ -169,10 +169,10 @@ is_alive(const struct entry *e, const struct request *w)
 }
 
 static bool
-look_at_chunk(struct finder *f, const struct request *w, const struct chunk *c)
+visit_chunk(struct finder *f, const struct request *w, const struct chunk *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        if (is_alive(&c->entries[i], w) && look_at(f, w, &c->entries[i]))
+        if (is_alive(&c->entries[i], w) && visit_entry(f, w, &c->entries[i]))
             return true;
     }
     return false;
@@ -224,7 +224,7 @@ find_in_windows(const struct greedy *g, struct finder *f, const struct request *
             if (heads[i] && (lowest == count || heads[i]->offset < heads[lowest]->offset))
                 lowest = i;
         }
-        if (lowest == count || look_at(f, w, heads[lowest]))
+        if (lowest == count || visit_entry(f, w, heads[lowest]))
             return;
         readers[lowest].entry++;
         heads[lowest] = next_alive(&readers[lowest], w);
@@ -244,7 +244,7 @@ find_in_all(const struct greedy *g, struct finder *f, const struct request *w)
         if (all_alive && c->gap < w->size &&
             (first <= f->cursor || first - f->cursor < w->size))
             f->cursor = c->top > f->cursor ? c->top : f->cursor;
-        else if (look_at_chunk(f, w, c))
+        else if (visit_chunk(f, w, c))
             return;
     }
 }

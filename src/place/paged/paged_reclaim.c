@@ -76,8 +76,8 @@ is_thorough(const struct reclaim *reclaim)
 }
 
 /*
- * Bounds of a reclaim that is not thorough. In addition, at most LOOKS_MAX streams are queried,
- * each possibly with a driver call, and LOOKS_MAX idle pools visited.
+ * Bounds of a reclaim that is not thorough. In addition, at most VISITS_MAX streams are queried,
+ * each possibly with a driver call, and VISITS_MAX idle pools visited.
  */
 #define RECLAIM_LIST_MAX                                                                 \
     1024 /* streams' lists of an arena visited: only their counts are read */
@@ -115,7 +115,7 @@ complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
     if (dryi_paged_is_captured(p, s->stream) ||
         (!is_waiting(reclaim) && reclaim->asked == s->stream))
         return false;
-    if (!is_thorough(reclaim) && reclaim->asks >= LOOKS_MAX)
+    if (!is_thorough(reclaim) && reclaim->asks >= VISITS_MAX)
         return false;
     reclaim->asked = s->stream;
     reclaim->asks++;
@@ -159,13 +159,13 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
     const struct free_list *s = p->lists[list];
     uint32_t bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
     uint32_t least = bin_of(p->page_bytes);
-    unsigned looked = 0;
+    unsigned visited = 0;
     while (bin != NONE && bin >= least) {
         bool changed = false;
         for (uint32_t at = s->heads[bin], next; at != s->end && !changed; at = next) {
             if (p->stock_count >= reclaim->want)
                 return DRY_OK;
-            if (!is_thorough(reclaim) && looked++ >= RECLAIM_SCAN_MAX)
+            if (!is_thorough(reclaim) && visited++ >= RECLAIM_SCAN_MAX)
                 return DRY_OK;
             next = p->blocks[at].bin_next; /* stays listed when `at` is removed */
             uint64_t lo, hi;
@@ -189,10 +189,10 @@ static enum dry_status
 reclaim_from_streams(struct dryi_paged *p, const struct arena *a, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
-    unsigned looked = 0;
+    unsigned visited = 0;
     for (uint32_t list = a->lists; list != NONE && status == DRY_OK;
          list = p->lists[list]->next) {
-        bool is_much = looked++ >= RECLAIM_LIST_MAX || reclaim->asks >= LOOKS_MAX;
+        bool is_much = visited++ >= RECLAIM_LIST_MAX || reclaim->asks >= VISITS_MAX;
         if ((!is_thorough(reclaim) && is_much) || p->stock_count >= reclaim->want)
             break;
         if (p->lists[list]->octaves != 0)
@@ -228,8 +228,8 @@ reclaim_from_idle(struct dryi_paged *p, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     uint32_t most = p->idle_count;
-    if (!is_thorough(reclaim) && most > LOOKS_MAX)
-        most = LOOKS_MAX;
+    if (!is_thorough(reclaim) && most > VISITS_MAX)
+        most = VISITS_MAX;
     for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
         status = reclaim_from_pool(p, p->first_idle, reclaim);
         if (p->stock_count >= reclaim->want)
@@ -361,7 +361,7 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
     bool is_emptied = p->page_bytes > 0 && p->conf.remap;
     if (p->capture_count > 0)
         return;
-    uint64_t most = (uint64_t)p->opened * LOOKS_FOR_ONE;
+    uint64_t most = (uint64_t)p->opened * VISITS_PER_RECORD;
     if (most > p->idle_count)
         most = p->idle_count;
     p->opened = 0;

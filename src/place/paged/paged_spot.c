@@ -323,10 +323,10 @@ try_list(struct search *search, uint32_t list, uint64_t size)
 {
     const struct dryi_paged *p = search->p;
     const struct free_list *s = p->lists[list];
-    unsigned looked = 0;
+    unsigned visited = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
-    while (bin != NONE && looked < SEED_MAX) {
-        for (uint32_t at = s->heads[bin]; at != s->end && looked < SEED_MAX; looked++) {
+    while (bin != NONE && visited < SEED_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && visited < SEED_MAX; visited++) {
             const struct block *b = &p->blocks[at];
             if (b->state == BLOCK_HOLE || search->kind != SEARCH_FRESH ||
                 (b->prev != NONE && p->blocks[b->prev].state == BLOCK_HOLE) ||

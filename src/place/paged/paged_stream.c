@@ -21,26 +21,26 @@
 #include "place/paged/record/paged_order.h"
 
 /*
- * Bounds on the cost of one new stream. LOOK_MAX: stream records visited, in turns. WORK_MAX: free
+ * Bounds on the cost of one new stream. STREAM_VISITS_MAX: stream records visited, in turns. WORK_MAX: free
  * lists visited plus free blocks moved to the shared lists. Two records usually suffice, because a
  * visit also prepares the records that follow. WORK_MAX is twice the capacity of two caches, so a
  * new stream can clear more than any one stream leaves.
  */
 #define WORK_MAX (4 * CACHE_MAX)
-#define LOOK_MAX 256
+#define STREAM_VISITS_MAX 256
 /* Streams without an event from which on one wait for the whole device pays. */
 #define MARK_LEAST 128
 
 /* The remaining budget of a search, and the number of visited streams that lack an event. */
-struct look {
-    uint32_t work, looks, unmarked;
+struct search {
+    uint32_t work, visits, unmarked;
 };
 
 static bool
-spend(struct look *look, uint32_t work)
+spend(struct search *search, uint32_t work)
 {
-    bool is_there = look->work >= work;
-    look->work -= is_there ? work : look->work;
+    bool is_there = search->work >= work;
+    search->work -= is_there ? work : search->work;
     return is_there;
 }
 
@@ -49,16 +49,16 @@ spend(struct look *look, uint32_t work)
  * blocks left. Requires that the uses of its free blocks are complete.
  */
 static bool
-empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
+empty_list(struct dryi_paged *p, struct free_list *s, struct search *search)
 {
     DRYI_ASSERT_SLOW(s->kind == FREE_STREAM);
     uint32_t shared = p->arenas[s->arena].shared;
     if (s->block_count == 0 || !p->conf.reuse_passed)
         return s->block_count == 0;
     uint32_t before = s->stacked;
-    dryi_paged_flush_some(p, s, look->work);
-    (void)spend(look, before - s->stacked);
-    while (s->octaves != 0 && spend(look, 1)) {
+    dryi_paged_flush_some(p, s, search->work);
+    (void)spend(search, before - s->stacked);
+    while (s->octaves != 0 && spend(search, 1)) {
         uint32_t block = s->heads[bin_at_least(s, 0)];
         dryi_paged_block_move(p, block, shared, 0);
         dryi_paged_block_coalesce(p, block);
@@ -85,15 +85,15 @@ wants_event(const struct stream *s)
 
 /* Does the stream have no state left? Empties the stream's lists as the budget allows. */
 static bool
-is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
+is_over(struct dryi_paged *p, uint32_t stream, struct search *search)
 {
     dryi_paged_observe(p, stream);
     const struct stream *s = &p->streams[stream];
-    look->unmarked += wants_event(s);
+    search->unmarked += wants_event(s);
     if (s->uses > 0 || s->freed > s->completed)
         return false;
     for (uint32_t at = s->lists; at != NONE; at = p->lists[at]->next_of_stream) {
-        if (!spend(look, 1) || !empty_list(p, p->lists[at], look))
+        if (!spend(search, 1) || !empty_list(p, p->lists[at], search))
             return false;
     }
     return true;
@@ -101,11 +101,12 @@ is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
 
 /* Return the next stream without state; NONE: none found within the budget. */
 static uint32_t
-find_left(struct dryi_paged *p, struct look *look)
+find_left(struct dryi_paged *p, struct search *search)
 {
-    for (look->looks = LOOK_MAX; look->looks > 0 && look->work > 0; look->looks--) {
+    for (search->visits = STREAM_VISITS_MAX; search->visits > 0 && search->work > 0;
+         search->visits--) {
         uint32_t stream = p->stream_turn = (p->stream_turn + 1) % p->stream_count;
-        if (may_be_left(p, stream) && is_over(p, stream, look))
+        if (may_be_left(p, stream) && is_over(p, stream, search))
             return stream;
     }
     return NONE;
@@ -134,7 +135,7 @@ mark_left(struct dryi_paged *p)
     /* Also after a refused wait, so that it is not repeated at once. */
     p->next_mark = p->streams_made + MARK_LEAST;
     uint32_t stream = p->stream_turn;
-    for (unsigned i = 0; i < LOOK_MAX && i < p->stream_count; i++) {
+    for (unsigned i = 0; i < STREAM_VISITS_MAX && i < p->stream_count; i++) {
         struct stream *s = &p->streams[stream];
         bool is_asked = s->was_asked || s->has_cache;
         if (wants_event(s) && waited == DRY_OK)
@@ -155,12 +156,12 @@ take_record(struct dryi_paged *p)
 {
     if (p->stream_count < p->streams_kept || p->capture_count > 0)
         return NONE;
-    struct look look = {.work = WORK_MAX};
-    uint32_t stream = find_left(p, &look);
-    if (stream == NONE && look.unmarked >= MARK_LEAST &&
+    struct search search = {.work = WORK_MAX};
+    uint32_t stream = find_left(p, &search);
+    if (stream == NONE && search.unmarked >= MARK_LEAST &&
         p->streams_made >= p->next_mark) {
         mark_left(p);
-        stream = find_left(p, &look);
+        stream = find_left(p, &search);
     }
     if (stream == NONE)
         return NONE;

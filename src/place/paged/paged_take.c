@@ -19,7 +19,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t at = p->arenas[r->arena].lists;
-    for (unsigned i = 0; at != NONE && i < LOOKS_MAX; i++, at = p->lists[at]->next) {
+    for (unsigned i = 0; at != NONE && i < VISITS_MAX; i++, at = p->lists[at]->next) {
         const struct free_list *s = p->lists[at];
         if (at == r->list || s->octaves == 0)
             continue;
@@ -95,7 +95,7 @@ dryi_paged_take_waiting(struct dryi_paged *p, const struct request *r, uint32_t 
 {
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t at = p->arenas[r->arena].lists;
-    for (unsigned i = 0; at != NONE && i < LOOKS_MAX; i++, at = p->lists[at]->next) {
+    for (unsigned i = 0; at != NONE && i < VISITS_MAX; i++, at = p->lists[at]->next) {
         const struct free_list *s = p->lists[at];
         uint32_t found = NONE;
         if (at != r->list)

@@ -13,7 +13,7 @@
  * that t leaves, so that recomputing the others takes the least time. Its bound is also a
  * bound of the sequence. The largest over all moments counts.
  *
- * Cost: a knapsack for each moment, LOOKS_MAX steps in all or so.
+ * Cost: a knapsack for each moment, VISITS_MAX steps in all or so.
  */
 #include <string.h>
 
@@ -25,8 +25,8 @@
 #include "base/sort.h"
 #include "plan/graph/graph_state.h"
 
-#define LOOKS_MAX UINT64_C(200000000)
-#define LOOKS_A_MOMENT UINT64_C(5000000)
+#define VISITS_MAX UINT64_C(200000000)
+#define VISITS_PER_MOMENT UINT64_C(5000000)
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
@@ -126,7 +126,7 @@ fill_items(struct bounder *b, uint32_t t)
 
 /* Find *bound: recomputation after the first run of t takes at least that long. */
 static enum dry_status
-bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
+bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *visits)
 {
     struct dry_keep_problem problem = {.items = b->items,
                                        .item_count = t,
@@ -137,14 +137,15 @@ bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
     dry_keep_options_init(&options);
     options.memory = &b->s->memory;
     options.budget_bytes = b->s->options.budget_bytes - own_need(b->g, t);
-    options.effort = LOOKS_A_MOMENT;
+    options.effort = VISITS_PER_MOMENT;
     fill_items(b, t);
     enum dry_status status =
         dry_keep_solve(&problem, &options, b->is_kept, &result, NULL);
-    *looks += t + b->g->input_first[t];
+    *visits += t + b->g->input_first[t];
     if (status == DRY_OK) { /* each node of that search computes a flow: some 20 passes */
         uint64_t most = result.nodes * 20 * (t + b->g->input_first[t]);
-        *looks += result.is_proved && most < LOOKS_A_MOMENT ? most : LOOKS_A_MOMENT;
+        *visits +=
+            result.is_proved && most < VISITS_PER_MOMENT ? most : VISITS_PER_MOMENT;
         *bound = result.bound_ns;
     }
     return status;
@@ -154,10 +155,10 @@ bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
 static void
 sort_moments(struct bounder *b)
 {
-    struct dryi_look look = {.is_wanted = b->is_kept, .needed = b->needed};
+    struct dryi_sequence_needs needs = {.is_wanted = b->is_kept, .needed = b->needed};
     for (uint32_t t = 0; t < b->g->count; t++)
         b->runs[t] = t;
-    dryi_graph_look(b->g, b->runs, b->g->count, &look);
+    dryi_graph_compute_needs(b->g, b->runs, b->g->count, &needs);
     for (uint32_t t = 0; t < b->g->count; t++)
         b->moments[t] = (struct dryi_sort_item){b->needed[t], t};
     dryi_sort_items(b->moments, b->scratch, b->g->count);
@@ -174,20 +175,20 @@ fill_inputs(struct bounder *b)
 }
 
 /*
- * Bound the moments with the largest needs first, within LOOKS_MAX. Moments that fit add nothing.
+ * Bound the moments with the largest needs first, within VISITS_MAX. Moments that fit add nothing.
  */
 static enum dry_status
 bound_all(struct bounder *b)
 {
     struct dryi_graph_search *s = b->s;
-    uint64_t looks = 0, most = 0, bound;
+    uint64_t visits = 0, most = 0, bound;
     fill_inputs(b);
     sort_moments(b);
-    for (size_t n = b->g->count; n-- > 0 && looks < LOOKS_MAX && dryi_graph_go_on(s);) {
+    for (size_t n = b->g->count; n-- > 0 && visits < VISITS_MAX && dryi_graph_go_on(s);) {
         uint32_t t = b->moments[n].value;
         if (b->moments[n].key <= s->options.budget_bytes)
             break;
-        enum dry_status status = bound_at(b, t, &bound, &looks);
+        enum dry_status status = bound_at(b, t, &bound, &visits);
         if (status == DRY_ERR_NO_SPACE)
             s->is_infeasible = true;
         if (status != DRY_OK)

@@ -18,56 +18,57 @@
 
 /* Mark a value as wanted before run `use`. Returns the bytes that this adds to the held bytes. */
 static uint64_t
-want(const struct dry_graph *g, struct dryi_look *look, uint32_t rank, uint32_t use)
+want(const struct dry_graph *g, struct dryi_sequence_needs *needs, uint32_t rank,
+     uint32_t use)
 {
-    if (look->is_wanted[rank])
+    if (needs->is_wanted[rank])
         return 0;
-    look->is_wanted[rank] = true;
-    if (look->until)
-        look->until[rank] = use;
+    needs->is_wanted[rank] = true;
+    if (needs->until)
+        needs->until[rank] = use;
     return dryi_graph_at(g, rank)->bytes;
 }
 
 static uint64_t
-begin_look(const struct dry_graph *g, size_t count, struct dryi_look *look)
+begin_needs(const struct dry_graph *g, size_t count, struct dryi_sequence_needs *needs)
 {
     uint64_t held = 0;
-    look->peak = look->time = 0;
-    look->peak_run = 0;
-    look->missing = NOBODY;
-    memset(look->is_wanted, 0, g->count);
+    needs->peak = needs->time = 0;
+    needs->peak_run = 0;
+    needs->missing = NOBODY;
+    memset(needs->is_wanted, 0, g->count);
     for (uint32_t rank = 0; rank < g->count; rank++) {
         if (dryi_graph_at(g, rank)->is_output)
-            held += want(g, look, rank, (uint32_t)count);
+            held += want(g, needs, rank, (uint32_t)count);
     }
     return held;
 }
 
 void
-dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
-                struct dryi_look *look)
+dryi_graph_compute_needs(const struct dry_graph *g, const uint32_t *runs, size_t count,
+                         struct dryi_sequence_needs *needs)
 {
-    uint64_t held = begin_look(g, count, look); /* after run p */
+    uint64_t held = begin_needs(g, count, needs); /* after run p */
     for (size_t p = count; p-- > 0;) {
         uint32_t rank = runs[p];
         const struct dry_graph_node *node = dryi_graph_at(g, rank);
-        bool is_read = look->is_wanted[rank];
-        if (look->last_use)
-            look->last_use[p] = is_read ? look->until[rank] : (uint32_t)p;
-        look->is_wanted[rank] = false;
+        bool is_read = needs->is_wanted[rank];
+        if (needs->last_use)
+            needs->last_use[p] = is_read ? needs->until[rank] : (uint32_t)p;
+        needs->is_wanted[rank] = false;
         held += is_read ? 0 : node->bytes;
         for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++)
-            held += want(g, look, g->inputs[e], (uint32_t)p);
-        look->needed[p] = held + node->tmp_bytes;
+            held += want(g, needs, g->inputs[e], (uint32_t)p);
+        needs->needed[p] = held + node->tmp_bytes;
         held -= node->bytes;
-        look->time = dryi_add_saturating(look->time, node->time_ns);
-        if (look->needed[p] >= look->peak) {
-            look->peak = look->needed[p];
-            look->peak_run = (uint32_t)p;
+        needs->time = dryi_add_saturating(needs->time, node->time_ns);
+        if (needs->needed[p] >= needs->peak) {
+            needs->peak = needs->needed[p];
+            needs->peak_run = (uint32_t)p;
         }
     }
-    for (uint32_t rank = 0; rank < g->count && look->missing == NOBODY; rank++)
-        look->missing = look->is_wanted[rank] ? rank : NOBODY;
+    for (uint32_t rank = 0; rank < g->count && needs->missing == NOBODY; rank++)
+        needs->missing = needs->is_wanted[rank] ? rank : NOBODY;
 }
 
 /* --- sequences ------------------------------------------------------------------------------- */
@@ -118,7 +119,7 @@ struct evaluation {
     const uint32_t *nodes; /* the caller's node numbers */
     uint32_t *runs;        /* the same as ranks */
     size_t count;
-    struct dryi_look look;
+    struct dryi_sequence_needs needs;
     uint8_t *is_run; /* the rank has run */
 };
 
@@ -165,19 +166,19 @@ tell(struct evaluation *v, const struct dry_graph_observer *observer)
         uint32_t rank = v->runs[p];
         const struct dry_graph_node *node = dryi_graph_at(g, rank);
         /* The values that end here are subtracted below. */
-        held = v->look.needed[p] - node->tmp_bytes;
-        if (v->look.last_use[p] == p)
+        held = v->needs.needed[p] - node->tmp_bytes;
+        if (v->needs.last_use[p] == p)
             held -= node->bytes;
         for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++) {
             uint32_t input = g->inputs[e];
-            if (v->look.until[input] == p) /* this run is its last reader */
+            if (v->needs.until[input] == p) /* this run is its last reader */
                 held -= dryi_graph_at(g, input)->bytes;
         }
         step = (struct dry_graph_step){g->order[rank], v->is_run[rank], step.time_ns,
-                                       v->look.needed[p], held};
+                                       v->needs.needed[p], held};
         observer->step(observer->self, &step);
         v->is_run[rank] = 1;
-        v->look.until[rank] = v->look.last_use[p];
+        v->needs.until[rank] = v->needs.last_use[p];
         step.time_ns += node->time_ns;
     }
 }
@@ -190,16 +191,16 @@ evaluate(struct evaluation *v, const struct dry_graph_observer *observer,
     enum dry_status status = check_runs(v, err);
     if (status != DRY_OK)
         return status;
-    dryi_graph_look(g, v->runs, v->count, &v->look);
-    if (v->look.time > (uint64_t)INT64_MAX)
+    dryi_graph_compute_needs(g, v->runs, v->count, &v->needs);
+    if (v->needs.time > (uint64_t)INT64_MAX)
         return dryi_fail(err, DRY_ERR_LIMIT, "all runs take more than 63 bits");
     *cost = (struct dry_graph_cost){
-        .peak_bytes = v->look.peak,
-        .peak_run = v->look.peak_run,
-        .peak_node = v->count > 0 ? v->nodes[v->look.peak_run] : 0,
-        .time_ns = v->look.time,
+        .peak_bytes = v->needs.peak,
+        .peak_run = v->needs.peak_run,
+        .peak_node = v->count > 0 ? v->nodes[v->needs.peak_run] : 0,
+        .time_ns = v->needs.time,
         .base_ns = g->base_ns,
-        .extra_ns = v->look.time - g->base_ns,
+        .extra_ns = v->needs.time - g->base_ns,
         .run_count = v->count,
         .rerun_count = v->count - g->count,
     };
@@ -221,18 +222,18 @@ dry_graph_evaluate(const struct dry_graph *graph, const uint32_t *runs, size_t c
         return dryi_fail(err, DRY_ERR_LIMIT, "%zu runs", count);
     v.runs = dryi_memory_zalloc(m, count + 1, sizeof *v.runs);
     v.is_run = dryi_memory_zalloc(m, graph->count + 1, 1);
-    v.look.is_wanted = dryi_memory_zalloc(m, graph->count + 1, 1);
-    v.look.needed = dryi_memory_zalloc(m, count + 1, sizeof *v.look.needed);
-    v.look.last_use = dryi_memory_zalloc(m, count + 1, sizeof *v.look.last_use);
-    v.look.until = dryi_memory_zalloc(m, graph->count + 1, sizeof *v.look.until);
-    bool is_fine = v.runs && v.is_run && v.look.is_wanted && v.look.needed &&
-                   v.look.last_use && v.look.until;
+    v.needs.is_wanted = dryi_memory_zalloc(m, graph->count + 1, 1);
+    v.needs.needed = dryi_memory_zalloc(m, count + 1, sizeof *v.needs.needed);
+    v.needs.last_use = dryi_memory_zalloc(m, count + 1, sizeof *v.needs.last_use);
+    v.needs.until = dryi_memory_zalloc(m, graph->count + 1, sizeof *v.needs.until);
+    bool is_fine = v.runs && v.is_run && v.needs.is_wanted && v.needs.needed &&
+                   v.needs.last_use && v.needs.until;
     enum dry_status status = is_fine ? evaluate(&v, observer, cost, err)
                                      : dryi_fail_memory(err, "a sequence's evaluation");
-    dryi_memory_free(m, v.look.until, graph->count + 1, sizeof *v.look.until);
-    dryi_memory_free(m, v.look.last_use, count + 1, sizeof *v.look.last_use);
-    dryi_memory_free(m, v.look.needed, count + 1, sizeof *v.look.needed);
-    dryi_memory_free(m, v.look.is_wanted, graph->count + 1, 1);
+    dryi_memory_free(m, v.needs.until, graph->count + 1, sizeof *v.needs.until);
+    dryi_memory_free(m, v.needs.last_use, count + 1, sizeof *v.needs.last_use);
+    dryi_memory_free(m, v.needs.needed, count + 1, sizeof *v.needs.needed);
+    dryi_memory_free(m, v.needs.is_wanted, graph->count + 1, 1);
     dryi_memory_free(m, v.is_run, graph->count + 1, 1);
     dryi_memory_free(m, v.runs, count + 1, sizeof *v.runs);
     return status;

@@ -8,7 +8,7 @@
  * A node that waits for inputs pins those that are present. If everything is pinned and the cache
  * is full, this planner finds no sequence; another may.
  *
- * Cost: a pass over all values for each eviction; LOOKS_MAX bounds the total.
+ * Cost: a pass over all values for each eviction; VISITS_MAX bounds the total.
  */
 #include <string.h>
 
@@ -16,13 +16,13 @@
 #include "plan/graph/graph_state.h"
 
 #define NOBODY UINT32_MAX
-#define LOOKS_MAX UINT64_C(300000000)
+#define VISITS_MAX UINT64_C(300000000)
 #define TOLD_EVERY 64u /* nodes between two progress reports */
 
 struct cache {
     const struct dry_graph *g;
     struct dry_memory memory;
-    uint64_t budget, held, looks;
+    uint64_t budget, held, visits;
     unsigned variant;
     uint32_t frontier; /* rank of the node that runs for the first time */
     uint8_t *is_there;
@@ -50,7 +50,7 @@ worth(struct cache *c, uint32_t rank)
         ++*next;
     if (*next < g->user_first[rank + 1])
         distance = 1.0 + (double)(g->users[*next] - c->frontier);
-    c->looks += 2 + g->input_first[rank + 1] - g->input_first[rank];
+    c->visits += 2 + g->input_first[rank + 1] - g->input_first[rank];
     double bytes = 1.0 + (double)node->bytes;
     if (c->variant == 0)
         return time / bytes / distance;
@@ -70,7 +70,7 @@ is_held_for_good(const struct dry_graph *g, uint32_t rank)
 }
 
 /*
- * Evict the value of the least worth. Returns false if none can be evicted, or LOOKS_MAX
+ * Evict the value of the least worth. Returns false if none can be evicted, or VISITS_MAX
  * is used up.
  */
 static bool
@@ -79,7 +79,7 @@ evict(struct cache *c)
     uint32_t least = NOBODY;
     double least_worth = 0.0;
     for (uint32_t rank = 0; rank < c->frontier; rank++) {
-        c->looks++;
+        c->visits++;
         if (!c->is_there[rank] || c->pins[rank] > 0 || is_held_for_good(c->g, rank))
             continue;
         double value = worth(c, rank);
@@ -88,7 +88,7 @@ evict(struct cache *c)
             least_worth = value;
         }
     }
-    if (least == NOBODY || c->looks > LOOKS_MAX)
+    if (least == NOBODY || c->visits > VISITS_MAX)
         return false;
     c->is_there[least] = 0;
     c->held -= dryi_graph_at(c->g, least)->bytes;

@@ -49,22 +49,22 @@ try_order(struct dryi_graph_search *s, uint64_t *order_bytes)
 {
     const struct dry_graph *g = s->graph;
     struct dryi_graph_runs order = {0};
-    struct dryi_look look = {0};
-    look.is_wanted = dryi_memory_zalloc(&s->memory, g->count, 1);
-    look.needed = dryi_memory_zalloc(&s->memory, g->count, sizeof *look.needed);
-    bool is_fine = look.is_wanted && look.needed;
+    struct dryi_sequence_needs needs = {0};
+    needs.is_wanted = dryi_memory_zalloc(&s->memory, g->count, 1);
+    needs.needed = dryi_memory_zalloc(&s->memory, g->count, sizeof *needs.needed);
+    bool is_fine = needs.is_wanted && needs.needed;
     for (uint32_t rank = 0; rank < g->count && is_fine; rank++)
         is_fine = dryi_graph_runs_insert(&s->memory, &order, order.count, rank);
     enum dry_status status = is_fine ? DRY_OK : DRY_ERR_MEMORY;
     if (is_fine) {
-        dryi_graph_look(g, order.runs, order.count, &look);
-        *order_bytes = look.peak;
-        if (look.peak <= s->options.budget_bytes)
-            status = dryi_graph_offer(s, &order, look.time, DRY_GRAPH_ORDER);
+        dryi_graph_compute_needs(g, order.runs, order.count, &needs);
+        *order_bytes = needs.peak;
+        if (needs.peak <= s->options.budget_bytes)
+            status = dryi_graph_offer(s, &order, needs.time, DRY_GRAPH_ORDER);
     }
     dryi_graph_runs_finish(&s->memory, &order);
-    dryi_memory_free(&s->memory, look.needed, g->count, sizeof *look.needed);
-    dryi_memory_free(&s->memory, look.is_wanted, g->count, 1);
+    dryi_memory_free(&s->memory, needs.needed, g->count, sizeof *needs.needed);
+    dryi_memory_free(&s->memory, needs.is_wanted, g->count, 1);
     return status;
 }
 

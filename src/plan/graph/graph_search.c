@@ -19,7 +19,7 @@
  * limit holds how often a node may run: otherwise values that are dropped again and again add runs
  * that exceed the budget.
  *
- * Cost: a pass over the whole sequence for each rerun; LOOKS_PER_STEP bounds the total.
+ * Cost: a pass over the whole sequence for each rerun; VISITS_PER_STEP bounds the total.
  */
 #include <string.h>
 
@@ -29,20 +29,20 @@
 #include "plan/graph/graph_state.h"
 
 #define NOBODY UINT32_MAX
-#define LOOKS_PER_STEP UINT64_C(100000) /* average over all rounds */
-#define LOOKS_PER_ROUND UINT64_C(20000000)
-#define LOOKS_PER_START UINT64_C(100000000)
+#define VISITS_PER_STEP UINT64_C(100000) /* average over all rounds */
+#define VISITS_PER_ROUND UINT64_C(20000000)
+#define VISITS_PER_START UINT64_C(100000000)
 #define CLOSURE_MAX 64u /* nodes rerun for one value */
 
 struct improver {
     struct dryi_graph_search *s;
     const struct dry_graph *g;
     struct dry_memory memory;
-    uint64_t budget, looks, looks_max, restart_looks;
+    uint64_t budget, visits, visits_max, restart_visits;
     uint64_t random;
     struct dryi_graph_runs current, work;
     uint64_t current_ns;
-    struct dryi_look look; /* needs of `work`; its arrays are by run */
+    struct dryi_sequence_needs needs; /* needs of `work`; its arrays are by run */
     size_t needed_capacity, last_use_capacity, over_capacity, at_capacity;
     uint32_t *over; /* number of earlier runs that exceed the budget; one more element */
     /* at[first[rank]] to at[first[rank + 1] - 1]: the rank's runs */
@@ -80,22 +80,22 @@ static bool
 take_room(struct improver *im, size_t runs)
 {
     const struct dry_memory *m = &im->memory;
-    return dryi_memory_grow(m, &im->look.needed, &im->needed_capacity, runs,
-                            sizeof *im->look.needed) &&
-           dryi_memory_grow(m, &im->look.last_use, &im->last_use_capacity, runs,
-                            sizeof *im->look.last_use) &&
+    return dryi_memory_grow(m, &im->needs.needed, &im->needed_capacity, runs,
+                            sizeof *im->needs.needed) &&
+           dryi_memory_grow(m, &im->needs.last_use, &im->last_use_capacity, runs,
+                            sizeof *im->needs.last_use) &&
            dryi_memory_grow(m, &im->over, &im->over_capacity, runs + 1,
                             sizeof *im->over) &&
            dryi_memory_grow(m, &im->at, &im->at_capacity, runs, sizeof *im->at);
 }
 
 static enum dry_status
-look(struct improver *im)
+refresh_needs(struct improver *im)
 {
     if (!take_room(im, im->work.count))
         return DRY_ERR_MEMORY;
-    dryi_graph_look(im->g, im->work.runs, im->work.count, &im->look);
-    im->looks += im->work.count * 3;
+    dryi_graph_compute_needs(im->g, im->work.runs, im->work.count, &im->needs);
+    im->visits += im->work.count * 3;
     return DRY_OK;
 }
 
@@ -108,7 +108,7 @@ index_runs(struct improver *im)
     im->over[0] = 0;
     for (size_t p = 0; p < w->count; p++) {
         im->first[w->runs[p] + 1]++;
-        im->over[p + 1] = im->over[p] + (im->look.needed[p] > im->budget);
+        im->over[p + 1] = im->over[p] + (im->needs.needed[p] > im->budget);
     }
     for (size_t rank = 0; rank < im->g->count; rank++)
         im->first[rank + 1] += im->first[rank];
@@ -117,7 +117,7 @@ index_runs(struct improver *im)
     for (size_t rank = im->g->count; rank > 0; rank--)
         im->first[rank] = im->first[rank - 1];
     im->first[0] = 0;
-    im->looks += 3 * w->count + 2 * im->g->count;
+    im->visits += 3 * w->count + 2 * im->g->count;
 }
 
 /* Return the last run of a rank before `place`; NOBODY: none. */
@@ -142,7 +142,7 @@ static void
 find_uses(struct improver *im)
 {
     const struct dry_graph *g = im->g;
-    uint32_t worst = im->look.peak_run, count = (uint32_t)im->work.count;
+    uint32_t worst = im->needs.peak_run, count = (uint32_t)im->work.count;
     memset(im->before, 0xff, g->count * sizeof *im->before);
     memset(im->next, 0xff, g->count * sizeof *im->next);
     for (uint32_t p = worst + 1; p < count; p++) {
@@ -160,7 +160,7 @@ find_uses(struct improver *im)
     im->before[user] = NOBODY;
     for (uint32_t e = g->input_first[user]; e < g->input_first[user + 1]; e++)
         im->before[g->inputs[e]] = NOBODY;
-    im->looks += 3 * (uint64_t)count;
+    im->visits += 3 * (uint64_t)count;
 }
 
 /* --- cost of a rerun ---------------------------------------------------------------------------- */
@@ -171,9 +171,9 @@ has_room(struct improver *im, uint32_t from, uint32_t to, uint64_t bytes)
 {
     if (im->over[to] > im->over[from] || bytes > im->budget)
         return false;
-    im->looks += to - from;
+    im->visits += to - from;
     for (uint32_t p = from; p < to; p++) {
-        if (im->look.needed[p] > im->budget - bytes)
+        if (im->needs.needed[p] > im->budget - bytes)
             return false;
     }
     return true;
@@ -187,14 +187,14 @@ fate_of(struct improver *im, uint32_t input, uint32_t place)
 {
     const struct dry_graph_node *node = dryi_graph_at(im->g, input);
     uint32_t made = run_before(im, input, place);
-    uint32_t end = im->look.last_use[made];
-    im->looks += 8;
+    uint32_t end = im->needs.last_use[made];
+    im->visits += 8;
     if (end >= place)
         return FATE_THERE;
-    if (end >= im->look.peak_run &&
+    if (end >= im->needs.peak_run &&
         (node->is_fixed || has_room(im, end, place, node->bytes)))
         return FATE_HELD;
-    if (made > im->look.peak_run)
+    if (made > im->needs.peak_run)
         return node->is_fixed ? FATE_HELD : FATE_RERUN;
     return node->is_fixed || node->bytes <= im->held_max ? FATE_HELD_OVER : FATE_RERUN;
 }
@@ -247,7 +247,7 @@ power(double x, unsigned exponent)
 static double
 score_of(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
 {
-    uint64_t time = 0, excess = im->look.peak - im->budget;
+    uint64_t time = 0, excess = im->needs.peak - im->budget;
     for (size_t k = 0; k < im->member_count; k++)
         time = dryi_add_saturating(time, dryi_graph_at(im->g, im->members[k])->time_ns);
     uint32_t places = im->over[place] - im->over[im->before[rank] + 1];
@@ -278,14 +278,14 @@ static void
 consider(struct improver *im, uint32_t rank)
 {
     const struct dry_graph_node *node = dryi_graph_at(im->g, rank);
-    uint32_t worst = im->look.peak_run, made = run_before(im, rank, worst);
+    uint32_t worst = im->needs.peak_run, made = run_before(im, rank, worst);
     if (node->is_fixed || node->bytes == 0 || made == NOBODY ||
         im->first[rank + 1] - im->first[rank] >= im->runs_max ||
-        im->look.last_use[made] <= worst)
+        im->needs.last_use[made] <= worst)
         return;
     uint32_t place = im->next[rank];
-    if (place == NOBODY || place > im->look.last_use[made])
-        place = im->look.last_use[made]; /* an output without further readers */
+    if (place == NOBODY || place > im->needs.last_use[made])
+        place = im->needs.last_use[made]; /* an output without further readers */
     im->held_max = 0;
     weigh(im, rank, place);
     im->held_max = node->bytes / 4 * im->quarters;
@@ -318,7 +318,7 @@ relieve(struct improver *im, bool *is_found)
         if (im->before[rank] != NOBODY)
             consider(im, rank);
     }
-    im->looks += im->g->count;
+    im->visits += im->g->count;
     *is_found = im->best_at != NOBODY;
     if (!*is_found)
         return DRY_OK;
@@ -336,15 +336,15 @@ static enum dry_status
 repair(struct improver *im, bool *is_found)
 {
     size_t count_max = (size_t)DRYI_RUNS_PER_NODE * im->g->count;
-    enum dry_status status = look(im);
+    enum dry_status status = refresh_needs(im);
     *is_found = true;
-    while (status == DRY_OK && *is_found && im->look.peak > im->budget) {
-        *is_found = im->work.count < count_max && im->looks < im->looks_max &&
+    while (status == DRY_OK && *is_found && im->needs.peak > im->budget) {
+        *is_found = im->work.count < count_max && im->visits < im->visits_max &&
                     dryi_graph_go_on(im->s);
         if (*is_found)
             status = relieve(im, is_found);
         if (status == DRY_OK)
-            status = look(im);
+            status = refresh_needs(im);
     }
     return status;
 }
@@ -357,17 +357,17 @@ clean(struct improver *im)
     index_runs(im);
     for (size_t p = im->work.count; p-- > 0 && status == DRY_OK;) {
         uint32_t rank = im->work.runs[p];
-        if (im->at[im->first[rank]] == p || im->looks >= im->looks_max ||
+        if (im->at[im->first[rank]] == p || im->visits >= im->visits_max ||
             !dryi_graph_go_on(im->s))
             continue;
         dryi_graph_runs_remove(&im->work, p);
-        dryi_graph_look(im->g, im->work.runs, im->work.count, &im->look);
-        im->looks += 3 * im->work.count;
-        if (im->look.peak > im->budget &&
+        dryi_graph_compute_needs(im->g, im->work.runs, im->work.count, &im->needs);
+        im->visits += 3 * im->work.count;
+        if (im->needs.peak > im->budget &&
             !dryi_graph_runs_insert(&im->memory, &im->work, p, rank))
             status = DRY_ERR_MEMORY;
     }
-    return status == DRY_OK ? look(im) : status;
+    return status == DRY_OK ? refresh_needs(im) : status;
 }
 
 /* --- starts ---------------------------------------------------------------------------------------- */
@@ -379,7 +379,7 @@ clean(struct improver *im)
 static enum dry_status
 accept(struct improver *im, uint64_t slack)
 {
-    uint64_t time = im->look.time;
+    uint64_t time = im->needs.time;
     enum dry_status status = dryi_graph_offer(im->s, &im->work, time, DRY_GRAPH_SEARCH);
     if (status != DRY_OK || (im->current_ns != UINT64_MAX && time > im->current_ns &&
                              time - im->s->best_ns > slack))
@@ -415,17 +415,17 @@ start(struct improver *im)
     for (unsigned n = 0; n < 6 && status == DRY_OK && dryi_graph_go_on(im->s); n++) {
         im->exponent = n % 3;
         im->runs_max = n < 3 ? 2 : 2 * DRYI_RUNS_PER_NODE;
-        im->looks_max = im->looks + LOOKS_PER_START;
+        im->visits_max = im->visits + VISITS_PER_START;
         status = start_from_order(im, &is_found);
         if (status == DRY_OK && is_found)
             status = clean_and_accept(im, 0);
     }
     for (unsigned v = 0;
          v < DRYI_EVICT_VARIANTS && status == DRY_OK && dryi_graph_go_on(im->s); v++) {
-        im->looks_max = im->looks + LOOKS_PER_START;
+        im->visits_max = im->visits + VISITS_PER_START;
         status = dryi_graph_evict(im->s, v, &im->work, &is_found);
         if (status == DRY_OK && is_found)
-            status = look(im);
+            status = refresh_needs(im);
         if (status == DRY_OK && is_found)
             status = clean_and_accept(im, 0);
     }
@@ -462,12 +462,12 @@ destroy(struct improver *im, uint64_t count)
 static enum dry_status
 restart(struct improver *im, bool *is_found)
 {
-    uint64_t looks = im->looks, budget = im->budget;
+    uint64_t visits = im->visits, budget = im->budget;
     if (im->current_ns != UINT64_MAX)
         im->budget -= budget / 100 * random_below(im, 12);
     enum dry_status status = start_from_order(im, is_found);
     im->budget = budget;
-    im->restart_looks += im->looks - looks;
+    im->restart_visits += im->visits - visits;
     return status;
 }
 
@@ -475,7 +475,7 @@ restart(struct improver *im, bool *is_found)
 static enum dry_status
 vary(struct improver *im, bool *is_found)
 {
-    bool is_new = random_below(im, 16) == 0 && im->restart_looks * 4 <= im->looks;
+    bool is_new = random_below(im, 16) == 0 && im->restart_visits * 4 <= im->visits;
     if (im->current_ns == UINT64_MAX || is_new)
         return restart(im, is_found);
     uint64_t reruns = im->current.count - im->g->count;
@@ -495,12 +495,12 @@ round_of(struct improver *im, uint64_t step)
     im->exponent = (unsigned)random_below(im, 3);
     im->runs_max = 2u << random_below(im, 5);
     im->quarters = (unsigned)random_below(im, 4);
-    im->looks_max = im->looks + LOOKS_PER_ROUND;
+    im->visits_max = im->visits + VISITS_PER_ROUND;
     enum dry_status status = vary(im, &is_found);
     if (status != DRY_OK || !is_found)
         return status;
     uint64_t slack = best == UINT64_MAX ? 0 : best / 100 / steps * (steps - step);
-    if (im->look.time > dryi_add_saturating(im->current_ns, im->current_ns / 32))
+    if (im->needs.time > dryi_add_saturating(im->current_ns, im->current_ns / 32))
         return DRY_OK;
     return clean_and_accept(im, slack);
 }
@@ -509,10 +509,10 @@ static enum dry_status
 run_rounds(struct improver *im)
 {
     struct dryi_graph_search *s = im->s;
-    uint64_t looks = im->looks;
+    uint64_t visits = im->visits;
     enum dry_status status = DRY_OK;
     for (uint64_t step = 0; step < s->options.steps && status == DRY_OK; step++) {
-        if ((im->looks - looks) / LOOKS_PER_STEP >= s->options.steps)
+        if ((im->visits - visits) / VISITS_PER_STEP >= s->options.steps)
             break;
         status = round_of(im, step);
         if (s->is_cancelled) /* cancelled within the first round */
@@ -540,15 +540,15 @@ finish(struct improver *im)
     dryi_graph_runs_finish(m, &im->current);
     dryi_memory_free(m, im->at, im->at_capacity, sizeof *im->at);
     dryi_memory_free(m, im->over, im->over_capacity, sizeof *im->over);
-    dryi_memory_free(m, im->look.last_use, im->last_use_capacity,
-                     sizeof *im->look.last_use);
-    dryi_memory_free(m, im->look.needed, im->needed_capacity, sizeof *im->look.needed);
+    dryi_memory_free(m, im->needs.last_use, im->last_use_capacity,
+                     sizeof *im->needs.last_use);
+    dryi_memory_free(m, im->needs.needed, im->needed_capacity, sizeof *im->needs.needed);
     dryi_memory_free(m, im->is_member, count, sizeof *im->is_member);
     dryi_memory_free(m, im->next, count, sizeof *im->next);
     dryi_memory_free(m, im->before, count, sizeof *im->before);
     dryi_memory_free(m, im->first, count + 1, sizeof *im->first);
-    dryi_memory_free(m, im->look.until, count, sizeof *im->look.until);
-    dryi_memory_free(m, im->look.is_wanted, count, 1);
+    dryi_memory_free(m, im->needs.until, count, sizeof *im->needs.until);
+    dryi_memory_free(m, im->needs.is_wanted, count, 1);
 }
 
 enum dry_status
@@ -562,14 +562,14 @@ dryi_graph_improve(struct dryi_graph_search *s)
                           .current_ns = UINT64_MAX};
     const struct dry_memory *m = &im.memory;
     size_t count = im.g->count;
-    im.look.is_wanted = dryi_memory_zalloc(m, count, 1);
-    im.look.until = dryi_memory_zalloc(m, count, sizeof *im.look.until);
+    im.needs.is_wanted = dryi_memory_zalloc(m, count, 1);
+    im.needs.until = dryi_memory_zalloc(m, count, sizeof *im.needs.until);
     im.first = dryi_memory_zalloc(m, count + 1, sizeof *im.first);
     im.before = dryi_memory_zalloc(m, count, sizeof *im.before);
     im.next = dryi_memory_zalloc(m, count, sizeof *im.next);
     im.is_member = dryi_memory_zalloc(m, count, sizeof *im.is_member);
     enum dry_status status = DRY_ERR_MEMORY;
-    if (im.look.is_wanted && im.look.until && im.first && im.before && im.next &&
+    if (im.needs.is_wanted && im.needs.until && im.first && im.before && im.next &&
         im.is_member)
         status = start(&im);
     if (status == DRY_OK && !s->is_cancelled)

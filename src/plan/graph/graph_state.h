@@ -44,7 +44,7 @@ dryi_graph_at(const struct dry_graph *g, uint32_t rank)
 /* --- sequences ---------------------------------------------------------------------------- */
 
 /* The result of a pass over a sequence. `needed` and `last_use` have an element for each run. */
-struct dryi_look {
+struct dryi_sequence_needs {
     bool *is_wanted;  /* indexed by rank; scratch */
     uint64_t *needed; /* bytes that each run needs */
     /*
@@ -60,8 +60,8 @@ struct dryi_look {
 };
 
 /* Compute the needs of a sequence of ranks. Time: O(runs and their inputs). */
-void dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
-                     struct dryi_look *look);
+void dryi_graph_compute_needs(const struct dry_graph *g, const uint32_t *runs,
+                              size_t count, struct dryi_sequence_needs *needs);
 
 /*
  * A sequence of runs that can be edited. It starts zeroed; its memory comes from the

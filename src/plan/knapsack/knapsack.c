@@ -210,7 +210,7 @@ init(struct dryi_keep *k, const struct dry_keep_problem *p, struct dry_error *er
 static void
 evaluate(struct dryi_keep *k, struct dry_keep_result *result)
 {
-    result->recompute_ns = dryi_keep_look(k);
+    result->recompute_ns = dryi_keep_evaluate(k);
     for (size_t i = 0; i < k->count; i++) {
         const struct dryi_cluster *c = &k->clusters[k->cluster[i]];
         bool is_kept = c->state == DRYI_KEEP_KEPT;
@@ -283,7 +283,7 @@ check_budget(struct dryi_keep *k, uint64_t budget, struct dry_error *err)
 static void
 drop_useless(struct dryi_keep *k)
 {
-    dryi_keep_look(k);
+    dryi_keep_evaluate(k);
     for (size_t i = 0; i < k->count; i++) {
         struct dryi_cluster *c = &k->clusters[k->cluster[i]];
         bool is_run = !k->items[i].is_unread || k->is_wanted[i];

@@ -131,8 +131,8 @@ find_levels(struct dryi_cut *c)
             c->queue[end++] = c->to[e];
         }
     }
-    uint64_t looks = c->node_count + c->edge_count;
-    c->k->effort -= looks < c->k->effort ? looks : c->k->effort;
+    uint64_t visits = c->node_count + c->edge_count;
+    c->k->effort -= visits < c->k->effort ? visits : c->k->effort;
     return c->level[1] != NOBODY;
 }
 

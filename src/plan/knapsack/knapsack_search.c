@@ -215,7 +215,7 @@ time_of_choice(struct search *s)
         if (k->clusters[c].state == DRYI_KEEP_OPEN)
             decide(s, c, s->choice[c] ? DRYI_KEEP_KEPT : DRYI_KEEP_DROPPED);
     }
-    uint64_t time = dryi_keep_look(k);
+    uint64_t time = dryi_keep_evaluate(k);
     undo(s, &(struct decision){.trail = trail, .left = left});
     return time;
 }
@@ -224,8 +224,8 @@ static void
 spend(struct search *s)
 {
     struct dryi_keep *k = s->k;
-    uint64_t looks = 2 * (k->count + k->first[k->count]) + 4 * k->cluster_count;
-    k->effort -= looks < k->effort ? looks : k->effort;
+    uint64_t visits = 2 * (k->count + k->first[k->count]) + 4 * k->cluster_count;
+    k->effort -= visits < k->effort ? visits : k->effort;
     k->nodes++;
 }
 
@@ -263,7 +263,7 @@ offer_cut(struct search *s)
 
 /* Compute the cut's bound, and offer its choice. *bytes: what the cut keeps. */
 static uint64_t
-look_at_cut(struct search *s, uint64_t *bytes)
+bound_cut(struct search *s, uint64_t *bytes)
 {
     struct dryi_keep *k = s->k;
     uint64_t bound = dryi_cut_bound(s->cut, s->left);
@@ -296,7 +296,7 @@ find_price(struct search *s)
     uint64_t price = guess < PRICE_MAX ? (uint64_t)guess : PRICE_MAX;
     for (unsigned n = 0; n < PRICES && s->k->effort > 0; n++) {
         dryi_cut_set_price(s->cut, price);
-        uint64_t bound = look_at_cut(s, &bytes);
+        uint64_t bound = bound_cut(s, &bytes);
         if (bound > best) {
             best = bound;
             best_price = price;
@@ -318,7 +318,7 @@ static uint64_t
 bound_by_cut(struct search *s, uint64_t bound)
 {
     uint64_t bytes;
-    uint64_t other = s->k->nodes == 1 ? find_price(s) : look_at_cut(s, &bytes);
+    uint64_t other = s->k->nodes == 1 ? find_price(s) : bound_cut(s, &bytes);
     return other > bound ? other : bound;
 }
 
@@ -329,7 +329,7 @@ expand(struct search *s)
     struct dryi_keep *k = s->k;
     spend(s);
     drop_too_large(s);
-    uint64_t forced = dryi_keep_look(k);
+    uint64_t forced = dryi_keep_evaluate(k);
     if (!k->is_additive)
         sort_order(s);
     struct filling f = fill(s);
@@ -392,7 +392,7 @@ init_order(struct search *s)
         if (k->clusters[c].state == DRYI_KEEP_OPEN)
             s->order[s->order_count++] = c;
     }
-    dryi_keep_look(k);
+    dryi_keep_evaluate(k);
     sort_order(s);
     for (size_t at = 1; at < s->order_count; at++) {
         const struct dryi_cluster *a = &k->clusters[s->order[at - 1]];

@@ -53,7 +53,7 @@ struct dryi_keep {
  * are certainly recomputed, given the states of the clusters. Sets value and is_certain
  * of open clusters.
  */
-uint64_t dryi_keep_look(struct dryi_keep *k);
+uint64_t dryi_keep_evaluate(struct dryi_keep *k);
 
 /* Search by branch and bound. Afterwards `best` is feasible, and `bound` is at most best_time. */
 DRY_CHECK_RESULT enum dry_status dryi_keep_search(struct dryi_keep *k);

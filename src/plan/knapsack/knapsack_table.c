@@ -112,13 +112,13 @@ static void
 improve(struct table *t)
 {
     struct dryi_keep *k = t->k;
-    uint64_t all = dryi_keep_look(k); /* also sets the clusters' values */
+    uint64_t all = dryi_keep_evaluate(k); /* also sets the clusters' values */
     for (size_t c = 0; c < k->cluster_count; c++)
         all += k->clusters[c].value;
     uint64_t bound = all - fill(t, false);
     fill(t, true);
     take(t);
-    uint64_t time = dryi_keep_look(k);
+    uint64_t time = dryi_keep_evaluate(k);
     if (time < k->best_time) {
         k->best_time = time;
         for (size_t c = 0; c < k->cluster_count; c++)

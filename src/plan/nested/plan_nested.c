@@ -33,7 +33,7 @@
 #define LEAST_WORK (UINT64_C(1) << 25) /* stages * window^2: about 30 ms */
 /* stages; with more, the one-level planner takes longer than this one */
 #define ONE_LEVEL_MAX 4096u
-#define LOOKS_ABOVE 24u /* columns to try above the first whose plan fits */
+#define COLUMNS_ABOVE 24u /* columns to try above the first whose plan fits */
 
 struct nested {
     struct dryi_planning *p;
@@ -86,7 +86,7 @@ consider(struct nested *n, const struct dryi_planning *p, bool *fits)
 
 /* Consider the table's plan of a column. */
 static enum dry_status
-look(struct nested *n, uint32_t column, bool *fits)
+consider_column(struct nested *n, uint32_t column, bool *fits)
 {
     enum dry_status status =
         dryi_nested_walk(n->p, n->window, dryi_nested_table_guide(&n->table), column);
@@ -112,7 +112,7 @@ scan(struct nested *n)
     bool fits = false;
     while (lo <= hi && status == DRY_OK) {
         uint32_t middle = lo + (hi - lo) / 2, column = find_equal(n, middle);
-        status = look(n, column, &fits);
+        status = consider_column(n, column, &fits);
         if (fits)
             fits_to = lo = middle + 1;
         else if (column == 0)
@@ -121,10 +121,10 @@ scan(struct nested *n)
             hi = column - 1;
     }
     n->column = fits_to;
-    uint32_t last = dryi_min32(n->table.columns, fits_to + LOOKS_ABOVE);
+    uint32_t last = dryi_min32(n->table.columns, fits_to + COLUMNS_ABOVE);
     for (uint32_t m = fits_to; m <= last && status == DRY_OK; m++) {
         if (m >= n->table.ends[0].lo && find_equal(n, m) == m)
-            status = look(n, m, &fits);
+            status = consider_column(n, m, &fits);
     }
     return status;
 }
@@ -356,7 +356,7 @@ get_longest(const struct dryi_plan_list *list)
  * in a fraction of this planner's time.
  */
 static enum dry_status
-look_at_one_level(struct nested *n)
+consider_one_level(struct nested *n)
 {
     struct dryi_planning p;
     struct dry_plan_options options = n->p->options;
@@ -384,7 +384,7 @@ look_at_one_level(struct nested *n)
  * faster.
  */
 static enum dry_status
-look_at_least(struct nested *n)
+consider_least(struct nested *n)
 {
     bool fits;
     enum dry_status status = dryi_nested_walk(
@@ -393,18 +393,18 @@ look_at_least(struct nested *n)
 }
 
 /*
- * Consider the plan of sizes rounded up. Also consider look_at_least()'s plan, unless its
+ * Consider the plan of sizes rounded up. Also consider consider_least()'s plan, unless its
  * ranges exceed the table's window.
  */
 static enum dry_status
 fall_back(struct nested *n)
 {
     bool fits;
-    enum dry_status status = n->least.window <= n->window ? look_at_least(n) : DRY_OK;
+    enum dry_status status = n->least.window <= n->window ? consider_least(n) : DRY_OK;
     if (status == DRY_OK)
         status = make_table(n, DRYI_ROUND_UP, n->window);
     if (status == DRY_OK && n->table.ends[0].lo <= n->table.columns)
-        status = look(n, find_equal(n, n->table.columns), &fits);
+        status = consider_column(n, find_equal(n, n->table.columns), &fits);
     return status == DRY_ERR_LIMIT ? DRY_OK : status;
 }
 
@@ -450,7 +450,7 @@ search(struct nested *n)
 {
     if (dryi_nested_get_all(&n->chain) <= n->chain.room)
         return save_all(n);
-    enum dry_status status = look_at_one_level(n);
+    enum dry_status status = consider_one_level(n);
     if (status == DRY_OK)
         status = set_pruning(n);
     uint32_t kept = n->kept;
@@ -473,7 +473,7 @@ search(struct nested *n)
         return status == DRY_OK ? set_bound(n) : status;
     n->p->slots = 0; /* the table is unused: table_bytes_max made its ranges too short */
     n->p->window = n->least.window;
-    return look_at_least(n);
+    return consider_least(n);
 }
 
 static bool
@@ -497,7 +497,7 @@ run(struct nested *n)
     if (is_possible)
         status = search(n);
     else if (status == DRY_OK && has_offload(&n->chain))
-        status = look_at_one_level(n);
+        status = consider_one_level(n);
     if (status == DRY_OK)
         status = set_floor(n);
     if (status != DRY_OK)

@@ -55,7 +55,7 @@ take_less(const struct bound *b, struct rest *best, double time, double held,
 }
 
 static void
-look_at(const struct bound *b, uint32_t s)
+bound_rest(const struct bound *b, uint32_t s)
 {
     const struct dryi_nested *chain = b->table->chain;
     const struct dryi_nested_stage *stages = chain->stages;
@@ -84,7 +84,7 @@ relax(const struct bound *b, double *held)
     uint32_t count = (uint32_t)b->table->chain->count;
     b->rests[count] = (struct rest){0, 0};
     for (uint32_t s = count; s-- > 0;)
-        look_at(b, s);
+        bound_rest(b, s);
     *held = b->rests[0].held;
     double room = (double)b->table->chain->room * b->price;
     double time = b->rests[0].time - room;

@@ -29,14 +29,14 @@
 /* The first search is limited to plans within 4 mean stages' time of the bound. */
 #define NEAR_STAGES 4
 #define GOOD_PART 1024 /* a gap of 1/1024 of a plan's time ends the planning */
-#define LOOKS_FAR                                                                        \
+#define ITEMS_FAR                                                                        \
     (UINT64_C(1) << 20) /* with more items than this, any improvement ends the planning */
 /* With more items than this, tables do not refine the pruning's price. */
-#define LOOKS_MANY (UINT64_C(1) << 22)
+#define ITEMS_MANY (UINT64_C(1) << 22)
 /* Items a row that a limit may admit even if they are over 25 % more than before. */
-#define NEAR_LOOKS 24u
+#define NEAR_ITEMS 24u
 #define PRICE_MAX 0x1p51
-#define PRICE_LOOKS 40u /* price look-ups with a table, at most */
+#define PRICE_TRIES 40u /* price look-ups with a table, at most */
 /* Bound ratio up to which the pruning's price is kept: tables add at most 0.025 %. */
 #define PRICE_KNOWN 1.00025
 /* Bound ratio up to which only the smallest factor is tried: tables add at most 1 %. */
@@ -67,7 +67,7 @@ struct planner {
     struct dryi_one_pruning pruning;
     uint64_t memory;
     uint64_t slot;
-    uint64_t looks; /* items of all stages that pass the pruning; at least 1 */
+    uint64_t items; /* items of all stages that pass the pruning; at least 1 */
     double price;   /* time of a byte */
 };
 
@@ -106,22 +106,22 @@ slot_of(uint64_t memory, uint64_t slots)
 
 /* Count the items that pass the pruning. */
 static uint64_t
-count_looks(const struct planner *r)
+count_items(const struct planner *r)
 {
-    uint64_t looks = r->one.option_count;
+    uint64_t items = r->one.option_count;
     for (size_t i = 0; i < r->one.count; i++) {
         struct dryi_one_walk walk = {&r->one, &r->pruning, i, i, r->memory, {.moved = 0}};
         while (dryi_one_walk_on(&walk))
-            looks++;
+            items++;
     }
-    return looks;
+    return items;
 }
 
 /* Return the number of slots: options.slots, or fewer to stay within WORK_MAX. */
 static uint64_t
 count_slots(const struct planner *r)
 {
-    uint64_t slots = r->p->options.slots, most = WORK_MAX / r->looks;
+    uint64_t slots = r->p->options.slots, most = WORK_MAX / r->items;
     most = most < SLOTS_MIN ? SLOTS_MIN : most;
     return dryi_min(slots, most);
 }
@@ -157,7 +157,7 @@ choose_slot(struct planner *r)
 struct pricing {
     const struct planner *planner;
     uint64_t slot;
-    size_t looks;
+    size_t items;
     double price, bound; /* the best so far; `price` is that of a byte */
     enum dry_status status;
 };
@@ -181,9 +181,9 @@ make_table(const struct planner *r, uint64_t slot, double price, struct dryi_one
 static bool
 try_price(struct pricing *q, double price)
 {
-    if (q->status != DRY_OK || q->looks == 0)
+    if (q->status != DRY_OK || q->items == 0)
         return false;
-    q->looks--;
+    q->items--;
     struct dryi_one_table t;
     q->status = make_table(q->planner, q->slot, price, &t);
     if (q->status != DRY_OK)
@@ -216,7 +216,7 @@ climb(struct pricing *q, double factor)
 static void
 descend(struct pricing *q)
 {
-    while (!try_price(q, q->price) && q->status == DRY_OK && q->looks > PRICE_LOOKS / 2)
+    while (!try_price(q, q->price) && q->status == DRY_OK && q->items > PRICE_TRIES / 2)
         q->price /= 4;
 }
 
@@ -232,7 +232,7 @@ choose_price(struct planner *r, uint64_t all_need)
     const size_t count = sizeof factors / sizeof *factors;
     struct pricing q = {.planner = r,
                         .slot = slot_of(r->memory, PRICE_SLOTS),
-                        .looks = PRICE_LOOKS,
+                        .items = PRICE_TRIES,
                         .price = r->pruning.price};
     q.slot = dryi_min(q.slot, (all_need - r->memory) / PRICE_SHARE);
     q.slot = q.slot < r->slot ? r->slot : q.slot;
@@ -240,7 +240,7 @@ choose_price(struct planner *r, uint64_t all_need)
     if (is_first)
         q.price = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
     r->price = q.price;
-    if (q.price <= 0 || (!is_first && r->looks > LOOKS_MANY))
+    if (q.price <= 0 || (!is_first && r->items > ITEMS_MANY))
         return DRY_OK;
     if (is_first)
         descend(&q);
@@ -312,7 +312,7 @@ width_of(const struct planner *r, const struct dryi_one_table *t)
     uint64_t left =
         r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
     uint64_t width = left / ((r->one.row_count + 1) * dryi_one_way_bytes());
-    uint64_t moves = r->looks + WAY_MOVES * r->one.row_count;
+    uint64_t moves = r->items + WAY_MOVES * r->one.row_count;
     uint64_t few = dryi_min(WIDTH_FEW, MOVES_LONG / moves), quick = MOVES_MAX / moves;
     width = dryi_min(width, quick > few ? quick : few);
     return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
@@ -371,7 +371,7 @@ plan_below(struct planner *r, uint64_t all_need)
 {
     double limit = r->pruning.limit, bound;
     struct dryi_one_table t;
-    r->looks = count_looks(r);
+    r->items = count_items(r);
     enum dry_status status = choose_slot(r);
     if (status == DRY_OK && unit_of(&r->one) % r->slot != 0 && r->price <= 0)
         status = choose_price(r, all_need);
@@ -397,11 +397,11 @@ choose_limit(struct planner *r, double most)
     double stage = r->pruning.work[r->one.count] / (double)r->one.count;
     double above = NEAR_STAGES * stage + 1, bound = r->pruning.bound;
     dryi_one_pruning_limit(&r->pruning, lesser(bound + above, most));
-    uint64_t looks = count_looks(r), enough = NEAR_LOOKS * r->one.row_count;
-    enough = looks + looks / 4 > enough ? looks + looks / 4 : enough;
+    uint64_t items = count_items(r), enough = NEAR_ITEMS * r->one.row_count;
+    enough = items + items / 4 > enough ? items + items / 4 : enough;
     while (bound + above < most) {
         dryi_one_pruning_limit(&r->pruning, lesser(bound + 4 * above, most));
-        if (count_looks(r) > enough)
+        if (count_items(r) > enough)
             break;
         above *= 4;
     }
@@ -445,7 +445,7 @@ plan_by_table(struct planner *r, uint64_t all_need)
         status = plan_below(r, all_need);
         double found = (double)r->plan.cost.extra;
         bool is_good = found - r->pruning.bound < found / GOOD_PART;
-        is_good = is_good || (found < first && r->looks > LOOKS_FAR);
+        is_good = is_good || (found < first && r->items > ITEMS_FAR);
         is_last = is_good || limit >= first || found <= limit;
         limit = lesser(limit + 7 * (limit - r->pruning.bound), first);
     }

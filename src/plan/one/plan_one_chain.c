@@ -17,7 +17,7 @@
  * Limits the number of ranges that are tried to about a second's work. Up to 8,000 stages
  * no range is cut.
  */
-#define LOOKS_MAX ((size_t)1 << 26)
+#define ITEMS_MAX ((size_t)1 << 26)
 #define EXACT_BITS 52u /* for sums of times; a double has 53 bits */
 
 static void
@@ -121,7 +121,7 @@ dryi_one_init(struct dryi_one *one, const struct dry_chain *chain,
     one->time_shift = bits > EXACT_BITS ? bits - EXACT_BITS : 0;
     one->final_gradient = chain->stages[chain->count - 1].gradient_bytes;
     set_stages(one, chain);
-    one->longest = LOOKS_MAX / one->row_count;
+    one->longest = ITEMS_MAX / one->row_count;
     dryi_one_set_floors(one);
     return DRY_OK;
 }

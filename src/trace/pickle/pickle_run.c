@@ -108,7 +108,7 @@ read_run(struct dryi_pickle_walk *w, const unsigned char *p, size_t count,
                         *end =
                             p + (count < DRYI_RUN_BYTES_MAX ? count : DRYI_RUN_BYTES_MAX);
     size_t frames = 0;
-    while (end - at > (ptrdiff_t)DRYI_RUN_LOOK_BYTES && *at != DRYI_OP_APPENDS) {
+    while (end - at > (ptrdiff_t)DRYI_RUN_LOOKAHEAD_BYTES && *at != DRYI_OP_APPENDS) {
         bool is_long = *at == DRYI_OP_LONG_BINGET;
         size_t index = is_long ? dryi_pickle_u32(at + 1) : at[1];
         if ((!is_long && *at != DRYI_OP_BINGET) || index >= w->memo_count ||
@@ -201,15 +201,15 @@ dryi_run_take(struct dryi_pickle_walk *w, bool *taken)
     if (w->value_count == w->floor || !is_new_list(w, w->values[w->value_count - 1]))
         return DRY_OK;
     enum dry_status status = DRY_OK;
-    if (dryi_input_unread(in) < 1 + DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOK_BYTES &&
+    if (dryi_input_unread(in) < 1 + DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOKAHEAD_BYTES &&
         !in->is_at_end)
-        status =
-            dryi_input_fill(in, 1 + DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOK_BYTES, w->err);
+        status = dryi_input_fill(in, 1 + DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOKAHEAD_BYTES,
+                                 w->err);
     size_t unread = dryi_input_unread(in);
-    if (status != DRY_OK || unread < 1 + HEAD_BYTES + DRYI_RUN_LOOK_BYTES)
+    if (status != DRY_OK || unread < 1 + HEAD_BYTES + DRYI_RUN_LOOKAHEAD_BYTES)
         return status;
     const unsigned char *p = in->window + in->at + 1;
-    size_t count = unread - 1 - DRYI_RUN_LOOK_BYTES, length = 0;
+    size_t count = unread - 1 - DRYI_RUN_LOOKAHEAD_BYTES, length = 0;
     uint32_t stack = 0;
     status = dryi_run_read(w, p, count, &stack, &length);
     if (status != DRY_OK || length == 0 || !is_list_done(w, p + length))

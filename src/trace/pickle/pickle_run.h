@@ -23,12 +23,12 @@
 
 #define DRYI_RUN_BYTES_MAX 8192u /* bytes of a run; longer ones are walked */
 /* Bytes read after a run: the longest fetch, LONG_BINGET. */
-#define DRYI_RUN_LOOK_BYTES 5u
+#define DRYI_RUN_LOOKAHEAD_BYTES 5u
 
 /*
  * Read the run at `p`, after its MARK, from at most `count` bytes. *stack is set to its
  * stack and *length to its bytes; *length is 0 if there is no whole run. Requires
- * DRYI_RUN_LOOK_BYTES more readable bytes after those.
+ * DRYI_RUN_LOOKAHEAD_BYTES more readable bytes after those.
  */
 enum dry_status dryi_run_read(struct dryi_pickle_walk *w, const unsigned char *p,
                               size_t count, uint32_t *stack, size_t *length);

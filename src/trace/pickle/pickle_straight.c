@@ -138,7 +138,7 @@ take_list(struct dryi_pickle_walk *w, struct straight *s, const unsigned char *p
     if (s->has_empty_stack)
         return p;
     p++;
-    if (s->end - p < (ptrdiff_t)(DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOK_BYTES))
+    if (s->end - p < (ptrdiff_t)(DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOKAHEAD_BYTES))
         return NULL;
     s->status = dryi_run_read(w, p, DRYI_RUN_BYTES_MAX, stack, &length);
     return s->status == DRY_OK && length ? p + length : NULL;

@@ -173,7 +173,7 @@ check_programs(struct fuzz_bytes *in)
     struct watch_process *all[PROCESSES];
     struct watch_device device = {.total = take_number(in), .used = take_number(in)};
     struct watch watch = {.devices = &device, .device_count = 1, .processes = all};
-    const struct exporter_counts counts = {.looks = 1};
+    const struct exporter_counts counts = {.samples = 1};
     const struct exporter_bounds bounds = {1 + fuzz_next_byte(in) % PROCESSES,
                                            fuzz_next_byte(in) % 4};
     take_text(in, device.name, sizeof device.name);

@@ -134,7 +134,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ask_for_answer();
     struct watch_options options = {.folder = folder};
     struct watch *watch = watch_create(&options);
-    fuzz_require(watch && watch_look(watch));
+    fuzz_require(watch && watch_sample(watch));
     show(watch, false);
     show(watch, true);
     watch_destroy(watch);

@@ -20,7 +20,7 @@ struct search {
 };
 
 static void
-look(void *self, const char *key, int64_t value)
+find_value(void *self, const char *key, int64_t value)
 {
     struct search *search = self;
     if (strcmp(search->key, key) == 0)
@@ -37,7 +37,7 @@ find(const char *key)
     for (size_t i = 0; i < NUMBERS; i++)
         places[i] = (int64_t)i;
     memcpy(&stats, places, sizeof stats);
-    dry_stats_visit(&stats, look, &search);
+    dry_stats_visit(&stats, find_value, &search);
     return search.number;
 }
 

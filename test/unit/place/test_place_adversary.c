@@ -42,7 +42,7 @@ use(struct arena *a, uint32_t id, uint64_t stream)
 }
 
 static void
-look(struct arena *a)
+check_arena(struct arena *a)
 {
     struct dry_sim_finding finding = DRY_INIT(struct dry_sim_finding);
     if (dry_sim_get_finding(a->sim, 0, &finding) == DRY_OK)
@@ -64,7 +64,7 @@ arena_alloc(void *self, uint32_t id, uint64_t size, uint64_t stream)
     dryi_block handle;
     a->requests++;
     if (a->requests % CHECK_EVERY == 0)
-        look(a);
+        check_arena(a);
     if (a->place.ops->alloc(a->place.self, size, stream, &handle) != DRY_OK) {
         a->refused++;
         return 0;
@@ -149,13 +149,13 @@ oppose_place(enum adversary adversary, void (*open)(struct arena *a), struct are
                                       .complete_stream = arena_complete_stream,
                                       .self = a};
     adversary_run(adversary, LIVE_BYTES, REQUESTS, &target);
-    look(a);
+    check_arena(a);
     assert_true(a->requests > REQUESTS / 4);
     assert_int_equal(a->refused, 0);
     assert_int_equal(a->live_bytes, 0);
     struct dryi_pool_id all = {0, 0};
     assert_int_equal(a->place.ops->empty_cache(a->place.self, all), DRY_OK);
-    look(a);
+    check_arena(a);
 }
 
 static void

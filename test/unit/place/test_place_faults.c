@@ -250,7 +250,7 @@ random_programs_find_lies(void **state)
     for (size_t k = 0; k < 2; k++) {
         for (int lie = 0; lie < 2; lie++) {
             struct place_ops_options options = {.kind = kinds[k],
-                                                .look_every = 64,
+                                                .survey_every = 64,
                                                 .no_faults = true,
                                                 .expects_findings = true,
                                                 .says_done = lie == 0,

@@ -29,7 +29,7 @@ see(void *self, const struct dry_pool_event *event)
 }
 
 static void
-look(struct pool_run *run, struct seen *seen)
+walk_all(struct pool_run *run, struct seen *seen)
 {
     *seen = (struct seen){0};
     assert_int_equal(dry_pool_walk_history(run->pool, see, seen), DRY_OK);
@@ -77,13 +77,13 @@ nothing_is_registered_before_it_is_asked_for(void **state)
     struct seen seen;
     begin(&run);
     take(&run, 5, 0);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 0);
     record(&run, 10, NULL, false);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 0);
     uint64_t address = take(&run, 5, 0);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.events[0].action, DRY_ACTION_ALLOC);
     assert_true(seen.events[0].address == address);
@@ -91,7 +91,7 @@ nothing_is_registered_before_it_is_asked_for(void **state)
     assert_int_equal(seen.events[0].context, DRY_NONE);
     assert_true(seen.events[0].time_us > UINT64_C(1600000000000000));
     assert_int_equal(dry_pool_record_history(run.pool, NULL), DRY_OK);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 0);
     pool_run_end(&run);
 }
@@ -115,7 +115,7 @@ entries_are_those_of_a_snapshot(void **state)
         {DRY_ACTION_FREE_REQUESTED, 3 * MIB}, {DRY_ACTION_FREE_COMPLETED, 3 * MIB},
         {DRY_ACTION_SEGMENT_FREE, 20 * MIB},
     };
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < seen.count; i++) {
         assert_int_equal(seen.events[i].action, expected[i].action);
@@ -137,7 +137,7 @@ ring_keeps_the_last_entries(void **state)
     record(&run, 5, NULL, false);
     for (uint64_t i = 1; i <= 23; i++) {
         take(&run, i, 0);
-        look(&run, &seen);
+        walk_all(&run, &seen);
         uint64_t kept = i < 5 ? i : 5;
         assert_int_equal(seen.count, kept);
         for (uint64_t j = 0; j < kept; j++)
@@ -214,7 +214,7 @@ blocks_keep_who_asked_for_them(void **state)
     assert_int_equal(dry_pool_get_block(run.pool, second, &block), DRY_OK);
     assert_int_equal(block.context, 2);
     assert_int_equal(dry_pool_free(run.pool, first), DRY_OK);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 2);
     assert_int_equal(seen.events[0].action, DRY_ACTION_FREE_REQUESTED);
     assert_int_equal(seen.events[0].context, 1);
@@ -244,7 +244,7 @@ free_is_asked_about_where_wanted(void **state)
     uint64_t address = take(&run, 5, 0);
     context = 9;
     assert_int_equal(dry_pool_free(run.pool, address), DRY_OK);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.events[0].action, DRY_ACTION_FREE_REQUESTED);
     assert_int_equal(seen.events[0].context, 9);
     assert_int_equal(seen.events[1].action, DRY_ACTION_FREE_COMPLETED);
@@ -268,7 +268,7 @@ late_completion_goes_by_who_completes_it(void **state)
     dry_sim_complete_stream(run.sim, 2);
     context = 8;
     take(&run, 5, 1);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_true(seen.count >= 2);
     const struct dry_pool_event *e = &seen.events[seen.count - 2];
     assert_int_equal(e->action, DRY_ACTION_FREE_COMPLETED);
@@ -428,7 +428,7 @@ emptying_is_asked_about_where_frees_are(void **state)
         assert_int_equal(dry_pool_empty_private(run.pool, (struct dry_pool_id){0, 9}),
                          DRY_OK);
         assert_int_equal(dry_pool_empty_cache(run.pool), DRY_OK);
-        look(&run, &seen);
+        walk_all(&run, &seen);
         const struct dry_pool_event *e = &seen.events[seen.count - 1];
         assert_int_equal(e->action, DRY_ACTION_SEGMENT_FREE);
         assert_int_equal(e->context, frees ? 7 : 1);
@@ -447,7 +447,7 @@ a_snapshot_is_an_entry(void **state)
     assert_int_equal(dry_pool_note_snapshot(run.pool), DRY_OK); /* nobody keeps it */
     record(&run, 8, NULL, false);
     assert_int_equal(dry_pool_note_snapshot(run.pool), DRY_OK);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.events[0].action, DRY_ACTION_SNAPSHOT);
     assert_true(seen.events[0].size == 3 * MIB && seen.events[0].address == 0);

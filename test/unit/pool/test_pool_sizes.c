@@ -28,7 +28,7 @@ see(void *self, const struct dry_pool_expandable *segment)
 }
 
 static void
-look(struct pool_run *run, struct seen *seen)
+walk_all(struct pool_run *run, struct seen *seen)
 {
     *seen = (struct seen){0};
     assert_int_equal(dry_pool_walk_expandable(run->pool, see, seen), DRY_OK);
@@ -50,7 +50,7 @@ segments_of_each_stream_and_size_are_told(void **state)
     struct seen seen;
     pool_run_begin(&run, DRY_PLACEMENT_TORCH, "expandable_segments:True", 256 * MIB,
                    NULL);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 0);
     take(&run, 5, 0);
     take(&run, 30 * MIB, 0);
@@ -58,7 +58,7 @@ segments_of_each_stream_and_size_are_told(void **state)
     assert_int_equal(dry_pool_open_private(run.pool, one, 0), DRY_OK);
     assert_int_equal(dry_pool_begin_private(run.pool, one, NULL), DRY_OK);
     take(&run, 3 * MIB, 3);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     static const struct {
         uint64_t bytes, stream;
         bool is_small, is_private;
@@ -93,7 +93,7 @@ runs_of_a_segment_are_one(void **state)
         a[i] = take(&run, 20 * MIB, 0);
     assert_int_equal(dry_pool_free(run.pool, a[1]), DRY_OK);
     assert_int_equal(dry_pool_empty_cache(run.pool), DRY_OK);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.list[0].mapped_bytes, 40 * MIB);
     assert_true(seen.list[0].address == a[0]);
@@ -108,7 +108,7 @@ segments_that_do_not_grow_are_left_out(void **state)
     struct seen seen;
     pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", 256 * MIB, NULL);
     take(&run, 5, 0);
-    look(&run, &seen);
+    walk_all(&run, &seen);
     assert_int_equal(seen.count, 0);
     pool_run_end(&run);
 }
@@ -142,7 +142,7 @@ sizes_add_up_to_all_segments(void **state)
         for (uint64_t i = 0; i < 20; i++) {
             uint64_t wanted = 0;
             pool_run_steps(&run, seed * 100 + i, 20);
-            look(&run, &seen);
+            walk_all(&run, &seen);
             assert_int_equal(dry_pool_walk(run.pool, sum_up, &wanted), DRY_OK);
             uint64_t sum = 0;
             for (size_t k = 0; k < seen.count; k++)

@@ -89,10 +89,11 @@ dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
                          uint64_t size, uint64_t epoch)
 {
     DRYI_ASSERT_SLOW(size > 0 && s->kind == FREE_STREAM);
-    unsigned looked = 0;
+    unsigned visited = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
-    while (bin != NONE && looked < LOOKS_MAX) {
-        for (uint32_t at = s->heads[bin]; at != s->end && looked < LOOKS_MAX; looked++) {
+    while (bin != NONE && visited < VISITS_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && visited < VISITS_MAX;
+             visited++) {
             const struct block *b = &p->blocks[at];
             if (b->size >= size && b->epoch <= epoch)
                 return at;

@@ -120,7 +120,7 @@ drop_list(struct dryi_paged *p, uint32_t list)
 }
 
 /*
- * Drop up to LOOKS_FOR_ONE lists of private pools that have no blocks. Each stream that uses a
+ * Drop up to VISITS_PER_RECORD lists of private pools that have no blocks. Each stream that uses a
  * private pool gets a list there, and streams and pools come and go. Dropping as fast as creating
  * bounds the number of lists. The lists of the stream `asking` stay, because its request may use
  * them.
@@ -128,7 +128,7 @@ drop_list(struct dryi_paged *p, uint32_t list)
 static void
 drop_some(struct dryi_paged *p, uint32_t asking)
 {
-    for (int i = 0; i < LOOKS_FOR_ONE; i++) {
+    for (int i = 0; i < VISITS_PER_RECORD; i++) {
         p->list_turn = (p->list_turn + 1) % p->list_count;
         const struct free_list *s = p->lists[p->list_turn];
         if (s && s->kind == FREE_STREAM && s->arena / 2 > 0 && s->stream != asking &&

@@ -34,13 +34,13 @@
  * in the processor's cache, 50 to 100 ns if not.
  */
 #define SCAN_MAX 16 /* blocks of one bin that a search visits */
-#define LOOKS_MAX                                                                        \
+#define VISITS_MAX                                                                       \
     64 /* streams, lists, idle pools or old blocks that one search visits at most */
 /*
  * Each creation of a record also visits this number of existing records, in turns, and drops unused
  * ones. A value of 1 would already drop records as fast as others are created.
  */
-#define LOOKS_FOR_ONE 4
+#define VISITS_PER_RECORD 4
 #define DIVIDERS (NONE - 1) /* the `list` of a divider record */
 /* Maximum number of cached blocks per free list, so that a flush, which visits all, stays short. */
 #define CACHE_MAX 1024

@@ -111,7 +111,7 @@ check_sorted(const struct crowd *c, uint32_t moment, uint32_t from)
 }
 
 static void
-check_crowd(uint64_t seed, uint32_t sorted_count, uint32_t other_count, uint32_t looks)
+check_crowd(uint64_t seed, uint32_t sorted_count, uint32_t other_count, uint32_t draws)
 {
     struct random r;
     struct crowd c;
@@ -121,7 +121,7 @@ check_crowd(uint64_t seed, uint32_t sorted_count, uint32_t other_count, uint32_t
     check_moment(&c, c.moment_count);
     check_moment(&c, UINT32_MAX - 1);
     check_moment(&c, UINT32_MAX);
-    for (uint32_t i = 0; i < looks; i++) {
+    for (uint32_t i = 0; i < draws; i++) {
         uint32_t moment = (uint32_t)random_below(&r, c.moment_count);
         uint32_t from = (uint32_t)random_below(&r, (uint64_t)c.count + 1);
         check_moment(&c, moment);
@@ -139,11 +139,11 @@ lives_are_those_of_a_scan(void **state)
     static const uint32_t counts[] = {0,  1,   2,   15,  16,  17,  31,   32,   33,
                                       47, 255, 256, 257, 271, 272, 4095, 4096, 4097};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        uint32_t looks = counts[i] < 300 ? 200 : 12;
-        check_crowd(i, counts[i], 0, looks);
-        check_crowd(i, 0, counts[i], looks);
-        check_crowd(i, counts[i], 19, looks);
-        check_crowd(i, 19, counts[i], looks);
+        uint32_t draws = counts[i] < 300 ? 200 : 12;
+        check_crowd(i, counts[i], 0, draws);
+        check_crowd(i, 0, counts[i], draws);
+        check_crowd(i, counts[i], 19, draws);
+        check_crowd(i, 19, counts[i], draws);
     }
     for (uint64_t seed = 100; seed < 160; seed++)
         check_crowd(seed, (uint32_t)seed * 7 % 600, (uint32_t)seed * 11 % 90, 40);

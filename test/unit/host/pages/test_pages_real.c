@@ -205,9 +205,9 @@ both_ways_to_find_nodes_agree(void **state)
                                            .bytes = info.bytes,
                                            .step = info.base_page_bytes};
         struct dryi_pages_survey asked, read;
-        bool can_ask = dryi_pages_look(&places, NULL, &asked);
+        bool can_ask = dryi_pages_survey_nodes(&places, NULL, &asked);
         places.kernel = &reading;
-        bool can_read = dryi_pages_look(&places, NULL, &read);
+        bool can_read = dryi_pages_survey_nodes(&places, NULL, &read);
         if (can_ask && can_read) {
             assert_int_equal(asked.populated_bytes, info.bytes);
             assert_int_equal(read.populated_bytes, info.bytes);

@@ -103,7 +103,7 @@ give(struct bench *b)
 }
 
 static struct stand_in_account
-look(const struct bench *b)
+read_account(const struct bench *b)
 {
     struct stand_in_account a;
     b->control->get_account(&a);
@@ -123,7 +123,7 @@ static void
 finish(struct bench *b)
 {
     b->pin.finish(b->pin.self);
-    struct stand_in_account a = look(b);
+    struct stand_in_account a = read_account(b);
     if (a.misuses)
         print_error("%s\n", b->control->last_misuse());
     assert_true(a.misuses == 0);
@@ -193,7 +193,7 @@ range_is_one_registration_of_pages_that_are_there(void **state)
         b.options.pages.kind = kinds[i];
         make(&b);
         assert_int_equal(take(&b, 5 * DRYI_MIB + 1), DRY_OK);
-        struct stand_in_account a = look(&b);
+        struct stand_in_account a = read_account(&b);
         assert_true(a.registrations == 1 && a.registered_bytes == b.range.bytes);
         assert_true(a.unpopulated_bytes == 0 && b.range.bytes > 5 * DRYI_MIB);
         memset((void *)(uintptr_t)b.range.address, 7, b.range.bytes);
@@ -356,7 +356,7 @@ stale_registration_is_gone_around(void **state)
     assert_int_equal(b.fake.maps_made, 4); /* addresses, and a region in them, twice */
     assert_int_equal(b.fake.map_peak, 4);  /* at once, so at other addresses */
     assert_int_equal(b.fake.map_count, 2);
-    assert_true(look(&b).registrations == 1);
+    assert_true(read_account(&b).registrations == 1);
     give(&b);
     finish(&b);
 }
@@ -414,7 +414,7 @@ what_cannot_be_unregistered_stays_mapped(void **state)
     assert_int_equal(a.last_error, UNKNOWN);
     void *there = (void *)(uintptr_t)b.range.address;
     memset(there, 7, b.range.bytes); /* no fault */
-    assert_true(look(&b).registrations == 1);
+    assert_true(read_account(&b).registrations == 1);
     be_current(&b, 0);
     assert_int_equal(b.driver.mem_host_unregister(there), 0);
     be_current_no_more(&b, 0);
@@ -498,7 +498,7 @@ what_is_not_registered_is_unmapped(void **state)
     be_current_no_more(&b, 0);
     give(&b);
     assert_true(b.fake.map_count == 0 && account_of(&b).refusals == 1);
-    assert_true(look(&b).misuses == 1); /* the driver minds, and that is all */
+    assert_true(read_account(&b).misuses == 1); /* the driver minds, and that is all */
     b.pin.finish(b.pin.self);
     b.control->reset(NULL);
     dryi_cuda_driver_close(&b.driver);
@@ -508,7 +508,7 @@ what_is_not_registered_is_unmapped(void **state)
 static bool
 use_in_child(struct bench *b, uint64_t event)
 {
-    uint64_t before = look(b).calls;
+    uint64_t before = read_account(b).calls;
     bool good = is_done(b, event) == -1;
     b->pin.event_return(b->pin.self, event);
     give(b);
@@ -517,7 +517,7 @@ use_in_child(struct bench *b, uint64_t event)
     good = good && take(b, DRYI_MIB) == DRY_ERR_SYSTEM;
     good = good && b->pin.event_record(b->pin.self, 0, &event, &b->err) == DRY_ERR_SYSTEM;
     b->pin.finish(b->pin.self);
-    return good && look(b).calls == before;
+    return good && read_account(b).calls == before;
 }
 
 static void
@@ -581,22 +581,22 @@ returned_events_are_used_again(void **state)
     struct bench b;
     prepare(&b, NULL);
     make(&b);
-    uint64_t first = record(&b, 0), made = look(&b).events;
+    uint64_t first = record(&b, 0), made = read_account(&b).events;
     assert_true(made > 1); /* some at a time */
     b.pin.event_return(b.pin.self, first);
-    uint64_t before = look(&b).calls;
+    uint64_t before = read_account(&b).calls;
     for (int i = 0; i < 100; i++)
         b.pin.event_return(b.pin.self, record(&b, 0));
-    assert_true(look(&b).events == made);
+    assert_true(read_account(&b).events == made);
     /* push, exchange, record, exchange, pop */
-    assert_true(look(&b).calls - before == 500);
+    assert_true(read_account(&b).calls - before == 500);
     uint64_t events[40];
     for (size_t i = 0; i < 40; i++)
         events[i] = record(&b, 0);
     for (size_t i = 0; i < 40; i++)
         for (size_t k = 0; k < i; k++)
             assert_true(events[i] != events[k]);
-    made = look(&b).events;
+    made = read_account(&b).events;
     assert_true(made >= 40 && made < 60);
     /* Finishing destroys also what nobody returned. */
     finish(&b);
@@ -620,23 +620,23 @@ streams_of_other_gpus_have_events_of_theirs(void **state)
     assert_int_equal(is_done(&b, event), 1);
     b.pin.event_return(b.pin.self, event);
     b.pin.event_return(b.pin.self, own);
-    uint64_t made = look(&b).events;
+    uint64_t made = read_account(&b).events;
     for (int i = 0; i < 10; i++) {
         event = record(&b, stream);
         own = record(&b, 0);
         b.pin.event_return(b.pin.self, event);
         b.pin.event_return(b.pin.self, own);
     }
-    assert_true(look(&b).events == made);
+    assert_true(read_account(&b).events == made);
     void *current;
     assert_int_equal(b.driver.context_pop(&current), 0);
     assert_true(current == b.contexts[1]);
     assert_int_equal(b.driver.context_push(current), 0);
     b.pin.finish(b.pin.self);
-    assert_true(look(&b).events == 0 && look(&b).misuses == 0);
+    assert_true(read_account(&b).events == 0 && read_account(&b).misuses == 0);
     assert_int_equal(b.stream_destroy(stream_of(stream)), 0);
     be_current_no_more(&b, 1);
-    assert_true(look(&b).contexts == 0);
+    assert_true(read_account(&b).contexts == 0);
     b.control->reset(NULL);
     dryi_cuda_driver_close(&b.driver);
     fake_kernel_finish(&b.fake);
@@ -651,12 +651,12 @@ default_streams_of_other_gpus_can_be_named(void **state)
     make(&b);
     uint64_t events[3];
     events[0] = record(&b, DRY_PINNED_DEFAULT_STREAM(0));
-    assert_true(look(&b).contexts == 1); /* our own GPU */
-    uint64_t made = look(&b).events;
+    assert_true(read_account(&b).contexts == 1); /* our own GPU */
+    uint64_t made = read_account(&b).events;
     events[1] = record(&b, DRY_PINNED_DEFAULT_STREAM(1));
-    assert_true(look(&b).contexts == 2 && look(&b).events > made);
+    assert_true(read_account(&b).contexts == 2 && read_account(&b).events > made);
     events[2] = record(&b, DRY_PINNED_DEFAULT_STREAM(1));
-    assert_true(look(&b).contexts == 2);
+    assert_true(read_account(&b).contexts == 2);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(is_done(&b, events[i]), 1);
         b.pin.event_return(b.pin.self, events[i]);
@@ -712,7 +712,7 @@ other_context_that_is_gone_is_no_end(void **state)
     b.pin.finish(b.pin.self);
     assert_int_equal(b.stream_destroy(stream_of(stream)), 0);
     be_current_no_more(&b, 1);
-    assert_true(look(&b).events == 0 && look(&b).contexts == 0);
+    assert_true(read_account(&b).events == 0 && read_account(&b).contexts == 0);
     b.control->reset(NULL);
     dryi_cuda_driver_close(&b.driver);
     fake_kernel_finish(&b.fake);
@@ -757,7 +757,7 @@ refused_events_are_replaced(void **state)
         event = record(&b, 0);
         assert_int_equal(is_done(&b, event), 1);
         b.pin.event_return(b.pin.self, event);
-        assert_true(look(&b).events <= 8);
+        assert_true(read_account(&b).events <= 8);
     }
     assert_true(fm.live_bytes == bytes);
     b.control->fail_at(2, DRYI_CUDA_CONTEXT_IS_DESTROYED); /* as is said of handles too */
@@ -831,7 +831,7 @@ remove_kept(struct bench *b)
 {
     void *former;
     be_current(b, 0);
-    if (look(b).registrations)
+    if (read_account(b).registrations)
         assert_int_equal(b->driver.mem_host_unregister(stream_of(b->range.address)), 0);
     assert_int_equal(b->driver.context_pop(&former), 0);
     assert_int_equal(b->driver.primary_context_release(0), 0);
@@ -852,7 +852,7 @@ fail_one(uint64_t n, int result)
     use_fake_kernel(&b);
     be_current(&b, 1);
     uint64_t stream = make_stream(&b);
-    uint64_t begin = look(&b).calls;
+    uint64_t begin = read_account(&b).calls;
     b.control->fail_at(n, result);
     enum dry_status status = dryi_pin_make_cuda(&b.options, &b.pin, &b.err);
     unsigned failures = 0;
@@ -862,7 +862,7 @@ fail_one(uint64_t n, int result)
         struct dryi_pin_cuda_account a = account_of(&b);
         refusals = a.refusals;
         b.pin.finish(b.pin.self);
-        last = look(&b).calls - begin - 1;
+        last = read_account(&b).calls - begin - 1;
         bool is_hit = n <= last;
         b.control->fail_at(UINT64_MAX, 0);
         if (a.kept_bytes)
@@ -872,7 +872,7 @@ fail_one(uint64_t n, int result)
     }
     bool more = status != DRY_OK || n <= last;
     b.control->fail_at(UINT64_MAX, 0);
-    struct stand_in_account a = look(&b);
+    struct stand_in_account a = read_account(&b);
     assert_true(a.registrations == 0);
     assert_true(a.contexts == 1 || n == last); /* the release was refused */
     assert_true(a.depth <= 2);                 /* what could not be popped */
@@ -913,7 +913,7 @@ every_system_call_may_fail(void **state)
         if (take(&b, 3 * DRYI_MIB) == DRY_OK)
             give(&b);
         (void)b.pin.room(b.pin.self, 1);
-        assert_true(look(&b).registrations == 0);
+        assert_true(read_account(&b).registrations == 0);
         more = b.fake.has_refused;
         finish(&b);
         assert_true(n < 2000);
@@ -949,8 +949,8 @@ no_memory_for_records_is_said(void **state)
         }
         /* Events are made some at a time; the first is enough. */
         assert_true(status == DRY_OK || (fm.failed && status == DRY_ERR_MEMORY));
-        assert_true(look(&b).events == 0 && look(&b).contexts == 0);
-        assert_true(look(&b).registrations == 0 && look(&b).misuses == 0);
+        assert_true(read_account(&b).events == 0 && read_account(&b).contexts == 0);
+        assert_true(read_account(&b).registrations == 0 && read_account(&b).misuses == 0);
         failing_memory_finish(&fm);
         b.control->reset(NULL);
         dryi_cuda_driver_close(&b.driver);

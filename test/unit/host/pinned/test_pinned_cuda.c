@@ -75,7 +75,7 @@ create(struct bench *b)
 }
 
 static struct stand_in_account
-look(const struct bench *b)
+read_account(const struct bench *b)
 {
     struct stand_in_account a;
     b->control->get_account(&a);
@@ -86,7 +86,7 @@ static void
 finish(struct bench *b)
 {
     dry_pinned_destroy(b->pinned);
-    struct stand_in_account a = look(b);
+    struct stand_in_account a = read_account(b);
     if (a.misuses)
         print_error("%s\n", b->control->last_misuse());
     assert_true(a.misuses == 0 && a.unpopulated_bytes == 0);
@@ -126,11 +126,11 @@ driver_pins_where_there_is_one(void **state)
         create(&b);
         assert_int_equal(
             dry_pinned_alloc(b.pinned, 3 * DRYI_MIB, DRY_PINNED_NO_STREAM, &at), DRY_OK);
-        struct stand_in_account a = look(&b);
+        struct stand_in_account a = read_account(&b);
         assert_true(a.registrations == 1 && a.registered_bytes >= 3 * DRYI_MIB);
         assert_int_equal(dry_pinned_free(b.pinned, at), DRY_OK);
         assert_int_equal(dry_pinned_clear(b.pinned), DRY_OK);
-        assert_true(look(&b).registrations == 0);
+        assert_true(read_account(&b).registrations == 0);
         finish(&b);
     }
 }
@@ -157,7 +157,7 @@ without_a_driver_memory_is_locked(void **state)
     assert_int_equal(dry_pinned_alloc(b.pinned, DRYI_MIB, 5, &at), DRY_OK);
     memset(at, 1, DRYI_MIB);
     assert_int_equal(dry_pinned_free(b.pinned, at), DRY_OK);
-    assert_true(look(&b).calls == 0);
+    assert_true(read_account(&b).calls == 0);
     finish(&b);
 }
 
@@ -349,7 +349,7 @@ run_program(uint64_t seed, enum dry_pinned_mode mode)
     assert_int_equal(dry_pinned_clear(p.b.pinned), DRY_OK);
     complete_all(&p); /* events that were due for a batch */
     assert_int_equal(dry_pinned_clear(p.b.pinned), DRY_OK);
-    assert_true(look(&p.b).registrations == 0 && look(&p.b).copies == 0);
+    assert_true(read_account(&p.b).registrations == 0 && read_account(&p.b).copies == 0);
     be_current_no_more(&p.b);
     finish(&p.b);
 }
@@ -393,14 +393,14 @@ fail_one(uint64_t n, int result)
     prepare(&b, NULL);
     be_current(&b);
     assert_int_equal(b.stream_create(&stream, 0), 0);
-    uint64_t begin = look(&b).calls;
+    uint64_t begin = read_account(&b).calls;
     b.control->fail_at(n, result);
     if (dry_pinned_create(&b.options, &b.pinned, &b.err) == DRY_OK)
         live(&b, stream);
     dry_pinned_destroy(b.pinned);
-    bool more = look(&b).calls - begin > n;
+    bool more = read_account(&b).calls - begin > n;
     b.control->fail_at(UINT64_MAX, 0);
-    struct stand_in_account a = look(&b);
+    struct stand_in_account a = read_account(&b);
     /* What the one call was to give back, and no more. */
     assert_true(a.registrations <= 1 && a.events <= 8 && a.contexts <= 2);
     assert_true(a.registrations + (a.events > 0) + a.contexts + a.depth <= 3);
@@ -457,11 +457,11 @@ child_of_a_fork_ends_its_copy(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        uint64_t before = look(&b).calls;
+        uint64_t before = read_account(&b).calls;
         void *none = NULL;
         bool good = dry_pinned_alloc(b.pinned, DRYI_MIB, 0, &none) == DRY_ERR_UNSUPPORTED;
         dry_pinned_destroy(b.pinned);
-        _exit(good && look(&b).calls == before ? 17 : 18);
+        _exit(good && read_account(&b).calls == before ? 17 : 18);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -171,7 +171,7 @@ try_at(struct model *m, const struct stretch *run, uint64_t addr, enum bound bou
 }
 
 static void
-look(struct model *m, const struct stretch *run)
+visit_run(struct model *m, const struct stretch *run)
 {
     const struct dryi_paged *p = m->p;
     uint64_t bytes = m->r->bytes;
@@ -194,7 +194,7 @@ look(struct model *m, const struct stretch *run)
 }
 
 static void
-look_at_all(struct model *m)
+note_lives(struct model *m)
 {
     const struct dryi_paged *p = m->p;
     uint32_t segment = p->arenas[0].segments;
@@ -208,7 +208,7 @@ look_at_all(struct model *m)
                 length++;
             }
             if (length > 0)
-                look(m, &run);
+                visit_run(m, &run);
             else
                 at = p->blocks[at].next;
             m->longest = length > m->longest ? length : m->longest;
@@ -234,7 +234,7 @@ check_all(struct dryi_paged *p, const struct request *r, enum search_kind kind,
                       .best.block = NONE,
                       .least = UINT64_MAX,
                       .least_at_blocks = UINT64_MAX};
-    look_at_all(&m);
+    note_lives(&m);
     seen->length = m.longest;
     seen->longest = m.longest > seen->longest ? m.longest : seen->longest;
     struct spot spot;
@@ -295,7 +295,7 @@ nothing_that_is_left_out_is_better(void **state)
  * last is. All uses of one stream are complete.
  */
 static void
-look_at_row(struct seen *seen, uint64_t seed, size_t count)
+check_row(struct seen *seen, uint64_t seed, size_t count)
 {
     struct rig rig;
     begin(&rig, seed);
@@ -326,7 +326,7 @@ long_runs_are_looked_at_whole(void **state)
     (void)state;
     struct seen seen = {0};
     for (uint64_t seed = 1; seed <= 30; seed++)
-        look_at_row(&seen, seed, BLOCKS);
+        check_row(&seen, seed, BLOCKS);
     assert_true(seen.found == 600 && seen.longest > 100);
 }
 
@@ -337,7 +337,7 @@ spots_between_whole_pages_are_looked_at(void **state)
     (void)state;
     struct seen seen = {0};
     for (uint64_t seed = 1; seed <= 1000; seed++)
-        look_at_row(&seen, seed, 10);
+        check_row(&seen, seed, 10);
     assert_true(seen.found == 20000 && seen.found_between > 10);
 }
 

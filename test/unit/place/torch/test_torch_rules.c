@@ -106,7 +106,7 @@ give(struct fixture *f, dryi_block block)
 }
 
 static struct dryi_block_info
-look(struct fixture *f, dryi_block block)
+get_block(struct fixture *f, dryi_block block)
 {
     struct dryi_block_info info;
     dryi_torch_get_block(f->place, block, &info);
@@ -234,11 +234,11 @@ large_blocks_are_split_where_more_than_1_mib_remains(void **state)
     dryi_block b = take(&f, 20 * M);
     give(&f, b);
     b = take(&f, 19 * M); /* exactly 1 MiB would remain: not enough */
-    assert_int_equal(look(&f, b).size, 20 * M);
+    assert_int_equal(get_block(&f, b).size, 20 * M);
     give(&f, b);
     b = take(&f, 19 * M - 512);
-    assert_int_equal(look(&f, b).size, 19 * M - 512);
-    assert_int_equal(look(&f, b).offset, 0); /* the front */
+    assert_int_equal(get_block(&f, b).size, 19 * M - 512);
+    assert_int_equal(get_block(&f, b).offset, 0); /* the front */
     assert_int_equal(stats_of(&f).inactive_split_bytes.all.current, M + 512);
     assert_int_equal(stats_of(&f).inactive_split.large_pool.current, 1);
     close_place(&f);
@@ -252,8 +252,8 @@ small_blocks_are_split_where_512_bytes_remain(void **state)
     open_place(&f, (struct setup){.conf = "", .capacity = 1024 * M});
     dryi_block a = take(&f, M), b = take(&f, M - 512), c = take(&f, 1);
     assert_int_equal(reserved(&f), 2 * M);
-    assert_int_equal(look(&f, b).offset, M);
-    assert_int_equal(look(&f, c).offset, 2 * M - 512);
+    assert_int_equal(get_block(&f, b).offset, M);
+    assert_int_equal(get_block(&f, c).offset, 2 * M - 512);
     assert_int_equal(stats_of(&f).inactive_split.all.current, 0);
     give(&f, a);
     give(&f, c);
@@ -329,7 +329,7 @@ equal_blocks_go_by_registration_then_by_address(void **state)
         give(&f, a);
         give(&f, b);
         dryi_block c = take(&f, 20 * M);
-        assert_int_equal(look(&f, c).segment, cases[i].segment);
+        assert_int_equal(get_block(&f, c).segment, cases[i].segment);
         close_place(&f);
     }
 }
@@ -346,14 +346,14 @@ equal_blocks_went_by_their_making_in_2_12(void **state)
             &f, (struct setup){.conf = "", .release = releases[i], .capacity = 1024 * M});
         dryi_block a = take(&f, 2 * M), b = take(&f, 2 * M), c = take(&f, 2 * M);
         take(&f, 2 * M);
-        uint64_t low = look(&f, a).addr, high = look(&f, c).addr;
+        uint64_t low = get_block(&f, a).addr, high = get_block(&f, c).addr;
         give(&f, a);
         give(&f, b); /* one of 4 MiB, which is b */
         a = take(&f, 2 * M);
         take(&f, 2 * M);
         give(&f, a);
         give(&f, c);
-        assert_true(look(&f, take(&f, 2 * M)).addr == (i == 1 ? high : low));
+        assert_true(get_block(&f, take(&f, 2 * M)).addr == (i == 1 ? high : low));
         close_place(&f);
     }
 }
@@ -373,7 +373,7 @@ oversize_blocks_fit_only_nearly(void **state)
     assert_int_equal(reserved(&f), 480 * M);
     dryi_block b = take(&f, 180 * M + 512);
     assert_int_equal(reserved(&f), 480 * M);
-    assert_int_equal(look(&f, b).size, 200 * M); /* whole, however much is left */
+    assert_int_equal(get_block(&f, b).size, 200 * M); /* whole, however much is left */
     struct dry_stats s = stats_of(&f);
     assert_int_equal(s.max_split_size, 100 * M);
     /* The 99 MiB have a segment of 100, and 1 MiB is too little to split off. */
@@ -598,11 +598,11 @@ nested_scopes_go_by_release(void **state)
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_2), DRY_OK);
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_2), DRY_ERR_ARGUMENT);
         dryi_block a = take(&f, 20 * M);
-        assert_int_equal(look(&f, a).pool.b, cases[i].pool);
+        assert_int_equal(get_block(&f, a).pool.b, cases[i].pool);
         assert_int_equal(dryi_torch_end_pool(f.place, pool_2), DRY_OK);
         assert_int_equal(dryi_torch_end_pool(f.place, pool_2), DRY_ERR_ARGUMENT);
         assert_int_equal(dryi_torch_end_pool(f.place, pool_1), DRY_OK);
-        assert_int_equal(look(&f, take(&f, 20 * M)).pool.b, 0);
+        assert_int_equal(get_block(&f, take(&f, 20 * M)).pool.b, 0);
         close_place(&f);
     }
 }
@@ -687,7 +687,7 @@ an_expandable_segment_grows_by_pages(void **state)
     assert_int_equal(reserved(&f), 20 * M);
     dryi_block b = take(&f, 30 * M); /* 18 are there: 12 more are one page */
     assert_int_equal(reserved(&f), 40 * M);
-    assert_int_equal(look(&f, b).offset, 2 * M);
+    assert_int_equal(get_block(&f, b).offset, 2 * M);
     take(&f, 512); /* the small pool has pages of 2 MiB */
     assert_int_equal(reserved(&f), 42 * M);
     struct dry_stats s = stats_of(&f);

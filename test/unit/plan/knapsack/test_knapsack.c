@@ -233,7 +233,7 @@ little_effort_gives_a_sound_bound(void **state)
     assert_true(proved > 0 && open > 0);
 }
 
-/* The same problem, cut off after more and more looks. */
+/* The same problem, cut off after more and more visits. */
 static void
 bounds_hold_wherever_a_search_ends(void **state)
 {

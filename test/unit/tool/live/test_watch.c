@@ -109,7 +109,7 @@ create(bool has_driver)
     struct watch_options options = {.folder = folder, .has_driver = has_driver};
     struct watch *watch = watch_create(&options);
     assert_non_null(watch);
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     return watch;
 }
 
@@ -138,7 +138,7 @@ two_programs_are_there_the_larger_first(void **state)
     assert_null(live_find_only(watch, "nobody"));
     end(&a);
     end(&b);
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     watch_destroy(watch);
 }
 
@@ -151,13 +151,13 @@ an_end_is_shown_once_and_cleaned_up(void **state)
     (void)kill(b.pid, SIGKILL);
     end(&a);
     end(&b);
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     assert_int_equal(watch->process_count, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(watch->processes[i]->state, WATCH_ENDED);
         assert_int_equal(watch_reserved(watch->processes[i]), GIB);
     }
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     assert_int_equal(watch->process_count, 0);
     watch_destroy(watch);
     watch = create(false);
@@ -176,13 +176,13 @@ a_wrong_page_says_why_and_stays(void **state)
     (void)close(file);
     struct watch *watch = create(false);
     for (int i = 0; i < 3; i++) {
-        assert_true(watch_look(watch));
+        assert_true(watch_sample(watch));
         assert_int_equal(watch->process_count, 1);
         assert_int_equal(watch->processes[0]->state, WATCH_WRONG);
         assert_non_null(strstr(watch->processes[0]->why, "0 bytes"));
     }
     assert_int_equal(chmod(path, 0644), 0);
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     assert_non_null(strstr(watch->processes[0]->why, "0644"));
     watch_destroy(watch);
     assert_int_equal(unlink(path), 0);
@@ -199,7 +199,7 @@ two_pages_of_one_program_are_two_lines(void **state)
     assert_int_equal(watch->processes[1]->process, a.pid);
     assert_string_not_equal(watch->processes[0]->page, watch->processes[1]->page);
     end(&a);
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     watch_destroy(watch);
 }
 
@@ -248,7 +248,7 @@ the_driver_knows_devices_and_all_others(void **state)
         }
     }
     end(&a);
-    assert_true(watch_look(watch));
+    assert_true(watch_sample(watch));
     watch_destroy(watch);
 }
 

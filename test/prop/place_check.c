@@ -16,7 +16,7 @@ struct found {
     uint32_t slot;
 };
 
-struct look {
+struct survey {
     struct place_ops *ops;
     const struct found *sorted; /* what is alive, by address */
     size_t count, at;
@@ -60,14 +60,14 @@ sort_live(const struct live_list *list, struct found *sorted)
 }
 
 static void
-look_at_used(struct look *look, const struct dryi_block_info *b)
+survey_used(struct survey *survey, const struct dryi_block_info *b)
 {
-    const struct place_ops *ops = look->ops;
+    const struct place_ops *ops = survey->ops;
     const struct live_list *live = &ops->live;
-    if (look->at == look->count)
+    if (survey->at == survey->count)
         ops_differ(ops, "the walk has a used block at %#" PRIx64 " nobody asked for",
                    b->addr);
-    uint32_t slot = look->sorted[look->at++].slot;
+    uint32_t slot = survey->sorted[survey->at++].slot;
     const struct live_block *l = &live->blocks[slot];
     if (b->addr != live->begin[slot] || b->addr + b->size != live->end[slot])
         ops_differ(ops,
@@ -82,9 +82,9 @@ look_at_used(struct look *look, const struct dryi_block_info *b)
 }
 
 static void
-look_at_pending(struct look *look, const struct dryi_block_info *b)
+survey_pending(struct survey *survey, const struct dryi_block_info *b)
 {
-    struct place_ops *ops = look->ops;
+    struct place_ops *ops = survey->ops;
     size_t i = 0;
     while (i < ops->waiting_count &&
            (ops->waiting[i].addr != b->addr || ops->waiting[i].size != b->size ||
@@ -95,19 +95,19 @@ look_at_pending(struct look *look, const struct dryi_block_info *b)
                    "the block at %#" PRIx64 " of %" PRIu64
                    " waits, but none like it was freed and used by another stream",
                    b->addr, b->size);
-    look->still[look->still_count++] = ops->waiting[i];
-    look->pending++;
-    look->pending_bytes += b->size;
-    look->pending_requested += b->requested;
+    survey->still[survey->still_count++] = ops->waiting[i];
+    survey->pending++;
+    survey->pending_bytes += b->size;
+    survey->pending_requested += b->requested;
 }
 
 static enum dry_status
-look_at_segment(void *self, const struct dryi_segment_info *segment,
-                const struct dryi_block_info *blocks, size_t count)
+survey_segment(void *self, const struct dryi_segment_info *segment,
+               const struct dryi_block_info *blocks, size_t count)
 {
-    struct look *look = self;
-    const struct place_ops *ops = look->ops;
-    if (segment->addr < look->end)
+    struct survey *survey = self;
+    const struct place_ops *ops = survey->ops;
+    if (segment->addr < survey->end)
         ops_differ(ops, "the walk is not by address at %#" PRIx64, segment->addr);
     uint64_t at = segment->addr;
     for (size_t i = 0; i < count; i++) {
@@ -121,19 +121,19 @@ look_at_segment(void *self, const struct dryi_segment_info *segment,
         if (b->allocated && b->pending)
             ops_differ(ops, "block %#" PRIx64 " is used and waits", b->addr);
         if (b->allocated)
-            look_at_used(look, b);
+            survey_used(survey, b);
         else if (b->pending)
-            look_at_pending(look, b);
+            survey_pending(survey, b);
         at += b->size;
     }
     if (at != segment->addr + segment->size)
         ops_differ(ops, "blocks do not fill the segment at %#" PRIx64, segment->addr);
-    look->mapped_bytes += segment->size;
+    survey->mapped_bytes += segment->size;
     for (size_t i = 0; i < OPS_POOLS; i++) {
         if (ops->pools[i].users > 0 && ops_same_pool(ops->pools[i].id, segment->pool))
-            look->pool_bytes[i] += segment->size;
+            survey->pool_bytes[i] += segment->size;
     }
-    look->end = at;
+    survey->end = at;
     return DRY_OK;
 }
 
@@ -142,20 +142,20 @@ look_at_segment(void *self, const struct dryi_segment_info *segment,
  * its oversize segments back under max_split_size all the same.
  */
 static void
-look_at_pools(struct place_ops *ops, const struct look *look)
+survey_pools(struct place_ops *ops, const struct survey *survey)
 {
     for (size_t i = 0; i < OPS_POOLS; i++) {
         struct ops_pool *pool = &ops->pools[i];
         bool keeps =
             !(pool->flags & DRYI_POOL_USE_ON_OOM) || (pool->flags & DRYI_POOL_NO_REMAP);
         if (ops->options.kind == PLACE_PAGED && pool->users > 0 && keeps &&
-            look->pool_bytes[i] < pool->mapped_bytes)
+            survey->pool_bytes[i] < pool->mapped_bytes)
             ops_differ(ops,
                        "pool %" PRIu64 ",%" PRIu64
                        " (flags %u) with %u users has %" PRIu64 " bytes, had %" PRIu64,
                        pool->id.a, pool->id.b, pool->flags, pool->users,
-                       look->pool_bytes[i], pool->mapped_bytes);
-        pool->mapped_bytes = look->pool_bytes[i];
+                       survey->pool_bytes[i], pool->mapped_bytes);
+        pool->mapped_bytes = survey->pool_bytes[i];
     }
 }
 
@@ -181,8 +181,8 @@ require_sum(const struct place_ops *ops, const char *what, const struct dry_stat
 }
 
 static void
-look_at_stats(struct place_ops *ops, const struct look *look,
-              const struct dry_sim_account *account)
+survey_stats(struct place_ops *ops, const struct survey *survey,
+             const struct dry_sim_account *account)
 {
     struct dry_stats s;
     const struct live_list *live = &ops->live;
@@ -201,28 +201,29 @@ look_at_stats(struct place_ops *ops, const struct look *look,
     require(ops, "allocated_bytes.all.current", s.allocated_bytes.all.current,
             live->size_bytes);
     require(ops, "allocated_bytes.all.peak", s.allocated_bytes.all.peak, live->size_peak);
-    require(ops, "active.all.current", s.active.all.current, live->count + look->pending);
+    require(ops, "active.all.current", s.active.all.current,
+            live->count + survey->pending);
     require(ops, "active_bytes.all.current", s.active_bytes.all.current,
-            live->size_bytes + look->pending_bytes);
+            live->size_bytes + survey->pending_bytes);
     require(ops, "requested_bytes.all.current", s.requested_bytes.all.current,
-            live->requested_bytes + look->pending_requested);
+            live->requested_bytes + survey->pending_requested);
     require(ops, "reserved_bytes.all.current", s.reserved_bytes.all.current,
             account->used_bytes);
     require(ops, "num_ooms", s.num_ooms + s.num_oom_rejections, ops->tally.no_space);
-    if (look->mapped_bytes > account->used_bytes ||
-        (ops->options.kind == PLACE_TORCH && look->mapped_bytes != account->used_bytes))
+    if (survey->mapped_bytes > account->used_bytes ||
+        (ops->options.kind == PLACE_TORCH && survey->mapped_bytes != account->used_bytes))
         ops_differ(ops, "%" PRIu64 " bytes are mapped, the device gave %" PRIu64,
-                   look->mapped_bytes, account->used_bytes);
-    if (ops->told.mapped_bytes != look->mapped_bytes)
+                   survey->mapped_bytes, account->used_bytes);
+    if (ops->told.mapped_bytes != survey->mapped_bytes)
         ops_differ(ops, "told were %" PRIu64 " mapped bytes, the walk has %" PRIu64,
-                   ops->told.mapped_bytes, look->mapped_bytes);
-    if (ops->told.frees - ops->told.completed != look->pending)
+                   ops->told.mapped_bytes, survey->mapped_bytes);
+    if (ops->told.frees - ops->told.completed != survey->pending)
         ops_differ(ops, "told were %" PRIu64 " frees not completed, %" PRIu64 " wait",
-                   ops->told.frees - ops->told.completed, look->pending);
+                   ops->told.frees - ops->told.completed, survey->pending);
 }
 
 static void
-look_at_counters(const struct place_ops *ops, const struct dry_sim_account *account)
+survey_counters(const struct place_ops *ops, const struct dry_sim_account *account)
 {
     if (!ops->place.ops->get_counters)
         return;
@@ -238,29 +239,30 @@ look_at_counters(const struct place_ops *ops, const struct dry_sim_account *acco
 }
 
 void
-ops_look(struct place_ops *ops)
+ops_survey(struct place_ops *ops)
 {
     static struct found sorted[LIVE_MAX];
-    static struct look look;
-    look.count = sort_live(&ops->live, sorted);
-    look.ops = ops;
-    look.sorted = sorted;
-    look.at = look.still_count = 0;
-    look.end = look.mapped_bytes = 0;
-    memset(look.pool_bytes, 0, sizeof look.pool_bytes);
-    look.pending = look.pending_bytes = look.pending_requested = 0;
-    enum dry_status status = walk_in_peace(ops, look_at_segment, &look);
+    static struct survey survey;
+    survey.count = sort_live(&ops->live, sorted);
+    survey.ops = ops;
+    survey.sorted = sorted;
+    survey.at = survey.still_count = 0;
+    survey.end = survey.mapped_bytes = 0;
+    memset(survey.pool_bytes, 0, sizeof survey.pool_bytes);
+    survey.pending = survey.pending_bytes = survey.pending_requested = 0;
+    enum dry_status status = walk_in_peace(ops, survey_segment, &survey);
     if (status != DRY_OK)
         ops_differ(ops, "the walk says %s", dry_status_name(status));
-    if (look.at != look.count)
-        ops_differ(ops, "alive are %zu blocks, the walk has %zu", look.count, look.at);
-    look_at_pools(ops, &look);
-    memcpy(ops->waiting, look.still, look.still_count * sizeof *look.still);
-    ops->waiting_count = look.still_count;
+    if (survey.at != survey.count)
+        ops_differ(ops, "alive are %zu blocks, the walk has %zu", survey.count,
+                   survey.at);
+    survey_pools(ops, &survey);
+    memcpy(ops->waiting, survey.still, survey.still_count * sizeof *survey.still);
+    ops->waiting_count = survey.still_count;
     struct dry_sim_account account = DRY_INIT(struct dry_sim_account);
     dry_sim_get_account(ops->sim, &account);
-    look_at_stats(ops, &look, &account);
-    look_at_counters(ops, &account);
+    survey_stats(ops, &survey, &account);
+    survey_counters(ops, &account);
     if (account.reserved_address_bytes > ops->tally.address_bytes)
         ops->tally.address_bytes = account.reserved_address_bytes;
     struct dry_error err = {.text = ""};
@@ -269,7 +271,7 @@ ops_look(struct place_ops *ops)
     if (ops->place.ops->check(ops->place.self, &err) != DRY_OK)
         ops_differ(ops, "check: %s", err.text);
     ops->memory.left = left;
-    ops->tally.looks++;
+    ops->tally.surveys++;
 }
 
 /* ---- pages ---- */

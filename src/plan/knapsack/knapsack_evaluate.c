@@ -11,7 +11,7 @@
 #include "plan/knapsack/knapsack_state.h"
 
 uint64_t
-dryi_keep_look(struct dryi_keep *k)
+dryi_keep_evaluate(struct dryi_keep *k)
 {
     uint64_t time = 0;
     memset(k->is_wanted, 0, k->count);
