@@ -129,7 +129,7 @@ model_return(void *self, uint64_t event)
 }
 
 static uint64_t
-model_room(void *self, int32_t node)
+model_available_bytes(void *self, int32_t node)
 {
     (void)self;
     (void)node;
@@ -146,7 +146,7 @@ model_init(struct model *m, double pin_cost, bool is_real)
                                .event_record = model_record,
                                .event_is_done = model_is_done,
                                .event_return = model_return,
-                               .room = model_room};
+                               .available_bytes = model_available_bytes};
     pthread_mutex_init(&m->lock, NULL);
     m->next = UINT64_C(1) << 44;
     m->pin_cost = pin_cost;

@@ -90,17 +90,17 @@ find_life(struct life *lives, size_t mask, uint64_t addr)
 static void
 collect(const struct dry_trace_view *v, struct calls *c)
 {
-    size_t room = 1024, live = 0;
-    while (room < 4 * v->event_count)
-        room *= 2;
-    struct life *lives = take(room, sizeof *lives);
-    for (size_t i = 0; i < room; i++)
+    size_t slot_count = 1024, live = 0;
+    while (slot_count < 4 * v->event_count)
+        slot_count *= 2;
+    struct life *lives = take(slot_count, sizeof *lives);
+    for (size_t i = 0; i < slot_count; i++)
         lives[i].addr = UINT64_MAX;
     c->calls = take(2 * v->event_count, sizeof *c->calls);
     for (size_t i = 0, step = 0; i < v->event_count; i++) {
         if (step < c->step_count && c->steps[step] == i)
             c->steps[step++] = c->count;
-        struct life *life = find_life(lives, room - 1, v->addr[i]);
+        struct life *life = find_life(lives, slot_count - 1, v->addr[i]);
         uint32_t call = (uint32_t)c->count;
         if (v->action[i] == DRY_ACTION_ALLOC && v->size[i] > 0) {
             *life = (struct life){v->addr[i], call + 1};
@@ -116,7 +116,7 @@ collect(const struct dry_trace_view *v, struct calls *c)
         c->live_max = live > c->live_max ? live : c->live_max;
     }
     c->pairs = live;
-    for (size_t i = 0; i < room; i++) {
+    for (size_t i = 0; i < slot_count; i++) {
         if (lives[i].addr != UINT64_MAX && lives[i].call > 0)
             c->calls[c->count++] = (struct call){.pair = lives[i].call - 1};
     }

@@ -5,7 +5,7 @@ Every `#define` of src/place/paged and src/place/forecast with a number in it is
 multiplied by FACTOR (default 4), one at a time, in a copy of the sources. A build of each replays
 the traces of `bench/run pool` and the programs of test/prop/place_adversary.c, as `bench/run ablate`
 does. A line tells what changed, in percent of the figure with the number as it is: "most" is the
-worst trace, an adversary is the program that changed most, and tests are those of these rooms that
+worst trace, an adversary is the program that changed most, and tests are those of these modules that
 fail. "refused" is a number that an assertion ties to another one. Numbers whose value nothing here
 can see come last: their comments say what they bound.
 """
@@ -23,7 +23,7 @@ import ablate
 import pool
 
 ROOT = ablate.ROOT
-ROOMS = ("src/place/paged", "src/place/forecast")
+MODULES = ("src/place/paged", "src/place/forecast")
 DEFINE = re.compile(r"^#define ([A-Z]\w+)((?:[ \t]|\\\n)+)([^\n]*?)((?:[ \t]*/\*.*)?)$", re.MULTILINE)
 SIZES = re.compile(r"\d|DRYI_[KMG]IB")
 # Formats of records and options, what follows from other numbers, and tables of a fixed order.
@@ -41,8 +41,8 @@ FIGURES = ("reserved", "reserved at most", "smallest", "smallest at most", "call
 def find_constants():
     """[(name, file, text of the number)]"""
     found = []
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.[ch]")):
+    for module in MODULES:
+        for path in sorted((ROOT / module).rglob("*.[ch]")):
             for match in DEFINE.finditer(path.read_text()):
                 if SIZES.search(match[3]) and not re.search(r"UINT\d+_MAX|NONE", match[3]) and \
                         match[1] not in FIXED:
@@ -70,7 +70,7 @@ def make(folder):
 
 
 def count_failures(folder):
-    """How many tests of the rooms fail; a program that stops counts as one."""
+    """How many tests of the modules fail; a program that stops counts as one."""
     def failures_of(test):
         result = subprocess.run([folder / test], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                 text=True, errors="replace", check=False)
@@ -132,7 +132,7 @@ def copy_sources(copy):
 def run(factor, names):
     constants = [found for found in find_constants() if not names or found[0] in names]
     if not constants:
-        raise SystemExit(f"no number of {' or '.join(ROOMS)} is named so")
+        raise SystemExit(f"no number of {' or '.join(MODULES)} is named so")
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, resource.RLIM_INFINITY))
     with tempfile.TemporaryDirectory() as scratch:
         copy, folder = pathlib.Path(scratch) / "copy", pathlib.Path(scratch) / "build"

@@ -811,12 +811,12 @@ run_serving(struct maker *m)
     if (!requests)
         abort();
     load_model(m);
-    uint64_t tokens = 0, room = UINT64_C(48) * 1024;
+    uint64_t tokens = 0, tokens_max = UINT64_C(48) * 1024;
     for (unsigned arrived = 0; arrived < m->recipe->steps || tokens > 0;) {
         for (unsigned i = 0; i < REQUESTS_MAX && arrived < m->recipe->steps; i++) {
             if (requests[i].left > 0)
                 continue;
-            if (tokens > room)
+            if (tokens > tokens_max)
                 break;
             admit(m, &requests[i]);
             tokens += requests[i].tokens;

@@ -2,8 +2,8 @@
 """Fail on what has grown too large: check_sizes.py ROOT [--lower]
 
 `lines` and `complexity` of functions (decisions and one; the largest of a folder), `files` of a
-folder, `header`: lines of a private header, `words` of a page, `unasserted`: lines of a room for
-each of its assertions, in the rooms that move memory.
+folder, `header`: lines of a private header, `words` of a page, `unasserted`: lines of a module for
+each of its assertions, in the modules that move memory.
 """
 import pathlib
 import re
@@ -62,10 +62,10 @@ def hold_pages(root):
 
 def hold_assertions(root):
     unasserted = rulers.Ceilings("unasserted")
-    for room in ASSERTED:
-        texts = [path.read_text() for path in rulers.c_files(root / room)]
+    for module in ASSERTED:
+        texts = [path.read_text() for path in rulers.c_files(root / module)]
         count = sum(rulers.code_of(text).count("DRYI_ASSERT") for text in texts)
-        unasserted.hold(room, sum(len(text.splitlines()) for text in texts) / max(count, 1),
+        unasserted.hold(module, sum(len(text.splitlines()) for text in texts) / max(count, 1),
                         UNASSERTED_MAX)
     return unasserted.done()
 

@@ -59,13 +59,13 @@ nvml_list(const struct nvml *nvml, void *device, unsigned *count)
 {
     struct nvml_process *processes = NULL;
     int result = NVML_TOO_SMALL;
-    for (unsigned room = 8; result == NVML_TOO_SMALL && room <= NVML_PROCESSES_MAX;
-         room *= 2) {
-        void *larger = realloc(processes, room * sizeof *processes);
+    for (unsigned capacity = 8;
+         result == NVML_TOO_SMALL && capacity <= NVML_PROCESSES_MAX; capacity *= 2) {
+        void *larger = realloc(processes, capacity * sizeof *processes);
         if (!larger)
             break;
         processes = (struct nvml_process *)larger;
-        *count = room;
+        *count = capacity;
         result = nvml->list(device, count, processes);
     }
     if (result == NVML_OK)

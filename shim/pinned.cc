@@ -92,17 +92,17 @@ Pinned::pin_ahead(struct dry_pinned *cache)
 {
     const struct dry_pinned_options &options = settings_.options;
     bool is_buddy = options.mode == DRY_PINNED_BUDDY;
-    uint64_t room = explain(cache, 1).room_bytes;
-    TORCH_CHECK(!is_buddy || room >= options.block_bytes,
+    uint64_t available = explain(cache, 1).available_bytes;
+    TORCH_CHECK(!is_buddy || available >= options.block_bytes,
                 "drystone: no pinned memory: a block has ", options.block_bytes / mib,
-                " MiB, and the machine has room for ", room / mib, " MiB");
+                " MiB, and the machine has room for ", available / mib, " MiB");
     uint64_t unit = is_buddy ? options.block_bytes : 2 * mib;
-    uint64_t ahead = std::min(settings_.ahead_bytes, room - room % unit);
+    uint64_t ahead = std::min(settings_.ahead_bytes, available - available % unit);
     if (ahead < settings_.ahead_bytes)
         TORCH_WARN(
             "drystone: ", settings_.ahead_bytes / mib,
             " MiB of pinned memory were asked for ahead, and the machine has room for ",
-            room / mib, " MiB: ", ahead / mib, " MiB are pinned ahead");
+            available / mib, " MiB: ", ahead / mib, " MiB are pinned ahead");
     struct dry_error error = {};
     if (ahead && dry_pinned_warm(cache, ahead, true, &error) != DRY_OK)
         TORCH_WARN("drystone: pinning ahead ended early: ", error.text);
@@ -154,7 +154,7 @@ Pinned::fail(enum dry_status status, size_t size)
         why.requested_bytes / mib, " MiB of them in use, ", why.pending_bytes / mib,
         " MiB of these only by streams and graphs; the largest free part is ",
         why.largest_free_bytes, " bytes, and the machine has room for ",
-        why.room_bytes / mib, " MiB more");
+        why.available_bytes / mib, " MiB more");
 }
 
 void

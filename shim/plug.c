@@ -210,7 +210,7 @@ write_trace(struct dry_pool *pool, FILE *file, struct dry_error *error)
 }
 
 bool
-drystone_plug_write(int device, const char *path, char *why, size_t room)
+drystone_plug_write(int device, const char *path, char *why, size_t capacity)
 {
     struct dry_error error = {.text = ""};
     FILE *file = fopen(path, "wbe");
@@ -221,6 +221,6 @@ drystone_plug_write(int device, const char *path, char *why, size_t room)
             status = DRY_ERR_SYSTEM;
     }
     if (status != DRY_OK)
-        snprintf(why, room, "%s", error.text[0] ? error.text : strerror(errno));
+        snprintf(why, capacity, "%s", error.text[0] ? error.text : strerror(errno));
     return status == DRY_OK;
 }

@@ -80,8 +80,9 @@ PLUG_API void drystone_plug_watch(size_t entries, void (*on_oom)(int device));
 
 /*
  * Write a GPU's memory and history as a file like that of torch.cuda.memory._snapshot().
- * On failure returns false, and writes the reason to `why`, which has `room` bytes.
+ * On failure returns false, and writes the reason to `why`, which has `capacity` bytes.
  */
-PLUG_API bool drystone_plug_write(int device, const char *path, char *why, size_t room);
+PLUG_API bool drystone_plug_write(int device, const char *path, char *why,
+                                  size_t capacity);
 
 #endif

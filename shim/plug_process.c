@@ -17,7 +17,7 @@ open_nvml(void)
 /* The driver's functions; a CUdevice is an int, and 0 is success. */
 struct driver {
     int (*get_device)(int *device, int index);
-    int (*get_bus)(char *bus, int room, int device);
+    int (*get_bus)(char *bus, int capacity, int device);
 };
 
 uint64_t

@@ -37,7 +37,7 @@ struct string {
     union {
         char local[16];
         size_t capacity;
-    } room;
+    } storage;
 };
 
 struct names {
@@ -106,12 +106,12 @@ make_string(const struct names *n, const char *text)
 {
     size_t length = strlen(text);
     /* Never the short form, which contains a pointer to itself. */
-    size_t capacity = length < sizeof((struct string){0}).room.local
-                          ? sizeof((struct string){0}).room.local
+    size_t capacity = length < sizeof((struct string){0}).storage.local
+                          ? sizeof((struct string){0}).storage.local
                           : length;
     struct string made = {.text = n->allocate(capacity + 1), .length = length};
     memcpy(made.text, text, length + 1);
-    made.room.capacity = capacity;
+    made.storage.capacity = capacity;
     return made;
 }
 
@@ -122,7 +122,7 @@ construct(const struct names *n, void *object, const char *text)
     if (n->construct) {
         struct string message = make_string(n, text);
         n->construct(object, where, &message);
-        if (message.text != message.room.local) /* otherwise it was moved from */
+        if (message.text != message.storage.local) /* otherwise it was moved from */
             n->release(message.text);
     } else {
         char allocator = 0; /* std::allocator has no members */

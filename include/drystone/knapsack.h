@@ -163,7 +163,7 @@ DRY_API enum dry_status dry_keep_plain(const uint64_t *bytes, const uint64_t *ti
 
 /* The caller's arrays for a curve. */
 struct dry_keep_curve {
-    struct dry_keep_result *points; /* room for `capacity` points, at least 2; filled by
+    struct dry_keep_result *points; /* array of `capacity` points, at least 2; filled by
                                        the call */
     bool *is_kept; /* the choice of point k begins at k * item_count; NULL: not wanted */
     size_t capacity;

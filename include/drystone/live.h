@@ -258,10 +258,10 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_live_start(struct dry_live *live,
                                                         struct dry_error *err);
 DRY_API void dry_live_stop(struct dry_live *live);
 
-/* Get an unanswered snapshot request: its *number and its path, truncated to `room`
+/* Get an unanswered snapshot request: its *number and its path, truncated to `capacity`
    bytes. Returns false if there is none. */
 DRY_API bool dry_live_get_request(struct dry_live *live, uint64_t *number, char *path,
-                                  size_t room);
+                                  size_t capacity);
 /* Answer request `number`: `result` is 0 for success, else an errno or -1; `text` is for
    people. */
 DRY_API void dry_live_answer(struct dry_live *live, uint64_t number, int64_t result,

@@ -345,7 +345,7 @@ struct dry_pinned_explanation {
     uint64_t free_bytes;         /* free in arenas */
     uint64_t idle_bytes;         /* included in free: whole arenas, which clear unpins */
     uint64_t largest_free_bytes; /* the largest free range that this request could use */
-    uint64_t room_bytes;         /* bytes that may still be pinned, by the budget and the
+    uint64_t available_bytes;    /* bytes that may still be pinned, by the budget and the
                                     machine */
     bool is_hit;                 /* a free block serves the request */
     bool would_fit; /* the request succeeds, if necessary after idle arenas are

@@ -459,8 +459,8 @@ struct dry_pool_share {
 /*
  * Share the block in use that was allocated at `address`. Memory of cudaMalloc is shared
  * as the whole segment (cuIpcGetMemHandle). Pages are shared one by one, as POSIX
- * descriptors that the caller sends and closes. If `room` is less than share->page_count,
- * no descriptor is made, and the caller must call again with more room. The driver
+ * descriptors that the caller sends and closes. If `capacity` is less than share->page_count,
+ * no descriptor is made, and the caller must call again with more capacity. The driver
  * exports only pages created as shareable, see struct dry_cuda_options.
  *
  * The block must stay in use until the other process has closed it. The pages of a freed
@@ -475,7 +475,8 @@ struct dry_pool_share {
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_share(struct dry_pool *pool,
                                                         uint64_t address,
                                                         struct dry_pool_share *share,
-                                                        int *descriptors, size_t room);
+                                                        int *descriptors,
+                                                        size_t capacity);
 
 /*
  * Open memory shared by another process. *address is the beginning of the shared range in
@@ -740,7 +741,7 @@ enum dry_oom_hint {
 /*
  * Write the text of torch.OutOfMemoryError for this request, exactly, followed by lines
  * with the facts that PyTorch's text lacks. Returns the length of the whole text, like
- * snprintf(). If room > 0, `text` always ends with a zero byte. Allocates no memory.
+ * snprintf(). If capacity > 0, `text` always ends with a zero byte. Allocates no memory.
  * dry_message_parse() reads it back.
  *     process_bytes  memory of this process as reported by the driver; 0: not known, left
  *                    out
@@ -750,7 +751,7 @@ enum dry_oom_hint {
  */
 DRY_API size_t dry_pool_format_oom(const struct dry_pool_explanation *explanation,
                                    int32_t device_index, uint64_t process_bytes,
-                                   enum dry_oom_hint hint, char *text, size_t room);
+                                   enum dry_oom_hint hint, char *text, size_t capacity);
 
 /*
  * Check all invariants of the pool and its placement. FORMAT: err names the first that is

@@ -50,13 +50,13 @@ struct dry_pool_trace_options {
     size_t struct_size;              /* set by dry_pool_trace_options_init() */
     const struct dry_memory *memory; /* allocator of the trace */
     /*
-     * Write up to `room` frames of the stack with number `context`, innermost first.
-     * Return the number of frames it has in all; if that exceeds `room`, the call is
-     * repeated once with sufficient room. Strings must live until the next call. It may
+     * Write up to `capacity` frames of the stack with number `context`, innermost first.
+     * Return the number of frames it has in all; if that exceeds `capacity`, the call is
+     * repeated once with sufficient capacity. Strings must live until the next call. It may
      * call the pool. NULL: no stacks.
      */
     size_t (*get_frames)(void *self, uint32_t context, struct dry_pool_frame *frames,
-                         size_t room);
+                         size_t capacity);
     void *frames_self;
 };
 

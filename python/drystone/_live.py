@@ -57,10 +57,10 @@ class Detail(ctypes.Structure):
                 ("lanes", Lane * LANES_MAX), ("lines", Line * LINES_MAX)]
 
 
-def cut(text: str, room: int = TEXT_BYTES) -> bytes:
+def cut(text: str, capacity: int = TEXT_BYTES) -> bytes:
     """Return the text as bytes with place for a zero behind them, cut between characters."""
     whole = text.encode("utf-8", "replace").replace(b"\0", b" ")
-    return whole[:room - 1].decode("utf-8", "ignore").encode()
+    return whole[:capacity - 1].decode("utf-8", "ignore").encode()
 
 
 class Page:

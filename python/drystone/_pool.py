@@ -53,7 +53,7 @@ class _Explanation(ctypes.Structure):
         ("is_rejected", ctypes.c_bool)]
 
 
-class Room(NamedTuple):
+class MemoryInfo(NamedTuple):
     """Bytes of the device: free ones, all there are, and the largest block to be had."""
 
     free: int
@@ -164,10 +164,10 @@ class Pool:
         """Let every peak begin again at what there is now."""
         declare("dry_pool_reset_peaks", ctypes.c_void_p, result=None)(self.pointer)
 
-    def room(self) -> Room:
+    def memory_info(self) -> MemoryInfo:
         """Return what the device has. Cost: a walk over all blocks."""
         about = self._explain(512, 0)
-        return Room(about.free_bytes, about.total_bytes, about.would_fit)
+        return MemoryInfo(about.free_bytes, about.total_bytes, about.would_fit)
 
     def explain(self, size: int, stream: int = 0) -> str:
         """Return in one line why a request of `size` bytes on `stream` fails, or would."""

@@ -96,8 +96,8 @@ class Manager(_cuda.GetIpcHandleMixin, _cuda.HostOnlyCUDAMemoryManager):
 
     def get_memory_info(self) -> Any:
         """Return (free, total): what the device has that nobody has, and all of it."""
-        room = self._pool().room()
-        return _cuda.MemoryInfo(free=room.free, total=room.total)
+        memory_info = self._pool().memory_info()
+        return _cuda.MemoryInfo(free=memory_info.free, total=memory_info.total)
 
     def get_ipc_handle(self, memory: Any) -> Any:
         """Return an IPC handle; Error: placement paged, whose pages the driver exports not so."""

@@ -82,7 +82,7 @@ divide_down(int64_t value, int64_t by)
 
 /* Print a blank and `value` in the unit that `first` selects, as " 1234 MiB" or "   1234 K ". */
 static int
-print_cell(char *cell, size_t room, enum unit unit, int64_t value, int64_t first)
+print_cell(char *cell, size_t capacity, enum unit unit, int64_t value, int64_t first)
 {
     static const char *const names[][6] = {
         [UNIT_BYTES] = {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"},
@@ -99,8 +99,8 @@ print_cell(char *cell, size_t room, enum unit unit, int64_t value, int64_t first
         i++;
     }
     if (unit == UNIT_BYTES)
-        return snprintf(cell, room, " %6" PRId64 " %s ", value, names[unit][i]);
-    return snprintf(cell, room, " %7" PRId64 " %s  ", value, names[unit][i]);
+        return snprintf(cell, capacity, " %6" PRId64 " %s ", value, names[unit][i]);
+    return snprintf(cell, capacity, " %7" PRId64 " %s  ", value, names[unit][i]);
 }
 
 static void

@@ -20,7 +20,7 @@
 
 /* pages of one process id, including files left by dead processes */
 #define NUMBERS_MAX 100
-#define NAME_ROOM 64
+#define NAME_BYTES 64
 
 void
 dry_live_options_init_sized(struct dry_live_options *options, size_t struct_size)
@@ -70,7 +70,7 @@ make_file(struct dry_live *live, const char *folder)
     size_t length = strlen(folder);
     unsigned long long process = dryi_system_process();
     for (unsigned number = 0; number < NUMBERS_MAX; number++) {
-        (void)snprintf(live->path, live->path_room, "%s/" DRYI_LIVE_PREFIX "%llu-%u",
+        (void)snprintf(live->path, live->path_capacity, "%s/" DRYI_LIVE_PREFIX "%llu-%u",
                        folder, process, number);
         live->name = live->path + length + 1;
         enum dry_status status =
@@ -86,7 +86,7 @@ release(struct dry_live *live)
 {
     struct dry_memory memory = live->memory;
     dryi_memory_free(&memory, live->detail, 1, sizeof *live->detail);
-    dryi_memory_free(&memory, live->path, 1, live->path_room);
+    dryi_memory_free(&memory, live->path, 1, live->path_capacity);
     dryi_memory_free(&memory, live, 1, sizeof *live);
 }
 
@@ -98,9 +98,9 @@ make(const struct dry_live_options *options)
     if (!live)
         return NULL;
     live->memory = memory;
-    live->path_room = strlen(options->folder) + NAME_ROOM;
+    live->path_capacity = strlen(options->folder) + NAME_BYTES;
     live->file.file = -1;
-    live->path = dryi_memory_zalloc(&memory, 1, live->path_room);
+    live->path = dryi_memory_zalloc(&memory, 1, live->path_capacity);
     live->detail = dryi_memory_zalloc(&memory, 1, sizeof *live->detail);
     if (live->path && live->detail)
         return live;

@@ -29,11 +29,11 @@ dryi_live_end(struct dry_live *live, uint32_t number)
 }
 
 void
-dryi_live_copy_text(char *to, size_t room, const char *from)
+dryi_live_copy_text(char *to, size_t capacity, const char *from)
 {
-    size_t length = from ? strnlen(from, room - 1) : 0;
+    size_t length = from ? strnlen(from, capacity - 1) : 0;
     memcpy(to, from ? from : "", length);
-    memset(to + length, 0, room - length);
+    memset(to + length, 0, capacity - length);
 }
 
 /* Copy only the rows in use; readers do not read the others. */

@@ -9,8 +9,8 @@
 struct dry_live_source *dryi_live_begin(struct dry_live *live, uint32_t number);
 void dryi_live_end(struct dry_live *live, uint32_t number);
 
-/* Copy a text, truncated to `room` bytes, and fill the rest with zeroes. NULL counts as "". */
-void dryi_live_copy_text(char *to, size_t room, const char *from);
+/* Copy a text, truncated to `capacity` bytes, and fill the rest with zeroes. NULL counts as "". */
+void dryi_live_copy_text(char *to, size_t capacity, const char *from);
 
 /* Write a source's figures, and its detail if the last walk is long enough
    ago. Requires the mutex. */

@@ -20,7 +20,7 @@
 struct dry_live_reader {
     struct dry_memory memory;
     char *path;
-    size_t path_room;
+    size_t path_capacity;
     int file;
     uint32_t owner;
     uint32_t count; /* sources at the last dry_live_count(); never falls */
@@ -58,9 +58,9 @@ check_facts(const struct dryi_shared_facts *facts, const char *path,
 }
 
 static bool
-is_text(const char *text, size_t room)
+is_text(const char *text, size_t capacity)
 {
-    return strnlen(text, room) < room;
+    return strnlen(text, capacity) < capacity;
 }
 
 static enum dry_status
@@ -109,13 +109,13 @@ make(const char *folder, const char *name, const struct dry_memory *memory)
         return NULL;
     r->memory = hooks;
     r->file = -1;
-    r->path_room = strlen(folder) + 1 + strlen(name) + 1;
-    r->path = dryi_memory_zalloc(&hooks, 1, r->path_room);
+    r->path_capacity = strlen(folder) + 1 + strlen(name) + 1;
+    r->path = dryi_memory_zalloc(&hooks, 1, r->path_capacity);
     if (!r->path) {
         dryi_memory_free(&hooks, r, 1, sizeof *r);
         return NULL;
     }
-    (void)snprintf(r->path, r->path_room, "%s/%s", folder, name);
+    (void)snprintf(r->path, r->path_capacity, "%s/%s", folder, name);
     return r;
 }
 
@@ -146,7 +146,7 @@ dry_live_close(struct dry_live_reader *reader)
     struct dry_memory memory = reader->memory;
     struct dryi_shared_file file = {.file = reader->file};
     dryi_shared_file_close(&file);
-    dryi_memory_free(&memory, reader->path, 1, reader->path_room);
+    dryi_memory_free(&memory, reader->path, 1, reader->path_capacity);
     dryi_memory_free(&memory, reader, 1, sizeof *reader);
 }
 

@@ -16,9 +16,9 @@ load(const uint64_t *number)
 }
 
 bool
-dry_live_get_request(struct dry_live *live, uint64_t *number, char *path, size_t room)
+dry_live_get_request(struct dry_live *live, uint64_t *number, char *path, size_t capacity)
 {
-    if (dryi_fork_mark_is_child(&live->fork) || room == 0)
+    if (dryi_fork_mark_is_child(&live->fork) || capacity == 0)
         return false;
     const struct dry_live_page *page = dryi_live_page(live);
     uint64_t requested = load(&page->request.number);
@@ -30,7 +30,7 @@ dry_live_get_request(struct dry_live *live, uint64_t *number, char *path, size_t
     if (load(&page->request.number) != requested)
         return false;
     text[sizeof text - 1] = '\0';
-    dryi_live_copy_text(path, room, text);
+    dryi_live_copy_text(path, capacity, text);
     *number = requested;
     return true;
 }

@@ -30,9 +30,9 @@ struct dryi_live_origin {
 
 struct dry_live {
     struct dry_memory memory;
-    char *path;       /* path of the page's file; owned */
-    size_t path_room; /* bytes allocated for `path` */
-    const char *name; /* the file name at the end of `path` */
+    char *path;           /* path of the page's file; owned */
+    size_t path_capacity; /* bytes allocated for `path` */
+    const char *name;     /* the file name at the end of `path` */
     uint32_t detail_rest;
     struct dryi_fork_mark fork;
     struct dryi_shared_file file;

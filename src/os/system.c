@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 
-#define ERROR_ROOM 128
+#define ERROR_TEXT_BYTES 128
 
 uint64_t
 dryi_system_page_bytes(void)
@@ -50,9 +50,9 @@ dryi_system_fail(struct dry_error *err, enum dry_status status, const char *subj
                  const char *what)
 {
     int error = errno;
-    char room[ERROR_ROOM];
+    char buffer[ERROR_TEXT_BYTES];
     (void)dryi_fail(err, status, "%s: %s: %s", subject, what,
-                    strerror_r(error, room, sizeof room));
+                    strerror_r(error, buffer, sizeof buffer));
     if (err)
         err->os_errno = error;
     return status;
@@ -65,10 +65,10 @@ dryi_system_process(void)
 }
 
 void
-dryi_system_process_name(char *text, size_t room)
+dryi_system_process_name(char *text, size_t capacity)
 {
     int file = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, text, room - 1);
+    ssize_t got = file < 0 ? -1 : read(file, text, capacity - 1);
     if (file >= 0)
         close(file);
     text[got > 0 ? got : 0] = '\0';

@@ -25,6 +25,6 @@ enum dry_status dryi_system_fail(struct dry_error *err, enum dry_status status,
 /* Return the process id in this PID namespace, and the name from /proc/self/comm, "" if
    unreadable. */
 uint64_t dryi_system_process(void);
-void dryi_system_process_name(char *text, size_t room);
+void dryi_system_process_name(char *text, size_t capacity);
 
 #endif

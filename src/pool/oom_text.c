@@ -19,17 +19,17 @@
 
 struct output {
     char *text;
-    size_t room, length;
+    size_t capacity, length;
 };
 
 __attribute__((format(printf, 2, 3))) static void
 print(struct output *out, const char *format, ...)
 {
-    bool has_room = out->length < out->room;
+    bool has_room = out->length < out->capacity;
     va_list args;
     va_start(args, format);
     int n = vsnprintf(has_room ? out->text + out->length : NULL,
-                      has_room ? out->room - out->length : 0, format, args);
+                      has_room ? out->capacity - out->length : 0, format, args);
     va_end(args);
     out->length += n > 0 ? (size_t)n : 0;
 }
@@ -153,11 +153,11 @@ print_rest(struct output *out, const struct dry_pool_explanation *e)
 size_t
 dry_pool_format_oom(const struct dry_pool_explanation *explanation, int32_t device_index,
                     uint64_t process_bytes, enum dry_oom_hint hint, char *text,
-                    size_t room)
+                    size_t capacity)
 {
-    struct output out = {.text = text, .room = room};
+    struct output out = {.text = text, .capacity = capacity};
     struct dry_pool_explanation e = DRY_INIT(struct dry_pool_explanation);
-    if (room > 0)
+    if (capacity > 0)
         text[0] = '\0';
     if (dryi_sized_take(&e, sizeof e, explanation, NULL) != DRY_OK)
         return 0;

@@ -321,25 +321,25 @@ unsplit_rest_max(const struct find *f, size_t carried, uint64_t rounded)
 /* Set the block sizes that follow from the next block's address alone. Returns how many
    sizes are still unknown. */
 static size_t
-size_carried_by_room(struct find *f)
+size_carried_by_neighbour(struct find *f)
 {
     size_t open_count = 0;
     for (size_t i = 0; i < f->p->carried_count; i++) {
         struct carried *c = &f->p->carried[i];
-        uint64_t room = f->carried_ends[i] - c->addr;
+        uint64_t bytes_to_end = f->carried_ends[i] - c->addr;
         uint64_t rounded =
             c->block_size ? c->block_size : dryi_torch_round_size(f->conf, c->requested);
-        if (rounded > room || c->requested > rounded) {
+        if (rounded > bytes_to_end || c->requested > rounded) {
             contradict(f, c->free_event,
                        "a block older than the window does not fit where it was");
             return 0;
         }
         if (c->block_size)
             continue;
-        uint64_t rest = room - rounded;
+        uint64_t rest = bytes_to_end - rounded;
         uint64_t rest_max = unsplit_rest_max(f, i, rounded);
         if (rest <= rest_max) {
-            c->block_size = room;
+            c->block_size = bytes_to_end;
             c->is_inferred = rest > 0;
         } else if (rest_max == 0) {
             c->block_size = rounded;
@@ -383,7 +383,7 @@ static void
 size_carried(struct find *f)
 {
     struct dryi_program *p = f->p;
-    size_t open_count = size_carried_by_room(f);
+    size_t open_count = size_carried_by_neighbour(f);
     for (size_t i = 0; i < p->op_count && open_count > 0; i++) {
         if (p->kinds[i] == OP_ALLOC)
             open_count -= size_carried_by_address(f, dryi_program_addr(p, p->args[i]),

@@ -88,11 +88,11 @@ dryi_packed_program_init(struct dryi_packed_program *packed, const struct dryi_p
     *packed =
         (struct dryi_packed_program){.memory = dryi_memory_or_default(options->memory)};
     const struct dry_memory *memory = &packed->memory;
-    size_t count = p->request_count, room = count + 1;
+    size_t count = p->request_count, capacity = count + 1;
     packed->request_count = count;
-    packed->offsets = dryi_memory_zalloc(memory, room, sizeof *packed->offsets);
-    struct dryi_life *lives = dryi_memory_zalloc(memory, room, sizeof *lives);
-    uint32_t *requests = dryi_memory_zalloc(memory, room, sizeof *requests);
+    packed->offsets = dryi_memory_zalloc(memory, capacity, sizeof *packed->offsets);
+    struct dryi_life *lives = dryi_memory_zalloc(memory, capacity, sizeof *lives);
+    uint32_t *requests = dryi_memory_zalloc(memory, capacity, sizeof *requests);
     enum dry_status status;
     if (!packed->offsets || !lives || !requests) {
         status = dryi_fail_memory(err, "the lives of a program");
@@ -100,8 +100,8 @@ dryi_packed_program_init(struct dryi_packed_program *packed, const struct dryi_p
         follow(p, lives);
         status = pack(packed, lives, requests, options, err);
     }
-    dryi_memory_free(memory, lives, room, sizeof *lives);
-    dryi_memory_free(memory, requests, room, sizeof *requests);
+    dryi_memory_free(memory, lives, capacity, sizeof *lives);
+    dryi_memory_free(memory, requests, capacity, sizeof *requests);
     if (status != DRY_OK)
         dryi_packed_program_finish(packed);
     return status;

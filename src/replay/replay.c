@@ -200,14 +200,14 @@ set_impossible(struct dry_replay *r, const char *reason)
 {
     uint32_t event = r->program.inconsistent_event;
     char *to = r->check.reason;
-    size_t room = sizeof r->check.reason;
+    size_t capacity = sizeof r->check.reason;
     r->check.possible = r->check.exact = false;
     if (r->program.inconsistency && event < r->device->event_count) {
-        int used = snprintf(to, room, "event %zu: ", r->device->first_event + event);
+        int used = snprintf(to, capacity, "event %zu: ", r->device->first_event + event);
         to += used;
-        room -= (size_t)used;
+        capacity -= (size_t)used;
     }
-    snprintf(to, room, "%.*s", (int)room - 1, reason);
+    snprintf(to, capacity, "%.*s", (int)capacity - 1, reason);
 }
 
 static size_t
@@ -319,7 +319,7 @@ create(struct dry_replay *r, struct dry_error *err)
     struct dry_error local;
     status = check_against_record(r, err ? err : &local);
     if (status == DRY_OK)
-        status = dryi_replay_bound_room(r, err);
+        status = dryi_replay_bound_capacity(r, err);
     complete_check(r);
     return status;
 }

@@ -32,8 +32,8 @@ struct dry_replay {
 
 /* Set the bounds of the device's capacity that the record proves. Requires
    a finished self-check. */
-DRY_CHECK_RESULT enum dry_status dryi_replay_bound_room(struct dry_replay *replay,
-                                                        struct dry_error *err);
+DRY_CHECK_RESULT enum dry_status dryi_replay_bound_capacity(struct dry_replay *replay,
+                                                            struct dry_error *err);
 
 struct dryi_decisions;
 

@@ -67,16 +67,16 @@ static size_t
 ask_frames(struct filling *f, uint32_t context)
 {
     const struct dry_pool_trace_options *o = &f->options;
-    size_t room = FRAMES_FIRST, count = 0;
+    size_t capacity = FRAMES_FIRST, count = 0;
     for (int turn = 0; turn < 2; turn++) {
-        if (!make_room(f, room))
+        if (!make_room(f, capacity))
             return SIZE_MAX;
-        count = o->get_frames(o->frames_self, context, f->frames, room);
-        if (count <= room)
+        count = o->get_frames(o->frames_self, context, f->frames, capacity);
+        if (count <= capacity)
             return count;
-        room = count < DRY_POOL_FRAMES_MAX ? count : DRY_POOL_FRAMES_MAX;
+        capacity = count < DRY_POOL_FRAMES_MAX ? count : DRY_POOL_FRAMES_MAX;
     }
-    return count < room ? count : room;
+    return count < capacity ? count : capacity;
 }
 
 static uint32_t

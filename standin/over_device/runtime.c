@@ -42,7 +42,7 @@ struct event {
 static struct {
     struct dry_device device;
     struct range *ranges;
-    size_t count, room;
+    size_t count, capacity;
     size_t unmapped_bytes; /* created, but not mapped */
     cudaError_t last;
 } runtime;
@@ -147,9 +147,10 @@ cudaMalloc(void **address, size_t size)
     *address = NULL;
     if (runtime.device.ops->alloc(runtime.device.self, size, &at) != DRY_OK)
         return note(cudaErrorMemoryAllocation);
-    if (runtime.count == runtime.room) {
-        runtime.room = runtime.room ? 2 * runtime.room : 64;
-        runtime.ranges = realloc(runtime.ranges, runtime.room * sizeof *runtime.ranges);
+    if (runtime.count == runtime.capacity) {
+        runtime.capacity = runtime.capacity ? 2 * runtime.capacity : 64;
+        runtime.ranges =
+            realloc(runtime.ranges, runtime.capacity * sizeof *runtime.ranges);
         native_need(runtime.ranges != NULL, "no memory");
     }
     runtime.ranges[runtime.count++] = (struct range){at, size};

@@ -190,7 +190,7 @@ cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
  * NULL: no access.
  */
 static unsigned char *
-reach(uint64_t address, uint64_t *room)
+reach(uint64_t address, uint64_t *bytes_to_end)
 {
     struct state *s = &stand_in_state;
     const struct span *opened = stand_in_find_containing(&s->opened, address);
@@ -206,7 +206,7 @@ reach(uint64_t address, uint64_t *room)
     }
     if (!*bytes && !(*bytes = calloc(span->size, 1)))
         abort();
-    *room = span->address + span->size - address;
+    *bytes_to_end = span->address + span->size - address;
     return *bytes + (address - span->address);
 }
 
@@ -215,13 +215,13 @@ stand_in_transfer(uint64_t address, size_t bytes, void *out, const void *in)
 {
     size_t done = 0;
     while (done < bytes) {
-        uint64_t room;
-        unsigned char *at = reach(address + done, &room);
+        uint64_t bytes_to_end;
+        unsigned char *at = reach(address + done, &bytes_to_end);
         if (!at) {
             stand_in_misuse("memory used without access to it");
             return stand_in_state.broken = DRYI_CUDA_ILLEGAL_ADDRESS;
         }
-        size_t part = room < bytes - done ? room : bytes - done;
+        size_t part = bytes_to_end < bytes - done ? bytes_to_end : bytes - done;
         if (out)
             memcpy((char *)out + done, at, part);
         else

@@ -333,7 +333,8 @@ measure_sizes(struct gpu_pin *p, struct dryi_pin *pin, const char *pages, int is
         *row = (struct gpu_pin_row){
             .pages = pages, .is_one_thread = is_one, .piece_bytes = bytes};
         if (p->row_count == GPU_PIN_ROWS_MAX ||
-            (pin && pin->room(pin->self, -1) < bytes) || measure_row(p, pin, row))
+            (pin && pin->available_bytes(pin->self, -1) < bytes) ||
+            measure_row(p, pin, row))
             return;
         p->row_count++;
     }

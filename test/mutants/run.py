@@ -873,7 +873,7 @@ MUTANTS = {
         "test_pages", "filling_stops_where_memory_goes"),
     "group_above_forgotten": (
         "pages_reason.c",
-        "    if (is_short(t, dryi_facts_cgroup_room(&o->facts)))\n"
+        "    if (is_short(t, dryi_facts_cgroup_free_bytes(&o->facts)))\n"
         "        return DRY_PAGES_CGROUP_LIMIT;\n",
         "",
         "test_pages", "base_pages_are_asked_for_only_where_there_are_some"),
@@ -1094,9 +1094,9 @@ MUTANTS = {
         "test_pin", "refused_lock_names_the_limit_and_leaves_nothing"),
     "pin_room_beyond_groups": (
         "pin_source.c",
-        "return dryi_min(room, dryi_facts_cgroup_room(facts));",
-        "return room;",
-        "test_pin", "room_is_the_least_of_node_groups_and_machine"),
+        "return dryi_min(available_bytes, dryi_facts_cgroup_free_bytes(facts));",
+        "return available_bytes;",
+        "test_pin", "available_bytes_are_the_least_of_node_groups_and_machine"),
     "pin_gpu_node_or_nowhere": (
         "pin_source.c",
         "o.policy = DRY_PAGES_ANY;",
@@ -1206,8 +1206,8 @@ MUTANTS = {
         "test_knapsack", "random_problems_are_solved_as_by_trying_all"),
     "keep_unread_are_wanted": (
         "knapsack_cut.c",
-        "c->room[6 * i + 4] = k->items[i].is_unread ? 0 : UNLIMITED;",
-        "c->room[6 * i + 4] = UNLIMITED;",
+        "c->residual[6 * i + 4] = k->items[i].is_unread ? 0 : UNLIMITED;",
+        "c->residual[6 * i + 4] = UNLIMITED;",
         "test_knapsack", "random_problems_are_solved_as_by_trying_all"),
     "keep_bound_one_too_high": (
         "knapsack_search.c",

@@ -410,7 +410,7 @@ run(struct program *m, enum dry_pinned_mode mode)
     fake_pin_init(&m->fake, seed_now);
     choose_options(m, mode);
     m->has_streams = !one_in(m, 3);
-    m->fake.room_bytes = (48 + draw(m, 100)) * DRYI_MIB;
+    m->fake.left_bytes = (48 + draw(m, 100)) * DRYI_MIB;
     m->fake.on_give = on_give;
     m->fake.on_give_self = m;
     if (dryi_pinned_create(&m->options, &m->fake.pin, &m->pinned, NULL) != DRY_OK) {

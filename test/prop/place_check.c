@@ -379,14 +379,14 @@ ops_require_full(struct place_ops *ops, uint64_t size)
 {
     if (ops->capture_count > 0 || ops->device.addresses_left != UINT64_MAX)
         return; /* pages do not help where there are no addresses for them */
-    uint64_t room = ops->capacity < ops->limit ? ops->capacity : ops->limit;
+    uint64_t total = ops->capacity < ops->limit ? ops->capacity : ops->limit;
     if (ops->page_bytes == 0) { /* whole ranges only: nothing must be in the way */
         if (ops->live.count == 0 && !has_private_memory(ops) &&
-            dryi_round_up(size, 2 * DRYI_MIB) <= room)
+            dryi_round_up(size, 2 * DRYI_MIB) <= total)
             ops_differ(ops, "no room for %" PRIu64 " bytes on an empty device", size);
         return;
     }
-    uint64_t held = count_held(ops, false), pages = room / ops->page_bytes;
+    uint64_t held = count_held(ops, false), pages = total / ops->page_bytes;
     uint64_t need = size / ops->page_bytes + (size % ops->page_bytes != 0) + 1;
     if (pages < held || pages - held < need)
         return;

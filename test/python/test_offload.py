@@ -56,10 +56,10 @@ class Choice(unittest.TestCase):
         rng = random.Random(SEED)
         for _ in range(200):
             sizes = [rng.randint(1, 40) for _ in range(rng.randint(0, 9))]
-            room = rng.randint(0, 150)
-            chosen = fit(sizes, room)
+            budget = rng.randint(0, 150)
+            chosen = fit(sizes, budget)
             used = sum(sizes[index] for index in chosen)
-            self.assertLessEqual(used, room)
+            self.assertLessEqual(used, budget)
             self.assertEqual(fit(sizes, used), chosen)
             self.assertEqual(sorted(cover(sizes, used)), sorted(chosen))
 

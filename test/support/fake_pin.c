@@ -41,13 +41,13 @@ take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
     enum dry_status status = DRY_OK;
     if (f->takes++ >= f->refuse_take)
         status = f->take_status;
-    else if (rounded > f->room_bytes || f->range_count == FAKE_PIN_RANGES_MAX)
+    else if (rounded > f->left_bytes || f->range_count == FAKE_PIN_RANGES_MAX)
         status = DRY_ERR_NO_SPACE;
     if (status == DRY_OK) {
         uint64_t gap = f->is_plain ? 0 : random_below(&f->random, 3) * 77 * PAGE;
         *range = (struct dryi_pin_range){f->next_address + gap, rounded, f};
         f->next_address += gap + rounded;
-        f->room_bytes -= rounded;
+        f->left_bytes -= rounded;
         f->taken_bytes += rounded;
         if (f->taken_bytes > f->taken_peak)
             f->taken_peak = f->taken_bytes;
@@ -73,7 +73,7 @@ give(void *self, const struct dryi_pin_range *range)
     f->ranges[i] = f->ranges[--f->range_count];
     if (range->address + range->bytes == f->next_address)
         f->next_address = range->address; /* addresses come again, as the kernel's do */
-    f->room_bytes += range->bytes;
+    f->left_bytes += range->bytes;
     f->taken_bytes -= range->bytes;
     f->gives++;
     pthread_mutex_unlock(&f->lock);
@@ -134,12 +134,12 @@ event_return(void *self, uint64_t event)
 }
 
 static uint64_t
-room(void *self, int32_t node)
+available_bytes(void *self, int32_t node)
 {
     struct fake_pin *f = self;
     (void)node;
     pthread_mutex_lock(&f->lock);
-    uint64_t bytes = f->room_bytes;
+    uint64_t bytes = f->left_bytes;
     pthread_mutex_unlock(&f->lock);
     return bytes;
 }
@@ -155,12 +155,12 @@ fake_pin_init(struct fake_pin *fake, uint64_t seed)
         .event_record = event_record,
         .event_is_done = event_is_done,
         .event_return = event_return,
-        .room = room,
+        .available_bytes = available_bytes,
     };
     pthread_mutex_init(&fake->lock, NULL);
     random_init(&fake->random, seed);
     fake->next_address = (UINT64_C(0x7000) << 32) + 5 * PAGE;
-    fake->room_bytes = UINT64_C(1) << 45;
+    fake->left_bytes = UINT64_C(1) << 45;
     fake->refuse_take = fake->refuse_record = UINT64_MAX;
     fake->take_status = DRY_ERR_SYSTEM;
 }

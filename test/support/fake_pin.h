@@ -34,7 +34,7 @@ struct fake_pin {
     uint64_t next_address;
     bool is_plain; /* no gaps, nothing more than was asked for */
 
-    uint64_t room_bytes;             /* bytes that may still be taken */
+    uint64_t left_bytes;             /* bytes that may still be taken */
     uint64_t takes, refuse_take;     /* the n-th call fails, and with it... */
     enum dry_status take_status;     /* ... this */
     uint64_t records, refuse_record; /* the n-th alone fails */

@@ -45,7 +45,8 @@ pool_run_record(struct pool_run *run, size_t entries)
 }
 
 size_t
-pool_run_frames(void *self, uint32_t context, struct dry_pool_frame *frames, size_t room)
+pool_run_frames(void *self, uint32_t context, struct dry_pool_frame *frames,
+                size_t capacity)
 {
     static const struct dry_pool_frame stack[] = {
         {"allocate", "model.py", 12},
@@ -55,7 +56,7 @@ pool_run_frames(void *self, uint32_t context, struct dry_pool_frame *frames, siz
     };
     (void)self;
     size_t count = context % 5;
-    for (size_t i = 0; i < count && i < room; i++) {
+    for (size_t i = 0; i < count && i < capacity; i++) {
         frames[i] = stack[i];
         frames[i].line += context;
     }

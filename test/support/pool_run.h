@@ -48,6 +48,6 @@ void pool_run_end(struct pool_run *run);
  * frames.
  */
 size_t pool_run_frames(void *self, uint32_t context, struct dry_pool_frame *frames,
-                       size_t room);
+                       size_t capacity);
 
 #endif

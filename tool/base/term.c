@@ -186,13 +186,13 @@ term_print_wrapped(FILE *out, const char *text, int column, int width)
 
 #define NAME_COLUMNS_MIN 12
 
-/* Print a word cut to `room` columns, keeping its end, which tells names apart. */
+/* Print a word cut to `columns_max` columns, keeping its end, which tells names apart. */
 static void
-print_end(FILE *out, const char *word, size_t columns, size_t room)
+print_end(FILE *out, const char *word, size_t columns, size_t columns_max)
 {
-    if (columns > room) {
+    if (columns > columns_max) {
         fputs("…", out);
-        word = term_skip_columns(word, columns - (room - 1));
+        word = term_skip_columns(word, columns - (columns_max - 1));
     }
     fwrite(word, 1, strcspn(word, " "), out);
 }
@@ -200,19 +200,19 @@ print_end(FILE *out, const char *word, size_t columns, size_t room)
 void
 term_print_name(FILE *out, const char *text, int column, int width)
 {
-    size_t room =
+    size_t columns_max =
         (size_t)(width - column > NAME_COLUMNS_MIN ? width - column : NAME_COLUMNS_MIN);
     size_t used = 0;
     while (*text) {
         const char *next = text + strcspn(text, " ");
         size_t columns = term_columns(text) - term_columns(next);
-        if (used > 0 && used + 1 + columns > room) {
+        if (used > 0 && used + 1 + columns > columns_max) {
             fprintf(out, "\n%*s", column, "");
             used = 0;
         }
         fputs(used > 0 ? " " : "", out);
-        used += (used > 0) + (columns < room ? columns : room);
-        print_end(out, text, columns, room);
+        used += (used > 0) + (columns < columns_max ? columns : columns_max);
+        print_end(out, text, columns, columns_max);
         text = next + strspn(next, " ");
     }
     fputc('\n', out);
@@ -225,7 +225,7 @@ term_print_subject(const struct term *term, const char *file, enum term_style st
                    const char *format, ...)
 {
     char name[FILE_BYTES_MAX], rest[240];
-    size_t length = strlen(file), room = (size_t)term->width - 1;
+    size_t length = strlen(file), columns_max = (size_t)term->width - 1;
     bool is_cut = length >= sizeof name;
     va_list args;
     va_start(args, format);
@@ -235,7 +235,8 @@ term_print_subject(const struct term *term, const char *file, enum term_style st
                         is_cut ? sizeof name - 1 : length);
     size_t columns = term_columns(name);
     bool is_long = columns + 2 + term_columns(rest) > (size_t)term->width;
-    const char *end = columns > room ? term_skip_columns(name, columns - room + 1) : name;
+    const char *end =
+        columns > columns_max ? term_skip_columns(name, columns - columns_max + 1) : name;
     bool is_styled = style != TERM_PLAIN;
     fprintf(term->out, "%s%s%s%s:%s%s\n", is_styled ? term_style(term, style) : "",
             end == name ? "" : "…", end, is_styled ? term_style(term, TERM_PLAIN) : "",

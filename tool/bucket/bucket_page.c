@@ -110,8 +110,8 @@ take_bytes(struct bucket_reader *r)
 static void
 take_code(struct bucket_reader *r)
 {
-    size_t room = sizeof r->page.code - 1;
-    size_t length = r->length < room ? r->length : room;
+    size_t length_max = sizeof r->page.code - 1;
+    size_t length = r->length < length_max ? r->length : length_max;
     memcpy(r->page.code, r->text, length);
     r->page.code[length] = '\0';
 }

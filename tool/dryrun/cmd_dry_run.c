@@ -361,11 +361,11 @@ run_find(const struct session *s)
                                   .heading = "run",
                                   .has_one_snapshot = true}};
     int code = read_search(s, &f);
-    uint64_t number, room = trial_room(s->request.card, 0);
-    while (code == EXIT_FINE && (number = find_next(&f.find, room)) != 0) {
+    uint64_t number, torch_bytes = trial_torch_bytes(s->request.card, 0);
+    while (code == EXIT_FINE && (number = find_next(&f.find, torch_bytes)) != 0) {
         code = try_number(s, &f, number);
         if (f.series.count > 0)
-            room = f.series.rows[f.series.count - 1].room;
+            torch_bytes = f.series.rows[f.series.count - 1].torch_bytes;
     }
     if (code == EXIT_FINE || f.series.count > 1) {
         int reported = report_series(s, &f.series, f.best);

@@ -26,7 +26,7 @@ make_cards(const struct trial_verdict *v)
             cards,
             json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "card", row->card->name,
                       "total_bytes", json_out_number(row->card->usable_bytes),
-                      "room_bytes", json_out_number(row->room), "fits", row->fits,
+                      "room_bytes", json_out_number(row->torch_bytes), "fits", row->fits,
                       "reserved_peak_bytes", json_out_known(row->fits, row->reserved),
                       "num_alloc_retries", json_out_known(row->fits, row->retries)));
     }

@@ -54,7 +54,8 @@ print_head(const struct dry_report *r, const struct term *term)
     const struct dry_card *card = r->trial->launch.request.card;
     enum trial_outcome outcome = trial_outcome(r->trial);
     uint64_t peak = trial_main(r->trial)->reserved_peak,
-             nccl = trial_main(r->trial)->nccl_bytes, room = trial_room(card, nccl);
+             nccl = trial_main(r->trial)->nccl_bytes,
+             torch_bytes = trial_torch_bytes(card, nccl);
     char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
     fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card->name,
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
@@ -69,7 +70,7 @@ print_head(const struct dry_report *r, const struct term *term)
             term_format_bytes(card->usable_bytes, total));
     if (outcome == TRIAL_FITS)
         fprintf(term->out, ", %s to spare",
-                term_format_bytes(room > peak ? room - peak : 0, spare));
+                term_format_bytes(torch_bytes > peak ? torch_bytes - peak : 0, spare));
     fprintf(term->out, "\n");
 }
 
@@ -230,8 +231,8 @@ print_settings(const struct dry_report *r, const struct term *term)
     struct table table;
     char number[TERM_NUMBER_BYTES];
     size_t shown = 0;
-    uint64_t room =
-        trial_room(r->trial->launch.request.card, trial_main(r->trial)->nccl_bytes);
+    uint64_t torch_bytes = trial_torch_bytes(r->trial->launch.request.card,
+                                             trial_main(r->trial)->nccl_bytes);
     table_init(&table, ">reserved >less <setting <");
     table.is_bounded = true;
     for (size_t i = 0; v && i < v->change_count && shown < SETTINGS_SHOWN; i++) {
@@ -241,7 +242,7 @@ print_settings(const struct dry_report *r, const struct term *term)
         table_add(&table, term_format_bytes(c->peak_bytes, number));
         table_add(&table, term_format_bytes(c->bytes, number));
         table_add(&table, c->setting);
-        table_add(&table, c->peak_bytes <= room ? "fits" : "does not fit");
+        table_add(&table, c->peak_bytes <= torch_bytes ? "fits" : "does not fit");
         shown++;
     }
     bool is_printed = true;
@@ -301,7 +302,7 @@ print_cards(const struct dry_report *r, const struct term *term)
         table_add(&table, row->card->name);
         table_add(&table, term_format_bytes(row->card->usable_bytes, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        table_add(&table, term_format_bytes(row->room - row->reserved, text));
+        table_add(&table, term_format_bytes(row->torch_bytes - row->reserved, text));
         table_add(&table, term_format_count(row->retries, text));
         shown++;
     }

@@ -11,30 +11,30 @@ find_begin(uint64_t first, uint64_t last)
     return (struct find){.first = first, .last = last};
 }
 
-/* Extrapolate the line through the last two numbers that fitted to `room` bytes. Returns
+/* Extrapolate the line through the last two numbers that fitted to `torch_bytes` bytes. Returns
    0 if there are not two, or if memory did not grow. */
 static uint64_t
-follow_line(const struct find *f, uint64_t room)
+follow_line(const struct find *f, uint64_t torch_bytes)
 {
     if (f->below == 0 || f->low_bytes <= f->below_bytes)
         return 0;
-    if (room <= f->low_bytes)
+    if (torch_bytes <= f->low_bytes)
         return f->low;
     double slope = (double)(f->low_bytes - f->below_bytes) / (double)(f->low - f->below);
-    double steps = (double)(room - f->low_bytes) / slope;
+    double steps = (double)(torch_bytes - f->low_bytes) / slope;
     double most = (double)f->low * LEAP;
     return f->low + (uint64_t)(steps < most ? steps : most);
 }
 
 uint64_t
-find_next(struct find *f, uint64_t room)
+find_next(struct find *f, uint64_t torch_bytes)
 {
     if (f->low == 0)
         return f->high ? 0 : f->first;
     uint64_t end = f->high ? f->high : f->last + 1;
     if (f->low + 1 >= end)
         return 0;
-    uint64_t line = f->bisects ? 0 : follow_line(f, room);
+    uint64_t line = f->bisects ? 0 : follow_line(f, torch_bytes);
     f->was_line = line != 0;
     if (line == 0)
         line = f->high ? f->low + (f->high - f->low) / 2 : f->low * 2;

@@ -6,7 +6,7 @@
  * Search the largest whole number with which a program fits.
  *
  *     struct find find = find_begin(1, 65536);
- *     while ((number = find_next(&find, room)) != 0)
+ *     while ((number = find_next(&find, torch_bytes)) != 0)
  *         find_note(&find, number, fits, reserved);
  *     find.low                         fits; 0: not even the first did
  *
@@ -28,8 +28,8 @@ struct find {
 
 /* Begin a search. Requires 0 < first <= last. */
 struct find find_begin(uint64_t first, uint64_t last);
-/* Return the next number to try, with `room` bytes for PyTorch; 0: the search is done. */
-uint64_t find_next(struct find *find, uint64_t room);
+/* Return the next number to try, with `torch_bytes` bytes for PyTorch; 0: the search is done. */
+uint64_t find_next(struct find *find, uint64_t torch_bytes);
 void find_note(struct find *find, uint64_t number, bool fits, uint64_t reserved);
 
 #endif

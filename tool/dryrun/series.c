@@ -29,7 +29,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
 {
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
-    row->room = trial_room(t->launch.request.card, p->nccl_bytes);
+    row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
     row->step_count = p->step_count;
@@ -86,7 +86,8 @@ series_print(const struct series *s, size_t best)
         table_add(&table, dry_report_word(row->outcome));
         table_add(&table, term_format_bytes(row->allocated, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        uint64_t spare = row->room > row->reserved ? row->room - row->reserved : 0;
+        uint64_t spare =
+            row->torch_bytes > row->reserved ? row->torch_bytes - row->reserved : 0;
         table_add(&table, fits ? term_format_bytes(spare, text) : "-");
         table_add(&table, term_format_count(row->step_count, text));
         snprintf(text, sizeof text, "%.1f", row->seconds);

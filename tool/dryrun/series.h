@@ -21,7 +21,7 @@ struct series_row {
     char label[160];
     char *snapshot; /* path of the snapshot; NULL: not kept */
     enum trial_outcome outcome;
-    uint64_t room;                /* bytes left after a CUDA context and NCCL */
+    uint64_t torch_bytes;         /* bytes left after a CUDA context and NCCL */
     uint64_t reserved, allocated; /* peak bytes of the fullest process */
     uint64_t step_count;
     double seconds;

@@ -13,7 +13,7 @@
 /* --- other cards -------------------------------------------------------------------------- */
 
 uint64_t
-trial_room(const struct dry_card *card, uint64_t nccl_bytes)
+trial_torch_bytes(const struct dry_card *card, uint64_t nccl_bytes)
 {
     uint64_t taken = card->context_bytes + nccl_bytes;
     return card->usable_bytes > taken ? card->usable_bytes - taken : 0;
@@ -36,7 +36,7 @@ replay_on(struct dry_replay *replay, struct trial_verdict_card *row,
     struct dry_run run;
     dry_run_options_init(&options);
     options.begin_anew = true;
-    options.capacity_bytes = row->room;
+    options.capacity_bytes = row->torch_bytes;
     enum dry_status status = dry_replay_run(replay, &options, &run, err);
     if (status != DRY_OK)
         return status;
@@ -60,7 +60,7 @@ replay_cards(struct trial_verdict *v, uint64_t nccl_bytes)
     for (; dry_card_get(v->card_count) && status == DRY_OK; v->card_count++) {
         struct trial_verdict_card *row = &v->cards[v->card_count];
         row->card = dry_card_get(v->card_count);
-        row->room = trial_room(row->card, nccl_bytes);
+        row->torch_bytes = trial_torch_bytes(row->card, nccl_bytes);
         status = replay_on(replay, row, &err);
     }
     progress_end(&s->progress);

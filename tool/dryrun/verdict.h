@@ -21,7 +21,7 @@
 
 struct trial_verdict_card {
     const struct dry_card *card;
-    uint64_t room; /* bytes left after a CUDA context and NCCL */
+    uint64_t torch_bytes; /* bytes left after a CUDA context and NCCL */
     bool fits;
     uint64_t reserved; /* peak of the replay, valid if `fits` */
     uint64_t retries;  /* retried requests; each costs a synchronisation */
@@ -42,7 +42,7 @@ struct trial_verdict {
 };
 
 /* Return the bytes of a card that PyTorch can use: all but a context and NCCL's. */
-uint64_t trial_room(const struct dry_card *card, uint64_t nccl_bytes);
+uint64_t trial_torch_bytes(const struct dry_card *card, uint64_t nccl_bytes);
 
 /* Inputs of the verdict that the snapshot does not contain. */
 struct trial_verdict_inputs {

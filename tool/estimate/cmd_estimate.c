@@ -182,8 +182,8 @@ find_remedies(struct session *s)
     if (!r->capacity_bytes ||
         dry_estimate_get_summary(s->estimate)->device_bytes <= r->capacity_bytes)
         return EXIT_FINE;
-    struct remedies_room room = {r->capacity_bytes, r->max_batch, r->max_requests};
-    if (remedies_find(&s->remedies, &s->file.model, &s->values.setup, &room, &err) !=
+    struct remedies_limits limits = {r->capacity_bytes, r->max_batch, r->max_requests};
+    if (remedies_find(&s->remedies, &s->file.model, &s->values.setup, &limits, &err) !=
         DRY_OK)
         return report_error("estimate", s->name, &err);
     r->remedies = &s->remedies;

@@ -226,22 +226,22 @@ infer(struct search *s, const struct dry_run_setup *plain, uint64_t requests)
 
 enum dry_status
 remedies_find(struct remedies *remedies, const struct dry_model *model,
-              const struct dry_run_setup *setup, const struct remedies_room *room,
+              const struct dry_run_setup *setup, const struct remedies_limits *limits,
               struct dry_error *err)
 {
     struct search s = {.found = remedies,
                        .model = *model,
-                       .capacity_bytes = room->capacity_bytes,
+                       .capacity_bytes = limits->capacity_bytes,
                        .err = err,
                        .status = DRY_OK};
     remedies->count = 0;
     s.setup = *setup;
     s.needed_bytes = weigh_on(&s, 0);
     if (setup->is_inference) {
-        infer(&s, setup, room->requests);
+        infer(&s, setup, limits->requests);
         return s.status;
     }
-    try_batch(&s, setup, room->batch);
+    try_batch(&s, setup, limits->batch);
     try_settings(&s, setup);
     try_stages(&s, setup);
     try_devices(&s, setup);

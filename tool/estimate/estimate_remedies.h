@@ -28,7 +28,7 @@ struct remedies {
 };
 
 /* The device's bytes, and the largest batch and number of requests that fit; 0: none. */
-struct remedies_room {
+struct remedies_limits {
     uint64_t capacity_bytes, batch, requests;
 };
 
@@ -36,6 +36,7 @@ struct remedies_room {
    only error of dry_estimate_create() left. */
 enum dry_status remedies_find(struct remedies *remedies, const struct dry_model *model,
                               const struct dry_run_setup *setup,
-                              const struct remedies_room *room, struct dry_error *err);
+                              const struct remedies_limits *limits,
+                              struct dry_error *err);
 
 #endif

@@ -44,7 +44,7 @@ const char *export_lane_class_name(const struct dry_lane *lane, bool is_large,
                                    char name[EXPORT_NAME_BYTES]);
 
 /*
- * The frames of a stack, printable, the innermost first, one a line, until the room is used
+ * The frames of a stack, printable, the innermost first, one a line, until the capacity is used
  * up. Return whether it was cut.
  */
 bool export_stack_text(const struct export_names *names, uint32_t stack, char *to,

@@ -24,7 +24,7 @@ static struct exporter_row *
 add(struct choice *c, struct exporter_table *table)
 {
     struct exporter_row *more =
-        grow(table->rows, table->count, &table->room, sizeof *more);
+        grow(table->rows, table->count, &table->capacity, sizeof *more);
     if (!more) {
         c->is_short = true;
         return NULL;

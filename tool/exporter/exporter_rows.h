@@ -32,7 +32,7 @@ struct exporter_row {
 
 struct exporter_table {
     struct exporter_row *rows;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct exporter_rows {

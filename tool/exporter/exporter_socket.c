@@ -58,7 +58,8 @@ read_six(const char *host, uint16_t port, struct exporter_address *address)
 
 /* Split "HOST:PORT" or "[HOST]:PORT" at the last colon. False: neither form. */
 static bool
-split(const char *text, char *host, size_t room, bool *has_brackets, const char **port)
+split(const char *text, char *host, size_t capacity, bool *has_brackets,
+      const char **port)
 {
     const char *colon = strrchr(text, ':');
     *has_brackets = text[0] == '[';
@@ -69,7 +70,7 @@ split(const char *text, char *host, size_t room, bool *has_brackets, const char 
     if (*has_brackets && length == 0)
         return false;
     length -= *has_brackets;
-    if (length >= room)
+    if (length >= capacity)
         return false;
     memcpy(host, begin, length);
     host[length] = '\0';

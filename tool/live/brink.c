@@ -30,7 +30,7 @@ struct mark {
 struct brink {
     struct brink_options options;
     struct mark *marks;
-    size_t count, room;
+    size_t count, capacity;
     uint64_t asked; /* snapshots asked for by rules */
 };
 
@@ -71,7 +71,7 @@ get_mark(struct brink *b, const struct watch_process *p)
     struct mark *mark = find_mark(b, p);
     if (mark)
         return mark;
-    struct mark *more = grow(b->marks, b->count, &b->room, sizeof *more);
+    struct mark *more = grow(b->marks, b->count, &b->capacity, sizeof *more);
     if (!more)
         return NULL;
     b->marks = more;
@@ -117,10 +117,10 @@ make_path(const char *folder, const struct watch_process *p, struct mark *mark)
     clean_name(p->name[0] ? p->name : "program", name);
     if (p->program.rank >= 0)
         (void)snprintf(rank, sizeof rank, "-rank%d", (int)p->program.rank);
-    size_t room = strlen(folder) + sizeof name + sizeof rank + 64;
-    path = malloc(room);
+    size_t capacity = strlen(folder) + sizeof name + sizeof rank + 64;
+    path = malloc(capacity);
     while (path) {
-        (void)snprintf(path, room, "%s/%s%s-%llu-%u.pickle", folder, name, rank,
+        (void)snprintf(path, capacity, "%s/%s%s-%llu-%u.pickle", folder, name, rank,
                        (unsigned long long)live_process_number(p), ++mark->asked);
         if (access(path, F_OK) != 0)
             break;

@@ -129,8 +129,8 @@ is_urgent(const struct watch_process *p)
 static int
 draw_devices(const struct live_screen *s, struct grid *grid, const struct page *page)
 {
-    size_t room = (size_t)s->height / 3;
-    size_t shown = page->count <= room ? page->count : room - 1;
+    size_t rows_max = (size_t)s->height / 3;
+    size_t shown = page->count <= rows_max ? page->count : rows_max - 1;
     int y = 1;
     for (size_t i = 0; i < shown; i++, y++)
         (void)grid_put(grid, 0, y, i == 0 && page->count > 1 ? GRID_DIM : GRID_PLAIN,
@@ -143,27 +143,27 @@ draw_devices(const struct live_screen *s, struct grid *grid, const struct page *
 
 /* Scroll so that the chosen row is visible. */
 static void
-scroll_to(struct live_screen *s, size_t row, size_t count, size_t room)
+scroll_to(struct live_screen *s, size_t row, size_t count, size_t rows_max)
 {
     if (s->top > row)
         s->top = row;
-    if (row >= s->top + room)
-        s->top = row - room + 1;
-    if (s->top + room > count)
-        s->top = count > room ? count - room : 0;
+    if (row >= s->top + rows_max)
+        s->top = row - rows_max + 1;
+    if (s->top + rows_max > count)
+        s->top = count > rows_max ? count - rows_max : 0;
 }
 
 static void
 draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *page)
 {
     size_t row, i = 0, count = page->count - 1;
-    size_t room = (size_t)(s->height - 3 - y);
+    size_t rows_max = (size_t)(s->height - 3 - y);
     const struct watch *watch = s->sampler->watch;
     const struct watch_process *chosen = live_screen_chosen(s, &row);
     (void)grid_put(grid, 0, y++, GRID_DIM, page->lines[0]);
     if (!chosen)
         (void)grid_put(grid, 2, y, GRID_PLAIN, "none that is wanted");
-    scroll_to(s, row, count, room);
+    scroll_to(s, row, count, rows_max);
     for (size_t n = 0; n < watch->process_count && i < count; n++) {
         const struct watch_process *p = watch->processes[n];
         if (!live_is_wanted(p, s->sampler->wanted))
@@ -171,7 +171,7 @@ draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *pa
         enum grid_style style = is_urgent(p) ? GRID_ALARM : GRID_PLAIN;
         if (p == chosen)
             style = GRID_REVERSE;
-        if (i >= s->top && i < s->top + room) {
+        if (i >= s->top && i < s->top + rows_max) {
             (void)grid_put(grid, 0, y, style, page->lines[i + 1]);
             (void)grid_put(grid, 0, y++, style, p == chosen ? ">" : " ");
         }
@@ -200,16 +200,16 @@ draw_lines(struct live_screen *s, struct grid *grid, enum part part,
 {
     struct page page;
     bool is_fine = take_page(s, part, p, &page);
-    size_t room = (size_t)(s->height - 4);
+    size_t rows_max = (size_t)(s->height - 4);
     if (is_fine) {
-        size_t most = page.count > room ? page.count - room : 0;
+        size_t most = page.count > rows_max ? page.count - rows_max : 0;
         s->line_count = page.count;
         s->scroll = s->scroll < most ? s->scroll : most;
-        for (size_t i = 0; i < room && s->scroll + i < page.count; i++)
+        for (size_t i = 0; i < rows_max && s->scroll + i < page.count; i++)
             (void)grid_put(grid, 0, 2 + (int)i, GRID_PLAIN, page.lines[s->scroll + i]);
         if (most)
             (void)grid_format(grid, s->width - 24, s->height - 1, GRID_DIM,
-                              "%8zu to %zu of %zu", s->scroll + 1, s->scroll + room,
+                              "%8zu to %zu of %zu", s->scroll + 1, s->scroll + rows_max,
                               page.count);
     }
     drop_page(&page);

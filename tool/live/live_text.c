@@ -118,7 +118,7 @@ add_process(struct table *table, const struct watch_process *p, size_t columns)
     table_add(table, live_format_bytes(watch_reserved(p), text));
     table_add(table, live_format_bytes(live_allocated(p), text));
     table_add(table, live_format_bytes(live_stranded(p), text));
-    table_add(table, live_format_bytes(live_room(p), text));
+    table_add(table, live_format_bytes(live_headroom(p), text));
     table_add(table, live_state_name(p->state));
 }
 

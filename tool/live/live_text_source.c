@@ -122,7 +122,7 @@ print_course(const struct watch_source *s, const struct term *term)
     if (s->rates.is_known)
         (void)snprintf(more, sizeof more, "; a minute: %.1f and %.1f",
                        s->rates.retries_per_min, s->rates.ooms_per_min);
-    print_row(term, "left", s->room, "");
+    print_row(term, "left", s->left_bytes, "");
     fprintf(term->out, "    trend          %s\n", trend);
     fprintf(term->out, "    retries        %s, out of memory %s%s\n",
             term_format_count(f->retries, retries), term_format_count(f->ooms, ooms),

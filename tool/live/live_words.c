@@ -88,22 +88,22 @@ live_stranded(const struct watch_process *process)
 }
 
 uint64_t
-live_room(const struct watch_process *process)
+live_headroom(const struct watch_process *process)
 {
-    uint64_t room = WATCH_UNKNOWN;
+    uint64_t left_bytes = WATCH_UNKNOWN;
     for (size_t i = 0; i < process->source_count; i++)
-        if (process->sources[i].room < room)
-            room = process->sources[i].room;
-    return room;
+        if (process->sources[i].left_bytes < left_bytes)
+            left_bytes = process->sources[i].left_bytes;
+    return left_bytes;
 }
 
 double
 live_share(const struct watch_source *source)
 {
     if (source->limit == WATCH_UNKNOWN || source->limit == 0 ||
-        source->room == WATCH_UNKNOWN)
+        source->left_bytes == WATCH_UNKNOWN)
         return -1;
-    return 1 - (double)source->room / (double)source->limit;
+    return 1 - (double)source->left_bytes / (double)source->limit;
 }
 
 /* --- devices ------------------------------------------------------------------------------ */

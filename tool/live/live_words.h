@@ -33,7 +33,7 @@ struct watch_process *live_find_only(const struct watch *watch, const char *want
 uint64_t live_allocated(const struct watch_process *process);
 uint64_t live_stranded(const struct watch_process *process);
 /* Return the least bytes that one of the process's sources can still reserve. */
-uint64_t live_room(const struct watch_process *process);
+uint64_t live_headroom(const struct watch_process *process);
 /* Return the share of a source's limit that is used up; negative: unknown. */
 double live_share(const struct watch_source *source);
 

@@ -26,8 +26,8 @@ struct nvml {
     int (*shutdown)(void);
     int (*get_count)(unsigned *count);
     int (*get_handle)(unsigned index, void **device);
-    int (*get_name)(void *device, char *text, unsigned room);
-    int (*get_uuid)(void *device, char *text, unsigned room);
+    int (*get_name)(void *device, char *text, unsigned capacity);
+    int (*get_uuid)(void *device, char *text, unsigned capacity);
     int (*get_memory)(void *device, struct memory_info *memory);
     int (*list)(void *device, unsigned *count, struct process_info *processes);
 
@@ -62,13 +62,13 @@ look_up_all(struct nvml *n)
 /* Get a text from the driver; "" if the driver has none. The last byte is set to 0, in
    case the driver does not terminate the text. */
 static void
-get_text(int (*get)(void *device, char *text, unsigned room), void *device, char *text,
-         size_t room)
+get_text(int (*get)(void *device, char *text, unsigned capacity), void *device,
+         char *text, size_t capacity)
 {
     text[0] = '\0';
-    if (!get || get(device, text, (unsigned)room) != SUCCESS)
+    if (!get || get(device, text, (unsigned)capacity) != SUCCESS)
         text[0] = '\0';
-    text[room - 1] = '\0';
+    text[capacity - 1] = '\0';
 }
 
 static bool

@@ -91,9 +91,9 @@ trend_rates(const struct trend *trend, struct trend_rates *rates)
 }
 
 double
-trend_seconds_left(const struct trend_rates *rates, uint64_t room)
+trend_seconds_left(const struct trend_rates *rates, uint64_t left_bytes)
 {
     if (!rates->is_known || rates->reserved_per_s <= 0)
         return -1;
-    return (double)room / rates->reserved_per_s;
+    return (double)left_bytes / rates->reserved_per_s;
 }

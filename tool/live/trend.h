@@ -37,7 +37,7 @@ struct trend_rates {
 };
 void trend_rates(const struct trend *trend, struct trend_rates *rates);
 
-/* Return the seconds until `room` more bytes are reserved; negative: never. */
-double trend_seconds_left(const struct trend_rates *rates, uint64_t room);
+/* Return the seconds until `left_bytes` more bytes are reserved; negative: never. */
+double trend_seconds_left(const struct trend_rates *rates, uint64_t left_bytes);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/now.h"
 
 #define GUEST_FOLDER "/proc/%llu/root/dev/shm"
-#define GUEST_ROOM 64
+#define GUEST_PATH_BYTES 64
 
 /* clang-format off */
 #define KNOWN(known, type, member) DRY_KNOWN_##known, offsetof(type, member), false
@@ -37,7 +37,7 @@ static const struct dry_field sources[] = {
            "time since the program wrote its figures"),
     SOURCE("limit_bytes", U64, BYTES, limit, UNLESS_MAX, limit,
            "bytes that may be reserved at most: the allocator's limit, else the device's memory"),
-    SOURCE("room_bytes", U64, BYTES, room, UNLESS_MAX, room,
+    SOURCE("room_bytes", U64, BYTES, left_bytes, UNLESS_MAX, left_bytes,
            "bytes that may still be reserved, by the limit and by what is free on the device"),
     SOURCE("growth_per_s", REAL, NONE, rates.reserved_per_s, IF, rates.is_known, "growth in a second"),
     SOURCE("retries_per_min", REAL, NONE, rates.retries_per_min, IF, rates.is_known, "retries in a minute"),
@@ -69,7 +69,7 @@ add(struct watch *w, enum watch_state state)
         return NULL;
     }
     struct watch_process **more =
-        grow(w->processes, w->process_count, &w->process_room, sizeof *more);
+        grow(w->processes, w->process_count, &w->process_capacity, sizeof *more);
     if (!more)
         return NULL;
     w->processes = more;
@@ -110,7 +110,7 @@ find_process(const struct watch *w, uint64_t process)
 
 /* Read a process's name from /proc/PID/comm; "" if the process is gone. */
 static void
-name_process(uint64_t process, char *text, size_t room)
+name_process(uint64_t process, char *text, size_t left_bytes)
 {
     char path[64];
     text[0] = '\0';
@@ -118,7 +118,7 @@ name_process(uint64_t process, char *text, size_t room)
     FILE *file = fopen(path, "re");
     if (!file)
         return;
-    if (!fgets(text, (int)room, file))
+    if (!fgets(text, (int)left_bytes, file))
         text[0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     (void)fclose(file);
@@ -127,7 +127,7 @@ name_process(uint64_t process, char *text, size_t room)
 static bool
 add_use(struct watch_process *p, size_t device, uint64_t bytes)
 {
-    struct watch_use *more = grow(p->uses, p->use_count, &p->use_room, sizeof *more);
+    struct watch_use *more = grow(p->uses, p->use_count, &p->use_capacity, sizeof *more);
     if (!more)
         return false;
     p->uses = more;
@@ -217,14 +217,14 @@ see_page(void *self, const char *name)
 static bool
 has_room(struct watch_process *p, size_t count)
 {
-    if (count <= p->source_room)
+    if (count <= p->source_capacity)
         return true;
     struct watch_source *more = realloc(p->sources, count * sizeof *more);
     if (!more)
         return false;
-    memset(more + p->source_room, 0, (count - p->source_room) * sizeof *more);
+    memset(more + p->source_capacity, 0, (count - p->source_capacity) * sizeof *more);
     p->sources = more;
-    p->source_room = count;
+    p->source_capacity = count;
     return true;
 }
 
@@ -253,7 +253,7 @@ least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Compute a source's limit and room. An unknown limit or room is WATCH_UNKNOWN, the
+/* Compute a source's limit and the bytes left. Either, if unknown, is WATCH_UNKNOWN, the
    largest number. */
 static void
 judge(const struct watch *w, struct watch_source *s)
@@ -268,14 +268,15 @@ judge(const struct watch *w, struct watch_source *s)
             left = subtract(total, device->used);
     }
     s->limit = least(f->limit, total);
-    s->room =
+    s->left_bytes =
         s->limit == WATCH_UNKNOWN ? left : least(subtract(s->limit, f->reserved), left);
     s->age_s = (double)subtract(w->now_ns, s->page.updated_ns) / 1e9;
     struct trend_sample sample = {w->now_ns, f->reserved, f->retries, f->ooms};
     trend_add(&s->trend, &sample);
     trend_rates(&s->trend, &s->rates);
-    s->seconds_left =
-        s->room == WATCH_UNKNOWN ? -1 : trend_seconds_left(&s->rates, s->room);
+    s->seconds_left = s->left_bytes == WATCH_UNKNOWN
+                          ? -1
+                          : trend_seconds_left(&s->rates, s->left_bytes);
 }
 
 /* Read all sources of a page. A source that is being written on every try keeps its
@@ -363,7 +364,7 @@ is_same_folder(const char *a, const char *b)
 static bool
 list_guest_pages(struct watch *w, uint64_t process)
 {
-    char folder[GUEST_ROOM];
+    char folder[GUEST_PATH_BYTES];
     (void)snprintf(folder, sizeof folder, GUEST_FOLDER, (unsigned long long)process);
     if (is_same_folder(folder, w->options.folder))
         return true;

@@ -48,7 +48,7 @@ struct watch_source {
     size_t device;               /* index in the watch's devices, or WATCH_NO_DEVICE */
     double age_s;                /* since the last update */
     uint64_t limit;              /* limit of the source, else the device's memory */
-    uint64_t room; /* bytes still reservable: below the limit and on the device */
+    uint64_t left_bytes; /* bytes still reservable: below the limit and on the device */
     struct trend_rates rates;
     double seconds_left; /* negative: growth does not reach the limit */
     struct trend trend;
@@ -85,7 +85,7 @@ struct watch_process {
     uint64_t guest; /* the page is in this process's /dev/shm; 0: the watch's folder */
     uint64_t page_disk,
         page_inode; /* device and inode of the page file: containers share folders */
-    size_t source_room, use_room;
+    size_t source_capacity, use_capacity;
 };
 
 struct watch_options {
@@ -104,7 +104,7 @@ struct watch {
     size_t left_out; /* processes beyond WATCH_PROCESSES_MAX */
 
     struct nvml *nvml; /* private to watch.c */
-    size_t process_room;
+    size_t process_capacity;
 };
 
 /* Create a watch. NULL: memory ran out. */

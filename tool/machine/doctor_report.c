@@ -76,15 +76,15 @@ print_text(const struct page *p, const char *label, const char *text)
     return true;
 }
 
-/* Return how many bytes of a command fit into `room`: up to a blank, else up to a comma
+/* Return how many bytes of a command fit into `columns_max`: up to a blank, else up to a comma
    or colon. */
 static size_t
-find_cut(const char *line, size_t room)
+find_cut(const char *line, size_t columns_max)
 {
-    for (size_t cut = room; cut > 0; cut--)
+    for (size_t cut = columns_max; cut > 0; cut--)
         if (line[cut] == ' ')
             return cut;
-    for (size_t cut = room; cut > 0; cut--)
+    for (size_t cut = columns_max; cut > 0; cut--)
         if (line[cut - 1] == ',' || line[cut - 1] == ':')
             return cut;
     return 0;
@@ -117,8 +117,9 @@ print_command(FILE *out, const char *line, size_t length)
 static void
 print_file_line(FILE *out, const char *line, size_t length)
 {
-    size_t room = length < WIDTH ? WIDTH - length : 0;
-    fprintf(out, "%*s", (int)(room < COMMAND_COLUMN ? room : COMMAND_COLUMN), "");
+    size_t columns_max = length < WIDTH ? WIDTH - length : 0;
+    fprintf(out, "%*s",
+            (int)(columns_max < COMMAND_COLUMN ? columns_max : COMMAND_COLUMN), "");
     term_print_text(out, line, length);
     fputc('\n', out);
 }

@@ -63,7 +63,7 @@ choose_budget(struct graph_plan *g)
 
 /* Return the bytes that the library plans with: the budget less always_bytes. */
 static uint64_t
-room_of(const struct graph_plan *g)
+get_free_budget(const struct graph_plan *g)
 {
     uint64_t always = g->file.always_bytes;
     return g->budget_bytes > always ? g->budget_bytes - always : 0;
@@ -107,7 +107,7 @@ make_plan(struct graph_plan *g, struct dry_error *err)
     struct teller teller = {.steps = options.steps};
     options.progress = note_round;
     options.progress_self = &teller;
-    options.budget_bytes = room_of(g);
+    options.budget_bytes = get_free_budget(g);
     progress_begin(&teller.progress, "planning", 0);
     enum dry_status status =
         dry_graph_plan_create(g->file.graph, &options, &g->plan, err);
@@ -377,7 +377,8 @@ write_lp(const struct graph_plan *g)
         return code;
     struct lp_file f = {.sink = output_sink(&out), .status = DRY_OK};
     const struct dry_graph_writer writer = {write_piece, &f};
-    enum dry_status status = dry_graph_write_lp(g->file.graph, room_of(g), &writer, &err);
+    enum dry_status status =
+        dry_graph_write_lp(g->file.graph, get_free_budget(g), &writer, &err);
     if (status == DRY_OK || f.status != DRY_OK)
         return output_close(&out, f.status, &f.err);
     output_discard(&out);

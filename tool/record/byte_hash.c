@@ -94,8 +94,8 @@ byte_hash_begin(struct byte_hash *hash)
 static size_t
 fill_rest(struct byte_hash *hash, const unsigned char *bytes, size_t count)
 {
-    size_t room = BYTE_HASH_STRIPE - hash->rest_count;
-    size_t taken = count < room ? count : room;
+    size_t free_bytes = BYTE_HASH_STRIPE - hash->rest_count;
+    size_t taken = count < free_bytes ? count : free_bytes;
     memcpy(hash->rest + hash->rest_count, bytes, taken);
     hash->rest_count += taken;
     if (hash->rest_count == BYTE_HASH_STRIPE) {

@@ -226,11 +226,11 @@ unpack_some(struct input *in, void *buffer, size_t capacity, size_t *got,
 {
     if (in->packing == ZSTD)
         return decompress_some(in, buffer, capacity, got, err);
-    size_t room = capacity < CHUNK_BYTES ? capacity : CHUNK_BYTES;
+    size_t wanted_bytes = capacity < CHUNK_BYTES ? capacity : CHUNK_BYTES;
     in->zlib.next_out = buffer;
-    in->zlib.avail_out = (unsigned)room;
+    in->zlib.avail_out = (unsigned)wanted_bytes;
     enum dry_status status = inflate_some(in, err);
-    *got = room - in->zlib.avail_out;
+    *got = wanted_bytes - in->zlib.avail_out;
     return status;
 }
 

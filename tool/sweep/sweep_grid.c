@@ -95,8 +95,8 @@ add_value(struct reader *r, struct sweep_grid *g, const char *at, const char *te
                       SWEEP_VALUES_MAX);
     /* the array is full at every power of 2 */
     if ((key->count & (key->count - 1)) == 0) {
-        size_t room = key->count ? key->count * 2 : 1;
-        struct sweep_value *values = realloc(key->values, room * sizeof *values);
+        size_t capacity = key->count ? key->count * 2 : 1;
+        struct sweep_value *values = realloc(key->values, capacity * sizeof *values);
         if (!values)
             return refuse_memory(r);
         key->values = values;
@@ -370,26 +370,26 @@ sweep_grid_value(const struct sweep_grid *grid, size_t combination, size_t key)
 
 /* Append "name:value", after a comma unless the text is empty. */
 static size_t
-append(char *to, size_t room, size_t used, const char *name, const char *value)
+append(char *to, size_t capacity, size_t used, const char *name, const char *value)
 {
-    return used + (size_t)snprintf(to + used, room - used, "%s%s:%s", used ? "," : "",
+    return used + (size_t)snprintf(to + used, capacity - used, "%s%s:%s", used ? "," : "",
                                    name, value);
 }
 
 char *
 sweep_grid_write(const struct sweep_grid *grid, size_t combination)
 {
-    size_t room = 1, used = 0;
+    size_t capacity = 1, used = 0;
     for (size_t i = 0; i < grid->key_count; i++) {
         const struct sweep_value *value = sweep_grid_value(grid, combination, i);
         if (value->text)
-            room += strlen(grid->keys[i].name) + strlen(value->text) + 2;
+            capacity += strlen(grid->keys[i].name) + strlen(value->text) + 2;
     }
-    char *conf = calloc(room, 1);
+    char *conf = calloc(capacity, 1);
     for (size_t i = 0; conf && i < grid->key_count; i++) {
         const struct sweep_value *value = sweep_grid_value(grid, combination, i);
         if (value->text)
-            used = append(conf, room, used, grid->keys[i].name, value->text);
+            used = append(conf, capacity, used, grid->keys[i].name, value->text);
     }
     return conf;
 }

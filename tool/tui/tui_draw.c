@@ -102,8 +102,8 @@ draw_plot(struct tui *tui, struct grid *grid)
 {
     const struct view_device *d = tui_device(tui);
     struct plot p = {.tui = tui, .grid = grid, .height = tui_plot_height(tui)};
-    uint32_t room = (uint32_t)tui_plot_width(tui), moments = tui->to - tui->from;
-    p.count = moments < room ? moments : room;
+    uint32_t columns_max = (uint32_t)tui_plot_width(tui), moments = tui->to - tui->from;
+    p.count = moments < columns_max ? moments : columns_max;
     uint64_t active = d->v->peaks[DRY_CURVE_ACTIVE].bytes;
     p.top = d->v->peaks[DRY_CURVE_RESERVED].bytes;
     p.top = active > p.top ? active : p.top;

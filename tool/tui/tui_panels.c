@@ -19,8 +19,8 @@ row_count(const struct tui *tui)
 static void
 bound_scroll(struct tui *tui, size_t rows)
 {
-    size_t room = (size_t)row_count(tui);
-    size_t most = rows > room ? rows - room : 0;
+    size_t rows_max = (size_t)row_count(tui);
+    size_t most = rows > rows_max ? rows - rows_max : 0;
     if (tui->scroll > most)
         tui->scroll = most;
 }

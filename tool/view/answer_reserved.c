@@ -22,7 +22,7 @@ struct run {
 
 /* Return the capacity that `sweep` uses, so that both give the same results. */
 static uint64_t
-proved_room(const struct dry_replay *recorded)
+find_proved_capacity(const struct dry_replay *recorded)
 {
     const struct dry_replay_recorded *r = dry_replay_get_recorded(recorded);
     if (r->capacity_bytes > 0)
@@ -40,7 +40,7 @@ begin(struct run *r, const char *conf)
     dry_run_options_init(&options);
     dry_replay_options_init(&again);
     options.conf = conf;
-    options.capacity_bytes = proved_room(recorded);
+    options.capacity_bytes = find_proved_capacity(recorded);
     again.device = r->device->v->device;
     if (dry_replay_record(recorded, &options, &r->trace, NULL) != DRY_OK ||
         dry_replay_create(r->trace, &again, &r->replay, NULL) != DRY_OK ||

@@ -11,8 +11,8 @@ struct crew {
     pthread_cond_t has_task, has_result;
     pthread_t *threads;
     size_t thread_count;
-    size_t room;  /* capacity of each ring: two tasks a thread */
-    size_t given; /* tasks given and not taken back */
+    size_t capacity; /* capacity of each ring: two tasks a thread */
+    size_t given;    /* tasks given and not taken back */
     size_t *tasks;
     size_t task_first, task_count;
     struct crew_result *results;
@@ -23,7 +23,7 @@ struct crew {
 static void
 put_result(struct crew *c, struct crew_result result)
 {
-    c->results[(c->result_first + c->result_count++) % c->room] = result;
+    c->results[(c->result_first + c->result_count++) % c->capacity] = result;
     pthread_cond_signal(&c->has_result);
 }
 
@@ -38,7 +38,7 @@ do_tasks(void *crew)
         if (c->is_over)
             break;
         size_t task = c->tasks[c->task_first];
-        c->task_first = (c->task_first + 1) % c->room;
+        c->task_first = (c->task_first + 1) % c->capacity;
         c->task_count--;
         pthread_mutex_unlock(&c->lock);
         char *text = c->work->run(c->work->self, task);
@@ -81,10 +81,10 @@ crew_begin(const struct work *work, unsigned threads)
     if (!c)
         return NULL;
     c->work = work;
-    c->room = (size_t)threads * 2;
+    c->capacity = (size_t)threads * 2;
     c->threads = calloc(threads, sizeof *c->threads);
-    c->tasks = calloc(c->room, sizeof *c->tasks);
-    c->results = calloc(c->room, sizeof *c->results);
+    c->tasks = calloc(c->capacity, sizeof *c->tasks);
+    c->results = calloc(c->capacity, sizeof *c->results);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->has_task, NULL);
     pthread_cond_init(&c->has_result, NULL);
@@ -110,7 +110,7 @@ void
 crew_give(struct crew *c, size_t task)
 {
     pthread_mutex_lock(&c->lock);
-    c->tasks[(c->task_first + c->task_count++) % c->room] = task;
+    c->tasks[(c->task_first + c->task_count++) % c->capacity] = task;
     c->given++;
     pthread_cond_signal(&c->has_task);
     pthread_mutex_unlock(&c->lock);
@@ -127,7 +127,7 @@ take_result(struct crew *c, struct crew_result *result, bool does_wait)
     bool is_there = c->result_count > 0;
     if (is_there) {
         *result = c->results[c->result_first];
-        c->result_first = (c->result_first + 1) % c->room;
+        c->result_first = (c->result_first + 1) % c->capacity;
         c->result_count--;
         c->given--;
     }
@@ -157,6 +157,6 @@ crew_end(struct crew *c)
     for (size_t i = 0; i < c->thread_count; i++)
         pthread_join(c->threads[i], NULL);
     for (size_t i = 0; i < c->result_count; i++)
-        free(c->results[(c->result_first + i) % c->room].text);
+        free(c->results[(c->result_first + i) % c->capacity].text);
     free_crew(c);
 }

@@ -25,13 +25,13 @@ from ._live import key_of, tensors_of
 from ._types import Tree
 
 
-def fit(sizes: Sequence[int], room: float) -> list[int]:
-    """Indices, the largest first, of what fits; the same again for the room that was used."""
+def fit(sizes: Sequence[int], budget: float) -> list[int]:
+    """Indices, the largest first, of what fits; the same again for the budget that was used."""
     chosen = []
     for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
-        if sizes[index] <= room:
+        if sizes[index] <= budget:
             chosen.append(index)
-            room -= sizes[index]
+            budget -= sizes[index]
     return chosen
 
 

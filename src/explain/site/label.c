@@ -35,9 +35,9 @@ static const char ellipsis[] = "\xe2\x80\xa6";
 void
 dryi_label_add(struct dryi_label *label, const char *bytes, size_t length, size_t limit)
 {
-    size_t room = DRYI_LABEL_BYTES - 1 - label->length;
-    if (limit > room)
-        limit = room;
+    size_t capacity = DRYI_LABEL_BYTES - 1 - label->length;
+    if (limit > capacity)
+        limit = capacity;
     if (length <= limit) {
         append(label, bytes, length);
         return;
@@ -58,11 +58,11 @@ dryi_label_add(struct dryi_label *label, const char *bytes, size_t length, size_
 void
 dryi_label_format(struct dryi_label *label, const char *format, ...)
 {
-    size_t room = DRYI_LABEL_BYTES - label->length;
+    size_t capacity = DRYI_LABEL_BYTES - label->length;
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(label->bytes + label->length, room, format, args);
+    int length = vsnprintf(label->bytes + label->length, capacity, format, args);
     va_end(args);
     if (length > 0)
-        label->length += (size_t)length < room ? (size_t)length : room - 1;
+        label->length += (size_t)length < capacity ? (size_t)length : capacity - 1;
 }

@@ -35,7 +35,7 @@ struct growing {
     uint32_t *steps;
     uint64_t *bytes;
     uint64_t *counts;
-    size_t room;
+    size_t step_capacity;
     uint32_t used;
 };
 
@@ -287,19 +287,19 @@ dryi_growth_find(struct dry_steps *s, struct dry_error *err)
         return DRY_OK;
     struct growing g = {.s = s,
                         .v = dry_timeline_get_view(s->timeline),
-                        .room = s->whole_end - s->first_whole};
+                        .step_capacity = s->whole_end - s->first_whole};
     dryi_map_init(&g.groups, &s->memory);
-    g.steps = dryi_memory_zalloc(&s->memory, g.room, sizeof *g.steps);
-    g.bytes = dryi_memory_zalloc(&s->memory, g.room, sizeof *g.bytes);
-    g.counts = dryi_memory_zalloc(&s->memory, g.room, sizeof *g.counts);
+    g.steps = dryi_memory_zalloc(&s->memory, g.step_capacity, sizeof *g.steps);
+    g.bytes = dryi_memory_zalloc(&s->memory, g.step_capacity, sizeof *g.bytes);
+    g.counts = dryi_memory_zalloc(&s->memory, g.step_capacity, sizeof *g.counts);
     bool is_ok =
         g.steps && g.bytes && g.counts && collect_survivors(&g) && judge_groups(&g);
     if (is_ok)
         s->growth_per_step = measure_slope(&g);
     dryi_map_finish(&g.groups);
     dryi_memory_free(&s->memory, g.survivors, g.capacity, sizeof *g.survivors);
-    dryi_memory_free(&s->memory, g.steps, g.room, sizeof *g.steps);
-    dryi_memory_free(&s->memory, g.bytes, g.room, sizeof *g.bytes);
-    dryi_memory_free(&s->memory, g.counts, g.room, sizeof *g.counts);
+    dryi_memory_free(&s->memory, g.steps, g.step_capacity, sizeof *g.steps);
+    dryi_memory_free(&s->memory, g.bytes, g.step_capacity, sizeof *g.bytes);
+    dryi_memory_free(&s->memory, g.counts, g.step_capacity, sizeof *g.counts);
     return is_ok ? DRY_OK : dryi_fail_memory(err, "what steps leave behind");
 }

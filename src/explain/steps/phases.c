@@ -274,10 +274,10 @@ dryi_phases_init(struct dryi_phases *p, const struct dry_timeline *timeline,
         dryi_scopes_init(&scopes, timeline, "Optimizer.step", memory, err);
     if (status != DRY_OK)
         return status;
-    size_t room = (size_t)p->count + 1;
-    p->of = dryi_memory_zalloc(memory, room, 1);
-    p->scoped = dryi_memory_zalloc(memory, room, 1);
-    p->steps = dryi_memory_zalloc(memory, room, sizeof *p->steps);
+    size_t slot_count = (size_t)p->count + 1;
+    p->of = dryi_memory_zalloc(memory, slot_count, 1);
+    p->scoped = dryi_memory_zalloc(memory, slot_count, 1);
+    p->steps = dryi_memory_zalloc(memory, slot_count, sizeof *p->steps);
     bool is_ok = p->of && p->scoped && p->steps && find_phases(p, steps, hints, &scopes);
     dryi_scopes_finish(&scopes);
     if (is_ok)
@@ -289,10 +289,10 @@ dryi_phases_init(struct dryi_phases *p, const struct dry_timeline *timeline,
 void
 dryi_phases_finish(struct dryi_phases *p)
 {
-    size_t room = (size_t)p->count + 1;
-    dryi_memory_free(&p->memory, p->of, room, 1);
-    dryi_memory_free(&p->memory, p->scoped, room, 1);
-    dryi_memory_free(&p->memory, p->steps, room, sizeof *p->steps);
+    size_t slot_count = (size_t)p->count + 1;
+    dryi_memory_free(&p->memory, p->of, slot_count, 1);
+    dryi_memory_free(&p->memory, p->scoped, slot_count, 1);
+    dryi_memory_free(&p->memory, p->steps, slot_count, sizeof *p->steps);
     *p = (struct dryi_phases){.memory = p->memory};
 }
 

@@ -561,13 +561,13 @@ dryi_rhythm_find(struct dryi_rhythm *r, const struct dryi_sequence *s,
     for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++)
         f->max_count =
             s->counts[symbol] > f->max_count ? s->counts[symbol] : f->max_count;
-    size_t room = (size_t)f->max_count + 1;
-    f->by_count = dryi_memory_zalloc(&s->memory, room, sizeof *f->by_count);
-    f->shared = dryi_memory_zalloc(&s->memory, room, sizeof *f->shared);
+    size_t slot_count = (size_t)f->max_count + 1;
+    f->by_count = dryi_memory_zalloc(&s->memory, slot_count, sizeof *f->by_count);
+    f->shared = dryi_memory_zalloc(&s->memory, slot_count, sizeof *f->shared);
     f->is_even = dryi_memory_zalloc(&s->memory, s->symbol_count, 1);
     bool is_ok = f->by_count && f->shared && f->is_even && search(f, r);
-    dryi_memory_free(&s->memory, f->by_count, room, sizeof *f->by_count);
-    dryi_memory_free(&s->memory, f->shared, room, sizeof *f->shared);
+    dryi_memory_free(&s->memory, f->by_count, slot_count, sizeof *f->by_count);
+    dryi_memory_free(&s->memory, f->shared, slot_count, sizeof *f->shared);
     dryi_memory_free(&s->memory, f->is_even, s->symbol_count, 1);
     dryi_memory_free(&s->memory, f, 1, sizeof *f);
     if (is_ok)

@@ -325,10 +325,10 @@ compare_steps(struct dry_steps *s, const struct dryi_sequence *q, enum ending en
               struct dry_error *err)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(s->timeline);
-    size_t room = (size_t)s->count + 1;
+    size_t slot_count = (size_t)s->count + 1;
     struct comparison c = {
-        .begins = dryi_memory_zalloc(&s->memory, room, sizeof *c.begins),
-        .shared = dryi_memory_zalloc(&s->memory, room, sizeof *c.shared),
+        .begins = dryi_memory_zalloc(&s->memory, slot_count, sizeof *c.begins),
+        .shared = dryi_memory_zalloc(&s->memory, slot_count, sizeof *c.shared),
     };
     bool is_ok = c.begins && c.shared;
     if (is_ok) {
@@ -346,8 +346,8 @@ compare_steps(struct dry_steps *s, const struct dryi_sequence *q, enum ending en
         mark_partial(s, &c, ending);
         s->confidence = measure_likeness(&c, s->first_whole, s->whole_end);
     }
-    dryi_memory_free(&s->memory, c.begins, room, sizeof *c.begins);
-    dryi_memory_free(&s->memory, c.shared, room, sizeof *c.shared);
+    dryi_memory_free(&s->memory, c.begins, slot_count, sizeof *c.begins);
+    dryi_memory_free(&s->memory, c.shared, slot_count, sizeof *c.shared);
     return is_ok ? DRY_OK : dryi_fail_memory(err, "the comparison of steps");
 }
 

@@ -60,7 +60,7 @@ needed_bytes(const struct dry_doctor *d)
 static void
 check_limit(struct dry_doctor *d, uint64_t max)
 {
-    uint64_t room = dryi_facts_cgroup_room(&d->facts), need = needed_bytes(d);
+    uint64_t free_bytes = dryi_facts_cgroup_free_bytes(&d->facts), need = needed_bytes(d);
     char text[DRYI_BYTES_TEXT], left[DRYI_BYTES_TEXT];
     dryi_doctor_begin(d, &check_memory);
     if (max == NONE) {
@@ -69,12 +69,12 @@ check_limit(struct dry_doctor *d, uint64_t max)
         return;
     }
     dryi_doctor_is(d, "%s", dryi_doctor_bytes(max, text));
-    if (room != NONE)
-        dryi_doctor_is(d, "%s of it left", dryi_doctor_bytes(room, left));
-    if (need && need > room) {
+    if (free_bytes != NONE)
+        dryi_doctor_is(d, "%s of it left", dryi_doctor_bytes(free_bytes, left));
+    if (need && need > free_bytes) {
         dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
         dryi_doctor_should_be(d, "%s more than is used", dryi_doctor_bytes(need, text));
-    } else if (room < max / 20) {
+    } else if (free_bytes < max / 20) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "a twentieth left at least");
     }

@@ -43,14 +43,14 @@ budget_of(const struct dry_doctor *d, int32_t node)
     struct dryi_fact_file file;
     uint64_t total = 0;
     uint64_t available = dryi_facts_available_bytes(&d->facts, node);
-    uint64_t room = dryi_facts_cgroup_room(&d->facts);
+    uint64_t free_bytes = dryi_facts_cgroup_free_bytes(&d->facts);
     if (available == UINT64_MAX)
-        return room;
+        return free_bytes;
     if (read_meminfo(d, node, &file))
         dryi_fact_keyed(file.text, file.length, "MemTotal", &total);
     uint64_t keep = total / 10 > KEEP_BYTES_MIN ? total / 10 : KEEP_BYTES_MIN;
     uint64_t left = available > keep ? available - keep : 0;
-    return left < room ? left : room;
+    return left < free_bytes ? left : free_bytes;
 }
 
 static uint64_t

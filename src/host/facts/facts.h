@@ -69,10 +69,10 @@ uint64_t dryi_facts_weight(const struct dryi_facts *facts, int32_t node);
 /* Estimate the bytes that base pages can take without swapping. */
 uint64_t dryi_facts_available_bytes(const struct dryi_facts *facts, int32_t node);
 /* Return the least memory that a control group above this process leaves. */
-uint64_t dryi_facts_cgroup_room(const struct dryi_facts *facts);
+uint64_t dryi_facts_cgroup_free_bytes(const struct dryi_facts *facts);
 /* The same for a pool's pages, counted by use or, with `of_reserved`, by reservation. */
-uint64_t dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
-                                     bool of_reserved);
+uint64_t dryi_facts_cgroup_free_pool_bytes(const struct dryi_facts *facts,
+                                           uint64_t page_bytes, bool of_reserved);
 
 /* Return the least number in a file of this group and its ancestors; UINT64_MAX: no limit
    is known. `names` are the file's names in version 1 and 2 (NULL: none). */

@@ -53,8 +53,8 @@ reclaimable_of(const struct dryi_facts *facts, const struct dryi_cgroup *group,
 }
 
 static uint64_t
-room_of(const struct dryi_facts *facts, const struct dryi_cgroup *group,
-        const struct limit *limit)
+find_free(const struct dryi_facts *facts, const struct dryi_cgroup *group,
+          const struct limit *limit)
 {
     int v = group->version - 1;
     uint64_t max, used;
@@ -69,17 +69,17 @@ room_of(const struct dryi_facts *facts, const struct dryi_cgroup *group,
 
 /* Return the least value of the group and its ancestors. */
 static uint64_t
-least_room(const struct dryi_facts *facts, const char *controller,
-           const struct limit *limit)
+find_least_free(const struct dryi_facts *facts, const char *controller,
+                const struct limit *limit)
 {
     struct dryi_cgroup group;
     if (!find_group(facts, controller, &group))
         return UINT64_MAX;
     uint64_t least = UINT64_MAX;
     do {
-        uint64_t room = room_of(facts, &group, limit);
-        if (room < least)
-            least = room;
+        uint64_t free_bytes = find_free(facts, &group, limit);
+        if (free_bytes < least)
+            least = free_bytes;
     } while (dryi_cgroup_up(&group));
     return least;
 }
@@ -102,19 +102,19 @@ dryi_facts_cgroup_least(const struct dryi_facts *facts, const char *controller,
 }
 
 uint64_t
-dryi_facts_cgroup_room(const struct dryi_facts *facts)
+dryi_facts_cgroup_free_bytes(const struct dryi_facts *facts)
 {
     static const struct limit limit = {
         .max = {"memory.limit_in_bytes", "memory.max"},
         .used = {"memory.usage_in_bytes", "memory.current"},
         .reclaimable = {"total_inactive_file", "inactive_file"},
     };
-    return least_room(facts, "memory", &limit);
+    return find_least_free(facts, "memory", &limit);
 }
 
 uint64_t
-dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
-                            bool of_reserved)
+dryi_facts_cgroup_free_pool_bytes(const struct dryi_facts *facts, uint64_t page_bytes,
+                                  bool of_reserved)
 {
     unsigned long long number = page_bytes / 1024;
     const char *unit = "KB";
@@ -132,7 +132,7 @@ dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
              what);
     snprintf(limit.used[1], sizeof limit.used[1], "hugetlb.%llu%s.%scurrent", number,
              unit, what);
-    return least_room(facts, "hugetlb", &limit);
+    return find_least_free(facts, "hugetlb", &limit);
 }
 
 static uint64_t

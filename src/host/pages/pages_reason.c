@@ -97,9 +97,9 @@ is_bound_to_one(const struct dryi_pages_try *t)
 
 /* Compare with the bytes still to populate plus keep_free_bytes. */
 static bool
-is_short(const struct dryi_pages_try *t, uint64_t room_bytes)
+is_short(const struct dryi_pages_try *t, uint64_t available_bytes)
 {
-    return room_bytes <
+    return available_bytes <
            dryi_add_saturating(t->left_bytes, t->order->options.keep_free_bytes);
 }
 
@@ -123,7 +123,7 @@ why_not_anonymous(const struct dryi_pages_try *t)
     if (t->rung.kind == DRY_PAGES_TRANSPARENT &&
         (is_shared ? o->thp.is_off_for_shared : o->thp.is_off))
         return DRY_PAGES_THP_OFF;
-    if (is_short(t, dryi_facts_cgroup_room(&o->facts)))
+    if (is_short(t, dryi_facts_cgroup_free_bytes(&o->facts)))
         return DRY_PAGES_CGROUP_LIMIT;
     if (is_short(t, dryi_facts_available_bytes(&o->facts, DRYI_ALL_NODES)))
         return DRY_PAGES_NO_MEMORY;
@@ -156,7 +156,7 @@ why_not_mapped_pool(const struct dryi_pages_try *t)
     const struct dryi_facts *facts = &t->order->facts;
     if (pool_is_short(t))
         return DRY_PAGES_NO_POOL;
-    if (dryi_facts_cgroup_pool_room(facts, t->rung.page_bytes, true) < t->bytes)
+    if (dryi_facts_cgroup_free_pool_bytes(facts, t->rung.page_bytes, true) < t->bytes)
         return DRY_PAGES_CGROUP_RESERVATION;
     return DRY_PAGES_REASON_NONE;
 }
@@ -188,12 +188,12 @@ why_not_filled_pool(const struct dryi_pages_try *t)
     const struct dryi_facts *facts = &t->order->facts;
     uint64_t page_bytes = t->rung.page_bytes;
     struct dryi_pool_facts p;
-    if (dryi_facts_cgroup_pool_room(facts, page_bytes, false) < page_bytes)
+    if (dryi_facts_cgroup_free_pool_bytes(facts, page_bytes, false) < page_bytes)
         return DRY_PAGES_CGROUP_LIMIT;
     if (is_bound_to_one(t) &&
         dryi_facts_pool(facts, page_bytes, t->order->options.node, &p) && p.free == 0)
         return DRY_PAGES_NODE_DRY;
-    if (dryi_facts_cgroup_room(facts) < page_bytes)
+    if (dryi_facts_cgroup_free_bytes(facts) < page_bytes)
         return DRY_PAGES_CGROUP_LIMIT;
     return DRY_PAGES_NO_POOL;
 }

@@ -9,7 +9,7 @@
  *
  * Ownership  A range or event belongs to the caller that took or recorded it.
  * Threads    Any thread may call any function but finish at any time. The cache calls
- *            take, give, room and event_record without a lock of its own. It calls
+ *            take, give, available_bytes and event_record without a lock of its own. It calls
  *            event_is_done with its lock held, so event_is_done must not block.
  * Units      Bytes.
  */
@@ -48,7 +48,7 @@ struct dryi_pin {
     void (*event_return)(void *self, uint64_t event);
     /* Return the bytes that can be pinned now: the least of the control groups' and the
        node's free bytes, and MemAvailable minus a reserve. */
-    uint64_t (*room)(void *self, int32_t node);
+    uint64_t (*available_bytes)(void *self, int32_t node);
     void (*finish)(void *self);
 };
 

@@ -181,10 +181,10 @@ cuda_give(void *self, const struct dryi_pin_range *range)
 }
 
 static uint64_t
-cuda_room(void *self, int32_t node)
+cuda_available_bytes(void *self, int32_t node)
 {
     const struct pin_cuda *p = self;
-    return dryi_pin_source_room(&p->source, node);
+    return dryi_pin_source_available_bytes(&p->source, node);
 }
 
 /* --- events ----------------------------------------------------------------------------- */
@@ -278,7 +278,7 @@ dryi_pin_make_cuda(const struct dryi_pin_cuda_options *options, struct dryi_pin 
         .event_record = cuda_event_record,
         .event_is_done = cuda_event_is_done,
         .event_return = cuda_event_return,
-        .room = cuda_room,
+        .available_bytes = cuda_available_bytes,
         .finish = cuda_finish,
     };
     return DRY_OK;

@@ -33,12 +33,13 @@ static enum dry_status
 fail_limit(const struct pin_lock *p, uint64_t bytes, struct dry_error *err)
 {
     struct dryi_facts facts = dryi_pin_source_facts(&p->source);
-    uint64_t limit = lock_limit(p), room = dryi_facts_lock_room(&facts);
-    return dryi_fail(err, DRY_ERR_NO_SPACE,
-                     "%llu bytes are not to be locked: RLIMIT_MEMLOCK (ulimit -l) is "
-                     "%llu, %llu of it left",
-                     (unsigned long long)bytes, (unsigned long long)limit,
-                     (unsigned long long)(room < limit ? room : limit));
+    uint64_t limit = lock_limit(p), available_bytes = dryi_facts_lock_free_bytes(&facts);
+    return dryi_fail(
+        err, DRY_ERR_NO_SPACE,
+        "%llu bytes are not to be locked: RLIMIT_MEMLOCK (ulimit -l) is "
+        "%llu, %llu of it left",
+        (unsigned long long)bytes, (unsigned long long)limit,
+        (unsigned long long)(available_bytes < limit ? available_bytes : limit));
 }
 
 /* mlock() fails with ENOMEM, or EPERM if the limit is 0; both may have other causes. */
@@ -63,7 +64,8 @@ static bool
 is_beyond_limit(const struct pin_lock *p, uint64_t bytes)
 {
     struct dryi_facts facts = dryi_pin_source_facts(&p->source);
-    return p->source.pages.kind != DRY_PAGES_POOL && dryi_facts_lock_room(&facts) < bytes;
+    return p->source.pages.kind != DRY_PAGES_POOL &&
+           dryi_facts_lock_free_bytes(&facts) < bytes;
 }
 
 static enum dry_status
@@ -135,14 +137,14 @@ lock_event_return(void *self, uint64_t event)
 }
 
 static uint64_t
-lock_room(void *self, int32_t node)
+lock_available_bytes(void *self, int32_t node)
 {
     const struct pin_lock *p = self;
     struct dryi_facts facts = dryi_pin_source_facts(&p->source);
-    uint64_t room = dryi_pin_source_room(&p->source, node);
-    uint64_t of_limit = dryi_facts_lock_room(&facts);
-    if (p->source.pages.kind == DRY_PAGES_POOL || room < of_limit)
-        return room;
+    uint64_t available_bytes = dryi_pin_source_available_bytes(&p->source, node);
+    uint64_t of_limit = dryi_facts_lock_free_bytes(&facts);
+    if (p->source.pages.kind == DRY_PAGES_POOL || available_bytes < of_limit)
+        return available_bytes;
     return of_limit;
 }
 
@@ -178,7 +180,7 @@ dryi_pin_make_lock(const struct dryi_pin_lock_options *options, struct dryi_pin 
         .event_record = lock_event_record,
         .event_is_done = lock_event_is_done,
         .event_return = lock_event_return,
-        .room = lock_room,
+        .available_bytes = lock_available_bytes,
         .finish = lock_finish,
     };
     return DRY_OK;

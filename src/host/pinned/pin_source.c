@@ -101,16 +101,17 @@ reserve_of(const struct dryi_facts *facts, uint64_t available)
 }
 
 static uint64_t
-room_of_machine(const struct dryi_facts *facts, int32_t node)
+find_free_of_machine(const struct dryi_facts *facts, int32_t node)
 {
-    uint64_t room = dryi_facts_available_bytes(facts, DRYI_ALL_NODES);
-    if (room != UINT64_MAX) {
-        uint64_t reserve = reserve_of(facts, room);
-        room = room > reserve ? room - reserve : 0;
+    uint64_t available_bytes = dryi_facts_available_bytes(facts, DRYI_ALL_NODES);
+    if (available_bytes != UINT64_MAX) {
+        uint64_t reserve = reserve_of(facts, available_bytes);
+        available_bytes = available_bytes > reserve ? available_bytes - reserve : 0;
     }
     if (node >= 0)
-        room = dryi_min(room, dryi_facts_available_bytes(facts, node));
-    return dryi_min(room, dryi_facts_cgroup_room(facts));
+        available_bytes =
+            dryi_min(available_bytes, dryi_facts_available_bytes(facts, node));
+    return dryi_min(available_bytes, dryi_facts_cgroup_free_bytes(facts));
 }
 
 static uint64_t
@@ -127,27 +128,29 @@ free_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
 }
 
 static uint64_t
-room_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
+find_free_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
 {
     if (page_bytes == 0)
         page_bytes = dryi_facts_default_pool(facts);
     if (page_bytes == 0)
         return 0;
-    uint64_t room = free_of_pool(facts, page_bytes, node);
-    room = dryi_min(room, dryi_facts_cgroup_pool_room(facts, page_bytes, true));
-    return dryi_min(room, dryi_facts_cgroup_pool_room(facts, page_bytes, false));
+    uint64_t available_bytes = free_of_pool(facts, page_bytes, node);
+    available_bytes = dryi_min(
+        available_bytes, dryi_facts_cgroup_free_pool_bytes(facts, page_bytes, true));
+    return dryi_min(available_bytes,
+                    dryi_facts_cgroup_free_pool_bytes(facts, page_bytes, false));
 }
 
 uint64_t
-dryi_pin_source_room(const struct dryi_pin_source *source, int32_t node)
+dryi_pin_source_available_bytes(const struct dryi_pin_source *source, int32_t node)
 {
     struct dryi_facts facts = dryi_pin_source_facts(source);
     if (source->pages.kind != DRY_PAGES_POOL)
-        return room_of_machine(&facts, node);
-    uint64_t room = room_of_pool(&facts, source->pages.page_bytes, node);
+        return find_free_of_machine(&facts, node);
+    uint64_t available_bytes = find_free_of_pool(&facts, source->pages.page_bytes, node);
     if (source->pages.policy == DRY_PAGES_STRICT)
-        return room;
-    return dryi_add_saturating(room, room_of_machine(&facts, node));
+        return available_bytes;
+    return dryi_add_saturating(available_bytes, find_free_of_machine(&facts, node));
 }
 
 #define STATUS "/proc/self/status"
@@ -172,7 +175,7 @@ may_lock_any(const struct dryi_facts *facts)
 }
 
 uint64_t
-dryi_facts_lock_room(const struct dryi_facts *facts)
+dryi_facts_lock_free_bytes(const struct dryi_facts *facts)
 {
     const struct dryi_kernel *k = facts->kernel;
     struct dryi_fact_file file;

@@ -40,11 +40,12 @@ DRY_CHECK_RESULT enum dry_status dryi_pin_source_take(
  * whichever is more, but at most 1/4. For POOL it is the free pages of the pool; unless
  * STRICT, the above is added.
  */
-uint64_t dryi_pin_source_room(const struct dryi_pin_source *source, int32_t node);
+uint64_t dryi_pin_source_available_bytes(const struct dryi_pin_source *source,
+                                         int32_t node);
 
 /* Return the bytes that this process may still lock by mlock(): RLIMIT_MEMLOCK minus the
    locked bytes. UINT64_MAX: it has CAP_IPC_LOCK, or the limit is unknown. */
-uint64_t dryi_facts_lock_room(const struct dryi_facts *facts);
+uint64_t dryi_facts_lock_free_bytes(const struct dryi_facts *facts);
 
 /* Return the NUMA node of a PCI device by its id in the driver's format, "0000:3B:00.0";
    -1: not known. */

@@ -32,7 +32,7 @@ round_square(uint64_t bytes)
     return dryi_round_up(bytes, DRYI_PINNED_SQUARE);
 }
 
-/* --- room ----------------------------------------------------------------------------------- */
+/* --- available bytes ------------------------------------------------------------------------ */
 
 static uint64_t
 pinned_now(struct dry_pinned *p)
@@ -42,10 +42,10 @@ pinned_now(struct dry_pinned *p)
 }
 
 uint64_t
-dryi_pinned_room(struct dry_pinned *p)
+dryi_pinned_available_bytes(struct dry_pinned *p)
 {
     if (p->options.budget_bytes == 0)
-        return p->pin.room(p->pin.self, p->options.node);
+        return p->pin.available_bytes(p->pin.self, p->options.node);
     uint64_t pinned = pinned_now(p);
     return pinned < p->options.budget_bytes ? p->options.budget_bytes - pinned : 0;
 }
@@ -207,7 +207,8 @@ run(void *self)
     while (!atomic_load_explicit(&pinner->is_cancelled, memory_order_relaxed)) {
         struct dryi_pin_range range;
         uint64_t pinned = pinned_now(p), begin = dryi_pinned_clock_us();
-        if (pinned >= pinner->target_bytes || dryi_pinned_room(p) < pinner->piece_bytes ||
+        if (pinned >= pinner->target_bytes ||
+            dryi_pinned_available_bytes(p) < pinner->piece_bytes ||
             p->pin.take(p->pin.self, pinner->piece_bytes, p->options.node, &range,
                         NULL) != DRY_OK)
             break;
@@ -327,11 +328,12 @@ static enum dry_status
 warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error *err)
 {
     for (uint64_t pinned = pinned_now(p); pinned < bytes; pinned = pinned_now(p)) {
-        uint64_t room = dryi_pinned_room(p);
-        if (room < piece)
+        uint64_t available_bytes = dryi_pinned_available_bytes(p);
+        if (available_bytes < piece)
             return dryi_fail(err, DRY_ERR_NO_SPACE,
                              "%llu bytes to be pinned next, there is room for %llu",
-                             (unsigned long long)piece, (unsigned long long)room);
+                             (unsigned long long)piece,
+                             (unsigned long long)available_bytes);
         enum dry_status status = pin_range(p, piece, NULL, NULL, err);
         if (status != DRY_OK)
             return status;
@@ -457,13 +459,14 @@ static uint64_t
 make_room(struct dry_pinned *p, uint64_t need)
 {
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
-    uint64_t room = dryi_pinned_room(p);
-    if (room >= need || dryi_add_saturating(room, idle_bytes(p)) < need)
-        return room;
+    uint64_t available_bytes = dryi_pinned_available_bytes(p);
+    if (available_bytes >= need ||
+        dryi_add_saturating(available_bytes, idle_bytes(p)) < need)
+        return available_bytes;
     uint64_t pinned = atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed);
-    uint64_t missing = need - room;
+    uint64_t missing = need - available_bytes;
     dryi_pinned_shrink(p, pinned > missing ? pinned - missing : 0);
-    return dryi_pinned_room(p);
+    return dryi_pinned_available_bytes(p);
 }
 
 /* Pin `want` bytes, or at least `need`, and allocate the request from them. */
@@ -473,11 +476,11 @@ pin_for(struct dry_pinned *p, const struct dryi_pinned_request *request, uint64_
 {
     DRYI_ASSERT_SLOW(need <= want && need % DRYI_PINNED_SQUARE == 0);
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->grow));
-    uint64_t room = make_room(p, need);
-    if (room < need)
+    uint64_t available_bytes = make_room(p, need);
+    if (available_bytes < need)
         return DRY_ERR_NO_SPACE;
     /* At least `need`, which is a multiple, too. */
-    uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE);
+    uint64_t most_now = dryi_round_down(available_bytes, DRYI_PINNED_SQUARE);
     enum dry_status status =
         pin_range(p, dryi_min(most_now, want), request, address, NULL);
     if (status == DRY_ERR_NO_SPACE && want > need)

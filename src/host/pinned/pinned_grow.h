@@ -33,7 +33,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pinned_warm(struct dry_pinned *p, uint64_t
                                                   struct dry_error *err);
 /* Return the bytes that may still be pinned. Requires that neither thread cache, lock nor
    inbox is held. */
-uint64_t dryi_pinned_room(struct dry_pinned *p);
+uint64_t dryi_pinned_available_bytes(struct dry_pinned *p);
 void dryi_pinned_pinner_init(struct dry_pinned *p);
 void dryi_pinned_pinner_finish(struct dry_pinned *p, bool is_child);
 

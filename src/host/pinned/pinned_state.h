@@ -44,7 +44,7 @@
  *            A flush and dryi_pinned_lock_all() do, spinning, and lock them by their index.
  *     lock   all other state, for about a microsecond; events are queried while it is held.
  *     inbox  state that the pinner shares with dryi_pinned_adopt().
- * The pin's event_record, take, give and room are called with neither thread cache, lock
+ * The pin's event_record, take, give and available_bytes are called with neither thread cache, lock
  * nor inbox held. A stream is_closing while its event is being recorded. Its entry is not
  * removed meanwhile, because it has uses, and only the recording thread accesses
  * closing_first. In the child of a fork only destroy is called, which frees records only

@@ -261,8 +261,8 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
     uint64_t need = pinned->heaps[request.heap].is_buddy
                         ? pinned->options.block_bytes
                         : dryi_round_up(request.bytes, DRYI_PINNED_SQUARE);
-    uint64_t room = dryi_pinned_room(pinned);
-    uint64_t with_idle = dryi_add_saturating(room, (uint64_t)s.idle_bytes);
+    uint64_t available_bytes = dryi_pinned_available_bytes(pinned);
+    uint64_t with_idle = dryi_add_saturating(available_bytes, (uint64_t)s.idle_bytes);
     const struct dry_pinned_explanation e = {
         .bytes = bytes,
         .block_bytes = request.bytes,
@@ -274,7 +274,7 @@ dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
         .free_bytes = pinned_bytes - active - (uint64_t)s.thread_cache_bytes,
         .idle_bytes = (uint64_t)s.idle_bytes,
         .largest_free_bytes = largest,
-        .room_bytes = room,
+        .available_bytes = available_bytes,
         .is_hit = largest >= request.bytes,
         .would_fit = largest >= request.bytes || with_idle >= need,
     };

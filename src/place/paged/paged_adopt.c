@@ -32,17 +32,17 @@ static uint32_t
 choose_segment(const struct dryi_paged *p)
 {
     uint32_t best = NONE;
-    uint64_t best_room = 0;
+    uint64_t best_free_bytes = 0;
     for (uint32_t i = p->arenas[0].segments; i != NONE; i = p->segments[i].next) {
-        uint64_t room = 0;
+        uint64_t free_bytes = 0;
         for (uint32_t at = p->segments[i].first_block; at != NONE;
              at = p->blocks[at].next) {
             if (p->blocks[at].state == BLOCK_FREE || p->blocks[at].state == BLOCK_HOLE)
-                room += p->blocks[at].size;
+                free_bytes += p->blocks[at].size;
         }
-        if (room > best_room) {
+        if (free_bytes > best_free_bytes) {
             best = i;
-            best_room = room;
+            best_free_bytes = free_bytes;
         }
     }
     return best;

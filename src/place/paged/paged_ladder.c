@@ -125,7 +125,7 @@ dryi_paged_fund(struct dryi_paged *p, const struct request *r, const struct spot
  * returned all that it may.
  */
 static enum dry_status
-reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
+reserve_addresses(struct dryi_paged *p, const struct request *r, enum rung rung)
 {
     for (bool oom = false;;) {
         enum dry_status status = dryi_paged_segment_reserve(p, r->arena, r->bytes, false);
@@ -163,7 +163,7 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
         bool is_found = spot.block != NONE;
         if (status == DRY_OK)
             status = is_found ? get_pages(p, r, &spot, rung, &moved)
-                              : reserve_room(p, r, rung);
+                              : reserve_addresses(p, r, rung);
         if (status != DRY_OK)
             return status;
         if (!is_found)

@@ -106,8 +106,9 @@ dryi_paged_walk(const void *self,
 {
     const struct dryi_paged *p = self;
     struct walk walk = {.p = p, .visit = visit, .visitor = visitor};
-    size_t count = 0, room = 2 * ((size_t)p->segment_slots + 1);
-    struct dryi_sort_item *items = dryi_memory_zalloc(&p->memory, room, sizeof *items);
+    size_t count = 0, slot_count = 2 * ((size_t)p->segment_slots + 1);
+    struct dryi_sort_item *items =
+        dryi_memory_zalloc(&p->memory, slot_count, sizeof *items);
     if (!items)
         return DRY_ERR_MEMORY;
     for (uint32_t i = 0; i < p->segment_slots; i++) {
@@ -120,6 +121,6 @@ dryi_paged_walk(const void *self,
     for (size_t i = 0; i < count && status == DRY_OK; i++)
         status = walk_segment(&walk, &p->segments[items[i].value]);
     dryi_memory_free(&p->memory, walk.blocks, walk.capacity, sizeof *walk.blocks);
-    dryi_memory_free(&p->memory, items, room, sizeof *items);
+    dryi_memory_free(&p->memory, items, slot_count, sizeof *items);
     return status;
 }

@@ -277,7 +277,8 @@ restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_
  * end of the previous range's reservation, if the reservation reaches that far.
  */
 static uint32_t
-find_room(const struct dryi_torch *t, const struct dryi_segment_info *info, uint32_t lane)
+find_unmapped(const struct dryi_torch *t, const struct dryi_segment_info *info,
+              uint32_t lane)
 {
     uint32_t root = t->lanes[lane].unmapped_root;
     uint32_t block = dryi_treap_below(t->nodes, root, info->addr, 1);
@@ -298,7 +299,7 @@ restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t 
     uint64_t page = pool_is_small(pool) ? SMALL_SEGMENT : t->conf.large_segment_size;
     if (info->size % page != 0)
         return DRY_ERR_FORMAT;
-    uint32_t front = find_room(t, info, lane);
+    uint32_t front = find_unmapped(t, info, lane);
     if (front == NONE) {
         uint64_t base = r->reserved_from ? r->reserved_from : info->addr;
         uint64_t reach = dryi_torch_expandable_reach(t, page);

@@ -149,12 +149,12 @@ is_usable(const struct dryi_torch *t, uint32_t block)
 static bool
 has_room(const struct dryi_torch *t, uint32_t block, uint64_t size)
 {
-    uint64_t room = 0;
-    while (room < size && is_usable(t, block)) {
-        room += t->blocks[block].size;
+    uint64_t usable_bytes = 0;
+    while (usable_bytes < size && is_usable(t, block)) {
+        usable_bytes += t->blocks[block].size;
         block = t->blocks[block].next;
     }
-    return room >= size;
+    return usable_bytes >= size;
 }
 
 static enum dry_status

@@ -8,7 +8,7 @@
  *     enum dry_status
  *     dryi_plan_METHOD(struct dryi_planning *p)
  *     {
- *         ... p->stages, p->room_bytes, p->forward_before, p->grads_from ...
+ *         ... p->stages, p->free_budget_bytes, p->forward_before, p->grads_from ...
  *         p->floor = ...;                                    always, also when nothing fits
  *         if (nothing fits)
  *             return DRY_ERR_NO_SPACE;                       the caller writes the text
@@ -24,7 +24,7 @@
  * it is a bug of the planner. The optimizer's step needs the same bytes in every plan. So
  * planners ignore the step, and the caller adds its bytes to the floor.
  *
- * P1  room_bytes + base_bytes == options.budget_bytes, where that is a limit and at least
+ * P1  free_budget_bytes + base_bytes == options.budget_bytes, where that is a limit and at least
  *     base_bytes.
  * P2  forward_before, backward_before, grads_from have count + 1 elements; the first two
  *     begin with 0, the last one ends with it.
@@ -68,8 +68,8 @@ struct dryi_planning {
     const uint32_t *kinds; /* equal numbers: equal stages */
     uint32_t count;        /* number of stages, at least 1 */
     uint64_t base_bytes; /* persistent and input bytes: held in all phases but the step */
-    uint64_t room_bytes; /* budget beyond base_bytes, at least 0; UINT64_MAX: no limit */
-    uint64_t base_ns;    /* all forwards and backwards, once each */
+    uint64_t free_budget_bytes; /* budget less base_bytes, or 0; UINT64_MAX: no limit */
+    uint64_t base_ns;           /* all forwards and backwards, once each */
     uint64_t *forward_before, *backward_before; /* times of all stages before i */
     /* grads_bytes of stages i and above: G' of i is grads_from[i + 1] */
     uint64_t *grads_from;

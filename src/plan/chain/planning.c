@@ -65,14 +65,14 @@ make_sums(struct dryi_planning *p)
 }
 
 static void
-set_room(struct dryi_planning *p)
+set_free_budget(struct dryi_planning *p)
 {
     uint64_t budget = p->options.budget_bytes;
     const struct dry_chain_frame *frame = &p->chain->frame;
     p->base_bytes = frame->persistent_bytes + frame->input_bytes;
-    p->room_bytes = budget > p->base_bytes ? budget - p->base_bytes : 0;
+    p->free_budget_bytes = budget > p->base_bytes ? budget - p->base_bytes : 0;
     if (budget == UINT64_MAX)
-        p->room_bytes = UINT64_MAX;
+        p->free_budget_bytes = UINT64_MAX;
 }
 
 enum dry_status
@@ -94,7 +94,7 @@ dryi_planning_init(struct dryi_planning *p, const struct dry_chain *chain,
     p->kinds = chain->kinds;
     p->count = (uint32_t)chain->count;
     p->base_ns = p->bound_ns = chain->time_sum;
-    set_room(p);
+    set_free_budget(p);
     return make_sums(p) ? DRY_OK : dryi_fail_memory(err, "a plan");
 }
 

@@ -77,7 +77,7 @@ random_below(struct improver *im, uint64_t limit)
 /* --- needs and indices ----------------------------------------------------------------------- */
 
 static bool
-take_room(struct improver *im, size_t runs)
+grow_arrays(struct improver *im, size_t runs)
 {
     const struct dry_memory *m = &im->memory;
     return dryi_memory_grow(m, &im->needs.needed, &im->needed_capacity, runs,
@@ -92,7 +92,7 @@ take_room(struct improver *im, size_t runs)
 static enum dry_status
 refresh_needs(struct improver *im)
 {
-    if (!take_room(im, im->work.count))
+    if (!grow_arrays(im, im->work.count))
         return DRY_ERR_MEMORY;
     dryi_graph_compute_needs(im->g, im->work.runs, im->work.count, &im->needs);
     im->visits += im->work.count * 3;

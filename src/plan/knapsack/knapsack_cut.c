@@ -31,14 +31,14 @@
 struct dryi_cut {
     struct dryi_keep *k;
     uint32_t node_count, edge_count;
-    uint32_t *head;  /* first edge of each node */
-    uint32_t *next;  /* next edge of the same node */
-    uint32_t *to;    /* node that each edge leads to; edge ^ 1 is its reverse */
-    uint64_t *room;  /* residual capacity of each edge */
-    uint32_t *level; /* steps from the source to each node; NOBODY: unreachable */
-    uint32_t *at;    /* the next edge of each node to try */
-    uint32_t *queue; /* nodes to visit; in push_level(), the edges of the path */
-    uint64_t price;  /* per byte, in units of 2^-32 */
+    uint32_t *head;     /* first edge of each node */
+    uint32_t *next;     /* next edge of the same node */
+    uint32_t *to;       /* node that each edge leads to; edge ^ 1 is its reverse */
+    uint64_t *residual; /* residual capacity of each edge */
+    uint32_t *level;    /* steps from the source to each node; NOBODY: unreachable */
+    uint32_t *at;       /* the next edge of each node to try */
+    uint32_t *queue;    /* nodes to visit; in push_level(), the edges of the path */
+    uint64_t price;     /* per byte, in units of 2^-32 */
 };
 
 static uint32_t
@@ -99,15 +99,15 @@ fill(struct dryi_cut *c)
 {
     const struct dryi_keep *k = c->k;
     for (uint32_t e = 0; e < c->edge_count; e++)
-        c->room[e] = e & 1 ? 0 : UNLIMITED;
+        c->residual[e] = e & 1 ? 0 : UNLIMITED;
     for (uint32_t i = 0; i < k->count; i++) {
         uint8_t state = k->clusters[k->cluster[i]].state;
-        c->room[6 * i + 2] = k->items[i].time_ns;
-        c->room[6 * i + 4] = k->items[i].is_unread ? 0 : UNLIMITED;
+        c->residual[6 * i + 2] = k->items[i].time_ns;
+        c->residual[6 * i + 4] = k->items[i].is_unread ? 0 : UNLIMITED;
         if (state == DRYI_KEEP_KEPT)
-            c->room[6 * i] = 0; /* its bytes are already off the budget */
+            c->residual[6 * i] = 0; /* its bytes are already off the budget */
         else if (state == DRYI_KEEP_OPEN)
-            c->room[6 * i] = price_of(c, k->items[i].bytes);
+            c->residual[6 * i] = price_of(c, k->items[i].bytes);
     }
 }
 
@@ -125,7 +125,7 @@ find_levels(struct dryi_cut *c)
         uint32_t n = c->queue[begin++];
         c->at[n] = c->head[n];
         for (uint32_t e = c->head[n]; e != NOBODY; e = c->next[e]) {
-            if (c->room[e] == 0 || c->level[c->to[e]] != NOBODY)
+            if (c->residual[e] == 0 || c->level[c->to[e]] != NOBODY)
                 continue;
             c->level[c->to[e]] = c->level[n] + 1;
             c->queue[end++] = c->to[e];
@@ -143,14 +143,14 @@ push_along(struct dryi_cut *c, size_t *length)
     uint64_t flow = UINT64_MAX;
     size_t narrow = 0;
     for (size_t n = *length; n-- > 0;) {
-        if (c->room[c->queue[n]] <= flow) {
-            flow = c->room[c->queue[n]];
+        if (c->residual[c->queue[n]] <= flow) {
+            flow = c->residual[c->queue[n]];
             narrow = n;
         }
     }
     for (size_t n = 0; n < *length; n++) {
-        c->room[c->queue[n]] -= flow;
-        c->room[c->queue[n] ^ 1] += flow;
+        c->residual[c->queue[n]] -= flow;
+        c->residual[c->queue[n] ^ 1] += flow;
     }
     *length = narrow;
     return flow;
@@ -168,7 +168,8 @@ push_level(struct dryi_cut *c)
             n = length > 0 ? c->to[c->queue[length - 1]] : 0;
         }
         uint32_t e = c->at[n];
-        while (e != NOBODY && (c->room[e] == 0 || c->level[c->to[e]] != c->level[n] + 1))
+        while (e != NOBODY &&
+               (c->residual[e] == 0 || c->level[c->to[e]] != c->level[n] + 1))
             e = c->next[e];
         c->at[n] = e;
         if (e != NOBODY) {
@@ -217,7 +218,7 @@ dryi_cut_destroy(struct dryi_cut *c)
     dryi_memory_free(&m, c->queue, c->node_count, sizeof *c->queue);
     dryi_memory_free(&m, c->at, c->node_count, sizeof *c->at);
     dryi_memory_free(&m, c->level, c->node_count, sizeof *c->level);
-    dryi_memory_free(&m, c->room, edges, sizeof *c->room);
+    dryi_memory_free(&m, c->residual, edges, sizeof *c->residual);
     dryi_memory_free(&m, c->to, edges, sizeof *c->to);
     dryi_memory_free(&m, c->next, edges, sizeof *c->next);
     dryi_memory_free(&m, c->head, c->node_count, sizeof *c->head);
@@ -237,11 +238,12 @@ dryi_cut_create(struct dryi_keep *k)
     c->head = dryi_memory_zalloc(m, c->node_count, sizeof *c->head);
     c->next = dryi_memory_zalloc(m, edges, sizeof *c->next);
     c->to = dryi_memory_zalloc(m, edges, sizeof *c->to);
-    c->room = dryi_memory_zalloc(m, edges, sizeof *c->room);
+    c->residual = dryi_memory_zalloc(m, edges, sizeof *c->residual);
     c->level = dryi_memory_zalloc(m, c->node_count, sizeof *c->level);
     c->at = dryi_memory_zalloc(m, c->node_count, sizeof *c->at);
     c->queue = dryi_memory_zalloc(m, c->node_count, sizeof *c->queue);
-    if (!c->head || !c->next || !c->to || !c->room || !c->level || !c->at || !c->queue) {
+    if (!c->head || !c->next || !c->to || !c->residual || !c->level || !c->at ||
+        !c->queue) {
         dryi_cut_destroy(c);
         return NULL;
     }

@@ -183,7 +183,7 @@ static struct filling
 fill(struct search *s)
 {
     struct filling f = {.broken = NOBODY};
-    uint64_t room = s->left;
+    uint64_t residual = s->left;
     for (size_t c = 0; c < s->k->cluster_count; c++)
         s->choice[c] = s->k->clusters[c].state == DRYI_KEEP_KEPT;
     for (uint32_t at = 0; at < s->order_count; at++) {
@@ -191,13 +191,13 @@ fill(struct search *s)
         if (c->state != DRYI_KEEP_OPEN || !c->is_certain)
             continue;
         f.values += c->value;
-        if (c->bytes <= room) {
-            room -= c->bytes;
+        if (c->bytes <= residual) {
+            residual -= c->bytes;
             s->choice[s->order[at]] = 1;
             f.saved += f.broken == NOBODY ? c->value : 0;
         } else if (f.broken == NOBODY) {
             f.broken = at;
-            f.saved += (uint64_t)((dryi_wide)c->value * room / c->bytes);
+            f.saved += (uint64_t)((dryi_wide)c->value * residual / c->bytes);
         }
     }
     return f;
@@ -245,17 +245,17 @@ static void
 offer_cut(struct search *s)
 {
     struct dryi_keep *k = s->k;
-    uint64_t room = s->left;
+    uint64_t residual = s->left;
     for (size_t c = 0; c < k->cluster_count; c++)
         s->choice[c] = k->clusters[c].state == DRYI_KEEP_KEPT;
     for (unsigned pass = 0; pass < 2; pass++) {
         for (size_t at = 0; at < s->order_count; at++) {
             uint32_t c = s->order[at];
             if (k->clusters[c].state != DRYI_KEEP_OPEN || s->choice[c] ||
-                k->clusters[c].bytes > room || (pass == 0 && !s->is_cut[c]))
+                k->clusters[c].bytes > residual || (pass == 0 && !s->is_cut[c]))
                 continue;
             s->choice[c] = 1;
-            room -= k->clusters[c].bytes;
+            residual -= k->clusters[c].bytes;
         }
     }
     offer(s);

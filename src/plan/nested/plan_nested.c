@@ -142,11 +142,11 @@ static enum dry_status
 make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window)
 {
     uint32_t slots = n->p->options.slots;
-    uint64_t unit = n->chain.room / slots + (n->chain.room % slots > 0);
+    uint64_t unit = n->chain.free_budget / slots + (n->chain.free_budget % slots > 0);
     unit = unit > 0 ? unit : 1;
-    uint32_t columns = (uint32_t)(n->chain.room / unit);
+    uint32_t columns = (uint32_t)(n->chain.free_budget / unit);
     if (rounding == DRYI_ROUND_DOWN)
-        columns += n->chain.room % unit > 0;
+        columns += n->chain.free_budget % unit > 0;
     if (rounding == DRYI_ROUND_NEAREST && unit > 1)
         columns += slots / 10 * COLUMNS_MORE;
     dryi_nested_table_finish(&n->table);
@@ -165,7 +165,7 @@ get_time(const struct nested *n)
 {
     return dryi_nested_table_get(
         &n->table,
-        dryi_min32(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
+        dryi_min32(n->table.columns, (uint32_t)(n->chain.free_budget / n->table.unit)));
 }
 
 /*
@@ -316,7 +316,8 @@ static bool
 has_room_for_rows(const struct nested *n)
 {
     uint64_t rows = n->chain.count * (uint64_t)n->window;
-    return n->p->options.window == 0 || dryi_nested_get_all(&n->chain) <= n->chain.room ||
+    return n->p->options.window == 0 ||
+           dryi_nested_get_all(&n->chain) <= n->chain.free_budget ||
            rows <= n->p->options.table_bytes_max / sizeof(struct dryi_nested_row);
 }
 
@@ -334,7 +335,7 @@ start(struct nested *n)
     while (status == DRY_ERR_LIMIT && options->window == 0 && n->window > 1)
         status = make_least(n, n->window /= 2);
     if (status == DRY_OK)
-        status = widen_least(n, n->chain.room);
+        status = widen_least(n, n->chain.free_budget);
     n->window = n->least.window;
     return status;
 }
@@ -388,7 +389,7 @@ consider_least(struct nested *n)
 {
     bool fits;
     enum dry_status status = dryi_nested_walk(
-        n->p, n->least.window, dryi_nested_least_guide(&n->least), n->chain.room);
+        n->p, n->least.window, dryi_nested_least_guide(&n->least), n->chain.free_budget);
     return status == DRY_OK ? consider(n, n->p, &fits) : status;
 }
 
@@ -412,9 +413,9 @@ fall_back(struct nested *n)
 static bool
 is_used(const struct nested *n)
 {
-    uint64_t room = n->p->room_bytes;
-    return n->kept > 0 &&
-           n->cost.peak_bytes >= n->p->base_bytes + room - room / UNUSED_PART;
+    uint64_t free_budget = n->p->free_budget_bytes;
+    return n->kept > 0 && n->cost.peak_bytes >=
+                              n->p->base_bytes + free_budget - free_budget / UNUSED_PART;
 }
 
 /*
@@ -448,7 +449,7 @@ set_pruning(struct nested *n)
 static enum dry_status
 search(struct nested *n)
 {
-    if (dryi_nested_get_all(&n->chain) <= n->chain.room)
+    if (dryi_nested_get_all(&n->chain) <= n->chain.free_budget)
         return save_all(n);
     enum dry_status status = consider_one_level(n);
     if (status == DRY_OK)
@@ -493,7 +494,7 @@ run(struct nested *n)
     enum dry_status status = start(n);
     bool is_possible = status == DRY_OK &&
                        n->p->options.budget_bytes >= n->p->base_bytes &&
-                       dryi_nested_least_get(&n->least) <= n->chain.room;
+                       dryi_nested_least_get(&n->least) <= n->chain.free_budget;
     if (is_possible)
         status = search(n);
     else if (status == DRY_OK && has_offload(&n->chain))

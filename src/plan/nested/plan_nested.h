@@ -53,7 +53,7 @@ struct dryi_nested {
     struct dryi_nested_stage *stages;   /* `count` + 1 elements */
     struct dryi_nested_option *options; /* grouped by stage */
     uint64_t part;                      /* bytes in a unit; divides all sizes */
-    uint64_t room; /* budget left for what the plan decides, in parts */
+    uint64_t free_budget; /* budget left for what the plan decides, in parts */
 };
 
 /* Sum up the chain of a planning. Returns false if memory ran out. */

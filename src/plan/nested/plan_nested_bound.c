@@ -86,9 +86,9 @@ relax(const struct bound *b, double *held)
     for (uint32_t s = count; s-- > 0;)
         bound_rest(b, s);
     *held = b->rests[0].held;
-    double room = (double)b->table->chain->room * b->price;
-    double time = b->rests[0].time - room;
-    return time - (b->rests[0].time + room) * MARGIN;
+    double free_budget = (double)b->table->chain->free_budget * b->price;
+    double time = b->rests[0].time - free_budget;
+    return time - (b->rests[0].time + free_budget) * MARGIN;
 }
 
 /*
@@ -99,8 +99,9 @@ static double
 search(struct bound *b)
 {
     const struct dryi_nested *chain = b->table->chain;
-    double room = (double)chain->room, low = 0, high = 0, best = 0, best_price = 0;
-    b->price = (1 + (double)chain->stages[chain->count].work) / (1 + room);
+    double free_budget = (double)chain->free_budget, low = 0, high = 0, best = 0,
+           best_price = 0;
+    b->price = (1 + (double)chain->stages[chain->count].work) / (1 + free_budget);
     for (unsigned i = 0;
          i < PRICES && dryi_plan_go_on(chain->progress, DRYI_PROGRESS_ROWS); i++) {
         double held, time = relax(b, &held);
@@ -108,7 +109,7 @@ search(struct bound *b)
             best = time;
             best_price = b->price;
         }
-        if (held > room)
+        if (held > free_budget)
             low = b->price;
         else
             high = b->price;
@@ -133,7 +134,7 @@ get_error(const struct dryi_nested_table *table, double most)
 static double
 get_table_bound(const struct dryi_nested_table *table)
 {
-    uint32_t column = (uint32_t)(table->chain->room / table->unit);
+    uint32_t column = (uint32_t)(table->chain->free_budget / table->unit);
     double time = (double)dryi_nested_table_get(table, column);
     return (time - get_error(table, time)) * (double)table->quantum;
 }
@@ -150,7 +151,7 @@ get_promise(struct dryi_nested_table *table, double price, double *bound)
     if (status != DRY_OK)
         return status == DRY_ERR_LIMIT ? DRY_OK : status;
     double promise = (double)table->promise, cell;
-    uint64_t rest = table->columns * table->unit - table->chain->room;
+    uint64_t rest = table->columns * table->unit - table->chain->free_budget;
     cell = (double)dryi_nested_table_get(table, table->columns);
     double paid = promise * ((double)rest / (double)table->unit);
     double most = cell + promise * (double)table->chain->count;

@@ -77,7 +77,7 @@ dryi_nested_init(struct dryi_nested *n, const struct dryi_planning *p)
                               .progress = p->progress,
                               .count = p->count,
                               .part = find_part(p)};
-    n->room = p->room_bytes / n->part;
+    n->free_budget = p->free_budget_bytes / n->part;
     n->option_count = p->count;
     for (uint32_t i = 0; i < p->count; i++)
         n->option_count += p->stages[i].option_count;

@@ -106,7 +106,7 @@ static double
 get_slack(const struct search *r)
 {
     const struct dryi_nested *chain = r->pruning->chain;
-    double held = (double)chain->room + (double)dryi_nested_get_all(chain);
+    double held = (double)chain->free_budget + (double)dryi_nested_get_all(chain);
     return ((double)chain->stages[chain->count].work + held * r->price) * MARGIN;
 }
 
@@ -115,23 +115,23 @@ static void
 find_price(struct search *r)
 {
     struct dryi_nested_pruning *pruning = r->pruning;
-    double room = (double)pruning->chain->room, best = 0;
+    double free_budget = (double)pruning->chain->free_budget, best = 0;
     struct line more = {0, (double)dryi_nested_get_all(pruning->chain)},
-                less = {pruning->limit, room};
+                less = {pruning->limit, free_budget};
     for (unsigned k = 0; k < PRICES; k++) {
         r->price = (less.time - more.time) / (more.held - less.held);
         if (!(r->price > 0 && r->price < PRICE_MAX))
             break;
         struct line line = relax(r);
         double sum = line.time + line.held * r->price, slack = get_slack(r);
-        double bound = sum - room * r->price - slack;
+        double bound = sum - free_budget * r->price - slack;
         if (bound > pruning->bound) {
             pruning->bound = bound;
             best = r->price;
         }
         if (sum >= less.time + less.held * r->price - slack)
             break;
-        *(line.held > room ? &more : &less) = line;
+        *(line.held > free_budget ? &more : &less) = line;
     }
     r->price = best;
 }
@@ -152,7 +152,8 @@ dryi_nested_pruning_init(struct dryi_nested_pruning *pruning,
         find_price(&r);
         relax(&r);
         set_ways(&r);
-        pruning->enough = pruning->limit + (double)chain->room * r.price + get_slack(&r);
+        pruning->enough =
+            pruning->limit + (double)chain->free_budget * r.price + get_slack(&r);
     }
     dryi_memory_free(m, r.held, chain->count, sizeof *r.held);
     dryi_memory_free(m, r.rests, chain->count, sizeof *r.rests);

@@ -334,11 +334,11 @@ reserve(struct dryi_nested_table *table, uint64_t cells)
 {
     uint64_t wanted = table->cell_capacity + table->cell_capacity / 4;
     wanted = wanted < CELLS_MIN ? CELLS_MIN : wanted;
-    uint64_t room = (table->bytes_max - table->bytes) / sizeof *table->cells;
+    uint64_t free_budget = (table->bytes_max - table->bytes) / sizeof *table->cells;
     if (cells <= table->cell_capacity)
         return true;
-    if (wanted > table->cell_capacity + room)
-        wanted = table->cell_capacity + room;
+    if (wanted > table->cell_capacity + free_budget)
+        wanted = table->cell_capacity + free_budget;
     wanted = wanted < cells ? cells : wanted;
     size_t old = table->cell_capacity * sizeof *table->cells;
     float *grown = table->chain->memory.resize(table->chain->memory.self, table->cells,
@@ -387,8 +387,9 @@ make_row(struct dryi_nested_table *table, uint32_t s, uint32_t t,
         return DRY_ERR_CANCELLED;
     struct dryi_nested_row row = gather(table, s, t);
     row.at = table->cell_count;
-    uint64_t cells = row.at + (row.hi - row.lo), room = table->bytes_max - table->bytes;
-    if (cells > table->cell_capacity + room / sizeof *table->cells)
+    uint64_t cells = row.at + (row.hi - row.lo),
+             free_budget = table->bytes_max - table->bytes;
+    if (cells > table->cell_capacity + free_budget / sizeof *table->cells)
         return DRY_ERR_LIMIT;
     if (!reserve(table, cells))
         return DRY_ERR_MEMORY;

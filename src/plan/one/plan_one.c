@@ -476,9 +476,9 @@ make_plan(struct planner *r)
     enum dry_status status = set_floor(r);
     if (status != DRY_OK)
         return status;
-    if (r->plan.cost.need > p->room_bytes)
+    if (r->plan.cost.need > p->free_budget_bytes)
         return DRY_ERR_NO_SPACE;
-    r->memory = p->room_bytes;
+    r->memory = p->free_budget_bytes;
     if (all_need <= r->memory)
         save_all(&r->one, &r->plan);
     else if (dryi_one_is_equal(p->chain))

@@ -32,15 +32,15 @@ dryi_one_is_equal(const struct dry_chain *chain)
     return true;
 }
 
-/* Return the stage after the longest range from `first` that needs at most `room` bytes. */
+/* Return the stage after the longest range from `first` that needs at most `budget` bytes. */
 static size_t
-longest(const struct dryi_one *one, size_t first, uint64_t room)
+longest(const struct dryi_one *one, size_t first, uint64_t budget)
 {
     struct dryi_one_range range = {0};
     size_t e = first;
     for (; dryi_one_can_repeat(one, e, &range); e++) {
         dryi_one_range_extend(&range, one, e, e == first);
-        if (range.need > room)
+        if (range.need > budget)
             break;
     }
     return e;

@@ -113,7 +113,7 @@ enum dry_status
 dryi_plan_sqrt(struct dryi_planning *p)
 {
     struct dryi_plan_search search = {
-        .p = p, .make = make_equal, .prefers_time = p->room_bytes != UINT64_MAX};
+        .p = p, .make = make_equal, .prefers_time = p->free_budget_bytes != UINT64_MAX};
     for (uint32_t k = 1; k <= p->count; k = next_count(p, k)) {
         struct dry_plan_cost cost;
         enum dry_status status = dryi_plan_try(&search, k, &cost);
@@ -162,7 +162,7 @@ enum dry_status
 dryi_plan_greedy(struct dryi_planning *p)
 {
     struct dryi_plan_search search = {
-        .p = p, .make = make_greedy, .prefers_time = p->room_bytes != UINT64_MAX};
+        .p = p, .make = make_greedy, .prefers_time = p->free_budget_bytes != UINT64_MAX};
     uint64_t threshold = 0;
     while (threshold != UINT64_MAX) {
         struct dry_plan_cost cost;

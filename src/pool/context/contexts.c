@@ -50,7 +50,7 @@ find(const struct dryi_contexts *c, uint32_t number)
 
 /* Return the index for a new record; UINT32_MAX: out of memory. */
 static uint32_t
-find_room(struct dryi_contexts *c)
+take_index(struct dryi_contexts *c)
 {
     if (c->unused > 0)
         return c->unused - 1;
@@ -72,7 +72,7 @@ dryi_contexts_give(struct dryi_contexts *c, uint32_t number)
         record->holders++;
         return true;
     }
-    uint32_t at = find_room(c);
+    uint32_t at = take_index(c);
     if (at == UINT32_MAX || !dryi_map_put(&c->index, number, at))
         return false;
     if (at == c->count)

@@ -84,7 +84,7 @@ share_range(const struct dry_pool *pool, const struct dryi_segment_info *run,
 static enum dry_status
 share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
             const struct dryi_block_info *block, struct dry_pool_share *share,
-            int *descriptors, size_t room)
+            int *descriptors, size_t capacity)
 {
     uint64_t address = block->addr, end = address + block->size;
     DRYI_ASSERT_SLOW(end > address);
@@ -96,7 +96,7 @@ share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
     if (!device->ops->export_pages)
         return DRY_ERR_UNSUPPORTED;
     enum dry_status status = DRY_OK;
-    if (count <= room)
+    if (count <= capacity)
         status = device->ops->export_pages(device->self, begin, (size_t)count, page,
                                            descriptors);
     if (status == DRY_OK)
@@ -109,7 +109,7 @@ share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
 
 static enum dry_status
 share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *share,
-            int *descriptors, size_t room)
+            int *descriptors, size_t capacity)
 {
     DRYI_ASSERT_SLOW(dryi_pool_is_locked(pool));
     dryi_block block = dryi_pool_find(pool, address);
@@ -123,17 +123,17 @@ share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *shar
         return status;
     if (!run.is_expandable)
         return share_range(pool, &run, address, share);
-    return share_pages(pool, &run, &info, share, descriptors, room);
+    return share_pages(pool, &run, &info, share, descriptors, capacity);
 }
 
 enum dry_status
 dry_pool_share(struct dry_pool *pool, uint64_t address, struct dry_pool_share *share,
-               int *descriptors, size_t room)
+               int *descriptors, size_t capacity)
 {
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    status = share_block(pool, address, share, descriptors, room);
+    status = share_block(pool, address, share, descriptors, capacity);
     dryi_pool_leave(pool);
     return status;
 }

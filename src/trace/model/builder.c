@@ -249,8 +249,9 @@ grow_events(struct dry_trace_builder *b)
         dryi_builder_fail_memory(b, "the events");
         return false;
     }
-    e->room = e->action_capacity; /* capacities are equal: all grow by the same rule */
-    DRYI_ASSERT(e->room == e->note_capacity && e->room == e->addr_capacity);
+    e->capacity =
+        e->action_capacity; /* capacities are equal: all grow by the same rule */
+    DRYI_ASSERT(e->capacity == e->note_capacity && e->capacity == e->addr_capacity);
     return true;
 }
 
@@ -258,7 +259,7 @@ bool
 dryi_builder_append_event(struct dry_trace_builder *b, const struct dry_event *event)
 {
     struct dryi_events *e = &b->trace->events;
-    if (e->count == e->room && !grow_events(b))
+    if (e->count == e->capacity && !grow_events(b))
         return false;
     size_t row = e->count++;
     e->action[row] = (uint8_t)event->action;

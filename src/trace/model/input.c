@@ -70,13 +70,13 @@ widen(struct dryi_input *in, size_t count, struct dry_error *err)
 static enum dry_status
 read_some(struct dryi_input *in, struct dry_error *err)
 {
-    size_t room = in->capacity - in->end;
+    size_t free_bytes = in->capacity - in->end;
     size_t got = 0;
     enum dry_status status =
-        in->source.read(in->source.self, in->window + in->end, room, &got, err);
+        in->source.read(in->source.self, in->window + in->end, free_bytes, &got, err);
     if (status != DRY_OK)
         return status;
-    DRYI_ASSERT(got <= room);
+    DRYI_ASSERT(got <= free_bytes);
     in->end += got;
     in->is_at_end = got == 0;
     uint64_t seen = in->window_offset + in->end;

@@ -45,7 +45,7 @@ struct dryi_events {
     uint32_t *lane, *stack, *note;
     size_t action_capacity, addr_capacity, size_capacity, time_capacity;
     size_t lane_capacity, stack_capacity, note_capacity;
-    size_t room; /* smallest of the capacities */
+    size_t capacity; /* smallest of the capacities */
     size_t count;
 };
 

@@ -57,13 +57,13 @@ static enum dry_status
 escape_string(struct dryi_pickle_walk *w, uint32_t raw, const unsigned char *bytes,
               size_t length, uint32_t *id)
 {
-    size_t room = length * DRYI_UTF8_ESCAPE_BYTES;
-    char *escaped = dryi_memory_zalloc(&w->memory, room, 1);
+    size_t capacity = length * DRYI_UTF8_ESCAPE_BYTES;
+    char *escaped = dryi_memory_zalloc(&w->memory, capacity, 1);
     if (!escaped)
         return dryi_fail_memory(w->err, "strings");
     *id = dryi_intern_put(&w->trace->strings, escaped,
                           dryi_utf8_escape(escaped, bytes, length));
-    dryi_memory_free(&w->memory, escaped, room, 1);
+    dryi_memory_free(&w->memory, escaped, capacity, 1);
     if (*id == DRYI_INTERN_NONE || !dryi_map_put(&w->escaped, raw, *id))
         return dryi_fail_memory(w->err, "strings");
     return DRY_OK;

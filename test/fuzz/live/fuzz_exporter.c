@@ -22,9 +22,9 @@
 /* --- programs ----------------------------------------------------------------------------- */
 
 static void
-take_text(struct fuzz_bytes *in, char *text, size_t room)
+take_text(struct fuzz_bytes *in, char *text, size_t left_bytes)
 {
-    size_t length = fuzz_next_byte(in) % room;
+    size_t length = fuzz_next_byte(in) % left_bytes;
     for (size_t i = 0; i < length; i++)
         text[i] = (char)fuzz_next_byte(in);
     text[length] = '\0';
@@ -66,7 +66,7 @@ take_source(struct fuzz_bytes *in, struct watch_source *s)
                                              .stranded = take_number(in)};
     s->device = fuzz_next_byte(in) % 2 ? 0 : WATCH_NO_DEVICE;
     s->limit = take_number(in);
-    s->room = take_number(in);
+    s->left_bytes = take_number(in);
     s->seconds_left = (double)take_number(in) - 2;
 }
 

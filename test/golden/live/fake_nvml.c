@@ -95,26 +95,26 @@ nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 }
 
 static int
-copy(const char *from, char *to, unsigned room)
+copy(const char *from, char *to, unsigned capacity)
 {
-    (void)snprintf(to, room, "%s", from);
+    (void)snprintf(to, capacity, "%s", from);
     for (; *to; to++)
         *to = (char)(*to == '_' ? ' ' : *to);
     return SUCCESS;
 }
 
 EXPORT int
-nvmlDeviceGetName(void *device, char *text, unsigned room)
+nvmlDeviceGetName(void *device, char *text, unsigned capacity)
 {
     struct facts f;
-    return read_facts(&f) ? UNKNOWN : copy(f.names[number_of(device)], text, room);
+    return read_facts(&f) ? UNKNOWN : copy(f.names[number_of(device)], text, capacity);
 }
 
 EXPORT int
-nvmlDeviceGetUUID(void *device, char *text, unsigned room)
+nvmlDeviceGetUUID(void *device, char *text, unsigned capacity)
 {
     struct facts f;
-    return read_facts(&f) ? UNKNOWN : copy(f.uuids[number_of(device)], text, room);
+    return read_facts(&f) ? UNKNOWN : copy(f.uuids[number_of(device)], text, capacity);
 }
 
 EXPORT int
@@ -135,13 +135,13 @@ nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                         struct process *processes)
 {
     struct facts f;
-    unsigned room = *count;
+    unsigned capacity = *count;
     *count = 0;
     if (read_facts(&f))
         return UNKNOWN;
     for (unsigned i = 0; i < f.process_count; i++)
         if (f.of[i] == number_of(device)) {
-            if (*count == room)
+            if (*count == capacity)
                 return TOO_SMALL;
             processes[(*count)++] = f.processes[i];
         }

@@ -58,11 +58,11 @@ number(void)
 }
 
 static char *
-text(char room[256])
+text(char buffer[256])
 {
-    if (scanf("%255s", room) != 1)
+    if (scanf("%255s", buffer) != 1)
         die("a text is expected");
-    return unpack(room);
+    return unpack(buffer);
 }
 
 /* source NAME DEVICE UUID */
@@ -173,15 +173,15 @@ put_lane(struct program *p)
 static void
 put_line(struct program *p)
 {
-    char room[256];
+    char buffer[256];
     uint32_t at = (uint32_t)number();
     struct dry_live_detail *d = &p->details[at];
     struct dry_live_line *line = &d->lines[d->line_count++];
     line->bytes = number();
     line->count = number();
-    text(room);
+    text(buffer);
     (void)snprintf(line->text, sizeof line->text, "%.*s", (int)sizeof line->text - 1,
-                   room);
+                   buffer);
     if (dry_live_put_detail(p->live, at, d) != DRY_OK)
         die("no line");
 }
@@ -190,16 +190,16 @@ put_line(struct program *p)
 static void
 serve(struct program *p)
 {
-    char path[DRY_LIVE_PATH_BYTES], room[256];
+    char path[DRY_LIVE_PATH_BYTES], buffer[256];
     uint64_t request, result = number();
-    text(room);
+    text(buffer);
     for (int i = 0; i < 60000; i++, usleep(10000)) {
         if (!dry_live_get_request(p->live, &request, path, sizeof path))
             continue;
         FILE *file = result == 0 ? fopen(path, "w") : NULL;
         if (file)
             (void)fclose(file);
-        dry_live_answer(p->live, request, (int64_t)result, room);
+        dry_live_answer(p->live, request, (int64_t)result, buffer);
         printf("%s ", path);
         return;
     }

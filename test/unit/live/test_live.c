@@ -300,7 +300,7 @@ expect_one_moment(const struct dry_live_source *s)
 
 /* A child puts without end, and tells its page's name. */
 static pid_t
-start_writer(char *name, size_t room)
+start_writer(char *name, size_t capacity)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -318,7 +318,7 @@ start_writer(char *name, size_t room)
         for (uint64_t n = 1;; n++)
             put_all(live, n);
     }
-    ssize_t got = read(ends[0], name, room);
+    ssize_t got = read(ends[0], name, capacity);
     assert_true(got > 0 && name[got - 1] == '\0');
     close(ends[0]);
     close(ends[1]);
@@ -563,11 +563,12 @@ pages_of_chance_do_no_harm(void **state)
     page_path(path, name);
     for (unsigned round = 0; round < 2000; round++) {
         *bad = *good;
-        size_t room = round % 2 ? sizeof *bad
-                                : offsetof(struct dry_live_page, slots) +
-                                      offsetof(struct dry_live_slot, source.detail.lanes);
+        size_t capacity = round % 2
+                              ? sizeof *bad
+                              : offsetof(struct dry_live_page, slots) +
+                                    offsetof(struct dry_live_slot, source.detail.lanes);
         for (unsigned n = 1 + (unsigned)random_below(&random, 8); n > 0; n--)
-            ((unsigned char *)bad)[random_below(&random, room)] =
+            ((unsigned char *)bad)[random_below(&random, capacity)] =
                 (unsigned char)random_below(&random, 256);
         write_file(path, bad, sizeof *bad);
         struct dry_live_reader *reader = NULL;

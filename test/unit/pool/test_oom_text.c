@@ -215,16 +215,16 @@ any_room_is_enough(void **state)
     (void)state;
     char whole[TEXT_BYTES];
     size_t length = format(&fragmented, GIB, DRY_OOM_HINT_EXPANDABLE, whole);
-    for (size_t room = 0; room <= length + 2; room++) {
-        char *text = malloc(room + 1);
+    for (size_t capacity = 0; capacity <= length + 2; capacity++) {
+        char *text = malloc(capacity + 1);
         assert_non_null(text);
-        text[room] = 'x';
+        text[capacity] = 'x';
         assert_int_equal(dry_pool_format_oom(&fragmented, 0, GIB, DRY_OOM_HINT_EXPANDABLE,
-                                             room ? text : NULL, room),
+                                             capacity ? text : NULL, capacity),
                          length);
-        assert_int_equal(text[room], 'x');
-        size_t shown = room > length ? length : room ? room - 1 : 0;
-        if (room > 0) {
+        assert_int_equal(text[capacity], 'x');
+        size_t shown = capacity > length ? length : capacity ? capacity - 1 : 0;
+        if (capacity > 0) {
             assert_memory_equal(text, whole, shown);
             assert_int_equal(text[shown], '\0');
         }

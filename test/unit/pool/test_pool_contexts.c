@@ -330,10 +330,10 @@ struct asker {
 /* The pool goes on, and its ring forgets, while the trace asks for frames. */
 static size_t
 ask_while_it_forgets(void *self, uint32_t context, struct dry_pool_frame *frames,
-                     size_t room)
+                     size_t capacity)
 {
     (void)frames;
-    (void)room;
+    (void)capacity;
     const struct asker *asker = self;
     assert_true(asker->account->held[context] > 0);
     take(asker->run, 5);

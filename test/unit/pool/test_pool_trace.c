@@ -555,11 +555,11 @@ paged_failure_is_not_advised_pytorchs_settings(void **state)
 /* --- stacks and failures ------------------------------------------------------------------ */
 
 static size_t
-deep_frames(void *self, uint32_t context, struct dry_pool_frame *frames, size_t room)
+deep_frames(void *self, uint32_t context, struct dry_pool_frame *frames, size_t capacity)
 {
     size_t *calls = self, count = context == 1 ? 500 : context == 2 ? 100000 : 1;
     ++*calls;
-    for (size_t i = 0; i < count && i < room; i++)
+    for (size_t i = 0; i < count && i < capacity; i++)
         frames[i] = (struct dry_pool_frame){.line = (uint32_t)i};
     return count;
 }

@@ -135,8 +135,8 @@ a_setting_is_named_where_one_helps_and_only_there(void **state)
 /* --- and helps ---------------------------------------------------------------------------- */
 
 static bool
-run_by(const struct asked *a, const char *conf, const char *compat, uint64_t room,
-       struct dry_run *run)
+run_by(const struct asked *a, const char *conf, const char *compat,
+       uint64_t allowed_bytes, struct dry_run *run)
 {
     struct dry_run_options options;
     dry_run_options_init(&options);
@@ -144,7 +144,7 @@ run_by(const struct asked *a, const char *conf, const char *compat, uint64_t roo
     options.compat = compat;
     options.begin_anew = true;
     options.past_event = a->truth.oom_event;
-    options.capacity_bytes = room;
+    options.capacity_bytes = allowed_bytes;
     return dry_replay_run(a->replay, &options, run, NULL) == DRY_OK;
 }
 
@@ -153,9 +153,10 @@ static bool
 rescues(const struct asked *a, const char *setting, const char *compat)
 {
     struct dry_run run = {0}, before = {0};
-    uint64_t room = case_allowed_bytes(&a->truth);
-    return run_by(a, setting, compat, room, &run) &&
-           run_by(a, NULL, compat, room, &before) && run.gets_past && !before.gets_past;
+    uint64_t allowed_bytes = case_allowed_bytes(&a->truth);
+    return run_by(a, setting, compat, allowed_bytes, &run) &&
+           run_by(a, NULL, compat, allowed_bytes, &before) && run.gets_past &&
+           !before.gets_past;
 }
 
 /* On the room that is proved, with fewer retries, or on less than was needed before. */
@@ -163,9 +164,9 @@ static bool
 relieves(const struct asked *a, const struct dry_change *c, const char *compat)
 {
     struct dry_run run = {0}, before = {0}, less = {0};
-    uint64_t room = a->summary->capacity_bytes;
-    if (!run_by(a, c->setting, compat, room, &run) || run.oom ||
-        !run_by(a, NULL, compat, room, &before))
+    uint64_t allowed_bytes = a->summary->capacity_bytes;
+    if (!run_by(a, c->setting, compat, allowed_bytes, &run) || run.oom ||
+        !run_by(a, NULL, compat, allowed_bytes, &before))
         return false;
     uint64_t smaller = c->recorded_runs_on_bytes - GAIN_MIN;
     bool is_smaller = c->recorded_runs_on_bytes > GAIN_MIN &&
@@ -300,11 +301,12 @@ static void
 bounds_hold(const struct asked *a)
 {
     const struct dry_replay_recorded *r = dry_replay_get_recorded(a->replay);
-    uint64_t room = case_allowed_bytes(&a->truth);
+    uint64_t allowed_bytes = case_allowed_bytes(&a->truth);
     bool is_near = a->label->cause == DRY_CAUSE_NEAR_LIMIT ||
                    a->label->second == DRY_CAUSE_NEAR_LIMIT;
     if (is_near) {
-        HOLDS(a, r->capacity_low_bytes <= room && room < r->capacity_high_bytes);
+        HOLDS(a, r->capacity_low_bytes <= allowed_bytes &&
+                     allowed_bytes < r->capacity_high_bytes);
         HOLDS(a, a->summary->capacity_bytes == r->capacity_low_bytes);
         HOLDS(a, a->summary->goal == DRY_GOAL_FIT);
     } else if (!a->truth.has_oom) {

@@ -743,13 +743,13 @@ removes_the_oom_as_stated(const struct made *m)
 }
 
 static struct dry_run
-run_in_room(const struct made *m, const char *conf, uint64_t room)
+run_within(const struct made *m, const char *conf, uint64_t allowed_bytes)
 {
     struct dry_run_options options;
     struct dry_run run;
     dry_run_options_init(&options);
     options.conf = conf;
-    options.capacity_bytes = room;
+    options.capacity_bytes = allowed_bytes;
     options.begin_anew = true;
     options.find_capacity = m->truth.retry_count > 0;
     assert_int_equal(dry_replay_run(m->replay, &options, &run, NULL), DRY_OK);
@@ -761,9 +761,9 @@ static bool
 saves(const struct made *m, const char *conf)
 {
     bool is_full = m->truth.retry_count > 0;
-    uint64_t room = is_full ? case_allowed_bytes(&m->truth) : UINT64_MAX;
-    struct dry_run before = run_in_room(m, NULL, room),
-                   after = run_in_room(m, conf, room);
+    uint64_t allowed_bytes = is_full ? case_allowed_bytes(&m->truth) : UINT64_MAX;
+    struct dry_run before = run_within(m, NULL, allowed_bytes),
+                   after = run_within(m, conf, allowed_bytes);
     uint64_t had = is_full ? before.capacity_bytes : before.reserved_peak_bytes;
     uint64_t has = is_full ? after.capacity_bytes : after.reserved_peak_bytes;
     uint64_t least = had / 100 > 64 * MIB ? had / 100 : 64 * MIB;

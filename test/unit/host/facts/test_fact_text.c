@@ -249,7 +249,7 @@ facts_are_read_below_the_root(void **state)
     struct dryi_thp_facts thp;
     dryi_facts_thp(&facts, &thp);
     assert_true(thp.is_off && thp.is_off_for_shared && thp.huge_bytes == 0);
-    assert_true(dryi_facts_cgroup_room(&facts) == UINT64_MAX);
+    assert_true(dryi_facts_cgroup_free_bytes(&facts) == UINT64_MAX);
     struct dry_pages_size known[DRY_PAGES_SIZES_MAX];
     assert_int_equal(dry_pages_read_sizes(t.root, -1, known), 4);
     assert_int_equal(known[0].kind, DRY_PAGES_BASE);
@@ -286,15 +286,15 @@ long_files_are_filtered(void **state)
     struct dryi_kernel kernel;
     dryi_kernel_init(&kernel);
     struct dryi_facts facts = {.kernel = &kernel, .root = t.root};
-    assert_int_equal(dryi_facts_cgroup_room(&facts), 100);
+    assert_int_equal(dryi_facts_cgroup_free_bytes(&facts), 100);
     tree_add(&t, "/cg/memory.max", "max\n");
-    assert_int_equal(dryi_facts_cgroup_room(&facts), 600);
+    assert_int_equal(dryi_facts_cgroup_free_bytes(&facts), 600);
     tree_add(&t, "/cg/g/hugetlb.1GB.max", "3\n");
     tree_add(&t, "/cg/g/hugetlb.1GB.current", "2\n");
     tree_add(&t, "/cg/g/hugetlb.64KB.rsvd.max", "5\n");
     tree_add(&t, "/cg/g/hugetlb.64KB.rsvd.current", "9\n");
-    assert_int_equal(dryi_facts_cgroup_pool_room(&facts, DRYI_GIB, false), 1);
-    assert_int_equal(dryi_facts_cgroup_pool_room(&facts, 64 * DRYI_KIB, true), 0);
+    assert_int_equal(dryi_facts_cgroup_free_pool_bytes(&facts, DRYI_GIB, false), 1);
+    assert_int_equal(dryi_facts_cgroup_free_pool_bytes(&facts, 64 * DRYI_KIB, true), 0);
     tree_finish(&t);
 }
 

@@ -98,21 +98,22 @@ real_kernel_counts_what_is_locked(void **state)
     struct dryi_facts facts = {.kernel = &kernel, .root = ""};
     uint64_t limit;
     assert_int_equal(kernel.get_lock_limit(kernel.self, &limit), 0);
-    if (limit < DRYI_MIB || dryi_facts_lock_room(&facts) < DRYI_MIB)
+    if (limit < DRYI_MIB || dryi_facts_lock_free_bytes(&facts) < DRYI_MIB)
         skip_because("less than 1 MiB may be locked");
     struct fixture f = {0};
     make(&f);
-    uint64_t before = dryi_facts_lock_room(&facts);
+    uint64_t before = dryi_facts_lock_free_bytes(&facts);
     assert_int_equal(take(&f, DRYI_MIB, -1), DRY_OK);
     /* Who may lock all that there is has no limit to come near to. */
-    assert_true(dryi_facts_lock_room(&facts) ==
+    assert_true(dryi_facts_lock_free_bytes(&facts) ==
                 (before == UINT64_MAX ? before : before - DRYI_MIB));
-    assert_true(f.pin.room(f.pin.self, -1) <= dryi_facts_lock_room(&facts));
+    assert_true(f.pin.available_bytes(f.pin.self, -1) <=
+                dryi_facts_lock_free_bytes(&facts));
     unsigned char here[DRYI_MIB / 4096];
     assert_int_equal(mincore((void *)(uintptr_t)f.range.address, DRYI_MIB, here), 0);
     assert_true(here[0] & here[sizeof here / 2] & 1);
     give(&f);
-    assert_true(dryi_facts_lock_room(&facts) == before);
+    assert_true(dryi_facts_lock_free_bytes(&facts) == before);
     f.pin.finish(f.pin.self);
 }
 
@@ -129,13 +130,13 @@ limit_is_named_before_anything_is_filled(void **state)
                      "Name:\tx\nVmLck:\t    4096 kB\nCapEff:\t0000000000003fff\n");
     make(&f);
     struct dryi_facts facts = {.kernel = &f.fake.kernel, .root = ""};
-    assert_true(dryi_facts_lock_room(&facts) == 4 * DRYI_MIB);
+    assert_true(dryi_facts_lock_free_bytes(&facts) == 4 * DRYI_MIB);
     f.range.bytes = 77;
     assert_int_equal(take(&f, 5 * DRYI_MIB, -1), DRY_ERR_NO_SPACE);
     assert_true(f.range.bytes == 77);
     assert_non_null(strstr(f.err.text, "RLIMIT_MEMLOCK (ulimit -l) is 8388608, 4194304"));
     assert_int_equal(f.fake.maps_made, 0);
-    assert_true(f.pin.room(f.pin.self, -1) == 4 * DRYI_MIB);
+    assert_true(f.pin.available_bytes(f.pin.self, -1) == 4 * DRYI_MIB);
     end(&f);
 }
 
@@ -191,14 +192,14 @@ pool_s_pages_need_no_lock(void **state)
     f.options.pages.kind = DRY_PAGES_POOL;
     f.options.pages.policy = DRY_PAGES_STRICT;
     make(&f);
-    assert_true(f.pin.room(f.pin.self, -1) == 32 * DRYI_MIB);
-    assert_true(f.pin.room(f.pin.self, 1) == 16 * DRYI_MIB);
+    assert_true(f.pin.available_bytes(f.pin.self, -1) == 32 * DRYI_MIB);
+    assert_true(f.pin.available_bytes(f.pin.self, 1) == 16 * DRYI_MIB);
     assert_int_equal(take(&f, 15 * DRYI_MIB, 1), DRY_OK);
     assert_true(f.range.bytes == 16 * DRYI_MIB);
     assert_int_equal(f.fake.locks, 0);
     assert_true(f.fake.node_free[1] == 0);
-    assert_true(f.pin.room(f.pin.self, 1) == 0);
-    assert_true(f.pin.room(f.pin.self, -1) == 16 * DRYI_MIB);
+    assert_true(f.pin.available_bytes(f.pin.self, 1) == 0);
+    assert_true(f.pin.available_bytes(f.pin.self, -1) == 16 * DRYI_MIB);
     give(&f);
     end(&f);
 }
@@ -206,9 +207,9 @@ pool_s_pages_need_no_lock(void **state)
 /* --- room ------------------------------------------------------------------------------- */
 
 static uint64_t
-room(struct fixture *f, int32_t node)
+available_bytes(struct fixture *f, int32_t node)
 {
-    return f->pin.room(f->pin.self, node);
+    return f->pin.available_bytes(f->pin.self, node);
 }
 
 static void
@@ -222,44 +223,44 @@ say_memory(struct fixture *f, uint64_t total_gib, uint64_t available_gib)
 }
 
 static void
-room_leaves_a_reserve_to_the_machine(void **state)
+available_bytes_leave_a_reserve_to_the_machine(void **state)
 {
     (void)state;
     struct fixture f;
     begin(&f);
     make(&f);
     say_memory(&f, 32, 20);
-    assert_true(room(&f, -1) == 16 * DRYI_GIB); /* less 4 GiB */
+    assert_true(available_bytes(&f, -1) == 16 * DRYI_GIB); /* less 4 GiB */
     say_memory(&f, 200, 120);
-    assert_true(room(&f, -1) == 100 * DRYI_GIB); /* less a tenth */
+    assert_true(available_bytes(&f, -1) == 100 * DRYI_GIB); /* less a tenth */
     say_memory(&f, 8, 5);
-    assert_true(room(&f, -1) == 3 * DRYI_GIB); /* less a quarter */
+    assert_true(available_bytes(&f, -1) == 3 * DRYI_GIB); /* less a quarter */
     say_memory(&f, 200, 19);
-    assert_true(room(&f, -1) == 0);
+    assert_true(available_bytes(&f, -1) == 0);
     fake_kernel_file(&f.fake, "/proc/meminfo", NULL);
-    assert_true(room(&f, -1) == UINT64_MAX); /* nobody tells */
+    assert_true(available_bytes(&f, -1) == UINT64_MAX); /* nobody tells */
     end(&f);
 }
 
 static void
-room_is_the_least_of_node_groups_and_machine(void **state)
+available_bytes_are_the_least_of_node_groups_and_machine(void **state)
 {
     (void)state;
     struct fixture f;
     begin(&f);
     make(&f);
     say_memory(&f, 32, 20);
-    assert_true(room(&f, 1) == 2 * DRYI_GIB);
-    assert_true(room(&f, 7) == 16 * DRYI_GIB); /* there is no such file */
+    assert_true(available_bytes(&f, 1) == 2 * DRYI_GIB);
+    assert_true(available_bytes(&f, 7) == 16 * DRYI_GIB); /* there is no such file */
     fake_kernel_file(&f.fake, "/cg/memory.max", "1073741824\n");
     fake_kernel_file(&f.fake, "/cg/memory.current", "73741824\n");
-    assert_true(room(&f, 1) == 1000000000);
-    assert_true(room(&f, -1) == 1000000000);
+    assert_true(available_bytes(&f, 1) == 1000000000);
+    assert_true(available_bytes(&f, -1) == 1000000000);
     end(&f);
 }
 
 static void
-room_of_a_pool_is_its_free_pages_and_what_may_replace_them(void **state)
+available_bytes_of_a_pool_are_its_free_pages_and_what_may_replace_them(void **state)
 {
     (void)state;
     struct fixture f;
@@ -270,11 +271,11 @@ room_of_a_pool_is_its_free_pages_and_what_may_replace_them(void **state)
     fake_kernel_file(
         &f.fake, "/proc/meminfo",
         "MemTotal: 33554432 kB\nMemAvailable: 5242880 kB\nHugepagesize: 2048 kB\n");
-    assert_true(room(&f, -1) == 32 * DRYI_MIB + DRYI_GIB);
+    assert_true(available_bytes(&f, -1) == 32 * DRYI_MIB + DRYI_GIB);
     f.fake.cgroup_pages = 3;
-    assert_true(room(&f, -1) == 6 * DRYI_MIB + DRYI_GIB);
+    assert_true(available_bytes(&f, -1) == 6 * DRYI_MIB + DRYI_GIB);
     f.fake.cgroup_reservations = 1;
-    assert_true(room(&f, 0) == 2 * DRYI_MIB + DRYI_GIB);
+    assert_true(available_bytes(&f, 0) == 2 * DRYI_MIB + DRYI_GIB);
     f.fake.cgroup_pages = f.fake.cgroup_reservations = 1000;
     end(&f);
 }
@@ -462,7 +463,7 @@ every_call_refused_leaves_nothing_behind(void **state)
                 give(&f);
             else
                 assert_true(f.err.status == status && f.err.text[0]);
-            (void)room(&f, 1);
+            (void)available_bytes(&f, 1);
             more = f.fake.has_refused;
             end(&f);
             assert_true(n < 2000);
@@ -522,9 +523,10 @@ main(void)
         cmocka_unit_test(refused_lock_names_the_limit_and_leaves_nothing),
         cmocka_unit_test(lock_refused_without_a_limit_says_no_more),
         cmocka_unit_test(pool_s_pages_need_no_lock),
-        cmocka_unit_test(room_leaves_a_reserve_to_the_machine),
-        cmocka_unit_test(room_is_the_least_of_node_groups_and_machine),
-        cmocka_unit_test(room_of_a_pool_is_its_free_pages_and_what_may_replace_them),
+        cmocka_unit_test(available_bytes_leave_a_reserve_to_the_machine),
+        cmocka_unit_test(available_bytes_are_the_least_of_node_groups_and_machine),
+        cmocka_unit_test(
+            available_bytes_of_a_pool_are_its_free_pages_and_what_may_replace_them),
         cmocka_unit_test(pages_are_on_the_gpu_s_node_as_far_as_there_are),
         cmocka_unit_test(strict_pages_are_on_the_gpu_s_node_or_nowhere),
         cmocka_unit_test(the_gpu_s_node_is_a_node_of_ours),

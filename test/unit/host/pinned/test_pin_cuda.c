@@ -912,7 +912,7 @@ every_system_call_may_fail(void **state)
         make(&b);
         if (take(&b, 3 * DRYI_MIB) == DRY_OK)
             give(&b);
-        (void)b.pin.room(b.pin.self, 1);
+        (void)b.pin.available_bytes(b.pin.self, 1);
         assert_true(read_account(&b).registrations == 0);
         more = b.fake.has_refused;
         finish(&b);

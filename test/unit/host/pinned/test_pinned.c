@@ -707,7 +707,7 @@ a_budget_is_kept(void **state)
     assert_int_equal(dry_pinned_alloc(f.pinned, 4 * DRYI_MIB, NO_STREAM, &at),
                      DRY_ERR_NO_SPACE);
     assert_int_equal(dry_pinned_explain(f.pinned, 4 * DRYI_MIB, &e), DRY_OK);
-    assert_true(!e.is_hit && !e.would_fit && e.room_bytes == 2 * DRYI_MIB);
+    assert_true(!e.is_hit && !e.would_fit && e.available_bytes == 2 * DRYI_MIB);
     assert_int_equal(e.requested_bytes, 8 * DRYI_MIB);
     give(&f, first);
     give(&f, second);

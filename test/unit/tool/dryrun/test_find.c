@@ -8,16 +8,17 @@ typedef uint64_t memory_function(uint64_t number);
 
 /* Search as the command does. Returns the runs that were needed. */
 static unsigned
-search(struct find *find, memory_function *memory, uint64_t room)
+search(struct find *find, memory_function *memory, uint64_t torch_bytes)
 {
     unsigned runs = 0;
     uint64_t number;
-    while ((number = find_next(find, room)) != 0) {
+    while ((number = find_next(find, torch_bytes)) != 0) {
         assert_in_range(number, find->first, find->last);
         assert_true(number > find->low);
         assert_true(find->high == 0 || number < find->high);
         uint64_t bytes = memory(number);
-        find_note(find, number, bytes <= room, bytes < room ? bytes : room);
+        find_note(find, number, bytes <= torch_bytes,
+                  bytes < torch_bytes ? bytes : torch_bytes);
         assert_true(++runs < 200);
     }
     return runs;
@@ -49,10 +50,10 @@ flat(uint64_t number)
 
 /* The answer by trying every number. */
 static uint64_t
-largest(memory_function *memory, uint64_t last, uint64_t room)
+largest(memory_function *memory, uint64_t last, uint64_t torch_bytes)
 {
     uint64_t found = 0;
-    for (uint64_t n = 1; n <= last && memory(n) <= room; n++)
+    for (uint64_t n = 1; n <= last && memory(n) <= torch_bytes; n++)
         found = n;
     return found;
 }
@@ -65,10 +66,11 @@ a_search_finds_what_trying_all_finds(void **state)
     static const uint64_t lasts[] = {1, 2, 3, 64, 1000, 5000};
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
         for (size_t l = 0; l < sizeof lasts / sizeof *lasts; l++) {
-            for (uint64_t room = 100; room < 400000; room = room * 5 / 4 + 7) {
+            for (uint64_t torch_bytes = 100; torch_bytes < 400000;
+                 torch_bytes = torch_bytes * 5 / 4 + 7) {
                 struct find find = find_begin(1, lasts[l]);
-                search(&find, functions[f], room);
-                assert_int_equal(find.low, largest(functions[f], lasts[l], room));
+                search(&find, functions[f], torch_bytes);
+                assert_int_equal(find.low, largest(functions[f], lasts[l], torch_bytes));
             }
         }
     }

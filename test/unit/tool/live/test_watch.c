@@ -132,7 +132,7 @@ two_programs_are_there_the_larger_first(void **state)
     assert_int_equal(watch_reserved(p), 2 * GIB);
     assert_int_equal(live_allocated(p), GIB);
     assert_int_equal(live_stranded(p), GIB / 2);
-    assert_int_equal(live_room(p), WATCH_UNKNOWN);
+    assert_int_equal(live_headroom(p), WATCH_UNKNOWN);
     assert_string_equal(watch->processes[1]->name, "small");
     assert_ptr_equal(live_find_only(watch, "small"), watch->processes[1]);
     assert_null(live_find_only(watch, "nobody"));
@@ -237,7 +237,7 @@ the_driver_knows_devices_and_all_others(void **state)
             assert_int_equal(p->state, WATCH_LIVE);
             assert_int_equal(p->sources[0].device, 1);
             assert_int_equal(p->sources[0].limit, 4 * GIB);
-            assert_int_equal(p->sources[0].room, GIB);
+            assert_int_equal(p->sources[0].left_bytes, GIB);
             assert_int_equal(p->uses[0].bytes, 2 * GIB);
             assert_true(live_share(&p->sources[0]) == 0.75);
         } else {

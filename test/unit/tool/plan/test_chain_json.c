@@ -444,8 +444,8 @@ put(char *at, const char *text)
 static void
 assert_too_many(size_t stages, size_t each, const char *inputs, const char *says)
 {
-    size_t room = stages * (100 + each * (50 + strlen(inputs))) + 100;
-    char *text = malloc(room), *at = text;
+    size_t text_bytes = stages * (100 + each * (50 + strlen(inputs))) + 100;
+    char *text = malloc(text_bytes), *at = text;
     struct chain_file f;
     struct dry_error err = {.text = ""};
     assert_non_null(text);
@@ -462,7 +462,7 @@ assert_too_many(size_t stages, size_t each, const char *inputs, const char *says
         at = put(at, "]}");
     }
     at = put(at, "]}");
-    assert_true((size_t)(at - text) < room);
+    assert_true((size_t)(at - text) < text_bytes);
     assert_int_equal(chain_json_read(text, (size_t)(at - text), NULL, &f, &err),
                      DRY_ERR_FORMAT);
     assert_begins(err.text, says);

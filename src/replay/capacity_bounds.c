@@ -86,7 +86,7 @@ reject_retries(struct dry_replay *r, struct dry_error *err)
  * With a recorded per_process_memory_fraction that fraction is the limit, and every run obeys it.
  */
 enum dry_status
-dryi_replay_bound_room(struct dry_replay *r, struct dry_error *err)
+dryi_replay_bound_capacity(struct dry_replay *r, struct dry_error *err)
 {
     struct dry_replay_recorded *recorded = &r->recorded;
     const struct dryi_program *p = &r->program;
