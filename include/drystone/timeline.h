@@ -236,8 +236,8 @@ struct dry_drawing_run {
 struct dry_drawing_column {
     uint32_t moment; /* sampled where the active curve is highest within the column */
     /* Live allocations smaller than min_bytes, drawn as one sum on top. */
-    uint32_t small_count;
-    uint64_t small_bytes;
+    uint32_t undrawn_count;
+    uint64_t undrawn_bytes;
     uint64_t active_bytes;
 };
 

@@ -6,14 +6,14 @@ depends on the selection is missed. So operations that make masks and counts are
 on the host, in the device's memory, which is host memory. PyTorch's own
 function runs first, so its allocations are unchanged.
 
-This covers integers and booleans up to SMALL elements, and comparisons of other numbers that
+This covers integers and booleans up to VALUES_MAX elements, and comparisons of other numbers that
 came from the host. Numbers that are all zeros count as unknown, and their comparison stays false.
 Operations are intercepted at BackendSelect, the last dispatch key before the device's. Each
 intercepted operation costs 8 us more.
 """
 import ctypes
 
-from _drystone_memory import SMALL, WHOLE, lie_over, note_written, write
+from _drystone_memory import VALUES_MAX, WHOLE, lie_over, note_written, write
 
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
             for kind in ("Scalar", "Tensor")]
@@ -74,7 +74,7 @@ class Masks:
             return [self.on_host(one, any_kind) for one in value]
         if not isinstance(value, torch.Tensor) or not value.is_cuda:
             return value
-        if value.numel() > SMALL or not (any_kind or value.dtype in WHOLE):
+        if value.numel() > VALUES_MAX or not (any_kind or value.dtype in WHOLE):
             raise LookupError
         same = lie_over(value)
         if value.numel() and value.dtype not in WHOLE and not same.any():
@@ -82,7 +82,7 @@ class Masks:
         return same
 
     def is_small(self, value):
-        return value.is_cuda and value.dtype in WHOLE and value.numel() <= SMALL
+        return value.is_cuda and value.dtype in WHOLE and value.numel() <= VALUES_MAX
 
     def is_captured(self):
         return self.torch.cuda.is_current_stream_capturing()

@@ -4,7 +4,7 @@ import ctypes
 
 import torch
 
-SMALL = 65536  # maximal elements of a tensor that gets real values
+VALUES_MAX = 65536  # maximal elements of a tensor that gets real values
 WHOLE = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
 _wrote = ctypes.CDLL(None).drystone_standin_wrote
 _wrote.argtypes, _wrote.restype = [ctypes.c_uint64, ctypes.c_uint64], None

@@ -10,11 +10,11 @@ import torch
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from _drystone_memory import SMALL, lie_over, note_written, write
+from _drystone_memory import VALUES_MAX, lie_over, note_written, write
 
 
 def is_small(tensor):
-    return tensor.numel() <= SMALL
+    return tensor.numel() <= VALUES_MAX
 
 
 def is_plain(tensor):

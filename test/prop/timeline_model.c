@@ -545,7 +545,7 @@ check_stack(const struct timeline_model *m, const struct dry_drawing_column *col
             return "the stack has neither gaps nor overlaps";
         at += a->size;
     }
-    return at + column->small_bytes == column->active_bytes
+    return at + column->undrawn_bytes == column->active_bytes
                ? NULL
                : "stack and small ones are the active bytes";
 }
@@ -554,18 +554,18 @@ static const char *
 check_alive(const struct timeline_model *m, const struct dry_drawing_column *column,
             uint64_t min_bytes, size_t drawn)
 {
-    uint32_t small_count = 0, large_count = 0;
-    uint64_t small_bytes = 0;
+    uint32_t undrawn_count = 0, large_count = 0;
+    uint64_t undrawn_bytes = 0;
     for (uint32_t i = 0; i < m->view->allocation_count; i++) {
         const struct dry_allocation *a = &m->view->allocations[i];
         if (!is_alive(a, column->moment))
             continue;
         bool is_small = a->size < min_bytes;
-        small_count += is_small;
+        undrawn_count += is_small;
         large_count += !is_small;
-        small_bytes += is_small ? a->size : 0;
+        undrawn_bytes += is_small ? a->size : 0;
     }
-    if (small_count != column->small_count || small_bytes != column->small_bytes)
+    if (undrawn_count != column->undrawn_count || undrawn_bytes != column->undrawn_bytes)
         return "small ones are counted";
     if (large_count != drawn)
         return "all large ones are drawn, once";
@@ -663,8 +663,8 @@ is_same_drawing(const struct dry_drawing *a, const struct dry_drawing *b)
         return false;
     for (uint32_t i = 0; i < a->column_count; i++) {
         const struct dry_drawing_column *x = &a->columns[i], *y = &b->columns[i];
-        if (x->moment != y->moment || x->small_count != y->small_count ||
-            x->small_bytes != y->small_bytes || x->active_bytes != y->active_bytes)
+        if (x->moment != y->moment || x->undrawn_count != y->undrawn_count ||
+            x->undrawn_bytes != y->undrawn_bytes || x->active_bytes != y->active_bytes)
             return false;
     }
     for (size_t i = 0; i < a->run_count; i++) {

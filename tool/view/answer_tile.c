@@ -34,8 +34,8 @@ put_columns(struct pack *p, const struct view_device *d,
         pack_u32(p, at, drawing->columns[i].moment);
         pack_f64(p, time,
                  (double)dry_timeline_time(d->timeline, curve[i].begin) - (double)first);
-        pack_f64(p, bytes, (double)drawing->columns[i].small_bytes);
-        pack_u32(p, count, drawing->columns[i].small_count);
+        pack_f64(p, bytes, (double)drawing->columns[i].undrawn_bytes);
+        pack_u32(p, count, drawing->columns[i].undrawn_count);
     }
 }
 
@@ -67,7 +67,8 @@ put_curve(struct pack *p, enum dry_curve curve, const struct dry_curve_column *c
 
 /* Write the active bytes by category that are not drawn as runs. */
 static bool
-put_small(struct pack *p, const struct view_device *d, const struct dry_drawing *drawing)
+put_categories(struct pack *p, const struct view_device *d,
+               const struct dry_drawing *drawing)
 {
     uint32_t count = drawing->column_count;
     size_t cells = (count + (size_t)1) * DRY_CATEGORY_COUNT;
@@ -84,8 +85,8 @@ put_small(struct pack *p, const struct view_device *d, const struct dry_drawing 
     }
     unsigned by = pack_column(p, "small_by", PACK_F64);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t active[SMALL_CATEGORIES];
-        small_sum(&d->small, drawing->columns[i].moment, active);
+        uint64_t active[CATEGORY_SUMS_MAX];
+        category_sums_at(&d->category_sums, drawing->columns[i].moment, active);
         for (unsigned c = 0; c < DRY_CATEGORY_COUNT; c++)
             pack_f64(p, by,
                      (double)(active[c] - drawn[(size_t)i * DRY_CATEGORY_COUNT + c]));
@@ -129,7 +130,7 @@ put_tile(struct pack *p, struct view_device *d, const struct dry_axis *axis,
     put_columns(p, d, drawing, columns);
     for (unsigned i = 0; i < DRY_CURVE_COUNT; i++)
         put_curve(p, (enum dry_curve)i, of[i], axis->column_count);
-    bool is_fine = put_small(p, d, drawing);
+    bool is_fine = put_categories(p, d, drawing);
     if (is_fine)
         put_runs(p, d, drawing);
     dry_drawing_destroy(drawing);

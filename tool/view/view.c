@@ -66,7 +66,8 @@ open_device(const struct view *view, const char *path, struct view_device *d,
         return report_error(view->command, path, &err);
     size_t bytes = d->v->allocation_count * sizeof *d->row_of;
     d->row_of = malloc(bytes + 1);
-    if (!small_init(&d->small, d->v, dry_categories_get(d->categories)) || !d->row_of)
+    if (!category_sums_init(&d->category_sums, d->v, dry_categories_get(d->categories)) ||
+        !d->row_of)
         return report_memory(view->command, path);
     memset(d->row_of, 0xff, bytes); /* DRY_NONE */
     measure(d);
@@ -126,7 +127,7 @@ close_file(struct view_file *file)
 {
     for (size_t i = 0; file->devices && i < file->study.device_count; i++) {
         free(file->devices[i].row_of);
-        small_finish(&file->devices[i].small);
+        category_sums_finish(&file->devices[i].category_sums);
         dry_categories_destroy(file->devices[i].categories);
         dry_steps_destroy(file->devices[i].steps);
     }

@@ -21,8 +21,8 @@
 #include "base/command.h"
 #include "export/export_names.h"
 #include "record/study.h"
+#include "view/category_sums.h"
 #include "view/pack.h"
-#include "view/small.h"
 
 #define VIEW_TILE_COLUMNS 1024
 #define VIEW_EVENTS_A_PAGE 1024
@@ -45,7 +45,7 @@ struct view_device {
     struct dry_replay *replay;
     struct dry_steps *steps;
     struct dry_categories *categories;
-    struct small small; /* bytes by category at any moment */
+    struct category_sums category_sums; /* bytes by category at any moment */
     uint32_t *row_of;   /* row of each allocation in the current pack, or DRY_NONE */
     uint32_t moments;   /* moments of the timeline, including the dump's */
     uint32_t levels;    /* levels of tiles; at the last, a column is one moment */

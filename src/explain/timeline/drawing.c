@@ -85,11 +85,11 @@ add_layer(struct canvas *c, const struct layer *layer)
 /* Count a small allocation at its first column and after its last; the running
    sum is a column's count. */
 static void
-count_small(struct canvas *c, uint32_t column, uint32_t column_end)
+count_undrawn(struct canvas *c, uint32_t column, uint32_t column_end)
 {
-    c->columns[column].small_count++;
+    c->columns[column].undrawn_count++;
     if (column_end < c->drawing.column_count)
-        c->columns[column_end].small_count--; /* may wrap; the running sum does not */
+        c->columns[column_end].undrawn_count--; /* may wrap; the running sum does not */
 }
 
 /* Make a layer of an allocation with a known first column, or count it if it is small. */
@@ -103,7 +103,7 @@ collect(struct canvas *c, uint32_t allocation, uint32_t column)
                           .column_end = find_column_behind(c, a->end, column)};
     if (layer.size >= c->drawing.min_bytes)
         return add_layer(c, &layer);
-    count_small(c, layer.column, layer.column_end);
+    count_undrawn(c, layer.column, layer.column_end);
     return true;
 }
 
@@ -144,14 +144,14 @@ collect_layers(struct canvas *c)
 
 /* Drop layers below the minimum size; keep the order of the others. */
 static void
-drop_small(struct canvas *c)
+drop_undrawn(struct canvas *c)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->layer_count; i++) {
         if (c->layers[i].size >= c->drawing.min_bytes)
             c->layers[kept++] = c->layers[i];
         else
-            count_small(c, c->layers[i].column, c->layers[i].column_end);
+            count_undrawn(c, c->layers[i].column, c->layers[i].column_end);
     }
     c->layer_count = kept;
 }
@@ -242,14 +242,14 @@ draw(struct canvas *c, enum dry_stacking stacking)
         while (c->layer_count > c->run_max || c->drawing.run_count > c->run_max) {
             c->drawing.run_count = 0;
             c->drawing.min_bytes = c->drawing.min_bytes * 2 + 1;
-            drop_small(c);
+            drop_undrawn(c);
         }
         is_done = lay_all(c, stacking);
     } while (is_done && c->drawing.run_count > c->run_max);
     for (uint32_t i = 0; is_done && i < c->drawing.column_count; i++) {
-        c->columns[i].small_bytes = c->columns[i].active_bytes - c->heights[i];
+        c->columns[i].undrawn_bytes = c->columns[i].active_bytes - c->heights[i];
         if (i > 0)
-            c->columns[i].small_count += c->columns[i - 1].small_count;
+            c->columns[i].undrawn_count += c->columns[i - 1].undrawn_count;
     }
     return is_done;
 }

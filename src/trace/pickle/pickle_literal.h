@@ -12,7 +12,7 @@
  * is its bytes, 0 for any other opcode. Requires 10 readable bytes at `p`.
  */
 static inline uint64_t
-dryi_literal_small(const unsigned char *p, size_t *length)
+dryi_literal_integer(const unsigned char *p, size_t *length)
 {
     static const unsigned char bytes[] = {4, 1, 0, 2}; /* 0: no BININT + 2 */
     unsigned which = (unsigned)*p - DRYI_OP_BININT, head = 1, count;

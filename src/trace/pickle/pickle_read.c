@@ -272,7 +272,7 @@ do_gets(struct dryi_pickle_walk *w)
             index = p[1];
             length = 2;
         } else {
-            *top = dryi_literal_small(p, &length);
+            *top = dryi_literal_integer(p, &length);
             if (length == 0)
                 break;
             top++;

@@ -85,7 +85,7 @@ static inline const unsigned char *
 take_number(const unsigned char *p, uint64_t *bits)
 {
     size_t length;
-    uint64_t value = dryi_literal_small(p, &length);
+    uint64_t value = dryi_literal_integer(p, &length);
     *bits = (uint64_t)((int64_t)value >> DRYI_VALUE_KIND_BITS);
     return length ? p + length : NULL;
 }

@@ -94,7 +94,7 @@ the_oldest_lie_at_the_bottom(void **state)
     for (uint32_t i = 0; i < 7; i++) {
         assert_int_equal(d->columns[i].moment, i);
         assert_int_equal(d->columns[i].active_bytes, active[i]);
-        assert_int_equal(d->columns[i].small_count, 0);
+        assert_int_equal(d->columns[i].undrawn_count, 0);
     }
     dry_drawing_destroy(d);
     record_builder_end(&s);
@@ -128,13 +128,13 @@ small_ones_are_summed_up(void **state)
     static const uint32_t counts[] = {1, 2, 2, 2, 1, 0, 0};
     static const uint64_t bytes[] = {512, 1536, 1536, 1536, 512, 0, 0};
     for (uint32_t i = 0; i < 7; i++) {
-        assert_int_equal(d->columns[i].small_count, counts[i]);
-        assert_int_equal(d->columns[i].small_bytes, bytes[i]);
+        assert_int_equal(d->columns[i].undrawn_count, counts[i]);
+        assert_int_equal(d->columns[i].undrawn_bytes, bytes[i]);
     }
     dry_drawing_destroy(d);
     d = draw(&s, no_axis, DRY_STACKING_BIRTH, UINT64_MAX);
     assert_int_equal(d->run_count, 0);
-    assert_int_equal(d->columns[3].small_count, 4);
+    assert_int_equal(d->columns[3].undrawn_count, 4);
     dry_drawing_destroy(d);
     record_builder_end(&s);
 }
