@@ -90,10 +90,10 @@ print_cell(char *cell, size_t capacity, enum unit unit, int64_t value, int64_t f
     };
     static const size_t counts[] = {[UNIT_BYTES] = 6, [UNIT_COUNT] = 3};
     int64_t step = unit == UNIT_BYTES ? 1024 : 1000;
-    double enough = unit == UNIT_BYTES ? 768 * 1024 : 750 * 1000;
+    double unit_limit = unit == UNIT_BYTES ? 768 * 1024 : 750 * 1000;
     double decides = (double)first;
     size_t i = 0;
-    while (i + 1 < counts[unit] && decides >= enough) {
+    while (i + 1 < counts[unit] && decides >= unit_limit) {
         value = divide_down(value, step);
         decides /= (double)step;
         i++;

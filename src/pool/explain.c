@@ -134,9 +134,9 @@ static uint64_t
 fit_new(const struct measures *m, uint64_t available)
 {
     uint64_t large = fit_below(m, dryi_round_down(available, m->new_min));
-    bool is_enough = !m->is_torch || m->is_expandable || large >= LARGE_MIN_TORCH ||
-                     available >= m->page[1];
-    if (large > m->small_max && is_enough)
+    bool fits_large = !m->is_torch || m->is_expandable || large >= LARGE_MIN_TORCH ||
+                      available >= m->page[1];
+    if (large > m->small_max && fits_large)
         return large;
     uint64_t small = dryi_round_down(available, m->new_small);
     return fit_below(m, small < m->small_max ? small : m->small_max);

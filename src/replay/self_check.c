@@ -208,7 +208,7 @@ reconsider_burst(struct proof *f, size_t op)
     bool is_one = f->next + 1 == p->segment_event_count ||
                   !gives_back(f, p->segment_events[f->next + 1]);
     bool is_oversize_first =
-        outlook.released_first == f->addr[first] && (is_one || !outlook.is_enough);
+        outlook.released_first == f->addr[first] && (is_one || !outlook.suffices);
     if (!outlook.is_served && (outlook.released_first == 0 || is_oversize_first))
         return;
     p->kinds[op] = OP_EMPTY_CACHE;

@@ -175,13 +175,13 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "small_spans_are_not_asked_for": (
         "paged_page.c",
-        "while (status == DRY_ERR_NO_SPACE && bytes > enough) {",
+        "while (status == DRY_ERR_NO_SPACE && bytes > least_bytes) {",
         "while (status == DRY_ERR_NO_SPACE && bytes > 2 * bytes) {",
         "test_paged_oom", "small_request_needs_few_addresses"),
     "least_spans_at_once": (
         "paged_page.c",
-        "        bytes = page_ceil(p, bytes / 2);\n        if (bytes < enough)\n            bytes = enough;\n",
-        "        bytes = enough;\n",
+        "        bytes = page_ceil(p, bytes / 2);\n        if (bytes < least_bytes)\n            bytes = least_bytes;\n",
+        "        bytes = least_bytes;\n",
         "test_paged_oom", "small_request_needs_few_addresses"),
     "small_requests_map_nothing_among_large": (
         "paged_ladder.c",

@@ -84,7 +84,7 @@ try_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity, bool *f
 /* Find a capacity that is large enough: the bytes reserved without a limit, or more
    under a memory fraction. */
 static enum dry_status
-find_enough(struct dryi_recommend_search *s, size_t index)
+find_sufficient_capacity(struct dryi_recommend_search *s, size_t index)
 {
     struct dry_candidate *c = &s->rec->tried[index].result;
     struct dry_run run = c->run;
@@ -107,7 +107,8 @@ dryi_recommend_narrow(struct dryi_recommend_search *s, size_t index)
 {
     struct dry_candidate *c = &s->rec->tried[index].result;
     uint64_t step = s->rec->summary.capacity_step_bytes;
-    enum dry_status status = c->runs_on_bytes == 0 ? find_enough(s, index) : DRY_OK;
+    enum dry_status status =
+        c->runs_on_bytes == 0 ? find_sufficient_capacity(s, index) : DRY_OK;
     if (status != DRY_OK || c->runs_on_bytes == 0)
         return status;
     /* No setting fits below the peak of live bytes. */

@@ -231,7 +231,7 @@ part_size(const struct comparison *c, uint32_t i)
 
 /* Return whether `shared` reaches 95 % of the usual share of `of` allocations. */
 static bool
-holds_enough(const struct comparison *c, uint32_t shared, uint32_t of)
+reaches_usual_share(const struct comparison *c, uint32_t shared, uint32_t of)
 {
     return of > 0 && shared * 100.0 >= of * c->usual * WHOLE_PERCENT;
 }
@@ -276,8 +276,8 @@ is_last_whole(const struct dry_steps *s, const struct comparison *c)
     uint32_t last = s->count - 1, before = count_uses(s, last - 1);
     if (last > 2 && count_uses(s, last - 2) < before)
         before = count_uses(s, last - 2);
-    return holds_enough(c, c->shared[last], usual_size(c, last)) &&
-           holds_enough(c, count_uses(s, last), before);
+    return reaches_usual_share(c, c->shared[last], usual_size(c, last)) &&
+           reaches_usual_share(c, count_uses(s, last), before);
 }
 
 static void
@@ -302,7 +302,7 @@ mark_partial(struct dry_steps *s, const struct comparison *c, enum ending ending
     }
     uint32_t last = s->count - 1;
     if (!s->has_first_mark)
-        s->rows[0].is_partial |= !holds_enough(c, c->shared[1], part_size(c, 1));
+        s->rows[0].is_partial |= !reaches_usual_share(c, c->shared[1], part_size(c, 1));
     if (ending == ENDING_TAIL || (ending == ENDING_OPEN && !is_last_whole(s, c)))
         s->rows[last].is_partial = true;
     find_whole_steps(s);

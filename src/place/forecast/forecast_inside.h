@@ -198,11 +198,11 @@ DRY_CHECK_RESULT enum dry_status dryi_packing_find_usable(const struct dryi_fore
 /*
  * Pack the lives on the circle of time: in one piece (`piece`) and, if there are obstacles, around
  * them (`fill`). Only a packing lower than *height replaces `piece` (bytes; UINT64_MAX: none yet).
- * If *height is at most `enough`, the packing must be lower by 1/32.
+ * If *height is at most `good_height`, the packing must be lower by 1/32.
  */
 DRY_CHECK_RESULT enum dry_status dryi_packing_pack_circle(struct dryi_packing_job *job,
                                                           const struct dry_memory *memory,
-                                                          uint64_t enough,
+                                                          uint64_t good_height,
                                                           uint64_t *height);
 /* Must these two lives of a job with `usable` share no byte? */
 bool dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_t b);

@@ -179,8 +179,9 @@ struct packer {
     uint32_t *placed; /* lives and obstacles, sorted by offset */
     size_t placed_count;
     struct dryi_sort_item *items; /* the order; twice the capacity for sorting */
-    uint64_t height, enough; /* bytes; a packing of height `enough` or less is good */
-    uint64_t visits;         /* visits to placed lives */
+    uint64_t height,
+        good_height; /* bytes; a packing of height `good_height` or less is good */
+    uint64_t visits; /* visits to placed lives */
 };
 
 static uint64_t
@@ -298,7 +299,7 @@ try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *heigh
     if (*height != UINT64_MAX && p->visits > VISITS_MAX)
         return;
     pack_in_order(p, order);
-    uint64_t saved = *height <= p->enough ? *height / SAVED_SHARE : 0;
+    uint64_t saved = *height <= p->good_height ? *height / SAVED_SHARE : 0;
     if (p->height >= *height - saved)
         return;
     *height = p->height;
@@ -334,10 +335,10 @@ pack(struct packer *p, uint64_t *height)
 
 enum dry_status
 dryi_packing_pack_circle(struct dryi_packing_job *job, const struct dry_memory *memory,
-                         uint64_t enough, uint64_t *height)
+                         uint64_t good_height, uint64_t *height)
 {
     DRYI_ASSERT_SLOW(job->usable && job->count <= job->period);
-    struct packer p = {.job = job, .memory = memory, .enough = enough};
+    struct packer p = {.job = job, .memory = memory, .good_height = good_height};
     p.offsets = dryi_memory_zalloc(memory, job->capacity, sizeof *p.offsets);
     p.placed = dryi_memory_zalloc(memory, job->capacity, sizeof *p.placed);
     p.items = dryi_memory_zalloc(memory, job->capacity, 2 * sizeof *p.items);

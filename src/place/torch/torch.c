@@ -351,7 +351,7 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
     uint32_t available = dryi_torch_available_find(t, &r);
     if (available != NONE) {
         outlook->released_first = t->blocks[available].addr;
-        outlook->is_enough =
+        outlook->suffices =
             t->blocks[available].size >= r.rounded; /* it is oversize in any case */
     }
 }

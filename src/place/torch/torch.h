@@ -174,7 +174,7 @@ uint64_t dryi_torch_allowed_bytes(const struct dryi_torch_conf *conf, uint64_t t
 struct dryi_torch_outlook {
     bool is_served;
     uint64_t released_first;
-    bool is_enough; /* Releasing this one segment would suffice for the request */
+    bool suffices; /* Releasing this one segment would suffice for the request */
 };
 void dryi_torch_look_ahead(const struct dryi_torch *place, uint64_t size, uint64_t stream,
                            struct dryi_pool_id pool, struct dryi_torch_outlook *outlook);

@@ -37,8 +37,8 @@ dryi_isqrt_up(uint64_t value)
     uint64_t low = 0, high = UINT64_C(1) << 32;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        bool is_enough = middle ? middle >= dryi_ceil_div(value, middle) : value == 0;
-        if (is_enough)
+        bool suffices = middle ? middle >= dryi_ceil_div(value, middle) : value == 0;
+        if (suffices)
             high = middle;
         else
             low = middle + 1;

@@ -230,17 +230,16 @@ see_step(void *self, const struct dry_plan_step *step)
 }
 
 /*
- * Widen the window of the least memory, as long as the result falls, exceeds `enough`,
+ * Widen the window of the least memory, as long as the result falls, exceeds `goal`,
  * and limits allow it.
  */
 static enum dry_status
-widen_least(struct nested *n, uint64_t enough)
+widen_least(struct nested *n, uint64_t goal)
 {
     uint64_t work = n->p->count * UINT64_C(4), before = DRYI_NESTED_NEVER,
              least = dryi_nested_least_get(&n->least);
-    while (n->p->options.window == 0 && n->least.window < n->window_max &&
-           least > enough && least < before &&
-           work * n->least.window * n->least.window <= LEAST_WORK) {
+    while (n->p->options.window == 0 && n->least.window < n->window_max && least > goal &&
+           least < before && work * n->least.window * n->least.window <= LEAST_WORK) {
         enum dry_status status =
             make_least(n, dryi_min32(2 * n->least.window, n->window_max));
         if (status != DRY_OK)

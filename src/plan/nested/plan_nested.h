@@ -98,9 +98,9 @@ uint64_t dryi_nested_least_get(const struct dryi_nested_least *l);
  */
 struct dryi_nested_pruning {
     const struct dryi_nested *chain;
-    double limit;  /* time of the known plan */
-    double bound;  /* no plan takes less */
-    double enough; /* `limit`, to compare with sums of from[] and to[] */
+    double limit;     /* time of the known plan */
+    double bound;     /* no plan takes less */
+    double sum_limit; /* `limit`, to compare with sums of from[] and to[] */
     /* The least up to each stage as a range's first, and from it on as a range's last. */
     double *from, *to;
 };

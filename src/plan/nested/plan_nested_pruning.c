@@ -152,7 +152,7 @@ dryi_nested_pruning_init(struct dryi_nested_pruning *pruning,
         find_price(&r);
         relax(&r);
         set_ways(&r);
-        pruning->enough =
+        pruning->sum_limit =
             pruning->limit + (double)chain->free_budget * r.price + get_slack(&r);
     }
     dryi_memory_free(m, r.held, chain->count, sizeof *r.held);

@@ -206,7 +206,7 @@ is_of_use(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32_
     const struct dryi_nested_pruning *pruning = table->pruning;
     if (!pruning || t + 1 < table->chain->count)
         return true;
-    return pruning->from[s] + pruning->to[e] < pruning->enough;
+    return pruning->from[s] + pruning->to[e] < pruning->sum_limit;
 }
 
 static void

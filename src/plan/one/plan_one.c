@@ -397,11 +397,11 @@ choose_limit(struct planner *r, double most)
     double stage = r->pruning.work[r->one.count] / (double)r->one.count;
     double above = NEAR_STAGES * stage + 1, bound = r->pruning.bound;
     dryi_one_pruning_limit(&r->pruning, lesser(bound + above, most));
-    uint64_t items = count_items(r), enough = NEAR_ITEMS * r->one.row_count;
-    enough = items + items / 4 > enough ? items + items / 4 : enough;
+    uint64_t items = count_items(r), items_max = NEAR_ITEMS * r->one.row_count;
+    items_max = items + items / 4 > items_max ? items + items / 4 : items_max;
     while (bound + above < most) {
         dryi_one_pruning_limit(&r->pruning, lesser(bound + 4 * above, most));
-        if (count_items(r) > enough)
+        if (count_items(r) > items_max)
             break;
         above *= 4;
     }

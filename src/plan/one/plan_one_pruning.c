@@ -377,14 +377,14 @@ void
 dryi_one_pruning_limit(struct dryi_one_pruning *s, double limit)
 {
     s->limit = limit;
-    s->enough = limit + (double)s->memory * s->price + s->slack;
+    s->sum_limit = limit + (double)s->memory * s->price + s->slack;
 }
 
 bool
 dryi_one_pruning_option(const struct dryi_one_pruning *s, size_t i, size_t k)
 {
     double time = (double)s->one->options[k].extra + held_of(s, i, k) * s->price;
-    return s->from[i] + s->work[i] + time + s->rest[i + 1] < s->enough;
+    return s->from[i] + s->work[i] + time + s->rest[i + 1] < s->sum_limit;
 }
 
 /* --- walks ------------------------------------------------------------------------------- */
@@ -399,7 +399,7 @@ skip(struct dryi_one_walk *w)
         return false;
     const struct dryi_one_block *block = &s->blocks[w->next / DRYI_ONE_BLOCK];
     const double *from = end <= s->at ? s->from : s->over;
-    if ((w->next < s->at && end > s->at) || from[w->first] + block->least < s->enough)
+    if ((w->next < s->at && end > s->at) || from[w->first] + block->least < s->sum_limit)
         return false;
     struct dryi_one_range *r = &w->range;
     r->first = dryi_max(r->first, block->range.first);
@@ -427,7 +427,7 @@ dryi_one_walk_on(struct dryi_one_walk *w)
         dryi_one_range_extend(&w->range, w->one, e, e == w->first);
         if (w->range.at_least > w->memory)
             return false;
-        if (!s || (e < s->at ? s->from : s->over)[w->first] + s->to[e] < s->enough)
+        if (!s || (e < s->at ? s->from : s->over)[w->first] + s->to[e] < s->sum_limit)
             return true;
     }
     return false;

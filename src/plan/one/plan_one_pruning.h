@@ -33,12 +33,12 @@ struct dryi_one_block {
 struct dryi_one_pruning {
     const struct dryi_one *one;
     uint64_t memory;
-    size_t at;     /* the stage whose memory limit has the price */
-    double price;  /* time units for a byte */
-    double bound;  /* no plan takes less time */
-    double limit;  /* only plans that take less are searched for */
-    double enough; /* `limit` + price * memory + slack, to compare with the sums of V1 */
-    double slack;  /* bound of the rounding errors in the sums of doubles */
+    size_t at;        /* the stage whose memory limit has the price */
+    double price;     /* time units for a byte */
+    double bound;     /* no plan takes less time */
+    double limit;     /* only plans that take less are searched for */
+    double sum_limit; /* `limit` + price * memory + slack, for the sums of V1 */
+    double slack;     /* bound of the rounding errors in the sums of doubles */
     /* The memory of all arrays below; each has an element for every stage and one for the end. */
     double *sums;
     /* work: forward time of all stages before; saved: their saved bytes */

@@ -100,14 +100,14 @@ flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 }
 
 /*
- * Limits of a flush: stop once a free block of `enough` bytes results, or after `most` blocks. With
+ * Limits of a flush: stop once a free block of `goal_bytes` bytes results, or after `most` blocks. With
  * only the cache held (is_beside), a flush also stops before a merge with a block of another cache.
  */
 struct flush {
-    uint64_t enough;
+    uint64_t goal_bytes;
     uint32_t most;
     bool is_beside;
-    bool has_enough;
+    bool has_reached_goal;
 };
 
 /* Flush the stacks of one bitmap word from `bit` on. True: a limit was reached. */
@@ -122,8 +122,8 @@ flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
             if (flush->is_beside &&
                 !dryi_paged_can_coalesce_beside(p, s, s->stacks[slot]))
                 return true;
-            flush->has_enough = flush_block(p, s, slot) >= flush->enough;
-            if (flush->has_enough || --flush->most == 0)
+            flush->has_reached_goal = flush_block(p, s, slot) >= flush->goal_bytes;
+            if (flush->has_reached_goal || --flush->most == 0)
                 return true;
         }
         s->stack_bits[word] &= ~(bits & -bits);
@@ -134,7 +134,7 @@ flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
 void
 dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most)
 {
-    struct flush flush = {.enough = UINT64_MAX, .most = most};
+    struct flush flush = {.goal_bytes = UINT64_MAX, .most = most};
     bool is_over = most == 0;
     for (size_t word = 0; s->stacked > 0 && !is_over; word++)
         is_over = flush_word(p, s, word, 0, &flush);
@@ -153,7 +153,7 @@ dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
 static void
 flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
 {
-    size_t slot = stack_slot(s, flush->enough);
+    size_t slot = stack_slot(s, flush->goal_bytes);
     if (s->stacked == 0 || slot >= s->stack_count)
         return;
     size_t words = (s->stack_count + 31) / 32, first = slot / 32;
@@ -167,18 +167,18 @@ flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
 bool
 dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes, uint32_t most)
 {
-    struct flush flush = {.enough = bytes, .most = most};
+    struct flush flush = {.goal_bytes = bytes, .most = most};
     flush_from(p, p->lists[list], &flush);
-    return flush.has_enough;
+    return flush.has_reached_goal;
 }
 
 bool
 dryi_paged_flush_beside(struct dryi_paged *p, uint32_t list, uint64_t bytes)
 {
     DRYI_ASSERT_SLOW(p->is_shared);
-    struct flush flush = {.enough = bytes, .most = FLUSH_MAX, .is_beside = true};
+    struct flush flush = {.goal_bytes = bytes, .most = FLUSH_MAX, .is_beside = true};
     flush_from(p, p->lists[list], &flush);
-    return flush.has_enough;
+    return flush.has_reached_goal;
 }
 
 bool

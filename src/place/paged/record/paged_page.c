@@ -306,14 +306,14 @@ dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size,
 {
     DRYI_ASSERT_SLOW(arena < p->arena_count && p->page_bytes > 0);
     DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
-    uint64_t bytes = segment_bytes(p, arena, size), enough = page_ceil(p, size);
+    uint64_t bytes = segment_bytes(p, arena, size), least_bytes = page_ceil(p, size);
     enum dry_status status = DRY_ERR_NO_SPACE;
     if (!least)
         return reserve_bytes(p, arena, bytes);
-    while (status == DRY_ERR_NO_SPACE && bytes > enough) {
+    while (status == DRY_ERR_NO_SPACE && bytes > least_bytes) {
         bytes = page_ceil(p, bytes / 2);
-        if (bytes < enough)
-            bytes = enough;
+        if (bytes < least_bytes)
+            bytes = least_bytes;
         status = reserve_bytes(p, arena, bytes);
     }
     return status;
