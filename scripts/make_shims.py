@@ -115,7 +115,7 @@ def make(release, out, cxx, libraries, find_headers):
         return f"{out.name}: there"
     with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
         folder = pathlib.Path(temporary)
-        words = _build.compile_words(cxx, release, *find_headers(folder), folder / out.name,
+        words = _build.compile_command(cxx, release, *find_headers(folder), folder / out.name,
                                      [str(OLDER), *libraries])
         subprocess.run(words, check=True)
         check(folder / out.name)

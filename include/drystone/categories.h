@@ -91,7 +91,7 @@ enum dry_category_evidence {
     DRY_EVIDENCE_MARK,  /* user_metadata or a category key states it */
     DRY_EVIDENCE_SCOPE, /* an annotation: allocated inside Optimizer.step */
     DRY_EVIDENCE_LIFE,  /* the shape of its life */
-    DRY_EVIDENCE_WORDS, /* names in its stack */
+    DRY_EVIDENCE_NAMES, /* names in its stack */
 };
 /* Return the name of an evidence. */
 DRY_API const char *dry_category_evidence_name(enum dry_category_evidence evidence);

@@ -452,13 +452,13 @@ enum dry_message_reason {
 #define DRY_MESSAGE_REASON_COUNT 40
 /* Return a key for programs, the same in all releases. */
 DRY_API const char *dry_message_reason_name(enum dry_message_reason reason);
-/* Return the words for a reason: one sentence, without a full stop. */
+/* Return the text for a reason: one sentence, without a full stop. */
 DRY_API const char *dry_message_reason_text(enum dry_message_reason reason);
 
 struct dry_message_proof {
     enum dry_message_reason reason;
     enum dry_cause cause; /* the cause it supports; DRY_CAUSE_NONE: a remark */
-    /* Empty for a remark in words. */
+    /* Empty for a remark without figures. */
     struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
     size_t term_count;
     struct dry_message_sum sum;
@@ -466,7 +466,7 @@ struct dry_message_proof {
 };
 
 enum dry_message_language {
-    DRY_MESSAGE_WORDS, /* no code */
+    DRY_MESSAGE_PROSE, /* no code */
     DRY_MESSAGE_SHELL,
     DRY_MESSAGE_PYTHON,
 };

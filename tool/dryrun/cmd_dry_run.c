@@ -230,19 +230,19 @@ run_vary(const struct session *s)
     struct series series = {
         .request = &s->request, .output = s->values.output, .heading = "run"};
     struct vary vary;
-    int code = vary_read(&vary, "dry-run", &s->values.vary, s->request.words);
+    int code = vary_read(&vary, "dry-run", &s->values.vary, s->request.arguments);
     for (size_t i = 0; i < vary.combination_count && code == EXIT_FINE; i++) {
-        struct option_list words;
+        struct option_list arguments;
         char label[VARY_LABEL_BYTES];
         vary_label(&vary, i, label);
-        if (!vary_fill(&vary, i, s->request.words, &words)) {
+        if (!vary_fill(&vary, i, s->request.arguments, &arguments)) {
             code = report_memory("dry-run", NULL);
             break;
         }
         struct launch_request request = s->request;
-        request.words = &words;
+        request.arguments = &arguments;
         code = series_run(&series, &request, label);
-        vary_free(&words);
+        vary_free(&arguments);
     }
     if (code == EXIT_FINE)
         code = report_series(s, &series, SIZE_MAX);
@@ -319,7 +319,7 @@ read_search(const struct session *s, struct search *f)
             return report_usage("dry-run",
                                 "--find %s: expected NAME=LOW..HIGH, LOW from 1", text);
     }
-    if (!vary_has_place(s->request.words, f->name))
+    if (!vary_has_place(s->request.arguments, f->name))
         return report_usage("dry-run", "--find %s: no word of the program has {%s}", text,
                             f->name);
     f->find = find_begin(low, high);
@@ -329,16 +329,16 @@ read_search(const struct session *s, struct search *f)
 static int
 try_number(const struct session *s, struct search *f, uint64_t number)
 {
-    struct option_list words;
+    struct option_list arguments;
     struct launch_request request = s->request;
     char value[32], label[120];
     snprintf(value, sizeof value, "%llu", (unsigned long long)number);
     snprintf(label, sizeof label, "%s=%s", f->name, value);
-    if (!vary_fill_one(f->name, value, s->request.words, &words))
+    if (!vary_fill_one(f->name, value, s->request.arguments, &arguments))
         return report_memory("dry-run", NULL);
-    request.words = &words;
+    request.arguments = &arguments;
     int code = series_run(&f->series, &request, label);
-    vary_free(&words);
+    vary_free(&arguments);
     if (code != EXIT_FINE)
         return code;
     const struct series_row *row = &f->series.rows[f->series.count - 1];
@@ -392,12 +392,12 @@ check_output(const char *path)
 }
 
 static int
-dry_run(struct session *s, const struct option_list *words)
+dry_run(struct session *s, const struct option_list *arguments)
 {
     const struct values *v = &s->values;
     s->request = (struct launch_request){
         .command = "dry-run",
-        .words = words,
+        .arguments = arguments,
         .device_count = (int)v->gpus,
         .has_values = v->values,
         .step_max = v->steps,
@@ -439,14 +439,14 @@ run(int argc, char **argv)
                                    .gpus = 1,
                                    .events = 4000000,
                                    .patience = 120}};
-    struct option_list words = {0};
+    struct option_list arguments = {0};
     int code;
-    if (options_parse(&command_dry_run, argc, argv, &s.values, &words, &code)) {
-        code = words.count > 0 ? dry_run(&s, &words)
-                               : report_usage("dry-run", "no program is given");
+    if (options_parse(&command_dry_run, argc, argv, &s.values, &arguments, &code)) {
+        code = arguments.count > 0 ? dry_run(&s, &arguments)
+                                   : report_usage("dry-run", "no program is given");
     }
     card_file_finish(&s.card);
-    options_finish(&command_dry_run, &s.values, &words);
+    options_finish(&command_dry_run, &s.values, &arguments);
     return code;
 }
 

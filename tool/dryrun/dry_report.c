@@ -23,7 +23,7 @@ static const struct {
 };
 
 const char *
-dry_report_word(enum trial_outcome outcome)
+dry_report_outcome_name(enum trial_outcome outcome)
 {
     return outcomes[outcome].word;
 }

@@ -26,7 +26,7 @@ bool dry_report_print(const struct dry_report *report);
 json_t *dry_report_make_json(const struct dry_report *report);
 
 /* Return "fits", "does not fit" or "not known". */
-const char *dry_report_word(enum trial_outcome outcome);
+const char *dry_report_outcome_name(enum trial_outcome outcome);
 enum term_style dry_report_style(enum trial_outcome outcome);
 
 /* Return the verdict with the cards that the requests were replayed on; NULL: none. */

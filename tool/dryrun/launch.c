@@ -110,7 +110,7 @@ make_shims(struct launch *l)
 int
 launch_begin(struct launch *l)
 {
-    int code = wheel_find(&l->wheel, l->request.command, l->request.words->values[0]);
+    int code = wheel_find(&l->wheel, l->request.command, l->request.arguments->values[0]);
     if (code == EXIT_FINE)
         code = find_support(l);
     if (code == EXIT_FINE)

@@ -5,7 +5,7 @@
 /*
  * Run a program on a simulated card.
  *
- *     struct launch launch = {.request = {.words = words, .card = card, .device_count = 1}};
+ *     struct launch launch = {.request = {.arguments = arguments, .card = card, .device_count = 1}};
  *     code = launch_begin(&launch);                finds Python and torch, makes the libraries
  *     if (code == EXIT_FINE)
  *         code = launch_run(&launch, &status);     the program, to its end
@@ -39,7 +39,7 @@ enum launch_output {
 
 struct launch_request {
     const char *command; /* the tool's command, for messages */
-    const struct option_list *words;
+    const struct option_list *arguments;
     const struct dry_card *card;
     int device_count;
     bool is_boundless;   /* the card has BOUNDLESS_BYTES of memory */

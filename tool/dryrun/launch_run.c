@@ -153,18 +153,18 @@ set_output(const struct launch *l)
 static void
 become_program(const struct launch *l, const sigset_t *mask)
 {
-    const struct option_list *words = l->request.words;
-    char **argv = calloc(words->count + 1, sizeof *argv);
+    const struct option_list *arguments = l->request.arguments;
+    char **argv = calloc(arguments->count + 1, sizeof *argv);
     if (!argv)
         _exit(127);
-    for (size_t i = 0; i < words->count; i++)
+    for (size_t i = 0; i < arguments->count; i++)
         /* the cast is safe: execvp() does not modify the words */
-        argv[i] = (char *)(uintptr_t)words->values[i];
+        argv[i] = (char *)(uintptr_t)arguments->values[i];
     set_variables(l);
     set_output(l);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(words->values[0], argv);
-    fprintf(stderr, "drystone: %s: %s\n", words->values[0], strerror(errno));
+    execvp(arguments->values[0], argv);
+    fprintf(stderr, "drystone: %s: %s\n", arguments->values[0], strerror(errno));
     _exit(127);
 }
 

@@ -83,7 +83,7 @@ series_print(const struct series *s, size_t best)
         const struct series_row *row = &s->rows[i];
         bool fits = row->outcome == TRIAL_FITS;
         table_add(&table, row->label);
-        table_add(&table, dry_report_word(row->outcome));
+        table_add(&table, dry_report_outcome_name(row->outcome));
         table_add(&table, term_format_bytes(row->allocated, text));
         table_add(&table, term_format_bytes(row->reserved, text));
         uint64_t spare =

@@ -6,7 +6,7 @@
  * Several runs of a program that differ in one value or in the rank, as rows of a table.
  *
  *     struct series series = {.request = &request, .heading = "rank"};
- *     code = series_run(&series, words, "8");           one row more
+ *     code = series_run(&series, arguments, "8");           one row more
  *     ... series.rows[series.count - 1].outcome
  *     series_print(&series, snapshot);
  *     series_finish(&series);

@@ -34,7 +34,7 @@ read_results(struct trial *t)
         return code;
     if (t->facts.process_count == 0)
         return report_failure(
-            t->launch.request.command, t->launch.request.words->values[0], EXIT_INPUT,
+            t->launch.request.command, t->launch.request.arguments->values[0], EXIT_INPUT,
             "the program ended with status %d before it used a GPU", t->status);
     const char *snapshot = trial_main(t)->snapshot;
     const struct trial_verdict_inputs request = {

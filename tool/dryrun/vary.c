@@ -22,12 +22,12 @@ vary_is_name(const char *text, size_t length)
 }
 
 bool
-vary_has_place(const struct option_list *words, const char *name)
+vary_has_place(const struct option_list *arguments, const char *name)
 {
     char place[64];
     snprintf(place, sizeof place, "{%.60s}", name);
-    for (size_t i = 0; i < words->count; i++) {
-        if (strstr(words->values[i], place))
+    for (size_t i = 0; i < arguments->count; i++) {
+        if (strstr(arguments->values[i], place))
             return true;
     }
     return false;
@@ -55,7 +55,7 @@ split(struct vary_name *n, char *values)
 
 static int
 read_one(struct vary *v, const char *command, const char *spec,
-         const struct option_list *words)
+         const struct option_list *arguments)
 {
     const char *equals = strchr(spec, '=');
     if (!equals || !vary_is_name(spec, (size_t)(equals - spec)))
@@ -74,7 +74,7 @@ read_one(struct vary *v, const char *command, const char *spec,
     }
     if (!split(n, n->name + (equals - spec) + 1))
         return report_usage(command, "--vary %s: a value is empty", spec);
-    if (!vary_has_place(words, n->name))
+    if (!vary_has_place(arguments, n->name))
         return report_usage(command, "--vary %s: no word of the program has {%s}", spec,
                             n->name);
     v->combination_count *= n->count;
@@ -86,12 +86,12 @@ read_one(struct vary *v, const char *command, const char *spec,
 
 int
 vary_read(struct vary *v, const char *command, const struct option_list *specs,
-          const struct option_list *words)
+          const struct option_list *arguments)
 {
     *v = (struct vary){.combination_count = 1};
     int code = EXIT_FINE;
     for (size_t i = 0; i < specs->count && code == EXIT_FINE; i++)
-        code = read_one(v, command, specs->values[i], words);
+        code = read_one(v, command, specs->values[i], arguments);
     return code;
 }
 
@@ -148,12 +148,13 @@ replace(const char *text, const char *name, const char *value)
 }
 
 bool
-vary_fill_one(const char *name, const char *value, const struct option_list *words,
+vary_fill_one(const char *name, const char *value, const struct option_list *arguments,
               struct option_list *filled)
 {
-    *filled = (struct option_list){.values = calloc(words->count + 1, sizeof(char *))};
-    for (size_t i = 0; filled->values && i < words->count; i++) {
-        filled->values[i] = replace(words->values[i], name, value);
+    *filled =
+        (struct option_list){.values = calloc(arguments->count + 1, sizeof(char *))};
+    for (size_t i = 0; filled->values && i < arguments->count; i++) {
+        filled->values[i] = replace(arguments->values[i], name, value);
         if (!filled->values[i]) {
             vary_free(filled);
             return false;
@@ -164,12 +165,12 @@ vary_fill_one(const char *name, const char *value, const struct option_list *wor
 }
 
 bool
-vary_fill(const struct vary *v, size_t index, const struct option_list *words,
+vary_fill(const struct vary *v, size_t index, const struct option_list *arguments,
           struct option_list *filled)
 {
     struct option_list last, next;
     /* start from a plain copy: no word contains "{}" */
-    if (!vary_fill_one("", "", words, &last))
+    if (!vary_fill_one("", "", arguments, &last))
         return false;
     for (size_t i = 0; i < v->name_count; i++) {
         bool is_filled =

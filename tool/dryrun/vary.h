@@ -8,10 +8,10 @@
  *     --vary BATCH=8,16 --vary LENGTH=512,1024     four combinations
  *
  *     struct vary vary;
- *     code = vary_read(&vary, "dry-run", specs, words);
+ *     code = vary_read(&vary, "dry-run", specs, arguments);
  *     for (size_t i = 0; i < vary.combination_count; i++) {
  *         struct option_list filled;
- *         if (vary_fill(&vary, i, words, &filled)) ...
+ *         if (vary_fill(&vary, i, arguments, &filled)) ...
  *         vary_free(&filled);
  *     }
  *     vary_finish(&vary);
@@ -43,7 +43,7 @@ struct vary {
  * has another form, or a name occurs twice or in no word. Call vary_finish() in any case.
  */
 int vary_read(struct vary *vary, const char *command, const struct option_list *specs,
-              const struct option_list *words);
+              const struct option_list *arguments);
 void vary_finish(struct vary *vary);
 
 /* Return the value of a name in combination `index`; the last name varies fastest. */
@@ -53,14 +53,14 @@ void vary_label(const struct vary *vary, size_t index, char label[VARY_LABEL_BYT
 
 /* Copy the words, with placeholders replaced by the combination's values. False: memory
    ran out. The caller frees the copy with vary_free(). */
-bool vary_fill(const struct vary *vary, size_t index, const struct option_list *words,
+bool vary_fill(const struct vary *vary, size_t index, const struct option_list *arguments,
                struct option_list *filled);
 /* Fill one placeholder, like vary_fill(). */
-bool vary_fill_one(const char *name, const char *value, const struct option_list *words,
-                   struct option_list *filled);
+bool vary_fill_one(const char *name, const char *value,
+                   const struct option_list *arguments, struct option_list *filled);
 void vary_free(struct option_list *filled);
 /* Tell whether a word contains the placeholder "{name}". */
-bool vary_has_place(const struct option_list *words, const char *name);
+bool vary_has_place(const struct option_list *arguments, const char *name);
 /* Tell whether `length` bytes of `text` are a name: letters, digits and '_', not starting
    with a digit. */
 bool vary_is_name(const char *text, size_t length);

@@ -106,9 +106,9 @@ static char find_torch_text[] =
     "    print(found[1] if found else '')\n";
 
 static int
-become_python(void *words)
+become_python(void *arguments)
 {
-    char **argv = words;
+    char **argv = arguments;
     execv(argv[0], argv);
     return 127;
 }

@@ -186,7 +186,7 @@ find_word(const char *option, const char *word, size_t length, name_function *na
 }
 
 static int
-read_words(struct estimate_values *v)
+read_names(struct estimate_values *v)
 {
     unsigned precision = v->setup.is_inference ? DRY_PRECISION_BF16 : DRY_PRECISION_AMP;
     unsigned optimizer = 0, step = 0, attention = 0;
@@ -194,17 +194,17 @@ read_words(struct estimate_values *v)
         const char *option, *word;
         name_function *name_at;
         unsigned *found;
-    } words[] = {
+    } choices[] = {
         {"precision", v->precision, precision_at, &precision},
         {"optimizer", v->optimizer, optimizer_at, &optimizer},
         {"step", v->step, step_at, &step},
         {"attention", v->attention, attention_at, &attention},
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (!words[i].word)
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (!choices[i].word)
             continue;
-        int code = find_word(words[i].option, words[i].word, strlen(words[i].word),
-                             words[i].name_at, words[i].found);
+        int code = find_word(choices[i].option, choices[i].word, strlen(choices[i].word),
+                             choices[i].name_at, choices[i].found);
         if (code != EXIT_FINE)
             return code;
     }
@@ -266,7 +266,7 @@ read_targets(struct estimate_values *v)
 int
 estimate_values_read(struct estimate_values *v)
 {
-    int code = read_words(v);
+    int code = read_names(v);
     if (code == EXIT_FINE)
         code = read_checkpointing(v);
     if (code == EXIT_FINE)

@@ -124,7 +124,7 @@ print_setting(const struct explain_printer *p, const char *mark,
 }
 
 static const char *
-change_words(enum dry_change_kind kind)
+describe_change(enum dry_change_kind kind)
 {
     switch (kind) {
     case DRY_CHANGE_OWNERS:
@@ -199,7 +199,7 @@ print_program_change(const struct explain_printer *p, const char *mark,
                      const struct dry_change *c)
 {
     char number[TERM_NUMBER_BYTES], text[400], safe[400];
-    const char *words = change_words(c->kind), *gap = strstr(words, "%s");
+    const char *words = describe_change(c->kind), *gap = strstr(words, "%s");
     snprintf(text, sizeof text, "%.*s%s%s%s", (int)(gap - words), words,
              term_format_bytes(c->bytes, number), gap + 2,
              c->removes_oom ? " That removes the failure." : "");

@@ -39,7 +39,7 @@ explain_print_heading(const struct explain_printer *p, const char *text)
 /* --- the verdict -------------------------------------------------------------------------- */
 
 static const char *
-cause_words(enum dry_cause cause)
+describe_cause(enum dry_cause cause)
 {
     static const char *const words[DRY_CAUSE_COUNT] = {
         "nothing is wrong",
@@ -94,7 +94,7 @@ say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
                  term_format_bytes(v->state->releasable, number),
                  term_format_bytes(v->findings[0].bytes, pieces));
     else
-        snprintf(text, capacity, "%s", cause_words(cause));
+        snprintf(text, capacity, "%s", describe_cause(cause));
 }
 
 static void
@@ -151,7 +151,7 @@ print_verdict(const struct explain_printer *p)
                                : "besides:";
         printf("%-9s", word);
         char text[160];
-        snprintf(text, sizeof text, "%s%s", cause_words(v->findings[i].cause),
+        snprintf(text, sizeof text, "%s%s", describe_cause(v->findings[i].cause),
                  v->findings[i].is_assumed ? " (assumed)"
                  : v->findings[i].is_tied  ? " (as much: the sums differ by under 2 %)"
                                            : "");

@@ -14,8 +14,8 @@
 #include "live/brink_text.h"
 #include "live/live_json.h"
 #include "live/live_sampler.h"
+#include "live/live_summary.h"
 #include "live/live_text.h"
-#include "live/live_words.h"
 
 #ifdef HAVE_TERMINAL
 #include "live/live_terminal.h"

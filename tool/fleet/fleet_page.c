@@ -266,7 +266,7 @@ make_findings(const struct fleet_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->finding_count; i++) {
         char text[FLEET_TEXT_BYTES];
-        fleet_words_finding(j, &j->findings[i], text);
+        fleet_phrase_finding(j, &j->findings[i], text);
         list = json_out_append(list, json_out_string(text));
     }
     return list;
@@ -278,7 +278,7 @@ make_ranks(const struct fleet_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->group_count; i++) {
         char text[FLEET_RANKS_BYTES];
-        fleet_words_ranks(j, &j->groups[i], text);
+        fleet_phrase_ranks(j, &j->groups[i], text);
         list = json_out_append(list, json_out_string(text));
     }
     return list;
@@ -292,7 +292,7 @@ make_sentences(const struct fleet_report *r)
     char layout[FLEET_TEXT_BYTES], failure[FLEET_TEXT_BYTES], settings[FLEET_TEXT_BYTES],
         advice[FLEET_TEXT_BYTES];
     bool has_failure = j->first_failure != FLEET_NONE;
-    fleet_words_layout(j, layout);
+    fleet_phrase_layout(j, layout);
     fleet_say_advice(r, advice);
     if (has_failure)
         fleet_say_failure(r, failure);

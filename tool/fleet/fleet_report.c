@@ -11,7 +11,7 @@
 
 #include "base/table.h"
 #include "base/term.h"
-#include "fleet/fleet_words.h"
+#include "fleet/fleet_phrases.h"
 #include "fleet/rank_name.h"
 
 #define FINDINGS_SHOWN 16
@@ -87,10 +87,10 @@ print_findings(const struct fleet_report *r, const struct term *term)
         const struct fleet_finding *f = &j->findings[i];
         char who[FLEET_WHO_BYTES], text[FLEET_TEXT_BYTES];
         if (f->file != FLEET_NONE)
-            fleet_words_who(j, f->file, who);
+            fleet_phrase_rank(j, f->file, who);
         else
             snprintf(who, sizeof who, "group %zu", f->group);
-        fleet_words_finding(j, f, text);
+        fleet_phrase_finding(j, f, text);
         print_about(term, who, text);
         print_line_of_source(term, f->line);
     }
@@ -107,7 +107,7 @@ add_group(const struct fleet_report *r, struct table *t, size_t number)
     char text[FLEET_RANKS_BYTES], bytes[TERM_NUMBER_BYTES];
     snprintf(text, sizeof text, "%zu", number);
     table_add(t, text);
-    fleet_words_ranks(j, g, text);
+    fleet_phrase_ranks(j, g, text);
     table_add(t, text);
     table_add(t, term_format_count(g->count, bytes));
     table_add(t, term_format_bytes(g->reserved.median, bytes));
@@ -132,7 +132,7 @@ print_groups(const struct fleet_report *r, const struct term *term)
         add_group(r, &t, g);
     bool done = table_print(&t, term);
     print_more(j->group_count - shown, "group");
-    fleet_words_layout(j, text);
+    fleet_phrase_layout(j, text);
     if (*text) {
         printf("\n  ");
         term_print_wrapped(stdout, text, 2, term->width);
@@ -160,7 +160,7 @@ add_rank(const struct fleet_judgement *j, struct table *t, size_t file)
 {
     const struct fleet_row *row = j->ranks[file].row;
     char who[FLEET_WHO_BYTES], bytes[TERM_NUMBER_BYTES];
-    fleet_words_who(j, file, who);
+    fleet_phrase_rank(j, file, who);
     bool is_known = j->ranks[file].rank != RANK_UNKNOWN;
     table_add(t, is_known ? who + strlen("rank ") : "-");
     table_add(t, term_format_bytes(row->reserved_peak, bytes));
@@ -269,7 +269,7 @@ add_step(const struct fleet_judgement *j, struct table *t, const struct fleet_st
     table_add(t, term_format_bytes(s->min, text));
     table_add(t, term_format_bytes(s->median, text));
     table_add(t, term_format_bytes(s->max, text));
-    fleet_words_who(j, s->max_file, who);
+    fleet_phrase_rank(j, s->max_file, who);
     table_add(t, who);
 }
 
@@ -304,7 +304,7 @@ print_failure(const struct fleet_report *r, const struct term *term)
     char who[FLEET_WHO_BYTES], text[FLEET_TEXT_BYTES];
     if (j->first_failure == FLEET_NONE)
         return;
-    fleet_words_who(j, j->first_failure, who);
+    fleet_phrase_rank(j, j->first_failure, who);
     fleet_say_failure(r, text);
     printf("\n%sThe first failure%s%s\n\n", term_style(term, TERM_BOLD),
            term_style(term, TERM_PLAIN),

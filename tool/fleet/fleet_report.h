@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 #include "fleet/fleet_judge.h"
+#include "fleet/fleet_phrases.h"
 #include "fleet/fleet_settings.h"
-#include "fleet/fleet_words.h"
 
 /* The single change that is advised for the whole job. */
 enum fleet_advice_kind {

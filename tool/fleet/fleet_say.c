@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "fleet/fleet_words.h"
+#include "fleet/fleet_phrases.h"
 
 const char *
 fleet_say_nothing(const struct fleet_report *r)
@@ -79,7 +79,7 @@ fleet_say_advice(const struct fleet_report *r, char text[FLEET_TEXT_BYTES])
     const struct fleet_finding *f = a->finding;
     char who[FLEET_WHO_BYTES] = "", bytes[TERM_NUMBER_BYTES] = "", lacks[64];
     if (f && f->file != FLEET_NONE)
-        fleet_words_who(r->judgement, f->file, who);
+        fleet_phrase_rank(r->judgement, f->file, who);
     if (f)
         term_format_bytes(robust_distance(f->bytes, f->usual), bytes);
     say_short(a->short_bytes, lacks, sizeof lacks);

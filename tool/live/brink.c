@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "live/live_words.h"
+#include "live/live_summary.h"
 
 /* hysteresis: share of the threshold below which a rule may fire again */
 #define FALL 0.9

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/json_out.h"
-#include "live/live_words.h"
+#include "live/live_summary.h"
 
 static const char *
 rule_name(enum brink_rule rule)
@@ -29,31 +29,31 @@ write_time(char text[32])
 /* --- for people --------------------------------------------------------------------------- */
 
 static void
-write_name(const struct watch_process *p, char text[LIVE_WORDS_BYTES + 64])
+write_name(const struct watch_process *p, char text[LIVE_TEXT_BYTES + 64])
 {
-    char name[LIVE_WORDS_BYTES], rank[32] = "";
+    char name[LIVE_TEXT_BYTES], rank[32] = "";
     live_cut(name, p->name, 40);
     if (p->program.rank >= 0)
         (void)snprintf(rank, sizeof rank, " rank %d", (int)p->program.rank);
-    (void)snprintf(text, LIVE_WORDS_BYTES + 64, "%llu %s%s",
+    (void)snprintf(text, LIVE_TEXT_BYTES + 64, "%llu %s%s",
                    (unsigned long long)live_process_number(p), name, rank);
 }
 
 static void
-write_reason(const struct brink_event *e, char text[LIVE_WORDS_BYTES])
+write_reason(const struct brink_event *e, char text[LIVE_TEXT_BYTES])
 {
     char size[TERM_NUMBER_BYTES];
     uint64_t bytes = e->value < 9e18 ? (uint64_t)e->value : WATCH_UNKNOWN - 1;
     switch (e->rule) {
     case BRINK_SHARE:
-        (void)snprintf(text, LIVE_WORDS_BYTES, "%.1f %% of the limit is taken; ",
+        (void)snprintf(text, LIVE_TEXT_BYTES, "%.1f %% of the limit is taken; ",
                        e->value);
         break;
     case BRINK_RETRIES:
-        (void)snprintf(text, LIVE_WORDS_BYTES, "%.1f retries a minute; ", e->value);
+        (void)snprintf(text, LIVE_TEXT_BYTES, "%.1f retries a minute; ", e->value);
         break;
     case BRINK_GROWTH:
-        (void)snprintf(text, LIVE_WORDS_BYTES, "grows by %s a minute; ",
+        (void)snprintf(text, LIVE_TEXT_BYTES, "grows by %s a minute; ",
                        term_format_bytes(bytes, size));
         break;
     case BRINK_HAND:
@@ -66,7 +66,7 @@ void
 brink_text_write(const struct brink_event *event, bool is_short,
                  char text[BRINK_TEXT_BYTES])
 {
-    char name[LIVE_WORDS_BYTES + 64], reason[LIVE_WORDS_BYTES], all[BRINK_TEXT_BYTES];
+    char name[LIVE_TEXT_BYTES + 64], reason[LIVE_TEXT_BYTES], all[BRINK_TEXT_BYTES];
     const char *path = event->path;
     if (is_short && path && strrchr(path, '/'))
         path = strrchr(path, '/') + 1;

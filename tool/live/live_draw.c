@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "live/live_screen.h"
+#include "live/live_summary.h"
 #include "live/live_text.h"
-#include "live/live_words.h"
 
 #define URGENT_SECONDS 60
 #define URGENT_SHARE 0.95
@@ -227,7 +227,7 @@ draw_head(const struct live_screen *s, struct grid *grid)
                     watch->device_count, watch->device_count == 1 ? "" : "s",
                     watch->process_count, watch->process_count == 1 ? "" : "es");
     if (s->sampler->wanted) {
-        char wanted[LIVE_WORDS_BYTES];
+        char wanted[LIVE_TEXT_BYTES];
         live_cut(wanted, s->sampler->wanted, 20);
         if (!s->has_utf8)
             make_ascii(wanted);

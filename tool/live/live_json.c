@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/writer.h"
-#include "live/live_words.h"
+#include "live/live_summary.h"
 
 /* --- pieces ------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include "base/command.h"
 #include "base/report.h"
-#include "live/live_words.h"
+#include "live/live_summary.h"
 
 int
 live_sampler_sample(struct live_sampler *sampler)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "live/live_words.h"
+#include "live/live_summary.h"
 
 void
 live_screen_resize(struct live_screen *screen, int width, int height)

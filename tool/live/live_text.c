@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "live/live_summary.h"
 #include "live/live_text_source.h"
-#include "live/live_words.h"
 
 /* --- devices ------------------------------------------------------------------------------ */
 
@@ -58,7 +58,7 @@ live_text_devices(const struct watch *watch, const struct term *term)
 
 /* The cells of a process that must not be cut; their widths limit the name. */
 struct row {
-    char number[TERM_NUMBER_BYTES], rank[TERM_NUMBER_BYTES], devices[LIVE_WORDS_BYTES];
+    char number[TERM_NUMBER_BYTES], rank[TERM_NUMBER_BYTES], devices[LIVE_TEXT_BYTES];
 };
 
 static void
@@ -108,7 +108,7 @@ static void
 add_process(struct table *table, const struct watch_process *p, size_t columns)
 {
     struct row row;
-    char text[TERM_NUMBER_BYTES], name[LIVE_WORDS_BYTES];
+    char text[TERM_NUMBER_BYTES], name[LIVE_TEXT_BYTES];
     make_row(p, &row);
     live_cut(name, p->name[0] ? p->name : "-", columns);
     table_add(table, row.number);
@@ -141,7 +141,7 @@ live_text_processes(const struct watch *watch, const char *wanted,
 static void
 print_head(const struct watch_process *p, const struct term *term)
 {
-    char name[LIVE_WORDS_BYTES];
+    char name[LIVE_TEXT_BYTES];
     uint64_t number = live_process_number(p);
     live_cut(name, p->name, (size_t)term->width / 2);
     fprintf(term->out, "%s", term_style(term, TERM_BOLD));

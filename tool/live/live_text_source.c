@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/table.h"
-#include "live/live_words.h"
+#include "live/live_summary.h"
 
 /* --- figures ------------------------------------------------------------------------------ */
 
@@ -22,16 +22,16 @@ print_row(const struct term *term, const char *what, uint64_t bytes, const char 
 
 static const char *
 name_device(const struct watch *watch, const struct watch_source *s,
-            char text[LIVE_WORDS_BYTES + 32])
+            char text[LIVE_TEXT_BYTES + 32])
 {
-    char name[LIVE_WORDS_BYTES];
+    char name[LIVE_TEXT_BYTES];
     if (s->device != WATCH_NO_DEVICE) {
         live_cut(name, watch->devices[s->device].name, 32);
-        (void)snprintf(text, LIVE_WORDS_BYTES + 32, "device %zu (%s)", s->device, name);
+        (void)snprintf(text, LIVE_TEXT_BYTES + 32, "device %zu (%s)", s->device, name);
     } else if (s->page.device >= 0) {
-        (void)snprintf(text, LIVE_WORDS_BYTES, "its device %d", (int)s->page.device);
+        (void)snprintf(text, LIVE_TEXT_BYTES, "its device %d", (int)s->page.device);
     } else {
-        (void)snprintf(text, LIVE_WORDS_BYTES, "the host");
+        (void)snprintf(text, LIVE_TEXT_BYTES, "the host");
     }
     return text;
 }
@@ -40,7 +40,7 @@ static void
 print_head(const struct watch *watch, const struct watch_source *s,
            const struct term *term)
 {
-    char name[LIVE_WORDS_BYTES], device[LIVE_WORDS_BYTES + 32], age[TERM_NUMBER_BYTES];
+    char name[LIVE_TEXT_BYTES], device[LIVE_TEXT_BYTES + 32], age[TERM_NUMBER_BYTES];
     live_cut(name, s->page.name, sizeof s->page.name);
     fprintf(term->out, "  %s%s%s on %s", term_style(term, TERM_BOLD), name,
             term_style(term, TERM_PLAIN), name_device(watch, s, device));
@@ -55,7 +55,7 @@ static void
 print_reserved(const struct watch_source *s, const struct term *term)
 {
     const struct dry_live_figures *f = &s->page.figures;
-    char note[LIVE_WORDS_BYTES], limit[TERM_NUMBER_BYTES], peak[TERM_NUMBER_BYTES];
+    char note[LIVE_TEXT_BYTES], limit[TERM_NUMBER_BYTES], peak[TERM_NUMBER_BYTES];
     if (s->limit == WATCH_UNKNOWN)
         (void)snprintf(note, sizeof note, "%s at the peak",
                        term_format_bytes(f->reserved_peak, peak));
@@ -74,7 +74,7 @@ static void
 print_sum(const struct dry_live_detail *d, const struct dry_field *f,
           const struct term *term)
 {
-    char what[LIVE_WORDS_BYTES];
+    char what[LIVE_TEXT_BYTES];
     struct dry_field_value value;
     bool is_known = dry_field_get(f, d, &value);
     (void)snprintf(what, sizeof what, "  %.*s", (int)(strlen(f->key) - strlen("_bytes")),
@@ -116,8 +116,8 @@ static void
 print_course(const struct watch_source *s, const struct term *term)
 {
     const struct dry_live_figures *f = &s->page.figures;
-    char trend[LIVE_WORDS_BYTES], retries[TERM_NUMBER_BYTES], ooms[TERM_NUMBER_BYTES];
-    char more[LIVE_WORDS_BYTES] = "";
+    char trend[LIVE_TEXT_BYTES], retries[TERM_NUMBER_BYTES], ooms[TERM_NUMBER_BYTES];
+    char more[LIVE_TEXT_BYTES] = "";
     live_format_trend(s, trend);
     if (s->rates.is_known)
         (void)snprintf(more, sizeof more, "; a minute: %.1f and %.1f",
@@ -144,7 +144,7 @@ name_stream(const struct dry_live_lane *lane, char text[TERM_NUMBER_BYTES])
 #define POOL_COLUMNS 9u
 
 static void
-name_pool(const struct dry_live_lane *lane, char text[LIVE_WORDS_BYTES])
+name_pool(const struct dry_live_lane *lane, char text[LIVE_TEXT_BYTES])
 {
     char all[2 * TERM_NUMBER_BYTES] = "-";
     if (lane->pool.a || lane->pool.b)
@@ -159,7 +159,7 @@ name_pool(const struct dry_live_lane *lane, char text[LIVE_WORDS_BYTES])
 static void
 add_lane(struct table *table, const struct dry_live_lane *lane, size_t width)
 {
-    char text[TERM_NUMBER_BYTES], pool[LIVE_WORDS_BYTES], cut[LIVE_WORDS_BYTES];
+    char text[TERM_NUMBER_BYTES], pool[LIVE_TEXT_BYTES], cut[LIVE_TEXT_BYTES];
     name_pool(lane, pool);
     name_stream(lane, text);
     size_t others = LANE_COLUMNS + (term_columns(pool) > 4 ? term_columns(pool) : 4);

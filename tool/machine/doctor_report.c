@@ -20,7 +20,7 @@ struct page {
     const struct doctor_report *r;
 };
 
-static const char *const verdict_words[DRY_DOCTOR_VERDICT_COUNT] = {
+static const char *const verdict_names[DRY_DOCTOR_VERDICT_COUNT] = {
     "good", "not known", "could be better", "wrong"};
 static const enum term_style verdict_styles[DRY_DOCTOR_VERDICT_COUNT] = {
     TERM_GREEN, TERM_DIM, TERM_YELLOW, TERM_RED};
@@ -157,7 +157,7 @@ print_finding(const struct page *p, const struct dry_doctor_finding *f)
 {
     FILE *out = p->term.out;
     fprintf(out, "%s%s%s: %s%s%s (%s)\n",
-            term_style(&p->term, verdict_styles[f->verdict]), verdict_words[f->verdict],
+            term_style(&p->term, verdict_styles[f->verdict]), verdict_names[f->verdict],
             term_style(&p->term, TERM_PLAIN), term_style(&p->term, TERM_BOLD), f->title,
             term_style(&p->term, TERM_PLAIN), f->id);
     if (!print_text(p, "is", f->is))

@@ -53,13 +53,13 @@ bench_measure_malloc(double ns[BENCH_SIZES])
 
 #define WORDS_MAX 32
 
-struct words {
+struct arguments {
     char *list[WORDS_MAX + 1];
     size_t count;
 };
 
 static void
-add_word(struct words *w, const char *word)
+add_argument(struct arguments *w, const char *word)
 {
     if (w->count < WORDS_MAX)
         /* the cast is safe: exec does not modify the words */
@@ -68,7 +68,7 @@ add_word(struct words *w, const char *word)
 }
 
 static void
-make_words(struct words *w, const struct bench_malloc *m)
+make_arguments(struct arguments *w, const struct bench_malloc *m)
 {
     static const char self[] = "/proc/self/exe";
     static const char *const before[] = {"run",  "--quiet",       "--node",
@@ -76,17 +76,17 @@ make_words(struct words *w, const struct bench_malloc *m)
     static const char *const measure[] = {"pages",  "--bench", "--only",
                                           "malloc", "--here",  "--json"};
     w->count = 0;
-    add_word(w, self);
+    add_argument(w, self);
     for (size_t i = 0; m->is_run && i < sizeof before / sizeof *before; i++)
-        add_word(w, before[i]);
+        add_argument(w, before[i]);
     for (size_t i = 0; m->is_run && i < 2 && m->options[i]; i++)
-        add_word(w, m->options[i]);
+        add_argument(w, m->options[i]);
     if (m->is_run) {
-        add_word(w, "--");
-        add_word(w, self);
+        add_argument(w, "--");
+        add_argument(w, self);
     }
     for (size_t i = 0; i < sizeof measure / sizeof *measure; i++)
-        add_word(w, measure[i]);
+        add_argument(w, measure[i]);
 }
 
 /* Clear variables that configure a malloc, so that each child has the defaults. */
@@ -108,9 +108,9 @@ clear_variables(void)
 }
 
 static int
-become(void *words)
+become(void *arguments)
 {
-    char **argv = words;
+    char **argv = arguments;
     clear_variables();
     execv(argv[0], argv);
     return EXIT_MACHINE;
@@ -120,10 +120,10 @@ become(void *words)
 static bool
 ask_child(const struct bench_malloc *m, double ns[BENCH_SIZES])
 {
-    struct words words;
-    struct child_work work = {.print = become, .self = words.list};
+    struct arguments arguments;
+    struct child_work work = {.print = become, .self = arguments.list};
     struct child_output o;
-    make_words(&words, m);
+    make_arguments(&arguments, m);
     if (!child_run(&work, &o))
         return false;
     json_t *root = json_loadb(o.text, o.length - o.error_length, 0, NULL);

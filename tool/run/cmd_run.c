@@ -80,13 +80,13 @@ static const char about_text[] =
 /* Return the index of a word in a NULL-terminated list. Returns -1 after an error message
    if the word is not in the list. */
 static int
-find_word(const char *option, const char *word, const char *const *words)
+find_word(const char *option, const char *word, const char *const *arguments)
 {
     struct suggestion s = {.word = word};
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(word, words[i]) == 0)
+    for (int i = 0; arguments[i]; i++) {
+        if (strcmp(word, arguments[i]) == 0)
             return i;
-        suggestion_consider(&s, words[i]);
+        suggestion_consider(&s, arguments[i]);
     }
     if (s.best)
         report_usage("run", "%s '%s': did you mean '%s'?", option, word, s.best);
@@ -98,9 +98,9 @@ find_word(const char *option, const char *word, const char *const *words)
 static bool
 read_malloc(const char *word, struct run_options *to)
 {
-    static const char *const words[] = {"auto",     "keep",     "glibc", "jemalloc",
-                                        "tcmalloc", "mimalloc", NULL};
-    int i = find_word("--malloc", word, words);
+    static const char *const arguments[] = {"auto",     "keep",     "glibc", "jemalloc",
+                                            "tcmalloc", "mimalloc", NULL};
+    int i = find_word("--malloc", word, arguments);
     to->malloc_choice = i <= 0   ? RUN_CHOOSE_AUTO
                         : i == 1 ? RUN_CHOOSE_KEEP
                                  : RUN_CHOOSE_ONE;
@@ -130,8 +130,8 @@ read_omp(const char *word, struct run_options *to)
 static bool
 read_allocator(const struct values *v, struct run_options *to)
 {
-    static const char *const words[] = {"paged", "torch", NULL};
-    if (v->allocator && find_word("--allocator", v->allocator, words) < 0)
+    static const char *const arguments[] = {"paged", "torch", NULL};
+    if (v->allocator && find_word("--allocator", v->allocator, arguments) < 0)
         return false;
     if (v->on_oom && !*v->on_oom) {
         report_usage("run", "--on-oom: a file's name is empty");
@@ -181,14 +181,14 @@ check_values(const struct values *v, size_t word_count)
 /* --- the work ----------------------------------------------------------------------------- */
 
 static int
-start(const struct values *v, struct run_plan *plan, const struct option_list *words)
+start(const struct values *v, struct run_plan *plan, const struct option_list *arguments)
 {
-    char **argv = calloc(words->count + 1, sizeof *argv);
+    char **argv = calloc(arguments->count + 1, sizeof *argv);
     if (!argv)
         return report_memory("run", NULL);
-    for (size_t i = 0; i < words->count; i++)
+    for (size_t i = 0; i < arguments->count; i++)
         /* the cast is safe: exec does not modify the words */
-        argv[i] = (char *)(uintptr_t)words->values[i];
+        argv[i] = (char *)(uintptr_t)arguments->values[i];
     bool is_strict = plan->memory_mode == RUN_MEMORY_BIND;
     run_apply(plan);
     if (is_strict && plan->memory_mode != RUN_MEMORY_BIND) {
@@ -212,7 +212,7 @@ start(const struct values *v, struct run_plan *plan, const struct option_list *w
 
 static int
 plan_and_run(const struct values *v, const struct run_options *options,
-             const struct dry_topology *topology, const struct option_list *words)
+             const struct dry_topology *topology, const struct option_list *arguments)
 {
     struct run_machine *machine = calloc(1, sizeof *machine);
     struct run_plan *plan = calloc(1, sizeof *plan);
@@ -227,9 +227,9 @@ plan_and_run(const struct values *v, const struct run_options *options,
         if (code != EXIT_FINE)
             report_failure("run", NULL, (enum exit_code)code, "%s", refusal.text);
         else if (!v->dry_run)
-            code = start(v, plan, words);
+            code = start(v, plan, arguments);
         else if (v->json)
-            code = run_report_json(plan, words->values, words->count);
+            code = run_report_json(plan, arguments->values, arguments->count);
         else
             run_report_plan(plan, stdout);
     }
@@ -240,7 +240,7 @@ plan_and_run(const struct values *v, const struct run_options *options,
 
 static int
 detect_and_run(const struct values *v, const struct run_options *options,
-               const struct option_list *words)
+               const struct option_list *arguments)
 {
     struct dry_topology_options topology_options;
     struct dry_topology *topology;
@@ -249,7 +249,7 @@ detect_and_run(const struct values *v, const struct run_options *options,
     topology_options.root = v->root;
     if (dry_topology_create(&topology_options, &topology, &err) != DRY_OK)
         return report_error("run", NULL, &err);
-    int code = plan_and_run(v, options, topology, words);
+    int code = plan_and_run(v, options, topology, arguments);
     dry_topology_destroy(topology);
     return code;
 }
@@ -267,16 +267,16 @@ run(int argc, char **argv)
         .root = "",
     };
     struct run_options options = {.node = NULL};
-    struct option_list words = {0};
+    struct option_list arguments = {0};
     int code;
-    if (options_parse(&command_run, argc, argv, &values, &words, &code)) {
-        code = check_values(&values, words.count);
+    if (options_parse(&command_run, argc, argv, &values, &arguments, &code)) {
+        code = check_values(&values, arguments.count);
         if (code == EXIT_FINE)
             code = read_options(&values, &options)
-                       ? detect_and_run(&values, &options, &words)
+                       ? detect_and_run(&values, &options, &arguments)
                        : EXIT_USAGE;
     }
-    options_finish(&command_run, &values, &words);
+    options_finish(&command_run, &values, &arguments);
     return code;
 }
 

@@ -54,11 +54,11 @@ run_report_row(const struct run_row *row, FILE *out)
 }
 
 static const char *
-state_word(enum run_state state)
+get_state_name(enum run_state state)
 {
-    static const char *const words[] = {
+    static const char *const arguments[] = {
         [RUN_SET] = "set", [RUN_KEPT] = "kept", [RUN_LEFT] = "left"};
-    return words[state];
+    return arguments[state];
 }
 
 void
@@ -66,7 +66,8 @@ run_report_plan(const struct run_plan *plan, FILE *out)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct run_setting *s = &plan->settings[i];
-        const struct run_row row = {state_word(s->state), s->name, s->value, s->reason};
+        const struct run_row row = {get_state_name(s->state), s->name, s->value,
+                                    s->reason};
         run_report_row(&row, out);
     }
 }
@@ -86,7 +87,7 @@ settings_of(const struct run_plan *plan)
         const struct run_setting *s = &plan->settings[i];
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "kind",
                                               kinds[s->what], "name", s->name, "state",
-                                              state_word(s->state), "value",
+                                              get_state_name(s->state), "value",
                                               json_out_filled(s->value), "reason",
                                               json_out_filled(s->reason)));
     }
@@ -94,23 +95,23 @@ settings_of(const struct run_plan *plan)
 }
 
 static json_t *
-words_of(const char *const *words, size_t count)
+make_arguments_json(const char *const *arguments, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_out_string(words[i]));
+        json_array_append_new(list, json_out_string(arguments[i]));
     return list;
 }
 
 int
-run_report_json(const struct run_plan *plan, const char *const *words, size_t count)
+run_report_json(const struct run_plan *plan, const char *const *arguments, size_t count)
 {
     const char *name = run_malloc_name(plan->malloc);
     json_t *node = plan->node < 0 ? json_null() : json_integer(plan->node);
     json_t *gpu = plan->gpu < 0 ? json_null() : json_integer(plan->gpu);
     json_t *root = json_pack(
         "{s:s, s:n, s:o, s:o, s:o, s:o, s:o}", "schema", "drystone.run/1", "file",
-        "command", words_of(words, count), "node", node, "gpu", gpu, "malloc",
-        name ? json_string(name) : json_null(), "settings", settings_of(plan));
+        "command", make_arguments_json(arguments, count), "node", node, "gpu", gpu,
+        "malloc", name ? json_string(name) : json_null(), "settings", settings_of(plan));
     return json_out_print("run", root);
 }

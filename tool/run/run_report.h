@@ -11,7 +11,8 @@
 /* Print the plan as one aligned table, before the program's own output. */
 void run_report_plan(const struct run_plan *plan, FILE *out);
 /* Print the plan as drystone.run/1 on standard output. Returns an exit_code. */
-int run_report_json(const struct run_plan *plan, const char *const *words, size_t count);
+int run_report_json(const struct run_plan *plan, const char *const *arguments,
+                    size_t count);
 
 /* A row of the table. `value` may be broken after ',' or ':'; `reason` follows, on the
    next line if necessary. run_prove.c uses rows too. */

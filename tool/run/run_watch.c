@@ -25,7 +25,7 @@
 
 struct watch {
     const struct run_plan *plan;
-    char *const *words;
+    char *const *arguments;
     pid_t program;
     sigset_t signals, before;
     struct run_proof *proof;
@@ -51,7 +51,7 @@ become_child(const struct watch *w, int to_parent)
 {
     sigprocmask(SIG_SETMASK, &w->before, NULL);
     run_set_variables(w->plan);
-    int code = run_become(w->words);
+    int code = run_become(w->arguments);
     int error = errno;
     if (write(to_parent, &error, sizeof error) != sizeof error)
         code = RUN_CANNOT_START;
@@ -83,7 +83,7 @@ start_child(struct watch *w)
     while (waitpid(w->program, &status, 0) < 0 && errno == EINTR)
         continue;
     int code = error == ENOENT || error == ENOTDIR ? RUN_NOT_FOUND : RUN_CANNOT_START;
-    return report_failure("run", w->words[0], (enum exit_code)code, "%s",
+    return report_failure("run", w->arguments[0], (enum exit_code)code, "%s",
                           strerror(error));
 }
 
@@ -151,9 +151,9 @@ code_of(int status)
 }
 
 int
-run_watch(const struct run_plan *plan, char *const *words, bool is_strict)
+run_watch(const struct run_plan *plan, char *const *arguments, bool is_strict)
 {
-    struct watch w = {.plan = plan, .words = words, .wait_ns = FIRST_NS};
+    struct watch w = {.plan = plan, .arguments = arguments, .wait_ns = FIRST_NS};
     w.proof = calloc(1, sizeof *w.proof);
     w.sample = calloc(1, sizeof *w.sample);
     int code = EXIT_FINE;

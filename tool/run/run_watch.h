@@ -18,6 +18,6 @@
  * or 127 as run_become(). With `is_strict`, a plan that did not take effect turns status
  * 0 into 1.
  */
-int run_watch(const struct run_plan *plan, char *const *words, bool is_strict);
+int run_watch(const struct run_plan *plan, char *const *arguments, bool is_strict);
 
 #endif

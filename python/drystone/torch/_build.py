@@ -57,7 +57,7 @@ def compiler() -> list[str] | None:
     return None
 
 
-def compile_words(cxx: list[str], release: tuple[int, int], torch_include: pathlib.Path,
+def compile_command(cxx: list[str], release: tuple[int, int], torch_include: pathlib.Path,
                   cuda_include: pathlib.Path, out: pathlib.Path,
                   libraries: Sequence[str] = ()) -> list[str]:
     """The command that makes a shim of the release (2, 15) from the sources."""
@@ -89,9 +89,9 @@ def build(torch: ModuleType, release: tuple[int, int], out: pathlib.Path,
         raise error(why + "the headers of CUDA's runtime are missing (install nvidia-cuda-runtime "
                           "and nvidia-cuda-crt, or set CUDA_HOME)")
     libraries = [f"-L{folder / 'lib'}", "-Wl,--no-as-needed", "-lc10", "-lc10_cuda", "-ltorch_cpu"]
-    words = compile_words(cxx, release, folder / "include", headers, out, libraries)
+    command = compile_command(cxx, release, folder / "include", headers, out, libraries)
     print(f"drystone: building the shim for PyTorch {torch.__version__}, once", file=sys.stderr)
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line][:3]
         raise error(why + "the compiler says:\n  " + "\n  ".join(lines or ["nothing"]))

@@ -102,7 +102,7 @@ static const struct row {
      "Parameters and optimizer states that DeepSpeed offloads to the CPU lie in the "
      "host's memory: offload to NVMe, or do without offload_optimizer and "
      "offload_param.",
-     NULL, DRY_MESSAGE_WORDS, NO_VALUE},
+     NULL, DRY_MESSAGE_PROSE, NO_VALUE},
     {DRYI_ADVICE_LOAD,
      "Load weights without a second copy of them in the host's memory, and give data "
      "loaders fewer workers: each holds what it has touched.",
@@ -112,7 +112,7 @@ static const struct row {
      "export TF_GPU_ALLOCATOR=cuda_malloc_async", DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_BFC,
      "Hold less at a time: a smaller batch. The dump names what is in use.", NULL,
-     DRY_MESSAGE_WORDS, NO_VALUE},
+     DRY_MESSAGE_PROSE, NO_VALUE},
     {DRYI_ADVICE_TF_GROWTH,
      "TensorFlow takes nearly all of the device at its start and leaves its libraries "
      "little. Let its pool grow as it is used.",
@@ -189,7 +189,7 @@ static const struct row {
      DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_OLLAMA,
      "Under Ollama these are num_gpu, num_ctx and OLLAMA_NUM_PARALLEL.", NULL,
-     DRY_MESSAGE_WORDS, NO_VALUE},
+     DRY_MESSAGE_PROSE, NO_VALUE},
     {DRYI_ADVICE_SYCL,
      "Hold less on the device: a smaller batch; under llama.cpp fewer layers "
      "(--n-gpu-layers) or a shorter context.",
@@ -202,7 +202,7 @@ static const struct row {
     {DRYI_ADVICE_BUFFER,
      "Make the tensor smaller: a shorter sequence, tiles of an image, a slice of the "
      "batch at a time.",
-     NULL, DRY_MESSAGE_WORDS, NO_VALUE},
+     NULL, DRY_MESSAGE_PROSE, NO_VALUE},
     {DRYI_ADVICE_CANN,
      "Close applications that are not in use. For HCCL's buffer, make the buffer "
      "smaller.",
@@ -236,7 +236,7 @@ static const struct row {
      "Decrease the batch size, or let the pool grow as it is used and give memory back.",
      "export FLAGS_allocator_strategy=auto_growth", DRY_MESSAGE_SHELL, NO_VALUE},
     {DRYI_ADVICE_COMFYUI, "Lower batch_size, or the size of the picture or video.", NULL,
-     DRY_MESSAGE_WORDS, NO_VALUE},
+     DRY_MESSAGE_PROSE, NO_VALUE},
     {DRYI_ADVICE_NATIVE,
      "Run once with the native allocator, whose text has the numbers. Under ComfyUI the "
      "flag is --disable-cuda-malloc.",

@@ -47,12 +47,12 @@ static const struct row rows[] = {
     {ANY, IS_HUGE,
      "No device holds this. Look at how the size was worked out: an index, a length read "
      "from a file, a negative number taken as unsigned.",
-     NULL, DRY_MESSAGE_WORDS},
+     NULL, DRY_MESSAGE_PROSE},
     {BIT(CAPACITY), IS_NOT_HUGE,
      "What is alive and the request do not fit, however they are arranged: no setting of "
      "the allocator helps. Hold less at a time: a smaller batch, activations recomputed, "
      "the optimizer's state sharded or offloaded.",
-     NULL, DRY_MESSAGE_WORDS},
+     NULL, DRY_MESSAGE_PROSE},
     {BIT(FRAGMENTATION), HAS_EXPANDABLE | NAME_CUDA, WHY_EXPANDABLE,
      "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", DRY_MESSAGE_SHELL},
     {BIT(FRAGMENTATION), HAS_EXPANDABLE | NAME_GENERIC, WHY_EXPANDABLE,
@@ -64,7 +64,7 @@ static const struct row rows[] = {
     {BIT(FRAGMENTATION), EXPANDABLE_IS_ON,
      "Expandable segments are on already: free bytes of one stream cannot serve another. "
      "Do not add max_split_size_mb. Record what pins the pieces.",
-     NULL, DRY_MESSAGE_WORDS},
+     NULL, DRY_MESSAGE_PROSE},
     {BIT(FRAGMENTATION), IS_OLD,
      "This release has no expandable segments, the cure for pieces: update PyTorch. "
      "Until "

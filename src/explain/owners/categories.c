@@ -41,11 +41,11 @@
 /*
  * Percent. Guesses from VOTE_CONFIDENCE on vote for other allocations of the same code; guesses
  * from DOUBTFUL on are not outvoted. Guesses by names alone, for blocks from before the window,
- * have WORDS_CONFIDENCE.
+ * have NAMES_CONFIDENCE.
  */
 #define VOTE_CONFIDENCE 60u
 #define DOUBTFUL 80u
-#define WORDS_CONFIDENCE 80u
+#define NAMES_CONFIDENCE 80u
 
 struct dry_categories {
     struct dry_memory memory;
@@ -106,7 +106,7 @@ const char *
 dry_category_evidence_name(enum dry_category_evidence evidence)
 {
     static const char *const names[] = {"none", "mark", "scope", "life", "words"};
-    return (unsigned)evidence <= DRY_EVIDENCE_WORDS ? names[evidence] : "none";
+    return (unsigned)evidence <= DRY_EVIDENCE_NAMES ? names[evidence] : "none";
 }
 
 void
@@ -276,11 +276,11 @@ is_freed_by_optimizer(const struct judge *j, uint32_t freed)
 }
 
 static struct dry_category_guess
-guess_by_words(enum dry_category category)
+guess_by_names(enum dry_category category)
 {
     return (struct dry_category_guess){.category = (uint8_t)category,
-                                       .evidence = DRY_EVIDENCE_WORDS,
-                                       .confidence = WORDS_CONFIDENCE};
+                                       .evidence = DRY_EVIDENCE_NAMES,
+                                       .confidence = NAMES_CONFIDENCE};
 }
 
 static bool
@@ -302,11 +302,11 @@ judge_old(const struct judge *j, const struct dry_allocation *row)
                          ? 0
                          : dryi_hints_of(&j->hints, row->stack);
     if (hints & DRYI_HINT_KV_CACHE)
-        return guess_by_words(DRY_CATEGORY_KV_CACHE);
+        return guess_by_names(DRY_CATEGORY_KV_CACHE);
     if (hints & DRYI_HINT_OPTIMIZER)
-        return guess_by_words(DRY_CATEGORY_OPTIMIZER);
+        return guess_by_names(DRY_CATEGORY_OPTIMIZER);
     if (hints & DRYI_HINT_INIT)
-        return guess_by_words(DRY_CATEGORY_WEIGHTS);
+        return guess_by_names(DRY_CATEGORY_WEIGHTS);
     if (j->has_backward_end && !is_private(j, row))
         return guess(DRY_CATEGORY_WEIGHTS, 50);
     return unknown;
@@ -343,7 +343,7 @@ static struct dry_category_guess
 judge_life(const struct judge *j, const struct life *l)
 {
     if (is_kv_cache(j, l))
-        return guess_by_words(DRY_CATEGORY_KV_CACHE);
+        return guess_by_names(DRY_CATEGORY_KV_CACHE);
     struct dry_category_guess g = l->born == DRYI_PHASE_BACKWARD ? judge_backward(j, l)
                                   : l->born == DRYI_PHASE_UPDATE ? judge_update(j, l)
                                                                  : judge_forward(j, l);
@@ -492,7 +492,7 @@ vote(struct judge *j, struct dry_error *err)
 /* --- hints by names ----------------------------------------------------------------------- */
 
 static struct dry_category_guess
-judge_words(const struct judge *j, const struct life *l)
+judge_names(const struct judge *j, const struct life *l)
 {
     uint16_t hints = dryi_hints_of(&j->hints, l->row->stack);
     enum dry_category category = DRY_CATEGORY_UNKNOWN;
@@ -506,7 +506,7 @@ judge_words(const struct judge *j, const struct life *l)
              j->v->oom_count > 0)
         category = DRY_CATEGORY_ACTIVATIONS; /* kept by the pass that ran out of memory */
     struct dry_category_guess g = guess(category, 40);
-    g.evidence = category ? DRY_EVIDENCE_WORDS : DRY_EVIDENCE_NONE;
+    g.evidence = category ? DRY_EVIDENCE_NAMES : DRY_EVIDENCE_NONE;
     return g;
 }
 
@@ -528,7 +528,7 @@ judge_all(struct judge *j, struct dry_error *err)
     for (uint32_t a = 0; status == DRY_OK && a < j->phases.count; a++) {
         struct life l = read_life(j, a);
         if (j->guesses[a].category == DRY_CATEGORY_UNKNOWN)
-            j->guesses[a] = judge_words(j, &l);
+            j->guesses[a] = judge_names(j, &l);
     }
     if (status == DRY_OK &&
         !dryi_category_read_marks(j->timeline, j->guesses, &j->memory))

@@ -33,7 +33,7 @@ add_path(struct dryi_sites *s, const struct dryi_path *path)
 }
 
 static bool
-add_words(struct dryi_sites *s)
+add_native_labels(struct dryi_sites *s)
 {
     static const char *const words[WORD_COUNT] = {"autograd", "libtorch", "native"};
     for (size_t i = 0; i < WORD_COUNT; i++) {
@@ -375,7 +375,7 @@ make(struct dryi_sites *s)
         if (!s->stacks)
             return false;
     }
-    if (!add_words(s) || !classify_frames(s) || !tell_paths_apart(s))
+    if (!add_native_labels(s) || !classify_frames(s) || !tell_paths_apart(s))
         return false;
     for (uint32_t i = 0; i < v->stack_count; i++)
         read_stack(s, i, &s->stacks[i]);

@@ -55,7 +55,7 @@ holds(const struct text *text, const char *word)
 }
 
 static uint16_t
-find_words(const struct text *text, const struct word *words, size_t count)
+find_text_words(const struct text *text, const struct word *words, size_t count)
 {
     uint16_t flags = 0;
     for (size_t i = 0; i < count; i++) {
@@ -96,7 +96,7 @@ read_name(const struct text *text)
         {"StaticCache", DRYI_HINT_KV_CACHE}, /* transformers */
         {"DynamicCache", DRYI_HINT_KV_CACHE},
     };
-    uint16_t flags = find_words(text, words, sizeof words / sizeof *words);
+    uint16_t flags = find_text_words(text, words, sizeof words / sizeof *words);
     /* A name with both words is a schedule that runs both passes: no hint. */
     if ((flags & DRYI_HINT_BACKWARD) &&
         (holds(text, "forward") || holds(text, "Forward")))
@@ -121,7 +121,7 @@ read_file(const struct text *text)
         {"cache_engine.py", DRYI_HINT_KV_CACHE},
         {"transformers/cache_utils.py", DRYI_HINT_KV_CACHE},
     };
-    uint16_t flags = find_words(text, words, sizeof words / sizeof *words);
+    uint16_t flags = find_text_words(text, words, sizeof words / sizeof *words);
     return dryi_text_ends(text->bytes, text->length, ".py") ? flags | DRYI_HINT_PYTHON
                                                             : flags;
 }

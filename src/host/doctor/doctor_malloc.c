@@ -170,12 +170,12 @@ static void
 keep_freed(struct dry_doctor *d)
 {
     const char *set = dryi_doctor_variable(d, "MALLOC_CONF");
-    bool has_words = set && *set;
+    bool is_set = set && *set;
     dryi_doctor_fix(d,
                     "export MALLOC_CONF=%soversize_threshold:1,background_thread:true,"
                     "metadata_thp:auto,dirty_decay_ms:-1,muzzy_decay_ms:-1%s",
-                    has_words ? "\"$MALLOC_CONF," : "", has_words ? "\"" : "");
-    dryi_doctor_undo(d, has_words ? "# take these out again" : "unset MALLOC_CONF");
+                    is_set ? "\"$MALLOC_CONF," : "", is_set ? "\"" : "");
+    dryi_doctor_undo(d, is_set ? "# take these out again" : "unset MALLOC_CONF");
 }
 
 static void
@@ -428,13 +428,13 @@ check_kind(struct dry_doctor *d, enum malloc_kind kind, struct dryi_doctor_piece
             dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
             dryi_doctor_should_be(d, "one that keeps them");
             const char *set = dryi_doctor_variable(d, "GLIBC_TUNABLES");
-            bool has_words = set && *set;
+            bool is_set = set && *set;
             dryi_doctor_fix(d,
                             "export GLIBC_TUNABLES=%sglibc.malloc.mmap_threshold="
                             "1073741824:glibc.malloc.trim_threshold=1073741824%s",
-                            has_words ? "\"$GLIBC_TUNABLES:" : "", has_words ? "\"" : "");
-            dryi_doctor_undo(d, has_words ? "# take these two out again"
-                                          : "unset GLIBC_TUNABLES");
+                            is_set ? "\"$GLIBC_TUNABLES:" : "", is_set ? "\"" : "");
+            dryi_doctor_undo(d, is_set ? "# take these two out again"
+                                       : "unset GLIBC_TUNABLES");
         }
     }
     dryi_doctor_end(d);

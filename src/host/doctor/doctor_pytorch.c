@@ -125,13 +125,13 @@ mend_cache(struct dry_doctor *d, const char *set)
 {
     bool is_old = set && !dryi_doctor_variable(d, "PYTORCH_ALLOC_CONF");
     const char *name = is_old ? "PYTORCH_CUDA_ALLOC_CONF" : "PYTORCH_ALLOC_CONF";
-    bool has_words = set && *set;
+    bool is_set = set && *set;
     dryi_doctor_fix(d,
                     "export %s=%s%s%spinned_use_cuda_host_register:True,"
                     "pinned_num_register_threads:%u%s",
-                    name, has_words ? "\"$" : "", has_words ? name : "",
-                    has_words ? "," : "", fill_threads(d), has_words ? "\"" : "");
-    if (has_words)
+                    name, is_set ? "\"$" : "", is_set ? name : "", is_set ? "," : "",
+                    fill_threads(d), is_set ? "\"" : "");
+    if (is_set)
         dryi_doctor_undo(d, "# take these two out again");
     else
         dryi_doctor_undo(d, "unset %s", name);

@@ -62,10 +62,10 @@ read_choice(const struct dry_doctor *d, const char *path, char word[WORD_BYTES])
 }
 
 static bool
-is_one_of(const char *word, const char *const *words)
+is_one_of(const char *word, const char *const *values)
 {
-    for (; *words; words++)
-        if (strcmp(word, *words) == 0)
+    for (; *values; values++)
+        if (strcmp(word, *values) == 0)
             return true;
     return false;
 }

@@ -41,23 +41,23 @@ static const struct {
     {"/proc/sys/vm/zone_reclaim_mode", FORM_NUMBER},
 };
 
-static const char *const enabled_words[] = {"always", "madvise", "inherit", "never",
-                                            NULL};
-static const char *const defrag_words[] = {"always",  "defer", "defer+madvise",
-                                           "madvise", "never", NULL};
-static const char *const shmem_words[] = {"always", "within_size", "advise", "never",
-                                          "deny",   "force",       NULL};
+static const char *const enabled_values[] = {"always", "madvise", "inherit", "never",
+                                             NULL};
+static const char *const defrag_values[] = {"always",  "defer", "defer+madvise",
+                                            "madvise", "never", NULL};
+static const char *const shmem_values[] = {"always", "within_size", "advise", "never",
+                                           "deny",   "force",       NULL};
 
 static const char *const *
-words_of(enum form form)
+get_values(enum form form)
 {
     switch (form) {
     case FORM_ENABLED:
-        return enabled_words;
+        return enabled_values;
     case FORM_DEFRAG:
-        return defrag_words;
+        return defrag_values;
     case FORM_SHMEM:
-        return shmem_words;
+        return shmem_values;
     case FORM_NUMBER:
         break;
     }
@@ -89,13 +89,13 @@ is_path(const char *path, const char *form)
 static bool
 is_value(const char *value, enum form form)
 {
-    const char *const *words = words_of(form);
-    if (!words) {
+    const char *const *values = get_values(form);
+    if (!values) {
         size_t n = number_length(value, 18);
         return n > 0 && value[n] == '\0';
     }
-    for (; *words; words++)
-        if (strcmp(value, *words) == 0)
+    for (; *values; values++)
+        if (strcmp(value, *values) == 0)
             return true;
     return false;
 }

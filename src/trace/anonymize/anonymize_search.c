@@ -29,14 +29,14 @@ dryi_anonymize_search_init(struct dryi_anonymize_search *s,
         .proof = proof,
         .memory = dryi_memory_or_default(options->memory),
     };
-    dryi_words_init(&s->words, &s->memory);
+    dryi_word_set_init(&s->words, &s->memory);
     dryi_intern_init(&s->seen, &s->memory);
 }
 
 void
 dryi_anonymize_search_finish(struct dryi_anonymize_search *s)
 {
-    dryi_words_finish(&s->words);
+    dryi_word_set_finish(&s->words);
     dryi_intern_finish(&s->seen);
     dryi_memory_free(&s->memory, s->scratch, s->scratch_capacity, 1);
 }
@@ -82,7 +82,7 @@ see(struct dryi_anonymize_search *s, char part, const char *text, size_t length)
 static void
 hide(struct dryi_anonymize_search *s, const char *text, size_t length)
 {
-    s->is_failed = s->is_failed || !dryi_words_put_all(&s->words, text, length);
+    s->is_failed = s->is_failed || !dryi_word_set_put_all(&s->words, text, length);
 }
 
 static void
@@ -252,12 +252,12 @@ excuse_all(struct dryi_anonymize_search *s)
 {
     const char *word;
     for (size_t i = 0; (word = dryi_public_word_at(i)); i++)
-        dryi_words_excuse(&s->words, word, strlen(word));
+        dryi_word_set_excuse(&s->words, word, strlen(word));
     for (uint32_t i = 0; i < s->seen.count; i++) {
         size_t length;
         const char *text = dryi_intern_get(&s->seen, i, &length);
         if (text[0] <= 'Z')
-            dryi_words_excuse(&s->words, text + 1, length - 1);
+            dryi_word_set_excuse(&s->words, text + 1, length - 1);
     }
     s->proof->public_words = s->words.public_count;
     s->proof->searched_words = s->words.table.count - s->words.public_count;
@@ -280,7 +280,7 @@ search(struct dryi_anonymize_search *s, const void *text, size_t length, size_t 
        const char *where)
 {
     uint32_t first;
-    uint64_t count = dryi_words_count(&s->words, text, length, least, &first);
+    uint64_t count = dryi_word_set_count(&s->words, text, length, least, &first);
     if (count) {
         size_t word_length;
         const char *word = dryi_intern_get(&s->words.table, first, &word_length);

@@ -14,7 +14,7 @@
 #include <drystone/anonymize.h>
 
 #include "trace/anonymize/anonymize_rules.h"
-#include "trace/anonymize/words.h"
+#include "trace/anonymize/word_set.h"
 #include "trace/model/trace.h"
 
 struct dryi_anonymize_search {
@@ -22,7 +22,7 @@ struct dryi_anonymize_search {
     const struct dry_anonymize_options *options;
     struct dry_anonymize_proof *proof;
     struct dry_memory memory;
-    struct dryi_words words;
+    struct dryi_word_set words;
     struct dryi_intern seen; /* a letter for the string's role, then the string */
     char *scratch;
     size_t scratch_capacity;

@@ -30,7 +30,7 @@ static const char *const words[] = {
     "fx_node_op", "fx_node_name", "fx_node_target", "fx_original_trace"};
 
 /* Words of PYTORCH_CUDA_ALLOC_CONF, except those above and keys of the reader. */
-static const char *const setting_words[] = {"large_segment_size_mb",
+static const char *const setting_names[] = {"large_segment_size_mb",
                                             "max_split_size_mb",
                                             "max_non_split_rounding_mb",
                                             "pinned_use_background_threads",
@@ -179,7 +179,7 @@ static const char *const namespaces[] = {"at",     "c10", "c10d",      "torch",
                                          "thrust", "cub"};
 
 /* Words of C++ names outside any namespace: keywords, types, and gcc's clone suffixes. */
-static const char *const cpp_words[] = {
+static const char *const cpp_keywords[] = {
     "void",     "bool",     "char",     "short",    "int",      "long",      "float",
     "double",   "signed",   "unsigned", "const",    "volatile", "auto",      "decltype",
     "nullptr",  "true",     "false",    "operator", "lambda",   "static",    "constexpr",
@@ -226,7 +226,7 @@ dryi_public_word_at(size_t index)
         size_t count;
     } lists[] = {
         {words, COUNT_OF(words)},
-        {setting_words, COUNT_OF(setting_words)},
+        {setting_names, COUNT_OF(setting_names)},
         {python_functions, COUNT_OF(python_functions)},
         {files_of_nobody, COUNT_OF(files_of_nobody)},
         {public_parts, COUNT_OF(public_parts)},
@@ -297,7 +297,8 @@ take_word(const char *word, size_t length, bool has_join, enum left *left)
         return true;
     }
     *left = LEFT_NOTHING;
-    return is_in(cpp_words, COUNT_OF(cpp_words), word, length) || is_number(word, length);
+    return is_in(cpp_keywords, COUNT_OF(cpp_keywords), word, length) ||
+           is_number(word, length);
 }
 
 static bool
@@ -403,7 +404,7 @@ bool
 dryi_public_setting(const char *word, size_t length)
 {
     return dryi_public_word(word, length) ||
-           is_in(setting_words, COUNT_OF(setting_words), word, length) ||
+           is_in(setting_names, COUNT_OF(setting_names), word, length) ||
            is_quantity(word, length);
 }
 

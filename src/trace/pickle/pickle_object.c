@@ -98,11 +98,11 @@ dryi_memo_entry(struct dryi_pickle_walk *w, uint64_t value, uint32_t *entry)
     if (w->far_count > UINT32_MAX >> DRYI_VALUE_KIND_BITS)
         return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset,
                             "too many large numbers are memoised");
-    if (!dryi_memory_grow(&w->memory, &w->far_words, &w->far_capacity, w->far_count + 1,
-                          sizeof *w->far_words))
+    if (!dryi_memory_grow(&w->memory, &w->far_values, &w->far_capacity, w->far_count + 1,
+                          sizeof *w->far_values))
         return dryi_fail_memory(w->err, "the memo");
     *entry = (uint32_t)dryi_value(DRYI_VALUE_FAR, w->far_count);
-    w->far_words[w->far_count++] = value;
+    w->far_values[w->far_count++] = value;
     return DRY_OK;
 }
 

@@ -41,7 +41,7 @@ bool dryi_object_has_room(const struct dryi_pickle_walk *w, uint32_t count);
 bool dryi_object_items(const struct dryi_pickle_walk *w, uint64_t value,
                        enum dryi_value_kind kind, const uint64_t **items, size_t *count);
 bool dryi_object_is_empty_list(const struct dryi_pickle_walk *w, uint64_t value);
-/* Encode a value for the memo. A value above 32 bits is stored in `far_words`. */
+/* Encode a value for the memo. A value above 32 bits is stored in `far_values`. */
 enum dry_status dryi_memo_entry(struct dryi_pickle_walk *w, uint64_t value,
                                 uint32_t *entry);
 /* Replace an object by `what`, in the memo too, and free it if it is not shared (W1). */

@@ -222,7 +222,7 @@ get_special(struct dryi_pickle_walk *w, uint32_t entry)
 {
     uint64_t value = entry;
     if (dryi_value_is(value, DRYI_VALUE_FAR))
-        return dryi_stack_push(w, w->far_words[dryi_value_payload(value)]);
+        return dryi_stack_push(w, w->far_values[dryi_value_payload(value)]);
     if (dryi_value_kind(value) >= DRYI_VALUE_EVENT)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                             "%s is used a second time, expected each to be written once",
@@ -592,7 +592,7 @@ free_walk(struct dryi_pickle_walk *w)
     dryi_map_finish(&w->texts);
     dryi_map_finish(&w->joined);
     dryi_memory_free(m, w->memo, w->memo_capacity, sizeof *w->memo);
-    dryi_memory_free(m, w->far_words, w->far_capacity, sizeof *w->far_words);
+    dryi_memory_free(m, w->far_values, w->far_capacity, sizeof *w->far_values);
     dryi_memory_free(m, w->wides, w->wide_capacity, sizeof *w->wides);
     dryi_memory_free(m, w->histories, w->history_capacity, sizeof *w->histories);
     dryi_run_finish(w);

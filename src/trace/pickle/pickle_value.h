@@ -30,7 +30,7 @@ enum dryi_value_kind {
     DRYI_VALUE_DICT, /* index of an object, as for LIST and TUPLE */
     DRYI_VALUE_LIST,
     DRYI_VALUE_TUPLE,
-    DRYI_VALUE_FAR,   /* only in the memo: index into `far_words` */
+    DRYI_VALUE_FAR,   /* only in the memo: index into `far_values` */
     DRYI_VALUE_EVENT, /* a row; in the memo without its number (W4) */
     DRYI_VALUE_BLOCK,
     DRYI_VALUE_SEGMENT,

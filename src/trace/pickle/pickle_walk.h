@@ -98,7 +98,7 @@ struct dryi_pickle_walk {
 
     uint32_t *memo;
     size_t memo_count, memo_capacity;
-    uint64_t *far_words;
+    uint64_t *far_values;
     size_t far_count, far_capacity;
 
     struct dryi_object *objects;

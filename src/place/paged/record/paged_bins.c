@@ -108,7 +108,7 @@ dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
 
 /* Return the 32-bit words for `count` stacks: tops, bits and, for large blocks, wanted sizes. */
 static size_t
-words_of(const struct free_list *s, size_t count)
+count_stack_words(const struct free_list *s, size_t count)
 {
     return count + (count + 31) / 32 + (s->is_small ? 0 : count);
 }
@@ -122,7 +122,8 @@ dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
         return;
     if (s->is_small)
         count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
-    s->stacks = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->stacks);
+    s->stacks =
+        dryi_memory_zalloc(&p->memory, count_stack_words(s, count), sizeof *s->stacks);
     if (!s->stacks)
         return;
     s->stack_count = count;
@@ -134,6 +135,6 @@ dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
 void
 dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s)
 {
-    dryi_memory_free(&p->memory, s->stacks, words_of(s, s->stack_count),
+    dryi_memory_free(&p->memory, s->stacks, count_stack_words(s, s->stack_count),
                      sizeof *s->stacks);
 }

@@ -19,7 +19,7 @@
 #include "place/paged/record/paged_index.h"
 
 static size_t
-words_of(uint32_t step_count)
+count_bit_words(uint32_t step_count)
 {
     return (size_t)step_count / 64 + 1;
 }
@@ -31,7 +31,7 @@ finish_parking(struct dryi_paged *p)
     struct layout *layout = &p->layout;
     const struct dry_memory *m = &p->memory;
     dryi_memory_free(m, layout->parked, layout->step_count, sizeof *layout->parked);
-    dryi_memory_free(m, layout->parked_steps, words_of(layout->step_count),
+    dryi_memory_free(m, layout->parked_steps, count_bit_words(layout->step_count),
                      sizeof *layout->parked_steps);
     layout->parked = NULL;
     layout->parked_steps = NULL;
@@ -54,7 +54,7 @@ dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count)
     finish_parking(p);
     layout->step_count = step_count;
     layout->parked = dryi_memory_zalloc(&p->memory, step_count, sizeof *layout->parked);
-    layout->parked_steps = dryi_memory_zalloc(&p->memory, words_of(step_count),
+    layout->parked_steps = dryi_memory_zalloc(&p->memory, count_bit_words(step_count),
                                               sizeof *layout->parked_steps);
     if (!layout->parked || !layout->parked_steps) {
         finish_parking(p);
@@ -83,7 +83,7 @@ dryi_paged_unpark_all(struct dryi_paged *p)
     const struct layout *layout = &p->layout;
     bool any = layout->parked_count > 0;
     for (uint32_t word = 0; layout->parked_count > 0; word++) {
-        DRYI_ASSERT(word < words_of(layout->step_count));
+        DRYI_ASSERT(word < count_bit_words(layout->step_count));
         uint64_t bits = layout->parked_steps[word];
         for (; bits != 0; bits &= bits - 1) {
             uint32_t step = word * 64 + (uint32_t)__builtin_ctzll(bits);

@@ -1793,7 +1793,7 @@ steps_follow_the_cause(void **state)
                         (j.alternatives >> cause & 1));
             assert_true(strlen(j.steps[k].why) > 20 && strlen(j.steps[k].why) < 400);
             assert_int_equal(j.steps[k].code == NULL,
-                             j.steps[k].language == DRY_MESSAGE_WORDS);
+                             j.steps[k].language == DRY_MESSAGE_PROSE);
             for (const char *c = j.steps[k].code; c && *c; c += strcspn(c, "\n")) {
                 c += *c == '\n';
                 assert_true(strcspn(c, "\n") <= 80);

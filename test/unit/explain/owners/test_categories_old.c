@@ -121,7 +121,7 @@ names_tell_what_is_old(void **state)
                 judge((enum window)window, cases[i].name, i == 0 ? 7 : 0);
             print_message("%d %s\n", window, cases[i].name);
             assert_int_equal(g.category, cases[i].category);
-            assert_int_equal(g.evidence, DRY_EVIDENCE_WORDS);
+            assert_int_equal(g.evidence, DRY_EVIDENCE_NAMES);
             assert_int_equal(g.confidence, 80);
         }
     }

@@ -18,8 +18,8 @@ every_combination_fills_every_place(void **state)
 {
     (void)state;
     const char *specs[] = {"A=1,22", "LONG_b=x,y,z"};
-    const char *words[] = {"run", "--{A}{A}", "{LONG_b}-{A}", "{C}"};
-    struct option_list program = list_of(words, 4), given = list_of(specs, 2), filled;
+    const char *arguments[] = {"run", "--{A}{A}", "{LONG_b}-{A}", "{C}"};
+    struct option_list program = list_of(arguments, 4), given = list_of(specs, 2), filled;
     struct vary vary;
     assert_int_equal(vary_read(&vary, "dry-run", &given, &program), EXIT_FINE);
     assert_int_equal(vary.combination_count, 6);
@@ -47,8 +47,8 @@ wrong_values_are_refused(void **state)
     (void)state;
     static const char *const wrong[] = {"",     "A",    "=1",    "A=",        "A=1,",
                                         "A=,1", "1A=1", "A B=1", "MISSING=1", "A-B=2"};
-    const char *words[] = {"{A}", "{A B}", "{1A}", "{A-B}"};
-    struct option_list program = list_of(words, 4);
+    const char *arguments[] = {"{A}", "{A B}", "{1A}", "{A-B}"};
+    struct option_list program = list_of(arguments, 4);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct option_list given = list_of((const char *[]){wrong[i]}, 1);
         struct vary vary;

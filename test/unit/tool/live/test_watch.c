@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "live/live_words.h"
+#include "live/live_summary.h"
 #include "live/watch.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -321,7 +321,7 @@ static void
 long_names_lose_their_middle(void **state)
 {
     (void)state;
-    char text[LIVE_WORDS_BYTES], long_name[400];
+    char text[LIVE_TEXT_BYTES], long_name[400];
     live_cut(text, "train.py", 8);
     assert_string_equal(text, "train.py");
     live_cut(text, "a\x1b[2Jb", 20);

@@ -419,7 +419,7 @@ unwinding_tells_nothing(void **state)
     for (unsigned i = 0; i < LAYERS; i++) {
         expect(&j, weights[i], DRY_CATEGORY_WEIGHTS);
         expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
-        assert_int_equal(j.guesses[kept[i]].evidence, DRY_EVIDENCE_WORDS);
+        assert_int_equal(j.guesses[kept[i]].evidence, DRY_EVIDENCE_NAMES);
     }
     finish(&j);
     allocation_builder_finish(&s);
@@ -499,7 +499,7 @@ a_cache_of_keys_and_values_is_named(void **state)
     for (unsigned i = 0; i < LAYERS; i++) {
         expect(&j, weights[i], DRY_CATEGORY_WEIGHTS);
         expect(&j, cache[i], DRY_CATEGORY_KV_CACHE);
-        assert_int_equal(j.guesses[cache[i]].evidence, DRY_EVIDENCE_WORDS);
+        assert_int_equal(j.guesses[cache[i]].evidence, DRY_EVIDENCE_NAMES);
     }
     expect(&j, work, DRY_CATEGORY_TEMPORARIES); /* the name alone is not enough */
     finish(&j);
@@ -559,7 +559,7 @@ names_are_complete(void **state)
     for (int i = 0; i < DRY_CATEGORY_COUNT; i++)
         assert_true(strlen(dry_category_name((enum dry_category)i)) > 4);
     assert_string_equal(dry_category_name(DRY_CATEGORY_INPUTS), "inputs");
-    assert_string_equal(dry_category_evidence_name(DRY_EVIDENCE_WORDS), "words");
+    assert_string_equal(dry_category_evidence_name(DRY_EVIDENCE_NAMES), "words");
     assert_string_equal(dry_pass_name(DRY_PASS_UNKNOWN), "unknown");
     assert_string_equal(dry_pass_name(DRY_PASS_UPDATE), "update");
 }

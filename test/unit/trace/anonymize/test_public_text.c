@@ -6,7 +6,7 @@
 
 #include "trace/anonymize/opcode_run.h"
 #include "trace/anonymize/public_text.h"
-#include "trace/anonymize/words.h"
+#include "trace/anonymize/word_set.h"
 
 static bool
 cpp(const char *name)
@@ -120,18 +120,20 @@ words_are_found_everywhere(void **state)
         "YZabcdefgh";
     for (size_t length = 1; length < sizeof text; length++) {
         for (size_t begin = 0; begin + length < sizeof text; begin += 7) {
-            struct dryi_words words;
-            dryi_words_init(&words, NULL);
-            assert_true(dryi_words_put(&words, text + begin, length));
+            struct dryi_word_set words;
+            dryi_word_set_init(&words, NULL);
+            assert_true(dryi_word_set_put(&words, text + begin, length));
             uint32_t first = UINT32_MAX;
-            uint64_t count = dryi_words_count(&words, text, sizeof text - 1, 4, &first);
+            uint64_t count =
+                dryi_word_set_count(&words, text, sizeof text - 1, 4, &first);
             assert_true((count > 0) == (length >= 4));
             assert_int_equal(
-                dryi_words_count(&words, text, begin + length - 1, 60, &first),
+                dryi_word_set_count(&words, text, begin + length - 1, 60, &first),
                 length > 64 && begin + length > begin + 64);
-            dryi_words_excuse(&words, text + begin, length);
-            assert_true(dryi_words_count(&words, text, sizeof text - 1, 4, &first) == 0);
-            dryi_words_finish(&words);
+            dryi_word_set_excuse(&words, text + begin, length);
+            assert_true(dryi_word_set_count(&words, text, sizeof text - 1, 4, &first) ==
+                        0);
+            dryi_word_set_finish(&words);
         }
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOL_LIVE_WORDS_H
-#define TOOL_LIVE_WORDS_H
+#ifndef TOOL_LIVE_SUMMARY_H
+#define TOOL_LIVE_SUMMARY_H
 
 /*
- * A watch in words and sums, shared by text, JSON, the screen and the thresholds.
+ * Texts and sums of a watch, shared by text, JSON, the screen and the thresholds.
  *
  * A process's sums cover its sources on devices; pinned caches belong to the host. Pages
  * are hostile input, so sums saturate.
@@ -15,7 +15,7 @@
 #include "base/term.h"
 #include "live/watch.h"
 
-#define LIVE_WORDS_BYTES 160
+#define LIVE_TEXT_BYTES 160
 
 /* Return a state's name: "live", "seen", "bad", "ended". */
 const char *live_state_name(enum watch_state state);
@@ -38,18 +38,18 @@ uint64_t live_headroom(const struct watch_process *process);
 double live_share(const struct watch_source *source);
 
 /* List the device numbers: "0", "0,2", "0-7", "host", or "" if unknown. */
-void live_name_devices(const struct watch_process *process, char text[LIVE_WORDS_BYTES]);
+void live_name_devices(const struct watch_process *process, char text[LIVE_TEXT_BYTES]);
 
 /* Format bytes with three digits, at most 8 columns: "71.2 GiB"; "-" if unknown. */
 const char *live_format_bytes(uint64_t bytes, char text[TERM_NUMBER_BYTES]);
 /* Describe the growth: "+12.00 MiB/s: full in 52 s at this rate", or "steady". */
-void live_format_trend(const struct watch_source *source, char text[LIVE_WORDS_BYTES]);
+void live_format_trend(const struct watch_source *source, char text[LIVE_TEXT_BYTES]);
 /* Return the seconds since the blocks of a detail were walked. Requires that the detail
    has a time. */
 double live_detail_age(const struct dry_live_detail *detail, uint64_t now_ns);
 /* Format a duration in one unit, "3 min": estimates do not deserve more precision. */
 const char *live_format_seconds(double seconds, char text[TERM_NUMBER_BYTES]);
 /* Cut printable text to `columns`, at least 4, by replacing its middle. */
-void live_cut(char text[LIVE_WORDS_BYTES], const char *from, size_t columns);
+void live_cut(char text[LIVE_TEXT_BYTES], const char *from, size_t columns);
 
 #endif

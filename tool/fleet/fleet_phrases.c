@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea is in fleet_words.h. Sentences state facts and do not guess causes. */
-#include "fleet/fleet_words.h"
+/* The idea is in fleet_phrases.h. Sentences state facts and do not guess causes. */
+#include "fleet/fleet_phrases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include "fleet/rank_name.h"
 
 void
-fleet_words_who(const struct fleet_judgement *j, size_t file, char text[FLEET_WHO_BYTES])
+fleet_phrase_rank(const struct fleet_judgement *j, size_t file,
+                  char text[FLEET_WHO_BYTES])
 {
     uint32_t rank = j->ranks[file].rank;
     if (rank != RANK_UNKNOWN) {
@@ -43,8 +44,8 @@ add_run(char text[FLEET_RANKS_BYTES], size_t *used, uint32_t first, uint32_t las
 }
 
 void
-fleet_words_ranks(const struct fleet_judgement *j, const struct fleet_group *g,
-                  char text[FLEET_RANKS_BYTES])
+fleet_phrase_ranks(const struct fleet_judgement *j, const struct fleet_group *g,
+                   char text[FLEET_RANKS_BYTES])
 {
     uint32_t first = j->ranks[g->members[0]].rank;
     uint32_t last = j->ranks[g->members[g->count - 1]].rank, begin = first;
@@ -126,15 +127,15 @@ say_of_rank(const struct fleet_judgement *j, const struct fleet_finding *f,
 }
 
 void
-fleet_words_finding(const struct fleet_judgement *j, const struct fleet_finding *f,
-                    char text[FLEET_TEXT_BYTES])
+fleet_phrase_finding(const struct fleet_judgement *j, const struct fleet_finding *f,
+                     char text[FLEET_TEXT_BYTES])
 {
     char bytes[TERM_NUMBER_BYTES], usual[TERM_NUMBER_BYTES], ranks[FLEET_RANKS_BYTES];
     if (f->file != FLEET_NONE) {
         say_of_rank(j, f, text);
         return;
     }
-    fleet_words_ranks(j, &j->groups[f->group], ranks);
+    fleet_phrase_ranks(j, &j->groups[f->group], ranks);
     term_format_bytes(f->bytes, bytes);
     term_format_bytes(f->usual, usual);
     if (f->kind == FLEET_FINDING_GROUP)
@@ -150,7 +151,7 @@ fleet_words_finding(const struct fleet_judgement *j, const struct fleet_finding 
 /* --- layout ------------------------------------------------------------------------------- */
 
 void
-fleet_words_layout(const struct fleet_judgement *j, char text[FLEET_TEXT_BYTES])
+fleet_phrase_layout(const struct fleet_judgement *j, char text[FLEET_TEXT_BYTES])
 {
     size_t runs = 0, every = 0, large = 0;
     for (size_t g = 0; g < j->group_count; g++) {

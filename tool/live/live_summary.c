@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See live_words.h. */
-#include "live/live_words.h"
+/* See live_summary.h. */
+#include "live/live_summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,24 +128,24 @@ has_device(const struct watch_process *p, size_t device)
 #define DEVICES_SHOWN 64u
 
 void
-live_name_devices(const struct watch_process *process, char text[LIVE_WORDS_BYTES])
+live_name_devices(const struct watch_process *process, char text[LIVE_TEXT_BYTES])
 {
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < DEVICES_SHOWN && used + 12 < LIVE_WORDS_BYTES; i++) {
+    for (size_t i = 0; i < DEVICES_SHOWN && used + 12 < LIVE_TEXT_BYTES; i++) {
         size_t first = i;
         if (!has_device(process, i))
             continue;
         while (i + 1 < DEVICES_SHOWN && has_device(process, i + 1))
             i++;
-        used += (size_t)snprintf(text + used, LIVE_WORDS_BYTES - used, "%s%zu",
+        used += (size_t)snprintf(text + used, LIVE_TEXT_BYTES - used, "%s%zu",
                                  used ? "," : "", first);
         if (i > first)
-            used += (size_t)snprintf(text + used, LIVE_WORDS_BYTES - used, "%s%zu",
+            used += (size_t)snprintf(text + used, LIVE_TEXT_BYTES - used, "%s%zu",
                                      i > first + 1 ? "-" : ",", i);
     }
     if (used == 0 && process->source_count)
-        (void)snprintf(text, LIVE_WORDS_BYTES, "host");
+        (void)snprintf(text, LIVE_TEXT_BYTES, "host");
 }
 
 /* --- numbers ------------------------------------------------------------------------------ */
@@ -200,36 +200,36 @@ whole(double value)
 }
 
 void
-live_format_trend(const struct watch_source *source, char text[LIVE_WORDS_BYTES])
+live_format_trend(const struct watch_source *source, char text[LIVE_TEXT_BYTES])
 {
     char rate[TERM_NUMBER_BYTES], time[TERM_NUMBER_BYTES];
     double growth = source->rates.reserved_per_s;
     double size = growth < 0 ? -growth : growth;
     if (!source->rates.is_known)
-        (void)snprintf(text, LIVE_WORDS_BYTES, "not known yet");
+        (void)snprintf(text, LIVE_TEXT_BYTES, "not known yet");
     else if (size < 1)
-        (void)snprintf(text, LIVE_WORDS_BYTES, "steady");
+        (void)snprintf(text, LIVE_TEXT_BYTES, "steady");
     else if (growth > 0 && source->seconds_left >= 0)
-        (void)snprintf(text, LIVE_WORDS_BYTES, "+%s/s: full in %s at this rate",
+        (void)snprintf(text, LIVE_TEXT_BYTES, "+%s/s: full in %s at this rate",
                        term_format_bytes(whole(size), rate),
                        live_format_seconds(source->seconds_left, time));
     else
-        (void)snprintf(text, LIVE_WORDS_BYTES, "%c%s/s", growth > 0 ? '+' : '-',
+        (void)snprintf(text, LIVE_TEXT_BYTES, "%c%s/s", growth > 0 ? '+' : '-',
                        term_format_bytes(whole(size), rate));
 }
 
 void
-live_cut(char text[LIVE_WORDS_BYTES], const char *from, size_t columns)
+live_cut(char text[LIVE_TEXT_BYTES], const char *from, size_t columns)
 {
-    char all[2 * LIVE_WORDS_BYTES];
+    char all[2 * LIVE_TEXT_BYTES];
     size_t used = term_make_printable(all, sizeof all, from, strlen(from));
     size_t count = term_columns(all), front = (columns - 1) / 3;
-    if (count <= columns && used < LIVE_WORDS_BYTES) {
+    if (count <= columns && used < LIVE_TEXT_BYTES) {
         memcpy(text, all, used + 1);
         return;
     }
     const char *middle = term_skip_columns(all, front);
     const char *end = term_skip_columns(all, count - (columns - 1 - front));
-    (void)snprintf(text, LIVE_WORDS_BYTES, "%.*s…%.*s", (int)(middle - all), all,
-                   LIVE_WORDS_BYTES / 2, end);
+    (void)snprintf(text, LIVE_TEXT_BYTES, "%.*s…%.*s", (int)(middle - all), all,
+                   LIVE_TEXT_BYTES / 2, end);
 }

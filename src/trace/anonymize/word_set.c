@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The idea and the cost are in words.h. */
-#include "trace/anonymize/words.h"
+/* The idea and the cost are in word_set.h. */
+#include "trace/anonymize/word_set.h"
 
 #include <string.h>
 
@@ -10,14 +10,14 @@
 #include "trace/anonymize/public_text.h"
 
 void
-dryi_words_init(struct dryi_words *words, const struct dry_memory *memory)
+dryi_word_set_init(struct dryi_word_set *words, const struct dry_memory *memory)
 {
-    *words = (struct dryi_words){.memory = dryi_memory_or_default(memory)};
+    *words = (struct dryi_word_set){.memory = dryi_memory_or_default(memory)};
     dryi_intern_init(&words->table, memory);
 }
 
 void
-dryi_words_finish(struct dryi_words *words)
+dryi_word_set_finish(struct dryi_word_set *words)
 {
     dryi_intern_finish(&words->table);
     dryi_memory_free(&words->memory, words->is_public, words->public_capacity, 1);
@@ -30,11 +30,11 @@ filter_bit(const char *bytes)
 {
     uint32_t head;
     memcpy(&head, bytes, sizeof head);
-    return (head * UINT32_C(0x9e3779b1)) >> (32 - DRYI_WORDS_FILTER_BITS);
+    return (head * UINT32_C(0x9e3779b1)) >> (32 - DRYI_WORD_SET_FILTER_BITS);
 }
 
 bool
-dryi_words_put(struct dryi_words *words, const char *bytes, size_t length)
+dryi_word_set_put(struct dryi_word_set *words, const char *bytes, size_t length)
 {
     if (length < DRYI_WORD_BYTES_MIN)
         return true;
@@ -53,14 +53,14 @@ dryi_words_put(struct dryi_words *words, const char *bytes, size_t length)
 }
 
 bool
-dryi_words_put_all(struct dryi_words *words, const char *bytes, size_t length)
+dryi_word_set_put_all(struct dryi_word_set *words, const char *bytes, size_t length)
 {
-    bool ok = dryi_words_put(words, bytes, length);
+    bool ok = dryi_word_set_put(words, bytes, length);
     for (size_t at = 0; at < length && ok;) {
         size_t end = at;
         while (end < length && dryi_is_word_char(bytes[end]))
             end++;
-        ok = dryi_words_put(words, bytes + at, end - at);
+        ok = dryi_word_set_put(words, bytes + at, end - at);
         at = end + 1;
     }
     return ok;
@@ -74,7 +74,7 @@ struct cursor {
 };
 
 static bool
-passes_filter(const struct dryi_words *words, const struct cursor *c)
+passes_filter(const struct dryi_word_set *words, const struct cursor *c)
 {
     if (c->length - c->at < DRYI_WORD_BYTES_MIN)
         return false;
@@ -84,7 +84,7 @@ passes_filter(const struct dryi_words *words, const struct cursor *c)
 
 /* Return the lengths to try here: at least `least`, and within the rest of the text. */
 static uint64_t
-lengths_at(const struct dryi_words *words, const struct cursor *c, size_t least)
+lengths_at(const struct dryi_word_set *words, const struct cursor *c, size_t least)
 {
     size_t left = c->length - c->at;
     uint64_t lengths = words->lengths >> (least - 1) << (least - 1);
@@ -95,7 +95,7 @@ lengths_at(const struct dryi_words *words, const struct cursor *c, size_t least)
 
 /* Return the next word of at least `least` bytes, DRYI_INTERN_NONE at the end. */
 static uint32_t
-next_word(const struct dryi_words *words, struct cursor *c, size_t least)
+next_word(const struct dryi_word_set *words, struct cursor *c, size_t least)
 {
     for (;;) {
         while (c->lengths) {
@@ -115,7 +115,7 @@ next_word(const struct dryi_words *words, struct cursor *c, size_t least)
 }
 
 void
-dryi_words_excuse(struct dryi_words *words, const char *text, size_t length)
+dryi_word_set_excuse(struct dryi_word_set *words, const char *text, size_t length)
 {
     struct cursor c = {.text = text, .length = length};
     for (;;) {
@@ -128,8 +128,8 @@ dryi_words_excuse(struct dryi_words *words, const char *text, size_t length)
 }
 
 uint64_t
-dryi_words_count(const struct dryi_words *words, const char *text, size_t length,
-                 size_t least, uint32_t *first)
+dryi_word_set_count(const struct dryi_word_set *words, const char *text, size_t length,
+                    size_t least, uint32_t *first)
 {
     DRYI_ASSERT(least >= DRYI_WORD_BYTES_MIN && least <= DRYI_WORD_BYTES_MAX);
     struct cursor c = {.text = text, .length = length};
