@@ -14,7 +14,7 @@
 
 #include "base/command.h"
 #include "base/report.h"
-#include "dryrun/shims.h"
+#include "dryrun/replacements.h"
 #include "dryrun/wheel.h"
 
 static int
@@ -95,14 +95,14 @@ make_folder(struct launch *l)
 }
 
 static int
-make_shims(struct launch *l)
+make_replacements(struct launch *l)
 {
     char libraries[LAUNCH_PATH_BYTES + 8];
     struct dry_error err;
     snprintf(libraries, sizeof libraries, "%s/lib", l->wheel.folder);
-    const struct shims_request request = {
+    const struct replacements_request request = {
         .wheel = libraries, .standin = l->standin, .folder = l->folder};
-    if (shims_make(&request, &l->preload, &err) != DRY_OK)
+    if (replacements_make(&request, &l->preload, &err) != DRY_OK)
         return report_error(l->request.command, libraries, &err);
     return EXIT_FINE;
 }
@@ -115,7 +115,7 @@ launch_begin(struct launch *l)
         code = find_support(l);
     if (code == EXIT_FINE)
         code = make_folder(l);
-    return code == EXIT_FINE ? make_shims(l) : code;
+    return code == EXIT_FINE ? make_replacements(l) : code;
 }
 
 static int

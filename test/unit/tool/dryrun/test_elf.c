@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "dryrun/elf_write.h"
-#include "dryrun/shims.h"
+#include "dryrun/replacements.h"
 #include "support/random.h"
 
 static char folder[] = "/tmp/drystone-test-elf-XXXXXX";
@@ -222,13 +222,13 @@ wheel_without_cuda_is_refused(void **state)
     char *preload = NULL;
     char wheel[256];
     snprintf(wheel, sizeof wheel, "%s/wheel", folder);
-    const struct shims_request request = {
+    const struct replacements_request request = {
         .wheel = wheel, .standin = getenv("DRY_TEST_STANDIN"), .folder = folder};
-    assert_int_equal(shims_make(&request, &preload, &err), DRY_ERR_SYSTEM);
+    assert_int_equal(replacements_make(&request, &preload, &err), DRY_ERR_SYSTEM);
     char command[600];
     snprintf(command, sizeof command, "mkdir -p %s", wheel);
     assert_int_equal(system(command), 0);
-    assert_int_equal(shims_make(&request, &preload, &err), DRY_ERR_UNSUPPORTED);
+    assert_int_equal(replacements_make(&request, &preload, &err), DRY_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "libtorch_cuda.so"));
     assert_null(preload);
 }

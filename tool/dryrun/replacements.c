@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See shims.h. Symbols are sets of names: those that the wheel's libraries import, less
+ * See replacements.h. Symbols are sets of names: those that the wheel's libraries import, less
  * those that the libraries or the stand-in export. Sets are sorted, so the same wheel
  * produces the same bytes.
  */
-#include "dryrun/shims.h"
+#include "dryrun/replacements.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,8 +26,8 @@ struct names {
     bool failed;
 };
 
-struct shims {
-    const struct shims_request *request;
+struct replacements {
+    const struct replacements_request *request;
     struct dry_error *err;
     struct names wanted, had, needed, versions, paths;
     enum elf_machine machine;
@@ -135,7 +135,7 @@ is_library_of_cuda(const char *soname)
 /* --- reading the wheel -------------------------------------------------------------------- */
 
 static void
-take_symbol(struct shims *s, const struct elf_symbol *symbol, bool is_wheel)
+take_symbol(struct replacements *s, const struct elf_symbol *symbol, bool is_wheel)
 {
     if (symbol->is_local || !is_symbol_of_cuda(symbol->name))
         return;
@@ -150,7 +150,7 @@ take_symbol(struct shims *s, const struct elf_symbol *symbol, bool is_wheel)
 }
 
 static enum dry_status
-read_library(struct shims *s, const char *path, bool is_wheel)
+read_library(struct replacements *s, const char *path, bool is_wheel)
 {
     struct elf elf;
     struct dry_error err;
@@ -183,7 +183,7 @@ is_shared(const char *name)
 }
 
 static enum dry_status
-read_wheel(struct shims *s)
+read_wheel(struct replacements *s)
 {
     DIR *folder = opendir(s->request->wheel);
     if (!folder)
@@ -211,7 +211,7 @@ read_wheel(struct shims *s)
 /* --- writing ------------------------------------------------------------------------------ */
 
 static enum dry_status
-write_library(struct shims *s, const struct elf_library *library)
+write_library(struct replacements *s, const struct elf_library *library)
 {
     char path[PATH_MAX];
     int written =
@@ -225,7 +225,7 @@ write_library(struct shims *s, const struct elf_library *library)
 }
 
 static enum dry_status
-write_unwritten(struct shims *s)
+write_unwritten(struct replacements *s)
 {
     const struct elf_library library = {
         .machine = s->machine,
@@ -242,7 +242,7 @@ write_unwritten(struct shims *s)
 
 /* Return the versions required of a library: the second halves of its pairs. */
 static size_t
-find_versions(const struct shims *s, const char *soname,
+find_versions(const struct replacements *s, const char *soname,
               const char *versions[VERSIONS_MAX])
 {
     size_t count = 0, length = strlen(soname);
@@ -255,7 +255,7 @@ find_versions(const struct shims *s, const char *soname,
 }
 
 static enum dry_status
-write_named(struct shims *s, const char *soname)
+write_named(struct replacements *s, const char *soname)
 {
     const char *versions[VERSIONS_MAX];
     char unwritten[PATH_MAX];
@@ -273,7 +273,7 @@ write_named(struct shims *s, const char *soname)
 }
 
 static enum dry_status
-write_all(struct shims *s)
+write_all(struct replacements *s)
 {
     names_add(&s->needed, "libcuda.so.1");
     names_add(&s->needed, "libnvidia-ml.so.1");
@@ -291,7 +291,7 @@ write_all(struct shims *s)
 /* Make the value of LD_PRELOAD. The stand-in comes first, because its symbols must win
    over those of the other libraries. */
 static char *
-join_paths(const struct shims *s)
+join_paths(const struct replacements *s)
 {
     size_t size = strlen(s->request->standin) + 1;
     for (size_t i = 0; i < s->paths.count; i++)
@@ -304,9 +304,10 @@ join_paths(const struct shims *s)
 }
 
 enum dry_status
-shims_make(const struct shims_request *request, char **preload, struct dry_error *err)
+replacements_make(const struct replacements_request *request, char **preload,
+                  struct dry_error *err)
 {
-    struct shims s = {.request = request, .err = err};
+    struct replacements s = {.request = request, .err = err};
     enum dry_status status = read_wheel(&s);
     if (status == DRY_OK)
         status = read_library(&s, request->standin, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOL_SHIMS_H
-#define TOOL_SHIMS_H
+#ifndef TOOL_REPLACEMENTS_H
+#define TOOL_REPLACEMENTS_H
 
 /*
  * Write replacements for NVIDIA's libraries: the symbols that the wheel's libraries
@@ -13,7 +13,7 @@
 
 #include <drystone/status.h>
 
-struct shims_request {
+struct replacements_request {
     const char *wheel;   /* the wheel's folder torch/lib */
     const char *standin; /* path of libdrystone-standin.so */
     const char *folder;  /* existing folder for the written libraries */
@@ -24,7 +24,7 @@ struct shims_request {
  * Errors: FORMAT (a malformed file in the wheel), UNSUPPORTED (a wheel without CUDA or
  * for another processor), SYSTEM, MEMORY.
  */
-DRY_CHECK_RESULT enum dry_status shims_make(const struct shims_request *request,
-                                            char **preload, struct dry_error *err);
+DRY_CHECK_RESULT enum dry_status replacements_make(
+    const struct replacements_request *request, char **preload, struct dry_error *err);
 
 #endif
