@@ -63,7 +63,7 @@ def cut(text: str, capacity: int = TEXT_BYTES) -> bytes:
     return whole[:capacity - 1].decode("utf-8", "ignore").encode()
 
 
-class Page:
+class LivePage:
     """A page of this process. One thread calls at a time; what a forked child calls does nothing.
 
     folder  of the file; None: the library's default

@@ -30,8 +30,8 @@ count_ended(struct exporter *e)
             continue;
         e->counts.ended_programs++;
         for (size_t n = 0; n < p->source_count; n++) {
-            e->counts.ended_retries += p->sources[n].page.figures.retries;
-            e->counts.ended_ooms += p->sources[n].page.figures.ooms;
+            e->counts.ended_retries += p->sources[n].published.figures.retries;
+            e->counts.ended_ooms += p->sources[n].published.figures.ooms;
         }
     }
 }

@@ -71,19 +71,20 @@ label_source(const struct choice *c, const struct watch_process *p, size_t numbe
 {
     const struct watch_source *s = &p->sources[number];
     const size_t prefix = sizeof PAGE_PREFIX - 1;
-    const char *page =
-        strncmp(p->page, PAGE_PREFIX, prefix) == 0 ? p->page + prefix : p->page;
+    const char *page = strncmp(p->file_name, PAGE_PREFIX, prefix) == 0
+                           ? p->file_name + prefix
+                           : p->file_name;
     label_process(c, p);
     if (s->device != WATCH_NO_DEVICE) {
         label_device(c, s->device);
     } else {
-        if (s->page.device < 0)
+        if (s->published.device < 0)
             fprintf(c->text, ",device=\"host\"");
         else
-            fprintf(c->text, ",device=\"%d\"", s->page.device);
-        exporter_label(c->text, "uuid", s->page.uuid);
+            fprintf(c->text, ",device=\"%d\"", s->published.device);
+        exporter_label(c->text, "uuid", s->published.uuid);
     }
-    exporter_label(c->text, "allocator", s->page.name);
+    exporter_label(c->text, "allocator", s->published.name);
     fprintf(c->text, ",source=\"%s/%zu\"", page, number);
 }
 
@@ -159,7 +160,7 @@ take_from_rest(struct dry_live_lane *rest, const struct dry_live_lane *shown)
 static void
 add_lanes(struct choice *c, const struct watch_process *p, size_t number)
 {
-    const struct dry_live_detail *d = &p->sources[number].page.detail;
+    const struct dry_live_detail *d = &p->sources[number].published.detail;
     struct dry_live_lane rest = {
         .reserved = d->reserved,
         .pending = d->pending,
@@ -193,14 +194,14 @@ static void
 add_source(struct choice *c, const struct watch_process *p, size_t number)
 {
     const struct watch_source *s = &p->sources[number];
-    bool is_of_host = s->page.kind == DRY_LIVE_PINNED || s->page.device < 0;
+    bool is_of_host = s->published.kind == DRY_LIVE_PINNED || s->published.device < 0;
     struct exporter_row *row = add(c, is_of_host ? &c->rows->pinned : &c->rows->sources);
     if (!row)
         return;
     row->source = s;
     label_source(c, p, number);
     end_labels(c);
-    if (c->bounds->lanes > 0 && s->page.detail.at_ns && !is_of_host)
+    if (c->bounds->lanes > 0 && s->published.detail.at_ns && !is_of_host)
         add_lanes(c, p, number);
 }
 

@@ -15,7 +15,7 @@
 
 #define PREFIX "drystone_"
 
-struct page {
+struct exposition {
     FILE *out;
     enum exporter_format format;
 };
@@ -30,52 +30,53 @@ is_total(const struct dry_field *f)
 
 /* Write the name of a family. Times are told in seconds, whatever their key. */
 static void
-write_name(const struct page *page, const char *group, const struct dry_field *f,
-           bool has_ending)
+write_name(const struct exposition *exposition, const char *group,
+           const struct dry_field *f, bool has_ending)
 {
     bool is_time = f->unit == DRY_UNIT_NANOSECONDS;
     size_t length = strlen(f->key) - (is_time ? strlen("_us") : 0);
-    fprintf(page->out, PREFIX "%s%.*s%s%s", group, (int)length, f->key,
+    fprintf(exposition->out, PREFIX "%s%.*s%s%s", group, (int)length, f->key,
             is_time ? "_seconds" : "", has_ending && is_total(f) ? "_total" : "");
 }
 
 static void
-write_head(const struct page *page, const char *group, const struct dry_field *f)
+write_head(const struct exposition *exposition, const char *group,
+           const struct dry_field *f)
 {
-    bool is_open = page->format == EXPORTER_OPENMETRICS;
+    bool is_open = exposition->format == EXPORTER_OPENMETRICS;
     const char *unit = f->unit == DRY_UNIT_BYTES ? "bytes"
                        : f->unit == DRY_UNIT_SECONDS || f->unit == DRY_UNIT_NANOSECONDS
                            ? "seconds"
                            : NULL;
-    fputs("# HELP ", page->out);
-    write_name(page, group, f, !is_open);
-    fprintf(page->out, " %s\n# TYPE ", f->meaning);
-    write_name(page, group, f, !is_open);
-    fprintf(page->out, " %s\n", is_total(f) ? "counter" : "gauge");
+    fputs("# HELP ", exposition->out);
+    write_name(exposition, group, f, !is_open);
+    fprintf(exposition->out, " %s\n# TYPE ", f->meaning);
+    write_name(exposition, group, f, !is_open);
+    fprintf(exposition->out, " %s\n", is_total(f) ? "counter" : "gauge");
     if (!is_open || !unit)
         return;
-    fputs("# UNIT ", page->out);
-    write_name(page, group, f, false);
-    fprintf(page->out, " %s\n", unit);
+    fputs("# UNIT ", exposition->out);
+    write_name(exposition, group, f, false);
+    fprintf(exposition->out, " %s\n", unit);
 }
 
 /* Write a sample, unless the figure is not known. */
 static void
-write_sample(const struct page *page, const char *group, const struct dry_field *f,
-             const char *labels, const void *object)
+write_sample(const struct exposition *exposition, const char *group,
+             const struct dry_field *f, const char *labels, const void *object)
 {
     struct dry_field_value value;
     if (!dry_field_get(f, object, &value))
         return;
-    write_name(page, group, f, true);
+    write_name(exposition, group, f, true);
     if (labels[0])
-        fprintf(page->out, "{%s}", labels);
+        fprintf(exposition->out, "{%s}", labels);
     if (value.type == DRY_FIELD_REAL)
-        fprintf(page->out, " %.6f\n", value.real);
+        fprintf(exposition->out, " %.6f\n", value.real);
     else if (f->unit == DRY_UNIT_NANOSECONDS)
-        fprintf(page->out, " %.6f\n", (double)value.number * 1e-9);
+        fprintf(exposition->out, " %.6f\n", (double)value.number * 1e-9);
     else
-        fprintf(page->out, " %llu\n", (unsigned long long)value.number);
+        fprintf(exposition->out, " %llu\n", (unsigned long long)value.number);
 }
 
 /* --- tables of rows ----------------------------------------------------------------------- */
@@ -94,9 +95,10 @@ find_object(const struct exporter_row *row, enum object object)
 {
     switch (object) {
     case FIGURES:
-        return &row->source->page.figures;
+        return &row->source->published.figures;
     case DETAIL:
-        return row->source->page.detail.at_ns ? &row->source->page.detail : NULL;
+        return row->source->published.detail.at_ns ? &row->source->published.detail
+                                                   : NULL;
     case SOURCE:
         return row->source;
     case LANE:
@@ -111,18 +113,19 @@ find_object(const struct exporter_row *row, enum object object)
 
 /* Write the fields with a unit as families; a database makes rates itself. */
 static void
-write_table(const struct page *page, const char *group, struct dry_fields fields,
-            const struct exporter_table *rows, enum object object)
+write_table(const struct exposition *exposition, const char *group,
+            struct dry_fields fields, const struct exporter_table *rows,
+            enum object object)
 {
     for (size_t i = 0; i < fields.count; i++) {
         const struct dry_field *f = &fields.list[i];
         if (f->unit == DRY_UNIT_NONE)
             continue;
-        write_head(page, group, f);
+        write_head(exposition, group, f);
         for (size_t n = 0; n < rows->count; n++) {
             const void *of = find_object(&rows->rows[n], object);
             if (of)
-                write_sample(page, group, f, rows->rows[n].labels, of);
+                write_sample(exposition, group, f, rows->rows[n].labels, of);
         }
     }
 }
@@ -140,15 +143,15 @@ get_byte_figures(void)
 /* Sources of devices and of the host are separate groups: a sum over a family then covers one
    kind of memory. */
 static void
-write_sources(const struct page *page, const char *group, struct dry_fields figures,
-              const struct exporter_table *rows)
+write_sources(const struct exposition *exposition, const char *group,
+              struct dry_fields figures, const struct exporter_table *rows)
 {
     struct dry_fields sums = dry_live_get_fields(DRY_LIVE_DETAIL);
     sums.list++; /* reserved_bytes is among the figures, and newer */
     sums.count--;
-    write_table(page, group, figures, rows, FIGURES);
-    write_table(page, group, sums, rows, DETAIL);
-    write_table(page, group, watch_source_fields, rows, SOURCE);
+    write_table(exposition, group, figures, rows, FIGURES);
+    write_table(exposition, group, sums, rows, DETAIL);
+    write_table(exposition, group, watch_source_fields, rows, SOURCE);
 }
 
 /* --- the exporter itself ------------------------------------------------------------------ */
@@ -178,7 +181,7 @@ static const struct dry_field self_fields[] = {
 /* clang-format on */
 
 static void
-write_self(const struct page *page, const struct watch *watch,
+write_self(const struct exposition *exposition, const struct watch *watch,
            const struct exporter_rows *rows, const struct exporter_counts *counts)
 {
     struct self self = {
@@ -192,8 +195,8 @@ write_self(const struct page *page, const struct watch *watch,
     };
     const char *labels = "version=\"" DRY_VERSION "\"";
     for (size_t i = 0; i < sizeof self_fields / sizeof *self_fields; i++, labels = "") {
-        write_head(page, "exporter_", &self_fields[i]);
-        write_sample(page, "exporter_", &self_fields[i], labels, &self);
+        write_head(exposition, "exporter_", &self_fields[i]);
+        write_sample(exposition, "exporter_", &self_fields[i], labels, &self);
     }
 }
 
@@ -205,25 +208,25 @@ exporter_write(const struct watch *watch, const struct exporter_bounds *bounds,
     struct exporter_rows rows;
     char *text = NULL;
     bool is_whole = exporter_rows_choose(&rows, watch, bounds);
-    struct page page = {.out = is_whole ? open_memstream(&text, length) : NULL,
-                        .format = format};
-    if (page.out) {
-        write_sources(&page, "process_", dry_live_get_fields(DRY_LIVE_FIGURES),
+    struct exposition exposition = {
+        .out = is_whole ? open_memstream(&text, length) : NULL, .format = format};
+    if (exposition.out) {
+        write_sources(&exposition, "process_", dry_live_get_fields(DRY_LIVE_FIGURES),
                       &rows.sources);
-        write_sources(&page, "pinned_", get_byte_figures(), &rows.pinned);
+        write_sources(&exposition, "pinned_", get_byte_figures(), &rows.pinned);
         if (bounds->lanes > 0)
-            write_table(&page, "lane_", dry_live_get_fields(DRY_LIVE_LANE), &rows.lanes,
-                        LANE);
-        write_table(&page, "device_", watch_device_fields, &rows.devices, DEVICE);
-        write_table(&page, "process_", DRY_FIELDS_OF(use_fields), &rows.uses, USE);
-        write_self(&page, watch, &rows, counts);
+            write_table(&exposition, "lane_", dry_live_get_fields(DRY_LIVE_LANE),
+                        &rows.lanes, LANE);
+        write_table(&exposition, "device_", watch_device_fields, &rows.devices, DEVICE);
+        write_table(&exposition, "process_", DRY_FIELDS_OF(use_fields), &rows.uses, USE);
+        write_self(&exposition, watch, &rows, counts);
         if (format == EXPORTER_OPENMETRICS)
-            fputs("# EOF\n", page.out);
-        is_whole = !ferror(page.out);
-        is_whole = fclose(page.out) == 0 && is_whole;
+            fputs("# EOF\n", exposition.out);
+        is_whole = !ferror(exposition.out);
+        is_whole = fclose(exposition.out) == 0 && is_whole;
     }
     exporter_rows_finish(&rows);
-    if (is_whole && page.out)
+    if (is_whole && exposition.out)
         return text;
     free(text);
     return NULL;

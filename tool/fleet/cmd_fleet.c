@@ -286,7 +286,7 @@ report(const struct session *s, const char *subject, bool is_searched)
     r.advice = fleet_advice_choose(&r);
     int code = print(s, &r);
     if (code == EXIT_FINE && s->values.output)
-        code = fleet_report_write_page(&r, s->values.output, s->values.max_bytes);
+        code = fleet_report_write_html(&r, s->values.output, s->values.max_bytes);
     if (code != EXIT_FINE)
         return code;
     if (s->judgement.used_count == 0)

@@ -63,7 +63,7 @@ json_t *fleet_report_make_json(const struct fleet_report *report);
  * Write the page to `path`, "-" for standard output. It has all of --json whatever its
  * size; all else only up to `max_bytes`. Returns an exit_code.
  */
-int fleet_report_write_page(const struct fleet_report *report, const char *path,
+int fleet_report_write_html(const struct fleet_report *report, const char *path,
                             uint64_t max_bytes);
 
 #endif

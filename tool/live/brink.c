@@ -19,7 +19,7 @@
 #define FALL 0.9
 
 struct mark {
-    char page[sizeof((struct watch_process *)0)->page];
+    char file_name[sizeof((struct watch_process *)0)->file_name];
     uint64_t guest;
     bool is_over[BRINK_RULES], is_seen, waits;
     unsigned asked; /* snapshots asked for so far */
@@ -60,7 +60,8 @@ static struct mark *
 find_mark(struct brink *b, const struct watch_process *p)
 {
     for (size_t i = 0; i < b->count; i++)
-        if (b->marks[i].guest == p->guest && strcmp(b->marks[i].page, p->page) == 0)
+        if (b->marks[i].guest == p->guest &&
+            strcmp(b->marks[i].file_name, p->file_name) == 0)
             return &b->marks[i];
     return NULL;
 }
@@ -77,7 +78,7 @@ get_mark(struct brink *b, const struct watch_process *p)
     b->marks = more;
     mark = &b->marks[b->count++];
     *mark = (struct mark){.guest = p->guest};
-    memcpy(mark->page, p->page, sizeof mark->page);
+    memcpy(mark->file_name, p->file_name, sizeof mark->file_name);
     return mark;
 }
 
@@ -220,7 +221,7 @@ largest_value(const struct watch_process *p, enum brink_rule rule)
 {
     double most = 0;
     for (size_t i = 0; i < p->source_count; i++) {
-        if (p->sources[i].page.kind == DRY_LIVE_PINNED)
+        if (p->sources[i].published.kind == DRY_LIVE_PINNED)
             continue;
         double value = value_of(&p->sources[i], rule);
         most = value > most ? value : most;

@@ -15,32 +15,33 @@
 
 /* --- text --------------------------------------------------------------------------------- */
 
-struct page {
+struct lines_of_text {
     char *text;
     char **lines;
     size_t count;
 };
 
 static void
-drop_page(struct page *page)
+drop_lines(struct lines_of_text *lines_of_text)
 {
-    free(page->lines);
-    free(page->text);
-    *page = (struct page){0};
+    free(lines_of_text->lines);
+    free(lines_of_text->text);
+    *lines_of_text = (struct lines_of_text){0};
 }
 
 static bool
-split(struct page *page)
+split(struct lines_of_text *lines_of_text)
 {
     size_t count = 0;
-    for (const char *c = page->text; *c; c++)
+    for (const char *c = lines_of_text->text; *c; c++)
         count += *c == '\n';
-    page->lines = calloc(count + 1, sizeof *page->lines);
-    if (!page->lines)
+    lines_of_text->lines = calloc(count + 1, sizeof *lines_of_text->lines);
+    if (!lines_of_text->lines)
         return false;
-    for (char *line = page->text, *end; (end = strchr(line, '\n')); line = end + 1) {
+    for (char *line = lines_of_text->text, *end; (end = strchr(line, '\n'));
+         line = end + 1) {
         *end = '\0';
-        page->lines[page->count++] = line;
+        lines_of_text->lines[lines_of_text->count++] = line;
     }
     return true;
 }
@@ -93,22 +94,22 @@ print_part(const struct live_screen *s, enum part part, const struct watch_proce
 }
 
 /* Print a section into memory and split it into lines. False: memory ran out. Call
-   drop_page() in any case. */
+   drop_lines() in any case. */
 static bool
-take_page(const struct live_screen *s, enum part part, const struct watch_process *p,
-          struct page *page)
+take_lines(const struct live_screen *s, enum part part, const struct watch_process *p,
+           struct lines_of_text *lines_of_text)
 {
     size_t length;
-    *page = (struct page){0};
-    FILE *out = open_memstream(&page->text, &length);
+    *lines_of_text = (struct lines_of_text){0};
+    FILE *out = open_memstream(&lines_of_text->text, &length);
     if (!out)
         return false;
     struct term term = {.out = out, .has_width = true, .width = s->width};
     bool is_fine = print_part(s, part, p, &term);
-    is_fine = fclose(out) == 0 && is_fine && page->text;
+    is_fine = fclose(out) == 0 && is_fine && lines_of_text->text;
     if (is_fine && !s->has_utf8)
-        make_ascii(page->text);
-    return is_fine && split(page);
+        make_ascii(lines_of_text->text);
+    return is_fine && split(lines_of_text);
 }
 
 /* --- the list ----------------------------------------------------------------------------- */
@@ -127,17 +128,19 @@ is_urgent(const struct watch_process *p)
 
 /* Draw the devices, in at most a third of the screen. Returns the row after them. */
 static int
-draw_devices(const struct live_screen *s, struct grid *grid, const struct page *page)
+draw_devices(const struct live_screen *s, struct grid *grid,
+             const struct lines_of_text *lines_of_text)
 {
     size_t rows_max = (size_t)s->height / 3;
-    size_t shown = page->count <= rows_max ? page->count : rows_max - 1;
+    size_t shown = lines_of_text->count <= rows_max ? lines_of_text->count : rows_max - 1;
     int y = 1;
     for (size_t i = 0; i < shown; i++, y++)
-        (void)grid_put(grid, 0, y, i == 0 && page->count > 1 ? GRID_DIM : GRID_PLAIN,
-                       page->lines[i]);
-    if (shown < page->count)
+        (void)grid_put(grid, 0, y,
+                       i == 0 && lines_of_text->count > 1 ? GRID_DIM : GRID_PLAIN,
+                       lines_of_text->lines[i]);
+    if (shown < lines_of_text->count)
         (void)grid_format(grid, 2, y++, GRID_DIM, "and %zu more devices",
-                          page->count - shown);
+                          lines_of_text->count - shown);
     return y + 1;
 }
 
@@ -154,13 +157,14 @@ scroll_to(struct live_screen *s, size_t row, size_t count, size_t rows_max)
 }
 
 static void
-draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *page)
+draw_rows(struct live_screen *s, struct grid *grid, int y,
+          const struct lines_of_text *lines_of_text)
 {
-    size_t row, i = 0, count = page->count - 1;
+    size_t row, i = 0, count = lines_of_text->count - 1;
     size_t rows_max = (size_t)(s->height - 3 - y);
     const struct watch *watch = s->sampler->watch;
     const struct watch_process *chosen = live_screen_chosen(s, &row);
-    (void)grid_put(grid, 0, y++, GRID_DIM, page->lines[0]);
+    (void)grid_put(grid, 0, y++, GRID_DIM, lines_of_text->lines[0]);
     if (!chosen)
         (void)grid_put(grid, 2, y, GRID_PLAIN, "none that is wanted");
     scroll_to(s, row, count, rows_max);
@@ -172,7 +176,7 @@ draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *pa
         if (p == chosen)
             style = GRID_REVERSE;
         if (i >= s->top && i < s->top + rows_max) {
-            (void)grid_put(grid, 0, y, style, page->lines[i + 1]);
+            (void)grid_put(grid, 0, y, style, lines_of_text->lines[i + 1]);
             (void)grid_put(grid, 0, y++, style, p == chosen ? ">" : " ");
         }
         i++;
@@ -182,13 +186,13 @@ draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *pa
 static bool
 draw_list(struct live_screen *s, struct grid *grid)
 {
-    struct page devices, processes = {0};
-    bool is_fine = take_page(s, PART_DEVICES, NULL, &devices) &&
-                   take_page(s, PART_PROCESSES, NULL, &processes);
+    struct lines_of_text devices, processes = {0};
+    bool is_fine = take_lines(s, PART_DEVICES, NULL, &devices) &&
+                   take_lines(s, PART_PROCESSES, NULL, &processes);
     if (is_fine)
         draw_rows(s, grid, draw_devices(s, grid, &devices), &processes);
-    drop_page(&devices);
-    drop_page(&processes);
+    drop_lines(&devices);
+    drop_lines(&processes);
     return is_fine;
 }
 
@@ -198,21 +202,22 @@ static bool
 draw_lines(struct live_screen *s, struct grid *grid, enum part part,
            const struct watch_process *p)
 {
-    struct page page;
-    bool is_fine = take_page(s, part, p, &page);
+    struct lines_of_text lines_of_text;
+    bool is_fine = take_lines(s, part, p, &lines_of_text);
     size_t rows_max = (size_t)(s->height - 4);
     if (is_fine) {
-        size_t most = page.count > rows_max ? page.count - rows_max : 0;
-        s->line_count = page.count;
+        size_t most = lines_of_text.count > rows_max ? lines_of_text.count - rows_max : 0;
+        s->line_count = lines_of_text.count;
         s->scroll = s->scroll < most ? s->scroll : most;
-        for (size_t i = 0; i < rows_max && s->scroll + i < page.count; i++)
-            (void)grid_put(grid, 0, 2 + (int)i, GRID_PLAIN, page.lines[s->scroll + i]);
+        for (size_t i = 0; i < rows_max && s->scroll + i < lines_of_text.count; i++)
+            (void)grid_put(grid, 0, 2 + (int)i, GRID_PLAIN,
+                           lines_of_text.lines[s->scroll + i]);
         if (most)
             (void)grid_format(grid, s->width - 24, s->height - 1, GRID_DIM,
                               "%8zu to %zu of %zu", s->scroll + 1, s->scroll + rows_max,
-                              page.count);
+                              lines_of_text.count);
     }
-    drop_page(&page);
+    drop_lines(&lines_of_text);
     return is_fine;
 }
 

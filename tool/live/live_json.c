@@ -130,15 +130,15 @@ static void
 put_source(struct writer *w, const struct watch_source *s, uint64_t now_ns)
 {
     writer_put(w, "{\"name\":");
-    writer_json(w, s->page.name, strlen(s->page.name));
-    put_text(w, "kind", live_kind_name(s->page.kind));
+    writer_json(w, s->published.name, strlen(s->published.name));
+    put_text(w, "kind", live_kind_name(s->published.kind));
     put_signed(w, "device", s->device != WATCH_NO_DEVICE, (int64_t)s->device);
-    put_signed(w, "number", s->page.device >= 0, s->page.device);
-    put_text(w, "uuid", s->page.uuid[0] ? s->page.uuid : NULL);
-    put_number(w, "updates", s->page.updates);
-    put_fields(w, dry_live_get_fields(DRY_LIVE_FIGURES), &s->page.figures);
+    put_signed(w, "number", s->published.device >= 0, s->published.device);
+    put_text(w, "uuid", s->published.uuid[0] ? s->published.uuid : NULL);
+    put_number(w, "updates", s->published.updates);
+    put_fields(w, dry_live_get_fields(DRY_LIVE_FIGURES), &s->published.figures);
     put_fields(w, watch_source_fields, s);
-    put_detail(w, &s->page.detail, now_ns);
+    put_detail(w, &s->published.detail, now_ns);
     writer_char(w, '}');
 }
 
@@ -171,7 +171,7 @@ put_process(struct writer *w, const struct watch_process *p, uint64_t now_ns)
     put_signed(w, "rank", has_program && program->rank >= 0, program->rank);
     put_signed(w, "world", has_program && program->world >= 0, program->world);
     put_text(w, "labels", has_program ? program->labels : NULL);
-    put_text(w, "page", p->page[0] ? p->page : NULL);
+    put_text(w, "page", p->file_name[0] ? p->file_name : NULL);
     put_text(w, "why", p->state == WATCH_WRONG ? p->why : NULL);
     put_number(w, "reserved_bytes", watch_reserved(p));
     put_uses(w, p);

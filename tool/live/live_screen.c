@@ -50,9 +50,9 @@ count_rows(const struct live_screen *screen)
 static bool
 is_chosen(const struct live_screen *screen, const struct watch_process *p)
 {
-    if (screen->page[0])
-        return p->guest == screen->guest && strcmp(p->page, screen->page) == 0;
-    return !p->page[0] && p->process == screen->process;
+    if (screen->file_name[0])
+        return p->guest == screen->guest && strcmp(p->file_name, screen->file_name) == 0;
+    return !p->file_name[0] && p->process == screen->process;
 }
 
 static void
@@ -60,7 +60,7 @@ choose(struct live_screen *screen, const struct watch_process *p, size_t row)
 {
     if (!p)
         return;
-    memcpy(screen->page, p->page, sizeof screen->page);
+    memcpy(screen->file_name, p->file_name, sizeof screen->file_name);
     screen->process = p->process;
     screen->guest = p->guest;
     screen->row = row;

@@ -36,7 +36,7 @@ struct live_screen {
     int width, height;
     bool has_utf8; /* false: draw ASCII only */
     enum live_panel panel;
-    char page[64];                  /* the chosen process's page; "": it has none */
+    char file_name[64];             /* the chosen process's page; "": it has none */
     uint64_t process, guest;        /* the chosen process's IDs */
     size_t row;                     /* row of the chosen process in the last list */
     size_t top, scroll;             /* first visible row of the list, line of a panel */

@@ -70,8 +70,8 @@ live_allocated(const struct watch_process *process)
 {
     uint64_t sum = WATCH_UNKNOWN;
     for (size_t i = 0; i < process->source_count; i++)
-        if (process->sources[i].page.kind != DRY_LIVE_PINNED)
-            sum = add(sum, process->sources[i].page.figures.allocated);
+        if (process->sources[i].published.kind != DRY_LIVE_PINNED)
+            sum = add(sum, process->sources[i].published.figures.allocated);
     return sum;
 }
 
@@ -80,7 +80,7 @@ live_stranded(const struct watch_process *process)
 {
     uint64_t sum = WATCH_UNKNOWN;
     for (size_t i = 0; i < process->source_count; i++) {
-        const struct dry_live_source *s = &process->sources[i].page;
+        const struct dry_live_source *s = &process->sources[i].published;
         if (s->kind != DRY_LIVE_PINNED && s->detail.at_ns)
             sum = add(sum, s->detail.stranded);
     }
@@ -118,7 +118,8 @@ has_device(const struct watch_process *p, size_t device)
             return true;
     for (size_t i = 0; i < p->source_count; i++) {
         const struct watch_source *s = &p->sources[i];
-        int64_t its = s->device != WATCH_NO_DEVICE ? (int64_t)s->device : s->page.device;
+        int64_t its =
+            s->device != WATCH_NO_DEVICE ? (int64_t)s->device : s->published.device;
         if (its >= 0 && (uint64_t)its == device)
             return true;
     }

@@ -64,7 +64,7 @@ struct row {
 static void
 make_row(const struct watch_process *p, struct row *row)
 {
-    bool has_rank = p->program.rank >= 0 && p->page[0] && p->state != WATCH_WRONG;
+    bool has_rank = p->program.rank >= 0 && p->file_name[0] && p->state != WATCH_WRONG;
     uint64_t number = live_process_number(p);
     (void)snprintf(row->number, sizeof row->number, "%llu", (unsigned long long)number);
     if (number == 0)
@@ -154,7 +154,7 @@ print_head(const struct watch_process *p, const struct term *term)
         fprintf(term->out, " of %d", (int)p->program.world);
     fprintf(term->out, "%s\n",
             p->state == WATCH_ENDED ? ", has ended"
-            : p->page[0] && !p->process && p->program.process
+            : p->file_name[0] && !p->process && p->program.process
                 ? ", of another PID namespace"
                 : "");
 }

@@ -28,8 +28,8 @@ name_device(const struct watch *watch, const struct watch_source *s,
     if (s->device != WATCH_NO_DEVICE) {
         live_cut(name, watch->devices[s->device].name, 32);
         (void)snprintf(text, LIVE_TEXT_BYTES + 32, "device %zu (%s)", s->device, name);
-    } else if (s->page.device >= 0) {
-        (void)snprintf(text, LIVE_TEXT_BYTES, "its device %d", (int)s->page.device);
+    } else if (s->published.device >= 0) {
+        (void)snprintf(text, LIVE_TEXT_BYTES, "its device %d", (int)s->published.device);
     } else {
         (void)snprintf(text, LIVE_TEXT_BYTES, "the host");
     }
@@ -41,10 +41,10 @@ print_head(const struct watch *watch, const struct watch_source *s,
            const struct term *term)
 {
     char name[LIVE_TEXT_BYTES], device[LIVE_TEXT_BYTES + 32], age[TERM_NUMBER_BYTES];
-    live_cut(name, s->page.name, sizeof s->page.name);
+    live_cut(name, s->published.name, sizeof s->published.name);
     fprintf(term->out, "  %s%s%s on %s", term_style(term, TERM_BOLD), name,
             term_style(term, TERM_PLAIN), name_device(watch, s, device));
-    if (s->page.updates == 0)
+    if (s->published.updates == 0)
         fprintf(term->out, ", not updated yet");
     else if (s->age_s >= 2)
         fprintf(term->out, ", of %s ago", live_format_seconds(s->age_s, age));
@@ -54,7 +54,7 @@ print_head(const struct watch *watch, const struct watch_source *s,
 static void
 print_reserved(const struct watch_source *s, const struct term *term)
 {
-    const struct dry_live_figures *f = &s->page.figures;
+    const struct dry_live_figures *f = &s->published.figures;
     char note[LIVE_TEXT_BYTES], limit[TERM_NUMBER_BYTES], peak[TERM_NUMBER_BYTES];
     if (s->limit == WATCH_UNKNOWN)
         (void)snprintf(note, sizeof note, "%s at the peak",
@@ -87,7 +87,7 @@ print_sum(const struct dry_live_detail *d, const struct dry_field *f,
 static void
 print_sums(const struct watch_source *s, uint64_t now_ns, const struct term *term)
 {
-    const struct dry_live_detail *d = &s->page.detail;
+    const struct dry_live_detail *d = &s->published.detail;
     const struct dry_fields sums = dry_live_get_fields(DRY_LIVE_DETAIL);
     char text[TERM_NUMBER_BYTES];
     if (!d->at_ns) {
@@ -115,7 +115,7 @@ print_driver(const struct dry_live_figures *f, const struct term *term)
 static void
 print_course(const struct watch_source *s, const struct term *term)
 {
-    const struct dry_live_figures *f = &s->page.figures;
+    const struct dry_live_figures *f = &s->published.figures;
     char trend[LIVE_TEXT_BYTES], retries[TERM_NUMBER_BYTES], ooms[TERM_NUMBER_BYTES];
     char more[LIVE_TEXT_BYTES] = "";
     live_format_trend(s, trend);
@@ -214,6 +214,6 @@ live_text_source(const struct watch *watch, const struct watch_source *source,
     print_reserved(source, term);
     print_sums(source, watch->now_ns, term);
     print_course(source, term);
-    return print_lanes(&source->page.detail, term) &&
-           print_lines(&source->page.detail, term);
+    return print_lanes(&source->published.detail, term) &&
+           print_lines(&source->published.detail, term);
 }

@@ -33,7 +33,7 @@ static const struct dry_field devices[] = {
 const struct dry_fields watch_device_fields = {devices, sizeof devices / sizeof *devices};
 
 static const struct dry_field sources[] = {
-    SOURCE("update_age_seconds", REAL, SECONDS, age_s, IF_ABOVE_0, page.updates,
+    SOURCE("update_age_seconds", REAL, SECONDS, age_s, IF_ABOVE_0, published.updates,
            "time since the program wrote its figures"),
     SOURCE("limit_bytes", U64, BYTES, limit, UNLESS_MAX, limit,
            "bytes that may be reserved at most: the allocator's limit, else the device's memory"),
@@ -156,7 +156,7 @@ find_page(const struct watch *w, const char *name, uint64_t guest)
 {
     for (size_t i = 0; i < w->process_count; i++) {
         struct watch_process *p = w->processes[i];
-        if (p->guest == guest && strcmp(p->page, name) == 0)
+        if (p->guest == guest && strcmp(p->file_name, name) == 0)
             return p;
     }
     return NULL;
@@ -168,7 +168,7 @@ is_known_file(const struct watch *w, uint64_t disk, uint64_t inode)
 {
     for (size_t i = 0; inode && i < w->process_count; i++) {
         const struct watch_process *p = w->processes[i];
-        if (p->page[0] && p->page_disk == disk && p->page_inode == inode)
+        if (p->file_name[0] && p->file_disk == disk && p->file_inode == inode)
             return true;
     }
     return false;
@@ -202,9 +202,9 @@ see_page(void *self, const char *name)
         return DRY_OK;
     }
     p->guest = l->guest;
-    p->page_disk = facts.st_dev;
-    p->page_inode = facts.st_ino;
-    (void)snprintf(p->page, sizeof p->page, "%s", name);
+    p->file_disk = facts.st_dev;
+    p->file_inode = facts.st_ino;
+    (void)snprintf(p->file_name, sizeof p->file_name, "%s", name);
     if (dry_live_open(l->folder, name, NULL, &p->reader, &err) != DRY_OK) {
         take_error(p, &err);
         return DRY_OK;
@@ -258,9 +258,9 @@ least(uint64_t a, uint64_t b)
 static void
 judge(const struct watch *w, struct watch_source *s)
 {
-    const struct dry_live_figures *f = &s->page.figures;
+    const struct dry_live_figures *f = &s->published.figures;
     uint64_t total = WATCH_UNKNOWN, left = WATCH_UNKNOWN;
-    s->device = find_device(w, &s->page);
+    s->device = find_device(w, &s->published);
     if (s->device != WATCH_NO_DEVICE) {
         const struct watch_device *device = &w->devices[s->device];
         total = device->total;
@@ -270,7 +270,7 @@ judge(const struct watch *w, struct watch_source *s)
     s->limit = least(f->limit, total);
     s->left_bytes =
         s->limit == WATCH_UNKNOWN ? left : least(subtract(s->limit, f->reserved), left);
-    s->age_s = (double)subtract(w->now_ns, s->page.updated_ns) / 1e9;
+    s->age_s = (double)subtract(w->now_ns, s->published.updated_ns) / 1e9;
     struct trend_sample sample = {w->now_ns, f->reserved, f->retries, f->ooms};
     trend_add(&s->trend, &sample);
     trend_rates(&s->trend, &s->rates);
@@ -290,7 +290,8 @@ read_sources(struct watch *w, struct watch_process *p)
         return false;
     p->source_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        enum dry_status status = dry_live_read(p->reader, i, &p->sources[i].page, &err);
+        enum dry_status status =
+            dry_live_read(p->reader, i, &p->sources[i].published, &err);
         if (status != DRY_OK && status != DRY_ERR_CANCELLED) {
             take_error(p, &err);
             p->source_count = i; /* the remaining sources were not judged */
@@ -456,8 +457,8 @@ watch_reserved(const struct watch_process *process)
 {
     uint64_t by_source = 0, by_driver = 0;
     for (size_t i = 0; i < process->source_count; i++)
-        if (process->sources[i].page.kind != DRY_LIVE_PINNED)
-            by_source += process->sources[i].page.figures.reserved;
+        if (process->sources[i].published.kind != DRY_LIVE_PINNED)
+            by_source += process->sources[i].published.figures.reserved;
     for (size_t i = 0; i < process->use_count; i++)
         if (process->uses[i].bytes != WATCH_UNKNOWN)
             by_driver += process->uses[i].bytes;
@@ -474,7 +475,7 @@ compare(const void *a, const void *b)
         return of_x > of_y ? -1 : 1;
     if (x->process != y->process)
         return x->process < y->process ? -1 : 1;
-    return strcmp(x->page, y->page);
+    return strcmp(x->file_name, y->file_name);
 }
 
 bool

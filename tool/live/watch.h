@@ -44,10 +44,10 @@ struct watch_device {
 };
 
 struct watch_source {
-    struct dry_live_source page; /* the source as read from the page */
-    size_t device;               /* index in the watch's devices, or WATCH_NO_DEVICE */
-    double age_s;                /* since the last update */
-    uint64_t limit;              /* limit of the source, else the device's memory */
+    struct dry_live_source published; /* the source as read from the page */
+    size_t device;       /* index in the watch's devices, or WATCH_NO_DEVICE */
+    double age_s;        /* since the last update */
+    uint64_t limit;      /* limit of the source, else the device's memory */
     uint64_t left_bytes; /* bytes still reservable: below the limit and on the device */
     struct trend_rates rates;
     double seconds_left; /* negative: growth does not reach the limit */
@@ -74,7 +74,7 @@ struct watch_process {
     uint64_t process; /* 0: outside our PID namespace */
     char name[DRY_LIVE_TEXT_BYTES];
     struct dry_live_program program; /* valid if LIVE or ENDED */
-    char page[64];                   /* the page's file name; "": none */
+    char file_name[64];              /* the page's file name; "": none */
     char why[232];
     struct watch_source *sources;
     size_t source_count;
@@ -83,8 +83,8 @@ struct watch_process {
 
     struct dry_live_reader *reader; /* private to watch.c from here on */
     uint64_t guest; /* the page is in this process's /dev/shm; 0: the watch's folder */
-    uint64_t page_disk,
-        page_inode; /* device and inode of the page file: containers share folders */
+    uint64_t file_disk,
+        file_inode; /* device and inode of the page file: containers share folders */
     size_t source_capacity, use_capacity;
 };
 

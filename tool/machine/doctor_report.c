@@ -15,7 +15,7 @@
 #define WIDTH 80
 #define ADVICE_BYTES_MAX 1024
 
-struct page {
+struct printer {
     struct term term;
     const struct doctor_report *r;
 };
@@ -61,7 +61,7 @@ doctor_report_fix(const struct dry_doctor_finding *f)
 /* Print a labelled text, made printable: it may quote files and variables. False: memory
    ran out. */
 static bool
-print_text(const struct page *p, const char *label, const char *text)
+print_text(const struct printer *p, const char *label, const char *text)
 {
     size_t length = strlen(text);
     if (length == 0)
@@ -135,7 +135,7 @@ print_advice(FILE *out, const char *line, size_t length)
 }
 
 static void
-print_lines(const struct page *p, const char *label, const char *lines, bool is_shell)
+print_lines(const struct printer *p, const char *label, const char *lines, bool is_shell)
 {
     if (!*lines)
         return;
@@ -153,7 +153,7 @@ print_lines(const struct page *p, const char *label, const char *lines, bool is_
 }
 
 static bool
-print_finding(const struct page *p, const struct dry_doctor_finding *f)
+print_finding(const struct printer *p, const struct dry_doctor_finding *f)
 {
     FILE *out = p->term.out;
     fprintf(out, "%s%s%s: %s%s%s (%s)\n",
@@ -179,7 +179,7 @@ print_finding(const struct page *p, const struct dry_doctor_finding *f)
 /* --- topics, worst first ------------------------------------------------------------------ */
 
 static bool
-is_shown(const struct page *p, const struct dry_doctor_finding *f)
+is_shown(const struct printer *p, const struct dry_doctor_finding *f)
 {
     return doctor_report_has(p->r, f->id) &&
            (p->r->shows_good || p->r->id_count || f->verdict != DRY_DOCTOR_GOOD);
@@ -187,7 +187,7 @@ is_shown(const struct page *p, const struct dry_doctor_finding *f)
 
 /* Return a topic's worst verdict; -1: none of its findings is shown. */
 static int
-worst_of(const struct page *p, enum dry_doctor_topic topic)
+worst_of(const struct printer *p, enum dry_doctor_topic topic)
 {
     int worst = -1;
     struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
@@ -200,7 +200,7 @@ worst_of(const struct page *p, enum dry_doctor_topic topic)
 }
 
 static bool
-print_topic(const struct page *p, enum dry_doctor_topic topic, int worst)
+print_topic(const struct printer *p, enum dry_doctor_topic topic, int worst)
 {
     struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
     fprintf(p->term.out, "\n%s--- %s ---%s\n", term_style(&p->term, TERM_BOLD),
@@ -217,7 +217,7 @@ print_topic(const struct page *p, enum dry_doctor_topic topic, int worst)
 }
 
 static bool
-print_topics(const struct page *p)
+print_topics(const struct printer *p)
 {
     for (int verdict = DRY_DOCTOR_WRONG; verdict >= 0; verdict--)
         for (unsigned t = 0; t < DRY_DOCTOR_TOPIC_COUNT; t++)
@@ -231,7 +231,7 @@ print_topics(const struct page *p)
 
 /* Print the machine or root, the purpose, and the hardware as far as known. */
 static void
-print_machine(const struct page *p)
+print_machine(const struct printer *p)
 {
     struct dry_doctor_machine m = DRY_INIT(struct dry_doctor_machine);
     char kernel[32] = "", memory[TERM_NUMBER_BYTES + 2] = "", nodes[32] = "";
@@ -254,7 +254,7 @@ print_machine(const struct page *p)
 }
 
 static void
-print_head(const struct page *p)
+print_head(const struct printer *p)
 {
     FILE *out = p->term.out;
     print_machine(p);
@@ -287,7 +287,7 @@ add_row(struct table *t, const struct dry_doctor_row *row)
 }
 
 static bool
-print_needs(const struct page *p)
+print_needs(const struct printer *p)
 {
     char text[TERM_NUMBER_BYTES];
     struct table t;
@@ -314,7 +314,7 @@ print_needs(const struct page *p)
 bool
 doctor_report_print(const struct doctor_report *r)
 {
-    struct page p = {.r = r};
+    struct printer p = {.r = r};
     term_init(&p.term, stdout);
     print_head(&p);
     return (r->id_count || pages_report_list(r->topology, r->root, &p.term)) &&

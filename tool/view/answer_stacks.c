@@ -112,8 +112,8 @@ answer_events(const struct view_device *device, uint32_t page, struct answer *an
     unsigned lane = pack_column(&p, "ev_lane", PACK_U32);
     unsigned alloc = pack_column(&p, "ev_alloc", PACK_U32);
     int64_t first_us = dry_timeline_time(device->timeline, 0);
-    uint64_t begin = (uint64_t)page * VIEW_EVENTS_A_PAGE;
-    for (uint64_t i = begin; i < begin + VIEW_EVENTS_A_PAGE; i++) {
+    uint64_t begin = (uint64_t)page * VIEW_EVENTS_PER_ANSWER;
+    for (uint64_t i = begin; i < begin + VIEW_EVENTS_PER_ANSWER; i++) {
         if (i >= device->v->event_count)
             break;
         size_t at = device->v->first_event + (size_t)i;

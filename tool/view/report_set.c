@@ -28,16 +28,16 @@ static bool
 keep(struct report_set *s, const char *key, size_t most)
 {
     struct answer answer;
-    if (s->has_failed || page_answers_have(&s->answers, key) ||
+    if (s->has_failed || html_answers_have(&s->answers, key) ||
         view_answer(s->view, key, &answer) != VIEW_FOUND)
         return true;
     size_t length = 0;
-    char *text = page_pack(answer.bytes, answer.length, &length);
+    char *text = html_pack(answer.bytes, answer.length, &length);
     bool fits = text && length + strlen(key) + 8 <= most;
     if (fits && answer.is_json && strstr(key, "/sweep"))
         note_settings(s, &answer);
     free(answer.bytes);
-    s->has_failed |= !text || (fits && !page_answers_add(&s->answers, key, text, length));
+    s->has_failed |= !text || (fits && !html_answers_add(&s->answers, key, text, length));
     if (!fits || s->has_failed)
         free(text);
     else
@@ -200,12 +200,12 @@ static void
 keep_events(struct report_set *s, size_t file, size_t device)
 {
     const struct view_device *d = &s->view->files[file].devices[device];
-    uint32_t pages = d->v->event_count / VIEW_EVENTS_A_PAGE + 1;
+    uint32_t pages = d->v->event_count / VIEW_EVENTS_PER_ANSWER + 1;
     char key[KEY_BYTES];
     unsigned misses = 0;
     for (unsigned i = 0; i < d->place_count; i++) {
         snprintf(key, sizeof key, "%zu/%zu/events/%u", file, device,
-                 d->places[i].moment / VIEW_EVENTS_A_PAGE);
+                 d->places[i].moment / VIEW_EVENTS_PER_ANSWER);
         keep(s, key, left(s));
     }
     for (uint32_t i = 0; i < pages && misses < MISSES_MAX; i++) {
@@ -222,12 +222,12 @@ count_kept(struct report_set *s)
         for (size_t i = 0; i < s->view->files[f].study.device_count; i++) {
             const struct view_device *d = &s->view->files[f].devices[i];
             s->tiles_wanted += ((size_t)1 << d->levels) - 1;
-            s->pages_wanted += d->v->event_count / VIEW_EVENTS_A_PAGE + 1;
+            s->events_wanted += d->v->event_count / VIEW_EVENTS_PER_ANSWER + 1;
         }
     }
     for (size_t i = 0; i < s->answers.count; i++) {
         s->tiles_kept += strstr(s->answers.entries[i].key, "/tile/") != NULL;
-        s->pages_kept += strstr(s->answers.entries[i].key, "/events/") != NULL;
+        s->events_kept += strstr(s->answers.entries[i].key, "/events/") != NULL;
     }
 }
 
@@ -237,8 +237,8 @@ say_left_out(struct report_set *s)
     static const char *const names[] = {"pieces of the timeline", "pages of events",
                                         "memory maps"};
     count_kept(s);
-    size_t kept[] = {s->tiles_kept, s->pages_kept, s->maps_kept};
-    size_t wanted[] = {s->tiles_wanted, s->pages_wanted, s->maps_wanted};
+    size_t kept[] = {s->tiles_kept, s->events_kept, s->maps_kept};
+    size_t wanted[] = {s->tiles_wanted, s->events_wanted, s->maps_wanted};
     for (size_t i = 0; i < 3; i++) {
         char text[REPORT_SENTENCE_BYTES];
         snprintf(text, sizeof text, "%s: %zu of %zu", names[i], kept[i], wanted[i]);
@@ -268,7 +268,7 @@ set_aside_about(struct report_set *s)
     size_t length = 0;
     if (view_answer(s->view, "about", &answer) != VIEW_FOUND)
         return;
-    char *text = page_pack(answer.bytes, answer.length, &length);
+    char *text = html_pack(answer.bytes, answer.length, &length);
     free(answer.bytes);
     free(text);
     length += REPORT_SENTENCES_MAX * (size_t)REPORT_SENTENCE_BYTES * 2;
@@ -289,13 +289,13 @@ report_set_fill(struct report_set *s)
     s->view->left_out = s->sentence_list;
     s->view->left_out_count = s->sentence_count;
     keep(s, "about", SIZE_MAX);
-    return !s->has_failed && page_answers_have(&s->answers, "about");
+    return !s->has_failed && html_answers_have(&s->answers, "about");
 }
 
 void
 report_set_finish(struct report_set *s)
 {
-    page_answers_finish(&s->answers);
+    html_answers_finish(&s->answers);
     json_decref(s->recommended);
     *s = (struct report_set){0};
 }

@@ -20,7 +20,7 @@
 #include <jansson.h>
 
 #include "base/progress.h"
-#include "view/page.h"
+#include "view/html.h"
 #include "view/view.h"
 
 #define REPORT_CURVES_MAX 6 /* per file, under other settings */
@@ -31,11 +31,11 @@ struct report_set {
     struct view *view;
     struct progress *progress;
     size_t budget, used; /* bytes of texts and keys */
-    struct page_answers answers;
+    struct html_answers answers;
     json_t *recommended; /* JSON of `sweep` for the current file; NULL: none */
     bool is_what_if;     /* include the replays of `sweep` */
     bool has_failed;     /* memory ran out */
-    size_t tiles_wanted, tiles_kept, pages_wanted, pages_kept, maps_wanted, maps_kept;
+    size_t tiles_wanted, tiles_kept, events_wanted, events_kept, maps_wanted, maps_kept;
     char sentences[REPORT_SENTENCES_MAX][REPORT_SENTENCE_BYTES];
     const char *sentence_list[REPORT_SENTENCES_MAX];
     size_t sentence_count;

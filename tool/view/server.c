@@ -14,7 +14,7 @@
 #include "base/command.h"
 #include "base/report.h"
 #include "view/answers.h"
-#include "view/page.h"
+#include "view/html.h"
 #include "view/peers.h"
 
 #define TOKEN_BYTES 16
@@ -86,11 +86,11 @@ refuse(struct MHD_Connection *connection, unsigned status, const char *why)
 }
 
 static enum MHD_Result
-send_page(struct MHD_Connection *connection)
+send_html(struct MHD_Connection *connection)
 {
     return send_reply(connection, MHD_HTTP_OK, "text/html; charset=utf-8",
-                      MHD_create_response_from_buffer(view_page.length,
-                                                      (void *)(uintptr_t)view_page.bytes,
+                      MHD_create_response_from_buffer(view_html.length,
+                                                      (void *)(uintptr_t)view_html.bytes,
                                                       MHD_RESPMEM_PERSISTENT));
 }
 
@@ -229,7 +229,7 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
     if (!rest)
         return refuse(connection, MHD_HTTP_NOT_FOUND, "not found\n");
     if (*rest == '\0')
-        return send_page(connection);
+        return send_html(connection);
     if (strncmp(rest, "a/", 2) == 0)
         return answer_key(s, connection, request, rest + 2);
     return refuse(connection, MHD_HTTP_NOT_FOUND, "not found\n");

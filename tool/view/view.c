@@ -211,7 +211,7 @@ answer_of_device(struct view_device *d, const char *key, struct answer *answer)
     if (take_word(&key, "reserved"))
         return answer_reserved(d, key, answer) ? VIEW_FOUND : VIEW_NO_SUCH;
     if (take_word(&key, "events") &&
-        take_last_number(key, d->v->event_count / VIEW_EVENTS_A_PAGE + 1, &number))
+        take_last_number(key, d->v->event_count / VIEW_EVENTS_PER_ANSWER + 1, &number))
         return status_of(answer_events(d, number, answer));
     return VIEW_NO_SUCH;
 }

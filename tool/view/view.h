@@ -25,7 +25,7 @@
 #include "view/pack.h"
 
 #define VIEW_TILE_COLUMNS 1024
-#define VIEW_EVENTS_A_PAGE 1024
+#define VIEW_EVENTS_PER_ANSWER 1024
 #define VIEW_PLACES_MAX 3
 #define VIEW_FILES_MAX 64
 

@@ -3,16 +3,16 @@
 #include "view/view_report.h"
 
 #include "base/report.h"
-#include "view/page.h"
+#include "view/html.h"
 #include "view/report_set.h"
 
 static int
 write_output(const struct report_set *set, const char *path)
 {
     uint64_t written = 0;
-    int code = page_write(&view_page, "view", path, &set->answers, &written);
+    int code = html_write(&view_html, "view", path, &set->answers, &written);
     if (code == EXIT_FINE)
-        page_say_written(path, written, set->sentence_list, set->sentence_count);
+        html_say_written(path, written, set->sentence_list, set->sentence_count);
     return code;
 }
 
@@ -23,8 +23,8 @@ view_report_write(struct view *view, const struct view_report *wanted)
     struct report_set set = {.view = view,
                              .progress = &progress,
                              .is_what_if = !wanted->is_quick,
-                             .budget = wanted->max_bytes > view_page.length
-                                           ? wanted->max_bytes - view_page.length
+                             .budget = wanted->max_bytes > view_html.length
+                                           ? wanted->max_bytes - view_html.length
                                            : 0};
     progress_begin(&progress, "making the report", set.budget);
     bool is_fine = report_set_fill(&set);

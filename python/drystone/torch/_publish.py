@@ -9,7 +9,7 @@ import threading
 import time
 
 from .._errors import ArgumentError, Error, first_line
-from .._live import HOST, Figures, Page
+from .._live import HOST, Figures, LivePage
 from ._enable import enabled
 from ._figures import device_figures, device_uuid, host_detail, host_figures
 from ._rank import rank_of
@@ -75,7 +75,7 @@ class Publisher:
         self._interval, self._rest = interval, detail_rest
         self._labels = _labels_of(labels or {})
         self.folder = folder
-        self._page: Page | None = None
+        self._page: LivePage | None = None
         self._sources: dict[int, int] = {}
         self._requests = Requests(snapshots)
         self._due = 0.0
@@ -111,7 +111,7 @@ class Publisher:
 
     def _open(self) -> None:
         rank, world = rank_of()
-        self._page = Page(self.folder, _program_name(), self._labels, rank, world)
+        self._page = LivePage(self.folder, _program_name(), self._labels, rank, world)
         self.folder = self._page.folder
 
     def _begin(self, waits: bool) -> None:
@@ -150,7 +150,7 @@ class Publisher:
         if is_used:
             self._show(page)
 
-    def _show(self, page: Page) -> None:
+    def _show(self, page: LivePage) -> None:
         known = len(self._sources)
         host = host_figures(self._torch)
         if host:
@@ -163,7 +163,7 @@ class Publisher:
         if time.monotonic() >= self._due or len(self._sources) > known:
             self._show_details(page, host, reserved)
 
-    def _show_devices(self, page: Page) -> dict[int, int]:
+    def _show_devices(self, page: LivePage) -> dict[int, int]:
         """Return the reserved bytes of those that the program has used."""
         reserved = {}
         for device in range(self._torch.cuda.device_count()):
@@ -173,7 +173,7 @@ class Publisher:
                 reserved[device] = figures.reserved
         return reserved
 
-    def _show_details(self, page: Page, host: Figures | None, reserved: dict[int, int]) -> None:
+    def _show_details(self, page: LivePage, host: Figures | None, reserved: dict[int, int]) -> None:
         begun = time.monotonic()
         self._due = begun + _REST_MIN  # also if a walk fails
         if host:
@@ -183,7 +183,7 @@ class Publisher:
         ended = time.monotonic()
         self._due = ended + max(_REST_MIN, (ended - begun) * self._rest)
 
-    def _walk(self, page: Page, reserved: dict[int, int]) -> None:
+    def _walk(self, page: LivePage, reserved: dict[int, int]) -> None:
         if self._torch.cuda.get_allocator_backend() == "cudaMallocAsync":
             return  # it tells nothing of its blocks
         for device, detail in details(self._torch, segments(self._torch), enabled(),
@@ -191,7 +191,7 @@ class Publisher:
             if device in reserved:
                 page.put_detail(self._sources[device], detail)
 
-    def _source(self, page: Page, device: int) -> int:
+    def _source(self, page: LivePage, device: int) -> int:
         """Return the source's number; it is added when the device is first used."""
         number = self._sources.get(device)
         if number is None:

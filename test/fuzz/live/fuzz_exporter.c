@@ -43,7 +43,7 @@ take_number(struct fuzz_bytes *in)
 static void
 take_source(struct fuzz_bytes *in, struct watch_source *s)
 {
-    struct dry_live_source *page = &s->page;
+    struct dry_live_source *page = &s->published;
     struct dry_live_detail *d = &page->detail;
     uint64_t *figures = &page->figures.reserved;
     page->kind = fuzz_next_byte(in) % 4;
@@ -78,7 +78,8 @@ take_process(struct fuzz_bytes *in, struct watch_process *p)
     take_text(in, p->name, sizeof p->name);
     take_text(in, p->program.labels, sizeof p->program.labels);
     p->program.rank = (int32_t)fuzz_next_byte(in) - 1;
-    snprintf(p->page, sizeof p->page, "drystone-live-%u-1", fuzz_next_byte(in) % 2u);
+    snprintf(p->file_name, sizeof p->file_name, "drystone-live-%u-1",
+             fuzz_next_byte(in) % 2u);
     p->source_count = fuzz_next_byte(in) % (SOURCES + 1);
     for (size_t i = 0; i < p->source_count; i++)
         take_source(in, &p->sources[i]);

@@ -74,7 +74,7 @@ is_question(const struct view_device *d, const char *key)
     return strcmp(key, "about") == 0 || strcmp(key, "0/stacks") == 0 ||
            is_tile(key, d->levels) || is_numbered(key, "map", d->moments) ||
            is_numbered(key, "owners", d->moments) ||
-           is_numbered(key, "events", d->v->event_count / VIEW_EVENTS_A_PAGE + 1);
+           is_numbered(key, "events", d->v->event_count / VIEW_EVENTS_PER_ANSWER + 1);
 }
 
 static uint32_t

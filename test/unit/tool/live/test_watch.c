@@ -197,7 +197,8 @@ two_pages_of_one_program_are_two_lines(void **state)
     assert_int_equal(watch->process_count, 2);
     assert_int_equal(watch->processes[0]->process, a.pid);
     assert_int_equal(watch->processes[1]->process, a.pid);
-    assert_string_not_equal(watch->processes[0]->page, watch->processes[1]->page);
+    assert_string_not_equal(watch->processes[0]->file_name,
+                            watch->processes[1]->file_name);
     end(&a);
     assert_true(watch_sample(watch));
     watch_destroy(watch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See page.h. */
-#include "view/page.h"
+/* See html.h. */
+#include "view/html.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ to_base64(const unsigned char *bytes, size_t count, size_t *length)
 }
 
 char *
-page_pack(const unsigned char *bytes, size_t count, size_t *length)
+html_pack(const unsigned char *bytes, size_t count, size_t *length)
 {
     uLongf packed_length = compressBound((uLong)count);
     unsigned char *packed = malloc(packed_length);
@@ -53,13 +53,13 @@ page_pack(const unsigned char *bytes, size_t count, size_t *length)
 }
 
 bool
-page_answers_add(struct page_answers *a, const char *key, char *text, size_t length)
+html_answers_add(struct html_answers *a, const char *key, char *text, size_t length)
 {
-    struct page_entry *larger = grow(a->entries, a->count, &a->capacity, sizeof *larger);
+    struct html_entry *larger = grow(a->entries, a->count, &a->capacity, sizeof *larger);
     if (!larger)
         return false;
     a->entries = larger;
-    struct page_entry *entry = &a->entries[a->count];
+    struct html_entry *entry = &a->entries[a->count];
     entry->key = strdup(key);
     entry->text = text;
     entry->length = length;
@@ -68,7 +68,7 @@ page_answers_add(struct page_answers *a, const char *key, char *text, size_t len
 }
 
 bool
-page_answers_have(const struct page_answers *a, const char *key)
+html_answers_have(const struct html_answers *a, const char *key)
 {
     for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->entries[i].key, key) == 0)
@@ -77,34 +77,34 @@ page_answers_have(const struct page_answers *a, const char *key)
 }
 
 void
-page_answers_finish(struct page_answers *a)
+html_answers_finish(struct html_answers *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         free(a->entries[i].key);
         free(a->entries[i].text);
     }
     free(a->entries);
-    *a = (struct page_answers){0};
+    *a = (struct html_answers){0};
 }
 
 /* --- the page ----------------------------------------------------------------------------- */
 
 static const unsigned char *
-find_in_page(const struct page *page, const char *word)
+find_in_html(const struct html *html, const char *word)
 {
-    return memmem(page->bytes, page->length, word, strlen(word));
+    return memmem(html->bytes, html->length, word, strlen(word));
 }
 
 /* Write the page up to the answers. Returns the page's bytes after the answers. */
 static const unsigned char *
-write_head(struct writer *w, const struct page *page)
+write_head(struct writer *w, const struct html *html)
 {
-    const unsigned char *rule = find_in_page(page, MAY_CONNECT);
-    const unsigned char *answers = find_in_page(page, ANSWERS);
+    const unsigned char *rule = find_in_html(html, MAY_CONNECT);
+    const unsigned char *answers = find_in_html(html, ANSWERS);
     if (!rule || !answers || rule > answers)
         abort(); /* viewer/build.mjs builds pages with both texts */
     answers += strlen(ANSWERS);
-    writer_bytes(w, page->bytes, (size_t)(rule - page->bytes));
+    writer_bytes(w, html->bytes, (size_t)(rule - html->bytes));
     writer_put(w, MAY_NOT_CONNECT);
     rule += strlen(MAY_CONNECT);
     writer_bytes(w, rule, (size_t)(answers - rule));
@@ -112,9 +112,9 @@ write_head(struct writer *w, const struct page *page)
 }
 
 static void
-write_all(struct writer *w, const struct page *page, const struct page_answers *a)
+write_all(struct writer *w, const struct html *html, const struct html_answers *a)
 {
-    const unsigned char *rest = write_head(w, page);
+    const unsigned char *rest = write_head(w, html);
     for (size_t i = 0; i < a->count; i++) {
         writer_put(w, i == 0 ? "{" : ",\n");
         writer_json(w, a->entries[i].key, strlen(a->entries[i].key));
@@ -123,12 +123,12 @@ write_all(struct writer *w, const struct page *page, const struct page_answers *
         writer_char(w, '"');
     }
     writer_char(w, '}');
-    writer_bytes(w, rest, page->length - (size_t)(rest - page->bytes));
+    writer_bytes(w, rest, html->length - (size_t)(rest - html->bytes));
 }
 
 int
-page_write(const struct page *page, const char *command, const char *path,
-           const struct page_answers *answers, uint64_t *written)
+html_write(const struct html *html, const char *command, const char *path,
+           const struct html_answers *answers, uint64_t *written)
 {
     struct output out;
     int code = output_open(&out, command, path);
@@ -138,14 +138,14 @@ page_write(const struct page *page, const char *command, const char *path,
     struct dry_error err;
     struct writer w;
     writer_init(&w, &sink, NULL);
-    write_all(&w, page, answers);
+    write_all(&w, html, answers);
     *written = w.written;
     enum dry_status status = writer_finish(&w, &err);
     return output_close(&out, status, &err);
 }
 
 void
-page_say_written(const char *path, uint64_t written, const char *const *left_out,
+html_say_written(const char *path, uint64_t written, const char *const *left_out,
                  size_t count)
 {
     if (strcmp(path, "-") == 0)

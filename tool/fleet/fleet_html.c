@@ -16,16 +16,16 @@
 #include "base/fields.h"
 #include "base/json_out.h"
 #include "base/report.h"
-#include "view/page.h"
+#include "view/html.h"
 
 #define RANKS_AN_ANSWER 64
 #define KEY_BYTES 32
 #define LEFT_OUT_BYTES 96
 #define LEFT_OUT_MAX 3
 
-struct fleet_page {
+struct fleet_html {
     const struct fleet_report *report;
-    struct page_answers answers;
+    struct html_answers answers;
     size_t budget, used; /* bytes of the answers and their keys */
     size_t *order;       /* files that count, the most important first */
     size_t order_count;
@@ -43,7 +43,7 @@ pack_json(json_t *root, size_t *length)
 {
     char *text = json_out_dump(root, JSON_COMPACT | JSON_REAL_PRECISION(15));
     char *packed =
-        text ? page_pack((const unsigned char *)text, strlen(text), length) : NULL;
+        text ? html_pack((const unsigned char *)text, strlen(text), length) : NULL;
     free(text);
     return packed;
 }
@@ -53,13 +53,13 @@ pack_json(json_t *root, size_t *length)
  * Returns false if it was not added.
  */
 static bool
-keep(struct fleet_page *p, const char *key, json_t *root, size_t most)
+keep(struct fleet_html *p, const char *key, json_t *root, size_t most)
 {
     size_t length = 0;
     char *text = pack_json(root, &length);
     size_t bytes = length + strlen(key) + 8;
     bool is_kept = text && bytes <= most;
-    if (!text || (is_kept && !page_answers_add(&p->answers, key, text, length)))
+    if (!text || (is_kept && !html_answers_add(&p->answers, key, text, length)))
         p->has_failed = true;
     if (!is_kept || p->has_failed) {
         free(text);
@@ -70,7 +70,7 @@ keep(struct fleet_page *p, const char *key, json_t *root, size_t most)
 }
 
 static size_t
-left(const struct fleet_page *p)
+left(const struct fleet_html *p)
 {
     return p->used < p->budget ? p->budget - p->used : 0;
 }
@@ -78,7 +78,7 @@ left(const struct fleet_page *p)
 /* --- the order of ranks ------------------------------------------------------------------- */
 
 static void
-take(struct fleet_page *p, size_t file)
+take(struct fleet_html *p, size_t file)
 {
     const struct fleet_judgement *j = p->report->judgement;
     if (file == FLEET_NONE || p->is_taken[file] || j->members[file].use != FLEET_USED)
@@ -89,7 +89,7 @@ take(struct fleet_page *p, size_t file)
 
 /* Order the ranks: first failure, those that differ, largest of each group, the rest. */
 static bool
-order_ranks(struct fleet_page *p)
+order_ranks(struct fleet_html *p)
 {
     const struct fleet_judgement *j = p->report->judgement;
     p->order = calloc(j->count + 1, sizeof *p->order);
@@ -210,7 +210,7 @@ make_peaks(const struct fleet_judgement *j, size_t file)
 
 /* Add an answer for each run of ranks until one does not fit. Returns the ranks added. */
 static size_t
-keep_runs(struct fleet_page *p, const char *name,
+keep_runs(struct fleet_html *p, const char *name,
           json_t *(*make)(const struct fleet_judgement *j, size_t file))
 {
     bool fits = true;
@@ -230,7 +230,7 @@ keep_runs(struct fleet_page *p, const char *name,
 }
 
 static void
-say_left_out(struct fleet_page *p, const char *what, size_t kept)
+say_left_out(struct fleet_html *p, const char *what, size_t kept)
 {
     char *text = p->left_out[p->left_out_count];
     if (kept == p->order_count)
@@ -307,7 +307,7 @@ make_sentences(const struct fleet_report *r)
 }
 
 static json_t *
-make_about(const struct fleet_page *p)
+make_about(const struct fleet_html *p)
 {
     const struct fleet_judgement *j = p->report->judgement;
     return json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
@@ -322,7 +322,7 @@ make_about(const struct fleet_page *p)
 
 /* Reserve the bytes of `about`, added last, when it is known what was left out. */
 static void
-set_aside_about(struct fleet_page *p)
+set_aside_about(struct fleet_html *p)
 {
     size_t length = 0;
     free(pack_json(make_about(p), &length));
@@ -331,7 +331,7 @@ set_aside_about(struct fleet_page *p)
 }
 
 static bool
-fill(struct fleet_page *p)
+fill(struct fleet_html *p)
 {
     const struct fleet_report *r = p->report;
     if (!order_ranks(p))
@@ -347,19 +347,19 @@ fill(struct fleet_page *p)
 }
 
 int
-fleet_report_write_page(const struct fleet_report *r, const char *path,
+fleet_report_write_html(const struct fleet_report *r, const char *path,
                         uint64_t max_bytes)
 {
     uint64_t written = 0;
-    struct fleet_page p = {
+    struct fleet_html p = {
         .report = r,
-        .budget = max_bytes > fleet_page.length ? max_bytes - fleet_page.length : 0};
-    int code = fill(&p) ? page_write(&fleet_page, "fleet", path, &p.answers, &written)
+        .budget = max_bytes > fleet_html.length ? max_bytes - fleet_html.length : 0};
+    int code = fill(&p) ? html_write(&fleet_html, "fleet", path, &p.answers, &written)
                         : report_failure("fleet", NULL, EXIT_MACHINE,
                                          "no memory for the HTML file");
     if (code == EXIT_FINE)
-        page_say_written(path, written, p.left_out_list, p.left_out_count);
-    page_answers_finish(&p.answers);
+        html_say_written(path, written, p.left_out_list, p.left_out_count);
+    html_answers_finish(&p.answers);
     free(p.order);
     free(p.is_taken);
     return code;

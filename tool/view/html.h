@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOL_PAGE_H
-#define TOOL_PAGE_H
+#ifndef TOOL_HTML_H
+#define TOOL_HTML_H
 
 /*
  * Pages bundled by viewer/build.mjs: HTML with script and style inside. A page written to
  * a file also contains its answers, by key, and fetches nothing.
  *
- *     struct page_answers answers = {0};
- *     char *text = page_pack(bytes, count, &length);
- *     if (text && page_answers_add(&answers, "about", text, length))
- *         code = page_write(&view_page, "view", path, &answers, &written);
- *     page_answers_finish(&answers);
+ *     struct html_answers answers = {0};
+ *     char *text = html_pack(bytes, count, &length);
+ *     if (text && html_answers_add(&answers, "about", text, length))
+ *         code = html_write(&view_html, "view", path, &answers, &written);
+ *     html_answers_finish(&answers);
  */
 
 #include <stdbool.h>
@@ -18,45 +18,45 @@
 #include <stdint.h>
 
 /* A page compiled in; scripts/embed.py generates the source from the HTML file. */
-struct page {
+struct html {
     const unsigned char *bytes;
     size_t length;
 };
 
-extern const struct page view_page;  /* viewer/page.html: a recording; can be served */
-extern const struct page fleet_page; /* viewer/fleet.html: all ranks of a job */
+extern const struct html view_html;  /* viewer/page.html: a recording; can be served */
+extern const struct html fleet_html; /* viewer/fleet.html: all ranks of a job */
 
 /* An answer as text: base64 of a zlib stream. */
-struct page_entry {
+struct html_entry {
     char *key, *text;
     size_t length; /* bytes of the text */
 };
 
-struct page_answers {
-    struct page_entry *entries;
+struct html_answers {
+    struct html_entry *entries;
     size_t count, capacity;
 };
 
 /* Compress bytes into an answer's text, which the caller frees. NULL: memory ran out. */
-char *page_pack(const unsigned char *bytes, size_t count, size_t *length);
+char *html_pack(const unsigned char *bytes, size_t count, size_t *length);
 /* Add an answer and take ownership of its text. False: memory ran out, and the caller
    still owns the text. */
-bool page_answers_add(struct page_answers *answers, const char *key, char *text,
+bool html_answers_add(struct html_answers *answers, const char *key, char *text,
                       size_t length);
 /* Tell whether there is an answer for a key. O(answers). */
-bool page_answers_have(const struct page_answers *answers, const char *key);
-void page_answers_finish(struct page_answers *answers);
+bool html_answers_have(const struct html_answers *answers, const char *key);
+void html_answers_finish(struct html_answers *answers);
 
 /*
  * Write the page with its answers to `path`, "-" for standard output; `command` is for
  * messages. Sets *written to the page's bytes. Returns an exit_code after printing
  * failures.
  */
-int page_write(const struct page *page, const char *command, const char *path,
-               const struct page_answers *answers, uint64_t *written);
+int html_write(const struct html *html, const char *command, const char *path,
+               const struct html_answers *answers, uint64_t *written);
 /* Print the size of the page at `path`, and what was left out, to standard error. Prints
    nothing if the page went to standard output. */
-void page_say_written(const char *path, uint64_t written, const char *const *left_out,
+void html_say_written(const char *path, uint64_t written, const char *const *left_out,
                       size_t count);
 
 #endif
