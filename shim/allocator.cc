@@ -392,7 +392,7 @@ Allocator::getContextForPointer(const void *address)
 {
     struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     Device *device = of(address, &block);
-    return device ? device->context_of(address) : nullptr;
+    return device ? device->find_context(address) : nullptr;
 }
 
 void

@@ -44,7 +44,7 @@ Captures::Captures()
 }
 
 uint64_t
-Captures::number_of(cudaStream_t stream)
+Captures::get_number(cudaStream_t stream)
 {
     int status = 0;
     unsigned long long id = 0;

@@ -27,7 +27,7 @@ class Captures
   public:
     Captures();
     // Return the number of the graph that a stream is captured into; 0: the stream is not captured.
-    uint64_t number_of(cudaStream_t stream);
+    uint64_t get_number(cudaStream_t stream);
     bool
     has_ended() const
     {

@@ -163,7 +163,7 @@ Device::alloc(size_t size, cudaStream_t stream)
     uint64_t address;
     struct dry_pool *pool =
         C10_UNLIKELY(has_fed_.load(std::memory_order_relaxed)) ? pool_for(stream) : pool_;
-    enum dry_status status = dry_pool_alloc(pool, size, number_of(stream), &address);
+    enum dry_status status = dry_pool_alloc(pool, size, get_number(stream), &address);
     if (C10_UNLIKELY(status != DRY_OK))
         fail(pool, status, size, stream);
     void *at = reinterpret_cast<void *>(address);
@@ -194,7 +194,7 @@ Device::free(void *address)
 void
 Device::record_stream(void *address, cudaStream_t stream)
 {
-    uint64_t at = reinterpret_cast<uintptr_t>(address), used = number_of(stream);
+    uint64_t at = reinterpret_cast<uintptr_t>(address), used = get_number(stream);
     enum dry_status status = dry_pool_record_stream(pool_, at, used);
     for (struct dry_pool *pool : fed_pools()) {
         if (status == DRY_ERR_ARGUMENT)
@@ -250,7 +250,7 @@ void
 Device::out_of_memory(struct dry_pool *pool, size_t size, cudaStream_t stream)
 {
     struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
-    enum dry_status status = dry_pool_explain(pool, size, number_of(stream), &why);
+    enum dry_status status = dry_pool_explain(pool, size, get_number(stream), &why);
     TORCH_CHECK_WITH(OutOfMemoryError, status == DRY_OK,
                      "CUDA out of memory. Tried to allocate ", size, " bytes.");
     c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(size), why.allocated_bytes,

@@ -93,7 +93,7 @@ class Device
     void listen(const std::vector<torch_cuda::AllocatorTraceTracker> &trackers);
     void add_segments(MempoolId_t id, std::vector<SegmentInfo> *segments);
     std::vector<TraceEntry> trace();
-    Gathered context_of(const void *address);
+    Gathered find_context(const void *address);
 
     // private.cc
     void open_pool(MempoolId_t id, Custom allocator = nullptr);
@@ -135,7 +135,7 @@ class Device
 
     void open(const Settings &settings);
     struct dry_pool *pool_for(cudaStream_t stream);
-    struct dry_pool *pool_of(MempoolId_t id);
+    struct dry_pool *find_pool(MempoolId_t id);
     void feed(MempoolId_t id, Custom allocator);
     bool is_captured(cudaStream_t stream);
     static bool is_any_captured(void *self, uint64_t stream);
@@ -151,7 +151,7 @@ class Device
     void keep_history(struct dry_pool *pool);
     void listen_to(struct dry_pool *pool);
     void report(void *address, int64_t change);
-    TraceEntry entry_of(const struct dry_pool_event &event, c10::approx_time_t time);
+    TraceEntry make_entry(const struct dry_pool_event &event, c10::approx_time_t time);
     static bool free_what_waits(void *self, uint64_t size, uint64_t stream);
     static uint32_t gather(void *self);
     static void release(void *self, uint32_t context);
@@ -195,7 +195,7 @@ struct Notes {
 Notes &notes();
 
 inline uint64_t
-number_of(cudaStream_t stream)
+get_number(cudaStream_t stream)
 {
     return reinterpret_cast<uintptr_t>(stream);
 }

@@ -28,7 +28,7 @@ constexpr size_t pages_max = 1 << 16;
 constexpr const char *sharing = "sharing a tensor with another process";
 
 std::string
-bytes_of(const struct dry_pool_share &share, const std::vector<int> &numbers)
+make_bytes(const struct dry_pool_share &share, const std::vector<int> &numbers)
 {
     Head head = {};
     std::memcpy(head.magic, magic, sizeof magic);
@@ -42,7 +42,7 @@ bytes_of(const struct dry_pool_share &share, const std::vector<int> &numbers)
 
 // Parse the head. The bytes come from another process, so they are checked.
 Head
-head_of(const std::string &bytes)
+read_head(const std::string &bytes)
 {
     Head head;
     TORCH_CHECK(bytes.size() >= sizeof head &&
@@ -108,7 +108,7 @@ Shares::share(const Device &device, struct dry_pool *pool, void *address)
         device.check(dry_pool_share(pool, at, &share, numbers.data(), numbers.size()),
                      sharing);
     device.check(dry_pool_get_block(pool, at, &kept.block), sharing);
-    kept.bytes = bytes_of(share, numbers);
+    kept.bytes = make_bytes(share, numbers);
     torch_cuda::ShareableHandle handle = {static_cast<ptrdiff_t>(share.offset),
                                           kept.bytes};
     if (!numbers.empty())
@@ -133,7 +133,7 @@ Shares::sweep(struct dry_pool *pool)
 std::shared_ptr<void>
 Shares::open(const Device &device, struct dry_pool *pool, const std::string &bytes)
 {
-    Head head = head_of(bytes);
+    Head head = read_head(bytes);
     std::lock_guard<std::mutex> lock(mutex_);
     if (auto open = opened_[bytes].lock())
         return open;

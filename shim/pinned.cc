@@ -127,7 +127,7 @@ Pinned::allocate(size_t size)
     if (address && scope_count_.load(std::memory_order_relaxed) > 0) {
         // The capture may pass the address to a kernel without calling record_event().
         auto stream = c10::cuda::getCurrentCUDAStream();
-        if (uint64_t graph = captures_.number_of(stream.stream()))
+        if (uint64_t graph = captures_.get_number(stream.stream()))
             hold(address, graph);
     }
 #if DRY_TORCH >= 214
@@ -209,7 +209,7 @@ Pinned::record(void *address, const c10::cuda::CUDAStream &stream)
 {
     if (!address || !dry_pinned_usable_bytes(made(), address))
         return false;
-    if (uint64_t graph = captures_.number_of(stream.stream())) {
+    if (uint64_t graph = captures_.get_number(stream.stream())) {
         hold(address, graph);
         return true;
     }

@@ -103,7 +103,7 @@ Pinned::get_segments()
         segment.size = block.bytes;
         segment.allocated = block.state == DRY_PINNED_IN_USE;
         segment.active = block.state != DRY_PINNED_FREE;
-        segment.context_when_allocated = trace_.context_of(block.address);
+        segment.context_when_allocated = trace_.find_context(block.address);
         segments.push_back(std::move(segment));
     }
     return segments;

@@ -10,7 +10,7 @@ namespace
 {
 
 uint64_t
-number_of(const void *address)
+get_number(const void *address)
 {
     return reinterpret_cast<uintptr_t>(address);
 }
@@ -55,10 +55,10 @@ void
 HostTrace::on_alloc(const void *address, size_t size)
 {
     Gathered gathered = gather(When::STATE);
-    add(Entry::ALLOC, number_of(address), size, gathered);
+    add(Entry::ALLOC, get_number(address), size, gathered);
     std::lock_guard<std::mutex> lock(mutex_);
     if (gathered)
-        contexts_[number_of(address)] = std::move(gathered);
+        contexts_[get_number(address)] = std::move(gathered);
 }
 
 void
@@ -67,7 +67,7 @@ HostTrace::on_free(const void *address, size_t size)
     Gathered gathered = gather(When::ALL), former;
     {
         std::lock_guard<std::mutex> lock(mutex_);
-        auto found = contexts_.find(number_of(address));
+        auto found = contexts_.find(get_number(address));
         if (found != contexts_.end()) {
             former = std::move(found->second);
             contexts_.erase(found);
@@ -75,8 +75,8 @@ HostTrace::on_free(const void *address, size_t size)
     }
     if (!gathered)
         gathered = std::move(former);
-    add(Entry::FREE_REQUESTED, number_of(address), size, gathered);
-    add(Entry::FREE_COMPLETED, number_of(address), size, std::move(gathered));
+    add(Entry::FREE_REQUESTED, get_number(address), size, gathered);
+    add(Entry::FREE_COMPLETED, get_number(address), size, std::move(gathered));
 }
 
 std::vector<HostTrace::Entry>
@@ -91,7 +91,7 @@ HostTrace::entries()
 }
 
 Gathered
-HostTrace::context_of(uint64_t address)
+HostTrace::find_context(uint64_t address)
 {
     std::lock_guard<std::mutex> lock(mutex_);
     auto found = contexts_.find(address);

@@ -40,7 +40,7 @@ class HostTrace
     // Return the events, oldest first, with their times in microseconds.
     std::vector<Entry> entries();
     // Return the stack that a block in use was allocated with; NULL: none was gathered.
-    Gathered context_of(uint64_t address);
+    Gathered find_context(uint64_t address);
 
   private:
     Gathered gather(When least);

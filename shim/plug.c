@@ -15,7 +15,7 @@
 #define TEXT_MAX 8192
 
 static uint64_t
-number_of(const void *address)
+get_number(const void *address)
 {
     return (uint64_t)(uintptr_t)address;
 }
@@ -34,7 +34,7 @@ fail_out_of_memory(struct plug_gpu *gpu, size_t size, int device, const void *st
 {
     struct dry_pool_explanation why = DRY_INIT(struct dry_pool_explanation);
     char text[TEXT_MAX];
-    if (dry_pool_explain(gpu->pool, size, number_of(stream), &why) == DRY_OK)
+    if (dry_pool_explain(gpu->pool, size, get_number(stream), &why) == DRY_OK)
         dry_pool_format_oom(&why, device, plug_process_bytes(device), DRY_OOM_HINT_NONE,
                             text, sizeof text);
     else
@@ -61,7 +61,8 @@ drystone_plug_alloc(size_t size, int device, void *stream)
 {
     uint64_t address = 0;
     struct plug_gpu *gpu = plug_gpu_at(device);
-    enum dry_status status = dry_pool_alloc(gpu->pool, size, number_of(stream), &address);
+    enum dry_status status =
+        dry_pool_alloc(gpu->pool, size, get_number(stream), &address);
     if (status == DRY_ERR_NO_SPACE)
         fail_out_of_memory(gpu, size, device, stream);
     if (status != DRY_OK)
@@ -78,7 +79,7 @@ void
 drystone_plug_free(void *address, size_t size, int device, void *stream)
 {
     (void)size, (void)stream;
-    (void)dry_pool_free(plug_gpu_at(device)->pool, number_of(address));
+    (void)dry_pool_free(plug_gpu_at(device)->pool, get_number(address));
 }
 
 void *
@@ -86,7 +87,8 @@ drystone_plug_alloc_segment(size_t size, int device, void *stream)
 {
     uint64_t address = 0;
     struct plug_gpu *gpu = plug_gpu_at(device);
-    enum dry_status status = dry_pool_alloc(gpu->pool, size, number_of(stream), &address);
+    enum dry_status status =
+        dry_pool_alloc(gpu->pool, size, get_number(stream), &address);
     if (status != DRY_OK && status != DRY_ERR_NO_SPACE)
         fail_alloc(gpu, status, size, device);
     return (void *)(uintptr_t)address;
@@ -106,7 +108,7 @@ find_block(const void *address, struct dry_pool_block *block)
     int index = 0;
     struct plug_gpu *gpu;
     while ((gpu = plug_gpu_next(&index))) {
-        if (dry_pool_get_block(gpu->pool, number_of(address), block) == DRY_OK)
+        if (dry_pool_get_block(gpu->pool, get_number(address), block) == DRY_OK)
             return index - 1;
     }
     return -1;
@@ -129,8 +131,8 @@ drystone_plug_record_stream(void *address, void *stream)
     struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     int index = find_block(address, &block);
     if (index >= 0)
-        check(dry_pool_record_stream(plug_gpu_at(index)->pool, number_of(address),
-                                     number_of(stream)),
+        check(dry_pool_record_stream(plug_gpu_at(index)->pool, get_number(address),
+                                     get_number(stream)),
               index, "record_stream");
 }
 

@@ -117,7 +117,7 @@ Device::feed(MempoolId_t id, Custom allocator)
 
 // Return the pool that has private pool `id`.
 struct dry_pool *
-Device::pool_of(MempoolId_t id)
+Device::find_pool(MempoolId_t id)
 {
     std::lock_guard<std::mutex> lock(scopes_mutex_);
     FedPool *fed = find_fed(id);
@@ -171,7 +171,7 @@ Device::count_users(MempoolId_t id)
 void
 Device::set_flag(MempoolId_t id, unsigned flag, bool is_on)
 {
-    check(dry_pool_set_private_flags(pool_of(id), pool_id(id), is_on ? flag : 0, flag),
+    check(dry_pool_set_private_flags(find_pool(id), pool_id(id), is_on ? flag : 0, flag),
           "flags of a private pool");
 }
 
@@ -182,7 +182,7 @@ Device::has_just(MempoolId_t id, const std::unordered_set<void *> &expected)
     for (void *address : expected)
         addresses.push_back(reinterpret_cast<uintptr_t>(address));
     bool has = false;
-    check(dry_pool_private_has(pool_of(id), pool_id(id), addresses.data(),
+    check(dry_pool_private_has(find_pool(id), pool_id(id), addresses.data(),
                                addresses.size(), &has),
           "blocks of a private pool");
     return has;
@@ -305,7 +305,7 @@ Device::checkpoint(MempoolId_t id)
     auto made = std::make_shared<Checkpoint>();
     struct dry_error error = {};
     enum dry_status status =
-        dry_pool_checkpoint_private(pool_of(id), pool_id(id), &made->state, &error);
+        dry_pool_checkpoint_private(find_pool(id), pool_id(id), &made->state, &error);
     TORCH_CHECK(status == DRY_OK, "drystone: checkpoint of a private pool: ", error.text);
     return made;
 }

@@ -154,7 +154,7 @@ Device::keep_history(struct dry_pool *pool)
 }
 
 TraceEntry
-Device::entry_of(const struct dry_pool_event &event, c10::approx_time_t time)
+Device::make_entry(const struct dry_pool_event &event, c10::approx_time_t time)
 {
     Context context = contexts_.find(event.context);
     if (when_ < RecordContext::ALLOC)
@@ -185,7 +185,7 @@ Device::trace()
         const auto &skipped = to->device->history_.skipped;
         if (!action || std::count(skipped.begin(), skipped.end(), action->name) > 0)
             return DRY_OK;
-        to->entries.push_back(to->device->entry_of(*event, 0));
+        to->entries.push_back(to->device->make_entry(*event, 0));
         to->entries.back().time_.t_ = static_cast<time_t>(event->time_us);
         return DRY_OK;
     };
@@ -213,7 +213,7 @@ Device::add_segments(MempoolId_t id, std::vector<SegmentInfo> *segments)
 }
 
 Gathered
-Device::context_of(const void *address)
+Device::find_context(const void *address)
 {
     struct dry_pool_block block = DRY_INIT(struct dry_pool_block);
     return find(address, &block) ? contexts_.find(block.context).gathered : nullptr;
@@ -229,7 +229,7 @@ Device::tell(void *self, const struct dry_pool_event *event)
     if (!find_action(event->action))
         return;
     try {
-        TraceEntry entry = device->entry_of(*event, c10::getApproximateTime());
+        TraceEntry entry = device->make_entry(*event, c10::getApproximateTime());
         for (const auto &tracker : device->trackers_)
             tracker(entry);
     } catch (const std::exception &error) {

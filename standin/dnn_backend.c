@@ -239,7 +239,7 @@ propose(const struct dnn_part *heuristics)
 
 /* Return the graph of a plan or a configuration; NULL: none was written. */
 static const struct dnn_part *
-graph_of(const struct dnn_part *part)
+get_graph(const struct dnn_part *part)
 {
     const struct dnn_part *config = part, *engine;
     if (part->kind == DNN_PLAN)
@@ -264,7 +264,7 @@ complete(struct dnn_part *part, int name)
         return status;
     case DNN_PLAN_WORKSPACE:
     case DNN_CONFIG_WORKSPACE:
-        bytes = (int64_t)dnn_graph_workspace(graph_of(part));
+        bytes = (int64_t)dnn_graph_workspace(get_graph(part));
         return put(part, name, TYPE_INT64, 1, &bytes);
     case DNN_GRAPH_ENGINE_COUNT:
         return put(part, name, TYPE_INT64, 1, &(int64_t){1});

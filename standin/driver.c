@@ -19,7 +19,7 @@ enum cuda_error standin_attribute(int *value, int attribute, int device);
 #define CONTEXT_BASE 0x1000u
 
 static void *
-context_of(int device)
+get_context(int device)
 {
     return (void *)(uintptr_t)(CONTEXT_BASE + (unsigned)device);
 }
@@ -110,7 +110,7 @@ cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
 EXPORT enum cuda_error
 cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    *context = context_of(device);
+    *context = get_context(device);
     return CUDA_OK;
 }
 
@@ -135,7 +135,7 @@ cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 EXPORT enum cuda_error
 cuCtxGetCurrent(void **context)
 {
-    *context = context_of(standin_device());
+    *context = get_context(standin_device());
     return CUDA_OK;
 }
 
@@ -166,7 +166,7 @@ cuCtxPopCurrent_v2(void **context)
     if (pushed_count == 0)
         return CUDA_INVALID_CONTEXT;
     if (context)
-        *context = context_of(standin_device());
+        *context = get_context(standin_device());
     pushed_count--;
     return pushed_count < PUSHED_MAX ? standin_set_device(pushed[pushed_count]) : CUDA_OK;
 }
@@ -187,7 +187,7 @@ cuCtxSynchronize(void)
 EXPORT enum cuda_error
 cuStreamGetCtx(void *stream, void **context)
 {
-    *context = context_of(standin_stream(stream)->device);
+    *context = get_context(standin_stream(stream)->device);
     return CUDA_OK;
 }
 
@@ -366,7 +366,7 @@ put_pointer(void *value, int attribute, uint64_t address, const struct range *ra
 {
     bool is_host = device < 0;
     if (attribute == POINTER_CONTEXT)
-        *(void **)value = context_of(is_host ? standin_device() : device);
+        *(void **)value = get_context(is_host ? standin_device() : device);
     else if (attribute == POINTER_TYPE)
         *(unsigned *)value = is_host ? POINTER_OF_HOST : POINTER_OF_DEVICE;
     else if (attribute == POINTER_DEVICE || (attribute == POINTER_HOST && is_host))
@@ -389,7 +389,7 @@ put_pointer(void *value, int attribute, uint64_t address, const struct range *ra
 EXPORT enum cuda_error
 cuPointerGetAttribute(void *value, int attribute, uint64_t address)
 {
-    int device = standin_device_of(address);
+    int device = standin_find_device(address);
     standin_lock();
     const struct range *range = standin_find(address);
     enum cuda_error result = CUDA_INVALID_VALUE;

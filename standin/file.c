@@ -35,7 +35,7 @@ struct file_descriptor {
 #define ERROR_INVALID 5022 /* CU_FILE_INVALID_VALUE */
 
 static int
-number_of(void *handle)
+get_number(void *handle)
 {
     return (int)(uintptr_t)handle - 1;
 }
@@ -56,7 +56,7 @@ EXPORT void
 cuFileHandleDeregister(void *handle)
 {
     if (handle)
-        close(number_of(handle));
+        close(get_number(handle));
 }
 
 EXPORT struct file_error
@@ -88,7 +88,7 @@ EXPORT ssize_t
 cuFileRead(void *handle, char *buffer, size_t bytes, off_t file_offset,
            off_t buffer_offset)
 {
-    ssize_t count = count_bytes(number_of(handle), bytes, file_offset);
+    ssize_t count = count_bytes(get_number(handle), bytes, file_offset);
     uint64_t to = (uintptr_t)(buffer + buffer_offset);
     if (count <= 0)
         return count;
@@ -97,7 +97,7 @@ cuFileRead(void *handle, char *buffer, size_t bytes, off_t file_offset,
         return count;
     }
     void *host = malloc((size_t)count);
-    ssize_t got = host ? pread(number_of(handle), host, (size_t)count, file_offset) : -1;
+    ssize_t got = host ? pread(get_number(handle), host, (size_t)count, file_offset) : -1;
     if (got > 0)
         standin_copy(to, (uintptr_t)host, (uint64_t)got);
     free(host);
@@ -108,5 +108,5 @@ EXPORT ssize_t
 cuFileWrite(void *handle, const char *buffer, size_t bytes, off_t file_offset,
             off_t buffer_offset)
 {
-    return pwrite(number_of(handle), buffer + buffer_offset, bytes, file_offset);
+    return pwrite(get_number(handle), buffer + buffer_offset, bytes, file_offset);
 }

@@ -28,7 +28,7 @@ library_work(struct library_handle *handle)
 void
 library_zero(void *result, size_t bytes)
 {
-    if (result && standin_device_of((uintptr_t)result) < 0)
+    if (result && standin_find_device((uintptr_t)result) < 0)
         memset(result, 0, bytes);
 }
 

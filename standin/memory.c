@@ -88,7 +88,7 @@ map_region(int device, uint64_t *bytes)
 }
 
 static struct region *
-region_of(int device)
+get_region(int device)
 {
     struct region *region = &regions[device];
     if (region->base)
@@ -102,7 +102,7 @@ region_of(int device)
 }
 
 int
-standin_device_of(uint64_t address)
+standin_find_device(uint64_t address)
 {
     for (int i = 0; i < standin_setup()->device_count; i++) {
         if (regions[i].base && address - regions[i].base < regions[i].bytes)
@@ -248,7 +248,7 @@ find_gap(const struct region *region, uint64_t size, uint64_t *address)
 bool
 standin_take(int device, uint64_t bytes)
 {
-    struct region *region = region_of(device);
+    struct region *region = get_region(device);
     uint64_t total = standin_setup()->total_bytes;
     if (bytes > total || region->used_bytes > total - bytes)
         return false;
@@ -265,7 +265,7 @@ standin_give(int device, uint64_t bytes)
 uint64_t
 standin_used(int device)
 {
-    return region_of(device)->used_bytes;
+    return get_region(device)->used_bytes;
 }
 
 enum cuda_error
@@ -273,7 +273,7 @@ standin_alloc(int device, uint64_t size, enum range_kind kind, uint64_t *address
 {
     if (size == 0 || size > REGION_BYTES)
         return size ? CUDA_NO_MEMORY : CUDA_INVALID_VALUE;
-    const struct region *region = region_of(device);
+    const struct region *region = get_region(device);
     uint64_t rounded = (size + STANDIN_PAGE - 1) & ~(STANDIN_PAGE - 1);
     bool counts = kind != RANGE_RESERVED;
     if (!find_gap(region, rounded, address))
@@ -407,7 +407,7 @@ standin_free(uint64_t address)
 void
 standin_copy(uint64_t to, uint64_t from, uint64_t bytes)
 {
-    bool is_to_device = standin_device_of(to) >= 0;
+    bool is_to_device = standin_find_device(to) >= 0;
     if (bytes == 0)
         return;
     if (!is_to_device) {
@@ -429,7 +429,7 @@ standin_set(uint64_t at, int value, uint64_t bytes)
 {
     if (bytes == 0)
         return;
-    if (standin_device_of(at) < 0) {
+    if (standin_find_device(at) < 0) {
         memset((void *)(uintptr_t)at, value, bytes);
         return;
     }

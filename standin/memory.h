@@ -50,7 +50,7 @@ enum cuda_error standin_add_host(uint64_t address, uint64_t size, enum range_kin
 /* Return the range that contains `address`; NULL: none. */
 const struct range *standin_find(uint64_t address);
 /* Return the device whose region contains `address`; -1: it is a host address. */
-int standin_device_of(uint64_t address);
+int standin_find_device(uint64_t address);
 
 /* Account for memory without addresses (cuMemCreate). Returns false if the device is full. */
 bool standin_take(int device, uint64_t bytes);

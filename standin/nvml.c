@@ -13,7 +13,7 @@
 enum nvml_error { NVML_OK, NVML_INVALID = 2, NVML_UNSUPPORTED = 3, NVML_TOO_SMALL = 7 };
 
 static int
-number_of(void *device)
+get_number(void *device)
 {
     return (int)(uintptr_t)device - 1;
 }
@@ -91,7 +91,7 @@ nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device)
 EXPORT int
 nvmlDeviceGetIndex(void *device, unsigned *index)
 {
-    *index = (unsigned)number_of(device);
+    *index = (unsigned)get_number(device);
     return NVML_OK;
 }
 
@@ -107,7 +107,7 @@ EXPORT int
 nvmlDeviceGetUUID(void *device, char *text, unsigned length)
 {
     snprintf(text, length, "GPU-64727973-746f-6e65-0000-%012x",
-             (unsigned)number_of(device));
+             (unsigned)get_number(device));
     return NVML_OK;
 }
 
@@ -119,7 +119,7 @@ EXPORT int
 nvmlDeviceGetMemoryInfo(void *device, struct nvml_memory *memory)
 {
     standin_lock();
-    memory->used = standin_used(number_of(device));
+    memory->used = standin_used(get_number(device));
     standin_unlock();
     memory->total = standin_setup()->total_bytes;
     memory->free = memory->total - memory->used;
@@ -144,7 +144,7 @@ nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
     *count = 1;
     standin_lock();
     processes[0] = (struct nvml_process){
-        (unsigned)getpid(), standin_used(number_of(device)), UINT32_MAX, UINT32_MAX};
+        (unsigned)getpid(), standin_used(get_number(device)), UINT32_MAX, UINT32_MAX};
     standin_unlock();
     return NVML_OK;
 }

@@ -328,7 +328,7 @@ copy(void *to, const void *from, size_t bytes, void *stream)
         return CUDA_OK;
     standin_copy((uintptr_t)to, (uintptr_t)from, bytes);
     bool is_number = bytes == sizeof(int32_t) || bytes == sizeof(int64_t);
-    if (answer >= 0 && is_number && standin_device_of((uintptr_t)to) < 0) {
+    if (answer >= 0 && is_number && standin_find_device((uintptr_t)to) < 0) {
         memcpy(to, &answer, bytes); /* little-endian: the low half first */
         answer = -1;
     }

@@ -116,7 +116,7 @@ dryi_spread(uint64_t x, unsigned bits)
  * no file can force the worst case. Results never depend on the seed.
  */
 static inline uint64_t
-dryi_seed_of(const void *object)
+dryi_seed_make(const void *object)
 {
     return dryi_mix64((uint64_t)(uintptr_t)object);
 }

@@ -18,7 +18,7 @@ void
 dryi_intern_init(struct dryi_intern *in, const struct dry_memory *memory)
 {
     *in = (struct dryi_intern){.memory = dryi_memory_or_default(memory),
-                               .seed = dryi_seed_of(in)};
+                               .seed = dryi_seed_make(in)};
 }
 
 void

@@ -71,7 +71,7 @@ dryi_siphash(const struct dryi_siphash_key *key, const void *bytes, size_t lengt
 }
 
 struct dryi_siphash_key
-dryi_siphash_key_of(const void *bytes, size_t length)
+dryi_siphash_key_make(const void *bytes, size_t length)
 {
     const unsigned char *p = bytes;
     if (length == KEY_BYTES)

@@ -16,6 +16,6 @@ uint64_t dryi_siphash(const struct dryi_siphash_key *key, const void *bytes,
                       size_t length);
 
 /* Make a key: 16 bytes are used as they are; input of any other length is hashed to a key. */
-struct dryi_siphash_key dryi_siphash_key_of(const void *bytes, size_t length);
+struct dryi_siphash_key dryi_siphash_key_make(const void *bytes, size_t length);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/fail.h"
 
 static size_t
-size_of(const void *sized)
+read_size(const void *sized)
 {
     size_t bytes;
     memcpy(&bytes, sized, sizeof bytes);
@@ -40,7 +40,7 @@ dryi_sized_take(void *to, size_t known_bytes, const void *from, struct dry_error
 {
     if (!from)
         return DRY_OK;
-    size_t bytes = size_of(from);
+    size_t bytes = read_size(from);
     if (bytes < sizeof bytes)
         return dryi_fail(err, DRY_ERR_ARGUMENT,
                          "options without struct_size: call the init function first");
@@ -57,7 +57,7 @@ dryi_sized_take(void *to, size_t known_bytes, const void *from, struct dry_error
 enum dry_status
 dryi_sized_give(void *to, const void *from, size_t known_bytes)
 {
-    size_t bytes = size_of(to);
+    size_t bytes = read_size(to);
     if (bytes < sizeof bytes)
         return DRY_ERR_ARGUMENT;
     copy_members(to, from, bytes, known_bytes);

@@ -66,7 +66,7 @@ write_source(struct dry_live *live, uint32_t number,
 /* --- figures of pools and pinned caches --------------------------------------------------- */
 
 static uint64_t
-bytes_of(int64_t figure)
+to_bytes(int64_t figure)
 {
     return figure > 0 ? (uint64_t)figure : 0;
 }
@@ -79,17 +79,17 @@ take_pool_figures(struct dry_pool *pool, const struct dryi_live_sample *sample,
     struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     dry_pool_get_counters(pool, &counters);
     *figures = (struct dry_live_figures){
-        .reserved = bytes_of(s->reserved_bytes.all.current),
-        .allocated = bytes_of(s->allocated_bytes.all.current),
-        .active = bytes_of(s->active_bytes.all.current),
-        .requested = bytes_of(s->requested_bytes.all.current),
-        .reserved_peak = bytes_of(s->reserved_bytes.all.peak),
-        .allocated_peak = bytes_of(s->allocated_bytes.all.peak),
+        .reserved = to_bytes(s->reserved_bytes.all.current),
+        .allocated = to_bytes(s->allocated_bytes.all.current),
+        .active = to_bytes(s->active_bytes.all.current),
+        .requested = to_bytes(s->requested_bytes.all.current),
+        .reserved_peak = to_bytes(s->reserved_bytes.all.peak),
+        .allocated_peak = to_bytes(s->allocated_bytes.all.peak),
         .limit = sample->limit,
-        .retries = bytes_of(s->num_alloc_retries),
-        .ooms = bytes_of(s->num_ooms),
-        .driver_allocs = bytes_of(s->num_device_alloc),
-        .driver_frees = bytes_of(s->num_device_free),
+        .retries = to_bytes(s->num_alloc_retries),
+        .ooms = to_bytes(s->num_ooms),
+        .driver_allocs = to_bytes(s->num_device_alloc),
+        .driver_frees = to_bytes(s->num_device_free),
         .driver_calls = counters.driver_calls,
         .pages_moved = counters.pages_remapped,
         .driver_time_ns = counters.driver_time_ns,
@@ -99,18 +99,18 @@ take_pool_figures(struct dry_pool *pool, const struct dryi_live_sample *sample,
 static void
 take_pinned_figures(const struct dry_pinned_stats *s, struct dry_live_figures *figures)
 {
-    uint64_t active = bytes_of(s->active_bytes.current);
-    uint64_t pending = bytes_of(s->pending_bytes);
+    uint64_t active = to_bytes(s->active_bytes.current);
+    uint64_t pending = to_bytes(s->pending_bytes);
     *figures = (struct dry_live_figures){
-        .reserved = bytes_of(s->allocated_bytes.current),
+        .reserved = to_bytes(s->allocated_bytes.current),
         .allocated = active > pending ? active - pending : 0,
         .active = active,
-        .requested = bytes_of(s->requested_bytes.current),
-        .reserved_peak = bytes_of(s->allocated_bytes.peak),
-        .allocated_peak = bytes_of(s->active_bytes.peak),
+        .requested = to_bytes(s->requested_bytes.current),
+        .reserved_peak = to_bytes(s->allocated_bytes.peak),
+        .allocated_peak = to_bytes(s->active_bytes.peak),
         .limit = DRY_LIVE_UNKNOWN,
-        .driver_allocs = bytes_of(s->num_host_alloc),
-        .driver_frees = bytes_of(s->num_host_free),
+        .driver_allocs = to_bytes(s->num_host_alloc),
+        .driver_frees = to_bytes(s->num_host_free),
         .driver_calls = DRY_LIVE_UNKNOWN,
         .pages_moved = DRY_LIVE_UNKNOWN,
         .driver_time_ns = DRY_LIVE_UNKNOWN,
@@ -122,16 +122,16 @@ take_pinned_figures(const struct dry_pinned_stats *s, struct dry_live_figures *f
 static void
 take_pinned_detail(const struct dry_pinned_stats *s, struct dry_live_detail *detail)
 {
-    uint64_t reserved = bytes_of(s->allocated_bytes.current);
-    uint64_t active = bytes_of(s->active_bytes.current);
-    uint64_t idle = bytes_of(s->idle_bytes);
+    uint64_t reserved = to_bytes(s->allocated_bytes.current);
+    uint64_t active = to_bytes(s->active_bytes.current);
+    uint64_t idle = to_bytes(s->idle_bytes);
     uint64_t rest = reserved > active ? reserved - active : 0;
     memset(detail, 0, offsetof(struct dry_live_detail, lanes));
     detail->reserved = reserved;
-    detail->pending = bytes_of(s->pending_bytes);
+    detail->pending = to_bytes(s->pending_bytes);
     detail->releasable = idle < rest ? idle : rest;
     detail->stranded = rest - detail->releasable;
-    detail->largest_hole = bytes_of(s->largest_free_bytes);
+    detail->largest_hole = to_bytes(s->largest_free_bytes);
 }
 
 static void

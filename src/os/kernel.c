@@ -32,7 +32,7 @@ at(uint64_t address)
 }
 
 static int
-result_of(long result)
+to_result(long result)
 {
     return result < 0 ? -errno : (int)result;
 }
@@ -53,14 +53,14 @@ static int
 kernel_unmap(void *self, uint64_t address, uint64_t bytes)
 {
     (void)self;
-    return result_of(munmap(at(address), bytes));
+    return to_result(munmap(at(address), bytes));
 }
 
 static int
 kernel_advise(void *self, uint64_t address, uint64_t bytes, int advice)
 {
     (void)self;
-    return result_of(madvise(at(address), bytes, advice));
+    return to_result(madvise(at(address), bytes, advice));
 }
 
 #define MOVE_OR_FAIL 3u /* MPOL_MF_STRICT | MPOL_MF_MOVE */
@@ -75,7 +75,7 @@ kernel_bind(void *self, const struct dryi_kernel_map *range, int mode,
             const uint64_t *nodes, size_t node_max)
 {
     (void)self;
-    return result_of(syscall(SYS_mbind, at(range->address), range->bytes, mode, nodes,
+    return to_result(syscall(SYS_mbind, at(range->address), range->bytes, mode, nodes,
                              (unsigned long)node_max + 1,
                              mode == DRYI_BIND_STRICTLY ? MOVE_OR_FAIL : 0u));
 }
@@ -84,7 +84,7 @@ static int
 kernel_query_nodes(void *self, size_t count, const uint64_t *addresses, int *nodes)
 {
     (void)self;
-    return result_of(syscall(SYS_move_pages, 0, count, addresses, NULL, nodes, 0));
+    return to_result(syscall(SYS_move_pages, 0, count, addresses, NULL, nodes, 0));
 }
 
 static int
@@ -98,7 +98,7 @@ kernel_write_zeroes(void *self, uint64_t address, uint64_t step, size_t count)
     int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return -errno;
-    int result = result_of(readv(file, pieces, (int)n));
+    int result = to_result(readv(file, pieces, (int)n));
     close(file);
     return result;
 }
@@ -171,25 +171,25 @@ static int
 kernel_set_cpus(void *self, const struct dryi_cpus *cpus)
 {
     (void)self;
-    return result_of(syscall(SYS_sched_setaffinity, 0, sizeof cpus->words, cpus->words));
+    return to_result(syscall(SYS_sched_setaffinity, 0, sizeof cpus->words, cpus->words));
 }
 
 static int
 kernel_lock(void *self, uint64_t address, uint64_t bytes)
 {
     (void)self;
-    return result_of(mlock(at(address), bytes));
+    return to_result(mlock(at(address), bytes));
 }
 
 static int
 kernel_unlock(void *self, uint64_t address, uint64_t bytes)
 {
     (void)self;
-    return result_of(munlock(at(address), bytes));
+    return to_result(munlock(at(address), bytes));
 }
 
 static uint64_t
-bytes_of(const struct rlimit *limit)
+to_bytes(const struct rlimit *limit)
 {
     return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
@@ -201,7 +201,7 @@ kernel_get_address_limit(void *self, uint64_t *bytes)
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0)
         return -errno;
-    *bytes = bytes_of(&limit);
+    *bytes = to_bytes(&limit);
     return 0;
 }
 
@@ -212,7 +212,7 @@ kernel_get_lock_limit(void *self, uint64_t *bytes)
     struct rlimit limit;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
         return -errno;
-    *bytes = bytes_of(&limit);
+    *bytes = to_bytes(&limit);
     return 0;
 }
 
@@ -262,7 +262,7 @@ static int
 kernel_open(void *self, const char *path)
 {
     (void)self;
-    return result_of(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    return to_result(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
 static ssize_t

@@ -217,7 +217,7 @@ sum_up(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t 
 }
 
 static uint64_t
-segment_size_of(const struct measures *m, uint64_t size)
+get_segment_size(const struct measures *m, uint64_t size)
 {
     uint64_t rounded = round_size(m, size);
     return m->is_torch ? dryi_torch_segment_size(&m->pool->torch_conf, rounded)
@@ -318,7 +318,7 @@ dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
     status = sum_up(pool, &m, size, stream, &x);
     if (status == DRY_OK) {
         struct dry_pool_explanation e = {.size = size,
-                                         .segment_size = segment_size_of(&m, size)};
+                                         .segment_size = get_segment_size(&m, size)};
         fill(pool, &x, &e);
         find_would_fit(&m, &x.sums, &e);
         status = dryi_sized_give(explanation, &e, sizeof e);

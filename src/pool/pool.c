@@ -276,7 +276,7 @@ struct request {
  * always suffices.
  */
 static uint64_t
-slack_of(const struct request *request)
+get_slack(const struct request *request)
 {
     DRYI_ASSERT_SLOW(request->alignment >= DRYI_POOL_GRAIN);
     return request->alignment > DRYI_POOL_GRAIN ? request->alignment - DRYI_POOL_GRAIN
@@ -329,7 +329,7 @@ cache_at_hand(const struct dry_pool *pool, uint64_t stream)
     struct dryi_pool_cache *cache = pool->caches.last;
     bool is_its =
         cache && cache->handle == stream &&
-        (!pool->has_stream_ids || cache->stream == dryi_pool_number_of(pool, stream));
+        (!pool->has_stream_ids || cache->stream == dryi_pool_get_number(pool, stream));
     return is_its ? cache : NULL;
 }
 
@@ -370,7 +370,7 @@ serve_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
     struct dryi_pool_entry entry = {0};
     pool->asking = request->context;
     enum dry_status status = pool->place.ops->alloc(
-        pool->place.self, request->size + slack_of(request), number, &entry.block);
+        pool->place.self, request->size + get_slack(request), number, &entry.block);
     if (dryi_pool_packer_is_due(&pool->packer))
         dryi_pool_packer_step(&pool->packer, &pool->place);
     if (status != DRY_OK)

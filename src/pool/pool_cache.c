@@ -18,7 +18,7 @@
 
 /* Return the entry of the stream's cache, or the empty one for it. NULL: the table is full. */
 static _Atomic(struct dryi_pool_cache *) *
-place_of(struct dryi_pool_caches *f, uint64_t stream)
+find_entry(struct dryi_pool_caches *f, uint64_t stream)
 {
     uint64_t hash = dryi_mix64(stream);
     for (size_t i = 0; i < 2 * DRYI_POOL_CACHES; i++) {
@@ -34,9 +34,9 @@ place_of(struct dryi_pool_caches *f, uint64_t stream)
 
 /* Return the stream's cache; NULL: none. */
 static struct dryi_pool_cache *
-cache_of(struct dryi_pool_caches *f, uint64_t number)
+get_cache(struct dryi_pool_caches *f, uint64_t number)
 {
-    _Atomic(struct dryi_pool_cache *) *at = place_of(f, number);
+    _Atomic(struct dryi_pool_cache *) *at = find_entry(f, number);
     struct dryi_pool_cache *cache =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
     /* Without the lock, an entry that was empty may hold another stream's cache by now. */
@@ -88,7 +88,7 @@ list_streams(struct dryi_pool_caches *f)
         atomic_store_explicit(&f->by_stream[i], NULL, memory_order_relaxed);
     for (uint32_t i = 1; i <= f->count; i++) {
         uint64_t stream = atomic_load_explicit(&f->all[i]->stream, memory_order_relaxed);
-        atomic_store_explicit(place_of(f, stream), f->all[i], memory_order_release);
+        atomic_store_explicit(find_entry(f, stream), f->all[i], memory_order_release);
     }
 }
 
@@ -139,7 +139,7 @@ make_cache(struct dry_pool *pool, uint64_t stream)
     dryi_pool_table_init(&made->table, &pool->memory);
     f->all[++f->count] = made;
     made->number = f->count;
-    atomic_store_explicit(place_of(f, stream), made, memory_order_release);
+    atomic_store_explicit(find_entry(f, stream), made, memory_order_release);
     return made;
 }
 
@@ -170,7 +170,7 @@ dryi_pool_cache_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
     if (!pool->place.caches)
         return &f->others;
     f->finds++;
-    struct dryi_pool_cache *cache = cache_of(f, number);
+    struct dryi_pool_cache *cache = get_cache(f, number);
     if (!cache)
         cache = make_cache(pool, number);
     if (!cache)
@@ -209,7 +209,7 @@ dryi_pool_caches_finish(struct dry_pool *pool)
 void
 dryi_pool_cache_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
 {
-    struct dryi_pool_cache *f = cache_of(&pool->caches, stream);
+    struct dryi_pool_cache *f = get_cache(&pool->caches, stream);
     struct dryi_pool_slot *slot = f ? dryi_pool_table_seek(&f->table, address) : NULL;
     if (slot)
         dryi_pool_table_remove(&f->table, slot);
@@ -293,8 +293,8 @@ bool
 dryi_pool_cache_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                       uint64_t *address)
 {
-    uint64_t number = dryi_pool_number_of(pool, stream);
-    struct dryi_pool_cache *f = cache_of(&pool->caches, number);
+    uint64_t number = dryi_pool_get_number(pool, stream);
+    struct dryi_pool_cache *f = get_cache(&pool->caches, number);
     if (!f)
         return false;
     dryi_lock_take(&f->lock);
@@ -316,8 +316,8 @@ bool
 dryi_pool_cache_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                     uint64_t *address)
 {
-    uint64_t number = dryi_pool_number_of(pool, stream);
-    struct dryi_pool_cache *f = cache_of(&pool->caches, number);
+    uint64_t number = dryi_pool_get_number(pool, stream);
+    struct dryi_pool_cache *f = get_cache(&pool->caches, number);
     if (!f)
         return false;
     dryi_lock_take(&pool->lock);

@@ -28,7 +28,7 @@ scope_covers(void *self, uint64_t number)
 }
 
 static struct dryi_stream_filter
-filter_of(struct dryi_pool_scope *scope)
+get_filter(struct dryi_pool_scope *scope)
 {
     struct dryi_stream_filter filter = {0};
     if (scope->filter.covers)
@@ -54,8 +54,8 @@ begin_scope(struct dry_pool *pool, const struct dryi_pool_scope *wanted,
         if (filter)
             scope->filter = *filter;
         status = scope->is_capture
-                     ? place->ops->begin_capture(place->self, filter_of(scope))
-                     : place->ops->begin_pool(place->self, scope->id, filter_of(scope));
+                     ? place->ops->begin_capture(place->self, get_filter(scope))
+                     : place->ops->begin_pool(place->self, scope->id, get_filter(scope));
     }
     if (status == DRY_OK)
         pool->scopes = scope;

@@ -60,7 +60,7 @@ remember(struct dry_pool *pool, uint64_t id, uint64_t handle)
 }
 
 uint64_t
-dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
+dryi_pool_get_number(const struct dry_pool *pool, uint64_t stream)
 {
     return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
                                 : stream;
@@ -69,7 +69,7 @@ dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
 enum dry_status
 dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number)
 {
-    *number = dryi_pool_number_of(pool, stream);
+    *number = dryi_pool_get_number(pool, stream);
     return pool->has_stream_ids ? remember(pool, *number, stream) : DRY_OK;
 }
 

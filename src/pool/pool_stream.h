@@ -18,7 +18,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pool_stream_number(struct dry_pool *pool,
                                                          uint64_t stream,
                                                          uint64_t *number);
 /* Return the number of a stream that the place already knows, without remembering its handle. */
-uint64_t dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream);
+uint64_t dryi_pool_get_number(const struct dry_pool *pool, uint64_t stream);
 /* Return the handle last seen for a number. */
 uint64_t dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number);
 

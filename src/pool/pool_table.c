@@ -14,7 +14,7 @@ void
 dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory)
 {
     *table = (struct dryi_pool_table){.memory = dryi_memory_or_default(memory),
-                                      .factor = dryi_seed_of(table) | 1};
+                                      .factor = dryi_seed_make(table) | 1};
 }
 
 void

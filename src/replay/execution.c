@@ -135,7 +135,7 @@ begin_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 /* Return the flag that says whether the execution is a user of the pool; 0 for a new pool. Returns
    NULL if memory ran out. */
 static uint8_t *
-hold_of(struct dryi_execution *x, struct dryi_pool_id pool)
+get_hold(struct dryi_execution *x, struct dryi_pool_id pool)
 {
     uint32_t known = x->pools.count;
     uint32_t index = dryi_intern_put(&x->pools, &pool, sizeof pool);
@@ -156,7 +156,7 @@ hold_of(struct dryi_execution *x, struct dryi_pool_id pool)
 static enum dry_status
 enter_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 {
-    uint8_t *is_held = hold_of(x, pool);
+    uint8_t *is_held = get_hold(x, pool);
     if (!is_held)
         return DRY_ERR_MEMORY;
     enum dry_status status = begin_pool(x, pool);
@@ -169,7 +169,7 @@ enter_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 static enum dry_status
 release_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 {
-    uint8_t *is_held = hold_of(x, pool);
+    uint8_t *is_held = get_hold(x, pool);
     if (!is_held)
         return DRY_ERR_MEMORY;
     if (!*is_held)
@@ -182,7 +182,7 @@ release_pool(struct dryi_execution *x, struct dryi_pool_id pool)
 
 /* Return a request's owner number for the device's checks; 0 would mean no owner. */
 static uint64_t
-owner_of(uint32_t request)
+get_owner(uint32_t request)
 {
     return (uint64_t)request + 1;
 }
@@ -196,7 +196,7 @@ use_block(struct dryi_execution *x, uint32_t request, uint64_t stream)
         return DRY_OK;
     struct dryi_block_info info;
     x->place.ops->get_block(x->place.self, x->handles[request], &info);
-    return dry_sim_use(x->sim, stream, info.addr, info.size, owner_of(request));
+    return dry_sim_use(x->sim, stream, info.addr, info.size, get_owner(request));
 }
 
 static enum dry_status
@@ -207,7 +207,7 @@ own_block(struct dryi_execution *x, uint32_t request, uint64_t stream)
     struct dryi_block_info info;
     x->place.ops->get_block(x->place.self, x->handles[request], &info);
     enum dry_status status =
-        dry_sim_own(x->sim, info.addr, info.size, stream, owner_of(request));
+        dry_sim_own(x->sim, info.addr, info.size, stream, get_owner(request));
     return status == DRY_OK ? use_block(x, request, stream) : status;
 }
 
@@ -218,7 +218,7 @@ disown_block(struct dryi_execution *x, uint32_t request)
     enum dry_status status =
         use_block(x, request, dryi_program_lane(p, p->lanes[request])->stream);
     if (x->checks_order)
-        dry_sim_disown(x->sim, owner_of(request));
+        dry_sim_disown(x->sim, get_owner(request));
     return status;
 }
 
@@ -380,7 +380,7 @@ dryi_execution_begin_at(struct dryi_execution *x,
     dryi_memory_free(&x->memory, handles, count, sizeof *handles);
     for (size_t i = 0; i < layout->segment_count && status == DRY_OK; i++) {
         if (!dryi_is_default_pool(layout->segments[i].segment.pool)) {
-            uint8_t *is_held = hold_of(x, layout->segments[i].segment.pool);
+            uint8_t *is_held = get_hold(x, layout->segments[i].segment.pool);
             if (!is_held)
                 return dryi_fail_memory(err, "the pools before the window");
             *is_held = 1; /* a restored pool has one user */

@@ -59,7 +59,7 @@ is_of_own_pool(struct dryi_build *b, uint32_t alloc_event)
 
 /* Return an upper bound of the bytes that a request asks the device for. */
 static uint64_t
-need_of(const struct dryi_build *b, uint64_t size)
+get_need(const struct dryi_build *b, uint64_t size)
 {
     if (size >= DEVICE_BYTES_MAX)
         return DEVICE_BYTES_MAX;
@@ -71,7 +71,7 @@ need_of(const struct dryi_build *b, uint64_t size)
 static void
 emit_device_full(struct dryi_build *b, uint32_t alloc_event)
 {
-    uint64_t asked = need_of(b, b->size[alloc_event]);
+    uint64_t asked = get_need(b, b->size[alloc_event]);
     struct limit limit = {.before = b->burst_before,
                           .after = b->reserved,
                           .need = asked > b->burst_need ? asked : b->burst_need,
@@ -186,7 +186,7 @@ void
 dryi_burst_oom(struct dryi_build *b, uint32_t i)
 {
     struct dryi_program *p = b->p;
-    uint64_t need = need_of(b, b->size[i]);
+    uint64_t need = get_need(b, b->size[i]);
     if (b->burst_event == NO_EVENT)
         dryi_build_hold_done(b);
     struct limit limit = {.before =

@@ -12,7 +12,7 @@ dryi_ranges_init(struct dryi_ranges *r, const struct dry_memory *memory)
     *r = (struct dryi_ranges){.memory = dryi_memory_or_default(memory),
                               .free_item = DRYI_TREAP_NONE,
                               .root = DRYI_TREAP_NONE,
-                              .seed = dryi_seed_of(r)};
+                              .seed = dryi_seed_make(r)};
 }
 
 void

@@ -211,7 +211,7 @@ set_impossible(struct dry_replay *r, const char *reason)
 }
 
 static size_t
-matched_of(const struct dry_replay_check *check)
+get_matched(const struct dry_replay_check *check)
 {
     return check->alloc_matched + check->segment_event_matched + check->block_matched;
 }
@@ -239,7 +239,7 @@ try_rules(struct dry_replay *r, const struct dryi_torch_rules *rules,
     enum dry_status status = dryi_self_check_run(&r->program, &subject, &outcome, err);
     if (status != DRY_OK)
         return status;
-    if (r->check.possible && matched_of(&outcome.check) <= matched_of(&r->check))
+    if (r->check.possible && get_matched(&outcome.check) <= get_matched(&r->check))
         return DRY_OK;
     r->outcome = outcome;
     r->check = outcome.check;

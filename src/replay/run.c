@@ -119,7 +119,7 @@ first_op_from(const struct dry_replay *r, size_t event)
 }
 
 static uint64_t
-pages_remapped_of(const struct dryi_execution *x)
+get_pages_remapped(const struct dryi_execution *x)
 {
     struct dry_pool_counters counters = DRY_INIT(struct dry_pool_counters);
     if (x->place.ops->get_counters)
@@ -134,7 +134,7 @@ begin_steady(const struct dryi_execution *x, struct steady *steady, struct dry_r
     dry_sim_get_account(x->sim, &account);
     steady->driver_calls = dryi_driver_calls(&account);
     steady->driver_time_ns = account.time_ns;
-    steady->pages_remapped = pages_remapped_of(x);
+    steady->pages_remapped = get_pages_remapped(x);
     run->has_steady = true;
     run->steady_reserved_peak_bytes = account.used_bytes;
 }
@@ -156,7 +156,7 @@ end_steady(const struct dryi_execution *x, const struct steady *steady,
     dry_sim_get_account(x->sim, &account);
     run->steady_driver_calls = dryi_driver_calls(&account) - steady->driver_calls;
     run->steady_driver_time_ns = account.time_ns - steady->driver_time_ns;
-    run->steady_pages_remapped = pages_remapped_of(x) - steady->pages_remapped;
+    run->steady_pages_remapped = get_pages_remapped(x) - steady->pages_remapped;
 }
 
 /* --- one run ------------------------------------------------------------------------------ */
@@ -421,7 +421,7 @@ parse_conf(const struct dry_replay *r, const struct dry_run_options *o, struct a
 }
 
 static double
-fraction_of(const struct attempt *a)
+get_fraction(const struct attempt *a)
 {
     return a->place == PAGED ? a->paged.per_process_memory_fraction
                              : a->conf.per_process_memory_fraction;
@@ -454,7 +454,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
         if (err)
             err->status = status;
     }
-    if (status == DRY_OK && fraction_of(a) < 1.0 && o->conf &&
+    if (status == DRY_OK && get_fraction(a) < 1.0 && o->conf &&
         a->capacity_bytes == DRY_SIM_UNLIMITED)
         return dryi_fail(err, DRY_ERR_ARGUMENT,
                          "per_process_memory_fraction is a part of a device: state its "

@@ -157,7 +157,7 @@ gives_back(const struct proof *f, uint32_t event)
 /* Return the end of the recorded segment events that an operation may cause. They reach to its own
    event, or, if it releases cached memory, to the end of the burst. */
 static size_t
-bound_of(const struct proof *f, size_t op)
+find_bound(const struct proof *f, size_t op)
 {
     const struct dryi_program *p = f->p;
     size_t bound = f->next;
@@ -244,7 +244,7 @@ do_and_compare(struct proof *f, size_t op)
     enum op_kind kind = p->kinds[op];
     f->event = p->events[op];
     f->is_unordered = false;
-    f->bound = bound_of(f, op);
+    f->bound = find_bound(f, op);
     enum dry_status status = dryi_execution_do(&f->execution, op);
     if (kind == OP_DEVICE_FULL)
         fill_device(f, &p->limits[p->args[op]]);

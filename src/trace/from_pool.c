@@ -124,7 +124,7 @@ learn_stacks(struct filling *f)
 }
 
 static uint32_t
-stack_of(const struct filling *f, uint32_t context, uint32_t otherwise)
+get_stack(const struct filling *f, uint32_t context, uint32_t otherwise)
 {
     const uint32_t *stack =
         context == DRY_NONE ? NULL : dryi_map_find(&f->stacks, context);
@@ -153,7 +153,7 @@ add_events(struct filling *f)
                                             .size = e->size,
                                             .time_us = (int64_t)e->time_us,
                                             .lane = add_lane(f, e->stream, e->pool),
-                                            .stack = stack_of(f, e->context, DRY_NONE),
+                                            .stack = get_stack(f, e->context, DRY_NONE),
                                             .note = DRY_NONE,
                                         });
     }
@@ -167,7 +167,7 @@ fill_block(const struct filling *f, const struct dry_pool_part *part,
         .address = part->address,
         .size = part->size,
         .requested_size = part->requested,
-        .stack = stack_of(f, part->context, f->empty_stack),
+        .stack = get_stack(f, part->context, f->empty_stack),
         .extra = DRY_NONE,
         .state = part->is_active    ? DRY_BLOCK_ACTIVE
                  : part->is_pending ? DRY_BLOCK_PENDING_FREE
@@ -183,7 +183,7 @@ add_segment(struct filling *f, const struct dry_pool_segment *s,
         .address = s->address,
         .total_size = s->size,
         .lane = add_lane(f, s->stream, s->pool),
-        .stack = stack_of(f, s->context, f->empty_stack),
+        .stack = get_stack(f, s->context, f->empty_stack),
         .extra = DRY_NONE,
         .device = f->copy.device_index,
         .is_large = s->is_large,

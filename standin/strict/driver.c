@@ -173,7 +173,7 @@ cuDevicePrimaryCtxRetain(void **context, int device)
 }
 
 static uint64_t
-count_spans_of(const struct spans *spans, int device)
+count_spans(const struct spans *spans, int device)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < spans->count; i++)
@@ -183,13 +183,12 @@ count_spans_of(const struct spans *spans, int device)
 
 /* Count the objects that a context's last release would destroy. */
 static uint64_t
-count_things_of(int device)
+count_things(int device)
 {
     const struct state *s = &stand_in_state;
-    uint64_t count = count_spans_of(&s->ranges, device) +
-                     count_spans_of(&s->mappings, device) +
-                     count_spans_of(&s->registrations, device) +
-                     count_spans_of(&s->reservations, device);
+    uint64_t count = count_spans(&s->ranges, device) + count_spans(&s->mappings, device) +
+                     count_spans(&s->registrations, device) +
+                     count_spans(&s->reservations, device);
     for (size_t i = 0; i < s->handle_count; i++)
         count += s->handles[i].is_live && s->handles[i].device == device;
     for (size_t i = 0; i < s->event_count; i++)
@@ -205,7 +204,7 @@ cuDevicePrimaryCtxRelease_v2(int device)
     if (result == DRYI_CUDA_SUCCESS && s->retained[device] == 0)
         result = stand_in_misuse("a context released that nobody has");
     if (result == DRYI_CUDA_SUCCESS && --s->retained[device] == 0)
-        s->account.abandoned += count_things_of(device);
+        s->account.abandoned += count_things(device);
     return stand_in_end(result);
 }
 

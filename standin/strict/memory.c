@@ -335,7 +335,7 @@ stand_in_find_handle(dryi_cuda_handle number)
 }
 
 dryi_cuda_handle
-stand_in_number_of(const struct handle *handle)
+stand_in_get_number(const struct handle *handle)
 {
     return handle->serial << SLOT_BITS | (uint64_t)(handle - stand_in_state.handles);
 }
@@ -387,7 +387,7 @@ create(dryi_cuda_handle *number, size_t bytes, const struct dryi_cuda_memory *me
                                        .opens = 1};
     s->account.gpu_direct_pages += memory->gpu_direct_capable;
     s->account.shareable_pages += memory->handle_types != 0;
-    *number = stand_in_number_of(&s->handles[slot]);
+    *number = stand_in_get_number(&s->handles[slot]);
     return DRYI_CUDA_SUCCESS;
 }
 

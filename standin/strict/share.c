@@ -101,7 +101,7 @@ cuMemRetainAllocationHandle(dryi_cuda_handle *handle, void *address)
     } else if (result == DRYI_CUDA_SUCCESS && mapping) {
         struct handle *h = &s->handles[mapping->slot];
         h->opens++;
-        *handle = stand_in_number_of(h);
+        *handle = stand_in_get_number(h);
     }
     return stand_in_end(result);
 }
@@ -152,7 +152,7 @@ cuMemImportFromShareableHandle(dryi_cuda_handle *handle, void *descriptor, int t
         result = DRYI_CUDA_INVALID_VALUE;
     if (result == DRYI_CUDA_SUCCESS) {
         struct handle *h = &stand_in_state.handles[slot];
-        if (h->is_live && stand_in_number_of(h) == number) {
+        if (h->is_live && stand_in_get_number(h) == number) {
             h->opens++;
             *handle = number;
         } else {

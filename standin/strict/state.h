@@ -144,7 +144,7 @@ void stand_in_memory_forget(void);
 /* Return the index of the first span that ends after `address`. */
 size_t stand_in_find(const struct spans *spans, uint64_t address);
 struct handle *stand_in_find_handle(dryi_cuda_handle number);
-dryi_cuda_handle stand_in_number_of(const struct handle *handle);
+dryi_cuda_handle stand_in_get_number(const struct handle *handle);
 /* Take addresses that are never reused. Returns false if none are left. */
 bool stand_in_take_address(uint64_t bytes, uint64_t alignment, uint64_t *address);
 struct span *stand_in_find_containing(const struct spans *spans, uint64_t address);

@@ -362,7 +362,7 @@ is_one_there(const struct parser *p, const char *names, bool asks)
 }
 
 static bool
-check_ties_of(struct parser *p, const struct option_spec *spec)
+check_ties_with(struct parser *p, const struct option_spec *spec)
 {
     bool refuses = !is_one_there(p, spec->unless, false);
     for (size_t i = 0; i < OPTION_REFUSALS_MAX && refuses; i++) {
@@ -378,7 +378,7 @@ static bool
 check_ties(struct parser *p)
 {
     for (size_t i = 0; i < p->command->option_count; i++) {
-        if ((p->given >> i & 1) != 0 && !check_ties_of(p, &p->command->options[i]))
+        if ((p->given >> i & 1) != 0 && !check_ties_with(p, &p->command->options[i]))
             return false;
     }
     return true;

@@ -38,7 +38,7 @@ print_formatted(const char *format, va_list args)
 }
 
 static int
-code_of(enum dry_status status)
+to_exit_code(enum dry_status status)
 {
     switch (status) {
     case DRY_OK:
@@ -68,7 +68,7 @@ report_error(const char *command, const char *file, const struct dry_error *err)
         fprintf(stderr, "byte %llu: ", (unsigned long long)err->offset);
     print_safe(err->text);
     fputc('\n', stderr);
-    return code_of(err->status);
+    return to_exit_code(err->status);
 }
 
 int

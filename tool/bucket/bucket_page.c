@@ -326,7 +326,7 @@ bucket_reader_feed(struct bucket_reader *r, const void *bytes, size_t count,
 }
 
 static int
-hex_of(char c)
+parse_hex(char c)
 {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
     const char *found = c ? strchr(digits, c) : NULL;
@@ -344,7 +344,7 @@ unescape(char *text)
             *to = ' ';
         if (*c != '%')
             continue;
-        int high = hex_of(c[1]), low = high < 0 ? -1 : hex_of(c[2]);
+        int high = parse_hex(c[1]), low = high < 0 ? -1 : parse_hex(c[2]);
         if (low < 0 || high + low == 0)
             return false;
         *to = (char)(high * 16 + low);

@@ -58,7 +58,7 @@ text_at(const struct elf *e, uint64_t at)
 /* --- segments ----------------------------------------------------------------------------- */
 
 static Elf64_Ehdr
-header_of(const struct elf *e)
+get_header(const struct elf *e)
 {
     Elf64_Ehdr header;
     get(e, 0, &header, sizeof header);
@@ -69,7 +69,7 @@ static Elf64_Phdr
 segment_at(const struct elf *e, uint16_t index)
 {
     Elf64_Phdr segment;
-    get(e, header_of(e).e_phoff + (uint64_t)index * sizeof segment, &segment,
+    get(e, get_header(e).e_phoff + (uint64_t)index * sizeof segment, &segment,
         sizeof segment);
     return segment;
 }
@@ -78,7 +78,7 @@ segment_at(const struct elf *e, uint16_t index)
 static bool
 find_offset(const struct elf *e, uint64_t address, uint64_t *offset)
 {
-    uint16_t count = header_of(e).e_phnum;
+    uint16_t count = get_header(e).e_phnum;
     for (uint16_t i = 0; i < count; i++) {
         Elf64_Phdr s = segment_at(e, i);
         if (s.p_type != PT_LOAD || address < s.p_vaddr ||
@@ -96,7 +96,7 @@ check_header(struct elf *e, struct dry_error *err)
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
     if (!has(e, 0, sizeof(Elf64_Ehdr)) || memcmp(e->bytes, magic, sizeof magic) != 0)
         return fail_at(err, DRY_ERR_FORMAT, 0, "not a shared library: no ELF header");
-    Elf64_Ehdr header = header_of(e);
+    Elf64_Ehdr header = get_header(e);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
         return fail_at(err, DRY_ERR_UNSUPPORTED, EI_CLASS,
                        "class %u, data %u: 64 bits and little-endian are expected",
@@ -125,7 +125,7 @@ entry_at(const struct elf *e, uint64_t index)
 static enum dry_status
 find_dynamic(struct elf *e, struct dry_error *err)
 {
-    uint16_t count = header_of(e).e_phnum;
+    uint16_t count = get_header(e).e_phnum;
     for (uint16_t i = 0; i < count; i++) {
         Elf64_Phdr s = segment_at(e, i);
         if (s.p_type != PT_DYNAMIC)

@@ -112,7 +112,7 @@ put_all_texts(struct image *m)
 }
 
 static uint32_t
-hash_of(const char *name)
+compute_hash(const char *name)
 {
     uint32_t hash = 0;
     for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
@@ -167,7 +167,7 @@ put_hash(struct image *m)
     table[0] = (uint32_t)buckets;
     table[1] = (uint32_t)count;
     for (size_t i = 0; i < l->function_count; i++) {
-        uint32_t *bucket = &table[2 + hash_of(l->functions[i]) % buckets];
+        uint32_t *bucket = &table[2 + compute_hash(l->functions[i]) % buckets];
         uint32_t symbol = (uint32_t)(IMPORT_INDEX + 1 + i);
         table[2 + buckets + symbol] = *bucket;
         *bucket = symbol;
@@ -185,7 +185,7 @@ put_definition(struct image *m, uint16_t number, uint16_t flags, const char *nam
         .vd_flags = flags,
         .vd_ndx = number,
         .vd_cnt = 1,
-        .vd_hash = hash_of(name),
+        .vd_hash = compute_hash(name),
         .vd_aux = sizeof definition,
         .vd_next = is_last ? 0 : sizeof definition + sizeof(Elf64_Verdaux),
     };

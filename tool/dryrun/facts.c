@@ -35,7 +35,7 @@ take_devices(struct json_in *in, const struct json_at *devices, struct facts_pro
 }
 
 static const char *
-text_of(const json_t *object, const char *key)
+get_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
 }
@@ -45,15 +45,15 @@ take_facts(struct json_in *in, struct facts_process *p)
 {
     const struct json_at root = {.value = p->json};
     struct json_at devices = json_in_key(&root, "devices");
-    const char *rank = text_of(p->json, "rank");
+    const char *rank = get_text(p->json, "rank");
     p->is_counted = devices.value != NULL;
     take_devices(in, &devices, p);
     p->step_count = json_in_unsigned(in, json_in_key(&root, "steps"));
     p->seconds = json_number_value(json_object_get(p->json, "seconds"));
     p->rank = rank ? strtoll(rank, NULL, 10) : NO_NUMBER;
-    p->stopped = text_of(p->json, "stopped");
-    p->torch = text_of(p->json, "torch");
-    p->error = text_of(json_object_get(p->json, "error"), "text");
+    p->stopped = get_text(p->json, "stopped");
+    p->torch = get_text(p->json, "torch");
+    p->error = get_text(json_object_get(p->json, "error"), "text");
     p->has_oom = json_is_object(json_object_get(p->json, "oom"));
     p->is_stuck = json_is_true(json_object_get(p->json, "stuck"));
 }

@@ -47,7 +47,7 @@ find_program(const char *word, char path[WHEEL_PATH_BYTES])
 }
 
 static const char *
-base_of(const char *path)
+get_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -66,9 +66,10 @@ read_interpreter(const char *script, char path[WHEEL_PATH_BYTES])
         return false;
     char *rest = NULL;
     const char *word = strtok_r(line + 2, " \t\r\n", &rest);
-    if (word && strcmp(base_of(word), "env") == 0)
+    if (word && strcmp(get_basename(word), "env") == 0)
         word = strtok_r(NULL, " \t\r\n", &rest);
-    return word && strncmp(base_of(word), "python", 6) == 0 && find_program(word, path);
+    return word && strncmp(get_basename(word), "python", 6) == 0 &&
+           find_program(word, path);
 }
 
 static int
@@ -77,7 +78,7 @@ find_python(struct wheel *wheel, const char *command, const char *word)
     char path[WHEEL_PATH_BYTES];
     if (!find_program(word, path))
         return report_failure(command, word, EXIT_INPUT, "there is no such program");
-    if (strncmp(base_of(path), "python", 6) == 0) {
+    if (strncmp(get_basename(path), "python", 6) == 0) {
         memcpy(wheel->python, path, sizeof path);
         return EXIT_FINE;
     }

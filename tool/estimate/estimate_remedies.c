@@ -17,7 +17,7 @@ struct search {
 };
 
 static uint64_t
-devices_of(const struct dry_run_setup *s)
+count_devices(const struct dry_run_setup *s)
 {
     return s->data * s->tensor * s->pipeline * s->context;
 }
@@ -66,7 +66,7 @@ add(struct search *s, uint64_t bytes, const char *format, ...)
         return;
     struct remedy *r = &s->found->all[s->found->count++];
     *r = (struct remedy){.device_bytes = bytes,
-                         .devices = devices_of(&s->setup),
+                         .devices = count_devices(&s->setup),
                          .fits = bytes <= s->capacity_bytes};
     va_start(args, format);
     vsnprintf(r->text, sizeof r->text, format, args);
@@ -181,7 +181,7 @@ try_together(struct search *s, const struct dry_run_setup *plain)
 {
     bool is_conv = s->model.kind == DRY_MODEL_CONV;
     for (size_t i = 0; i < s->found->count; i++) {
-        if (s->found->all[i].fits && s->found->all[i].devices == devices_of(plain))
+        if (s->found->all[i].fits && s->found->all[i].devices == count_devices(plain))
             return;
     }
     s->setup = *plain;

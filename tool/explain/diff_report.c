@@ -40,7 +40,7 @@ count_shown(const struct diff_report *r)
 
 /* Return the bytes of a subject's total outside the first `shown` rows. */
 static uint64_t
-rest_of(const struct diff_report *r, size_t shown, uint32_t subject)
+find_rest(const struct diff_report *r, size_t shown, uint32_t subject)
 {
     size_t count;
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &count);
@@ -67,7 +67,7 @@ are_facts_equal(const struct diff_report *r)
 /* --- words -------------------------------------------------------------------------------- */
 
 static int32_t
-device_of(const struct diff_report_subject *s)
+get_device(const struct diff_report_subject *s)
 {
     return dry_timeline_get_view(s->study->devices[s->device].timeline)->device;
 }
@@ -78,7 +78,7 @@ static const char *
 write_label(const struct diff_report *r, size_t subject, char text[LABEL_BYTES])
 {
     if (r->is_devices)
-        snprintf(text, LABEL_BYTES, "device_%" PRId32, device_of(&r->subjects[subject]));
+        snprintf(text, LABEL_BYTES, "device_%" PRId32, get_device(&r->subjects[subject]));
     else if (r->subject_count == 2)
         snprintf(text, LABEL_BYTES, "%c", subject == 0 ? 'A' : 'B');
     else
@@ -185,7 +185,7 @@ print_two(const struct diff_report *r, const struct term *term)
     }
     if (row_count > shown) {
         write_others(others, row_count - shown);
-        add_word_pair(&t, others, rest_of(r, shown, 0), rest_of(r, shown, 1));
+        add_word_pair(&t, others, find_rest(r, shown, 0), find_rest(r, shown, 1));
     }
     add_word_pair(&t, "total", totals[0].bytes, totals[1].bytes);
     return table_print(&t, term);
@@ -257,7 +257,7 @@ add_subject(struct table *t, const struct diff_report *r, size_t i)
     table_add(t, text);
     if (r->is_devices)
         return;
-    snprintf(text, sizeof text, "%" PRId32 "%s", device_of(s),
+    snprintf(text, sizeof text, "%" PRId32 "%s", get_device(s),
              s->study->is_simulated ? " simulated" : "");
     table_add(t, text);
     add_text(t, s->study->path, strlen(s->study->path));
@@ -406,7 +406,7 @@ make_subjects(const struct diff_report *r)
         const struct dry_timeline *timeline = s->study->devices[s->device].timeline;
         list = json_out_append(
             list, json_pack("{s:o, s:i, s:b, s:o, s:o, s:o}", "file",
-                            json_out_string(s->study->path), "device", (int)device_of(s),
+                            json_out_string(s->study->path), "device", (int)get_device(s),
                             "simulated", (int)s->study->is_simulated, "at",
                             moment_make_json(timeline, &s->moment), "active_bytes",
                             json_out_number(total->cells[i].bytes), "reserved_bytes",
@@ -466,7 +466,7 @@ make_rest(const struct diff_report *r, size_t shown)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < r->subject_count; i++)
-        list = json_out_append(list, json_out_number(rest_of(r, shown, i)));
+        list = json_out_append(list, json_out_number(find_rest(r, shown, i)));
     return list;
 }
 

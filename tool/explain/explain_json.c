@@ -6,7 +6,7 @@
 #include "explain/explain_report.h"
 
 static json_t *
-terms_of(const struct dry_proof_term *terms, unsigned count)
+make_terms(const struct dry_proof_term *terms, unsigned count)
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < count; i++)
@@ -29,7 +29,7 @@ effect_of(const struct dry_effect *e)
 }
 
 static json_t *
-findings_of(const struct dry_explanation_view *v)
+make_findings(const struct dry_explanation_view *v)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < v->finding_count; i++) {
@@ -40,8 +40,8 @@ findings_of(const struct dry_explanation_view *v)
             char relation[2] = {p->relation, '\0'};
             json_array_append_new(
                 proofs, json_pack("{s:o, s:s, s:o, s:o, s:o}", "left",
-                                  terms_of(p->left, p->left_count), "relation", relation,
-                                  "right", terms_of(p->right, p->right_count),
+                                  make_terms(p->left, p->left_count), "relation",
+                                  relation, "right", make_terms(p->right, p->right_count),
                                   "left_bytes", json_out_number(p->left_sum),
                                   "right_bytes", json_out_number(p->right_sum)));
         }
@@ -56,7 +56,7 @@ findings_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-owners_of(const struct dry_explanation_view *v)
+make_owners(const struct dry_explanation_view *v)
 {
     size_t count;
     const struct dry_owner *owners = dry_owners_get(v->owners, &count);
@@ -76,7 +76,7 @@ owners_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-siblings_of(const struct dry_explanation_view *v)
+make_siblings(const struct dry_explanation_view *v)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < v->sibling_count; i++) {
@@ -93,7 +93,7 @@ siblings_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-caveats_of(uint32_t caveats)
+make_caveats(uint32_t caveats)
 {
     json_t *list = json_array();
     for (uint32_t bit = 1; bit < 1u << DRY_CAVEAT_COUNT; bit <<= 1) {
@@ -125,42 +125,42 @@ add_figures(json_t *to, const struct dry_change *c)
 }
 
 static const char *
-evidence_gap_of(const struct dry_explanation_view *v)
+get_evidence_gap(const struct dry_explanation_view *v)
 {
     return v->settings ? dry_recommend_get_summary(v->settings)->evidence_gap : NULL;
 }
 
 static json_t *
-change_of(const struct dry_explanation_view *v, const struct dry_change *c)
+make_change(const struct dry_explanation_view *v, const struct dry_change *c)
 {
     bool is_setting = c->kind == DRY_CHANGE_SETTING;
     bool has_gap = c->kind == DRY_CHANGE_NO_EVIDENCE;
     json_t *change = json_pack(
         "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "kind",
         dry_change_kind_name(c->kind), "setting", json_out_string(c->setting), "caveats",
-        caveats_of(c->caveats), "removes_oom", c->removes_oom, "effect",
+        make_caveats(c->caveats), "removes_oom", c->removes_oom, "effect",
         effect_of(&c->effect), "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
         json_out_known(is_setting, c->peak_bytes), "oom_at_event",
         json_out_known(c->oom_event != DRY_EVENT_NONE, c->oom_event), "reason",
-        json_out_string(has_gap ? evidence_gap_of(v) : NULL));
+        json_out_string(has_gap ? get_evidence_gap(v) : NULL));
     if (change)
         add_figures(change, c);
     return change;
 }
 
 static json_t *
-changes_of(const struct dry_explanation_view *v)
+make_changes(const struct dry_explanation_view *v)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < v->change_count; i++) {
         const struct dry_change *c = &v->changes[i];
-        json_array_append_new(list, change_of(v, c));
+        json_array_append_new(list, make_change(v, c));
     }
     return list;
 }
 
 static json_t *
-oom_of(const struct explain_report *r)
+make_oom(const struct explain_report *r)
 {
     const struct dry_explanation_view *v = r->view;
     if (v->moment_kind != DRY_MOMENT_AT_OOM)
@@ -180,7 +180,7 @@ oom_of(const struct explain_report *r)
 }
 
 static json_t *
-categories_of(const struct dry_explanation_view *v)
+make_categories(const struct dry_explanation_view *v)
 {
     json_t *object = json_object();
     for (unsigned c = 0; c < DRY_CATEGORY_COUNT; c++)
@@ -192,7 +192,7 @@ categories_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-step_of(const struct dry_explanation_view *v)
+make_step(const struct dry_explanation_view *v)
 {
     if (v->step == DRY_NONE)
         return json_null();
@@ -206,7 +206,7 @@ step_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-trust_of(const struct dry_explanation_view *v)
+make_trust(const struct dry_explanation_view *v)
 {
     return json_pack("{s:s, s:b, s:b, s:o, s:I, s:o, s:o, s:o, s:I}", "level",
                      dry_trust_name(v->trust), "checked", v->check->possible, "exact",
@@ -220,7 +220,7 @@ trust_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
-releases_of(const struct explain_report *r)
+make_releases(const struct explain_report *r)
 {
     const struct dry_releases *of = &r->view->releases;
     if (r->is_simulated)
@@ -233,7 +233,7 @@ releases_of(const struct explain_report *r)
 /* Make the bounds of the device's capacity that OOMs and retries imply; null if there
    were none. */
 static json_t *
-capacity_of(const struct explain_report *r)
+make_capacity(const struct explain_report *r)
 {
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
     if (rec->capacity_high_bytes == 0)
@@ -243,7 +243,7 @@ capacity_of(const struct explain_report *r)
 }
 
 static json_t *
-moment_of(const struct dry_explanation_view *v)
+make_moment(const struct dry_explanation_view *v)
 {
     bool has_event = v->event != SIZE_MAX;
     return json_pack("{s:s, s:o, s:I}", "kind", dry_moment_kind_name(v->moment_kind),
@@ -262,12 +262,12 @@ explain_report_print_json(const char *command, const struct explain_report *r)
         "schema", "drystone.explain/1", "file", json_out_string(r->file), "device",
         (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
         r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
-        moment_of(v), "state",
+        make_moment(v), "state",
         fields_add_json(json_object(), dry_state_get_fields(), v->state), "oom",
-        oom_of(r), "findings", findings_of(v), "owners", owners_of(v), "categories",
-        categories_of(v), "step", step_of(v), "siblings", siblings_of(v),
+        make_oom(r), "findings", make_findings(v), "owners", make_owners(v), "categories",
+        make_categories(v), "step", make_step(v), "siblings", make_siblings(v),
         "projected_bytes", json_out_known(v->projected_bytes > 0, v->projected_bytes),
-        "changes", changes_of(v), "trust", trust_of(v), "releases", releases_of(r),
-        "capacity", capacity_of(r));
+        "changes", make_changes(v), "trust", make_trust(v), "releases", make_releases(r),
+        "capacity", make_capacity(r));
     return json_out_print(command, root);
 }

@@ -133,7 +133,7 @@ figures_judge_steps(const struct steps_report *r, const struct gate_values *valu
 /* --- diff --------------------------------------------------------------------------------- */
 
 static uint64_t
-growth_of(const struct dry_diff_row *row, uint32_t last)
+get_growth(const struct dry_diff_row *row, uint32_t last)
 {
     uint64_t before = dry_diff_bytes(row, 0), after = dry_diff_bytes(row, last);
     return after > before ? after - before : 0;
@@ -151,12 +151,12 @@ figures_judge_diff(const struct diff_report *r, const struct gate_values *values
     struct dry_diff_row most = *total;
     uint32_t last = (uint32_t)total->cell_count - 1;
     struct diff_figures figures = {.total_spread_bytes = total->spread,
-                                   .growth_bytes = growth_of(total, last),
+                                   .growth_bytes = get_growth(total, last),
                                    .first_active_bytes = total->cells[0].bytes,
                                    .last_active_bytes = total->cells[last].bytes};
     for (size_t i = 0; i < count; i++) {
         take_most(gate.figures.tables[1], &rows[i], &most);
-        uint64_t growth = growth_of(&rows[i], last);
+        uint64_t growth = get_growth(&rows[i], last);
         if (growth > figures.owner_growth_bytes)
             figures.owner_growth_bytes = growth;
     }

@@ -323,7 +323,7 @@ frag_report_print(const struct frag_report *report)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-pools_of(const struct frag_report *r)
+make_pools(const struct frag_report *r)
 {
     json_t *list = json_array();
     const struct dry_trace_view *v = dry_trace_get_view(r->trace);
@@ -350,7 +350,7 @@ pools_of(const struct frag_report *r)
 }
 
 static json_t *
-blocks_of(const struct frag_report *r, const struct dry_state_segment *segment)
+make_blocks(const struct frag_report *r, const struct dry_state_segment *segment)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < segment->block_count; i++) {
@@ -374,7 +374,7 @@ blocks_of(const struct frag_report *r, const struct dry_state_segment *segment)
 }
 
 static json_t *
-pinners_of(const struct frag_report *r)
+make_pinners(const struct frag_report *r)
 {
     const struct dry_pinner **order = order_pinners(r->state);
     json_t *list = order ? json_array() : NULL;
@@ -389,7 +389,7 @@ pinners_of(const struct frag_report *r)
                       json_out_number(p->pinned), "used_bytes", json_out_number(p->used),
                       "blocks", (json_int_t)p->used_count, "loose",
                       (size_t)(p - r->state->pinners) < r->state->loose_count, "used",
-                      blocks_of(r, segment)));
+                      make_blocks(r, segment)));
     }
     free(order);
     return list;
@@ -413,6 +413,7 @@ frag_report_print_json(const char *command, const struct frag_report *r)
         "rounding_bytes", json_out_number(s->rounding), "private_free_bytes",
         json_out_number(s->private_free), "unplaced_bytes",
         json_out_number(s->unplaced_bytes), "loosely_pinned_bytes",
-        json_out_number(s->loose_pinned), "pools", pools_of(r), "pinners", pinners_of(r));
+        json_out_number(s->loose_pinned), "pools", make_pools(r), "pinners",
+        make_pinners(r));
     return json_out_print(command, root);
 }

@@ -99,7 +99,7 @@ steps_report_sum(const struct steps_report *r)
 /* Name an allocation by its innermost frame, or by its size if no stack was recorded. The
    name is printable. */
 static const char *
-name_of(const struct steps_report *r, uint32_t allocation, char text[NAME_BYTES])
+get_name(const struct steps_report *r, uint32_t allocation, char text[NAME_BYTES])
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
     const struct dry_allocation *a = &v->allocations[allocation];
@@ -128,7 +128,7 @@ print_source(const struct steps_report *r, const struct term *term)
     enum dry_steps_source source = dry_steps_get_source(r->steps);
     if (source == DRY_STEPS_PERIODICITY) {
         printf("told apart by periodicity: each begins at\n            ");
-        term_print_name(stdout, name_of(r, dry_steps_get_anchor(r->steps), name), 12,
+        term_print_name(stdout, get_name(r, dry_steps_get_anchor(r->steps), name), 12,
                         term->width);
         return;
     }
@@ -249,7 +249,7 @@ print_suspects(const struct steps_report *r, const struct term *term)
     t.is_bounded = true;
     for (size_t i = 0; i < count && i < r->row_max; i++) {
         fields_add_cells(&t, dry_growth_get_fields(), &rows[i]);
-        table_add(&t, name_of(r, rows[i].allocation, name));
+        table_add(&t, get_name(r, rows[i].allocation, name));
     }
     printf("\n");
     bool is_done = table_print(&t, term);
@@ -296,7 +296,7 @@ static json_t *
 make_name(const struct steps_report *r, uint32_t allocation)
 {
     char name[NAME_BYTES];
-    name_of(r, allocation, name);
+    get_name(r, allocation, name);
     return json_out_string(name);
 }
 

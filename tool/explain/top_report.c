@@ -46,7 +46,7 @@ sum_up(const struct top_report *r)
 }
 
 static double
-share_of(uint64_t bytes, uint64_t total)
+get_share(uint64_t bytes, uint64_t total)
 {
     return total > 0 ? (double)bytes / (double)total : 0;
 }
@@ -60,7 +60,7 @@ add_row(struct table *t, const struct dry_owner *row, uint64_t total)
 {
     char text[CELL_BYTES], number[TERM_NUMBER_BYTES];
     table_add(t, term_format_bytes(row->bytes, number));
-    snprintf(number, sizeof number, "%.1f %%", 100 * share_of(row->bytes, total));
+    snprintf(number, sizeof number, "%.1f %%", 100 * get_share(row->bytes, total));
     table_add(t, number);
     table_add(t, term_format_count(row->count, number));
     table_add(t, row->largest ? term_format_bytes(row->largest, number) : "");
@@ -324,7 +324,7 @@ make_owner(const struct top_report *r, const struct dry_owner *o, uint64_t total
         json_out_text(o->name, o->name_length), "what",
         json_out_text(o->what, o->what_length), "bytes", json_out_number(o->bytes),
         "requested_bytes", json_out_number(o->requested), "share",
-        share_of(o->bytes, total), "count", json_out_number(o->count), "largest_bytes",
+        get_share(o->bytes, total), "count", json_out_number(o->count), "largest_bytes",
         json_out_number(o->largest), "largest_event", make_event(view, o), "is_of_free",
         (int)o->is_of_free, "frame",
         o->frame == DRY_NONE ? json_null() : make_frame(r, o->frame));

@@ -274,7 +274,7 @@ make_heap(struct candidate *heap, size_t count)
 }
 
 static uint32_t
-end_of(const struct dry_timeline_view *view, const struct dry_allocation *a)
+get_end(const struct dry_timeline_view *view, const struct dry_allocation *a)
 {
     return a->end < view->dump_moment ? a->end : view->dump_moment;
 }
@@ -287,9 +287,9 @@ keep_best(const struct dry_timeline_view *view, uint64_t min_bytes,
     size_t count = 0;
     for (uint32_t i = 0; i < view->allocation_count; i++) {
         const struct dry_allocation *a = view->allocations + i;
-        if (a->size < min_bytes || end_of(view, a) <= a->begin)
+        if (a->size < min_bytes || get_end(view, a) <= a->begin)
             continue;
-        struct candidate c = {(double)a->size * (end_of(view, a) - a->begin), i};
+        struct candidate c = {(double)a->size * (get_end(view, a) - a->begin), i};
         if (count < max) {
             heap[count++] = c;
             if (count == max)
@@ -429,7 +429,7 @@ export_slices_choose(struct export_slices *s, struct export_lanes *lanes,
     for (uint32_t i = 0; i < s->count; i++) {
         const struct dry_allocation *a = view->allocations + heap[i].allocation;
         s->slices[i] = (struct export_slice){
-            .allocation = heap[i].allocation, .begin = a->begin, .end = end_of(view, a)};
+            .allocation = heap[i].allocation, .begin = a->begin, .end = get_end(view, a)};
     }
     free(heap);
     qsort(s->slices, s->count, sizeof *s->slices, compare_slices);

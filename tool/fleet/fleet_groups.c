@@ -67,8 +67,8 @@ static struct comparison
 compare_files(const struct fleet_judgement *j, size_t a, size_t b)
 {
     size_t a_count, b_count;
-    const struct fleet_held *x = fleet_lines_of(&j->lines, a, &a_count);
-    const struct fleet_held *y = fleet_lines_of(&j->lines, b, &b_count);
+    const struct fleet_held *x = fleet_lines_get(&j->lines, a, &a_count);
+    const struct fleet_held *y = fleet_lines_get(&j->lines, b, &b_count);
     return compare(x, a_count, y, b_count);
 }
 
@@ -234,7 +234,7 @@ find_figures(struct fleet_judgement *j, struct fleet_group *g, uint64_t *values)
 }
 
 static uint32_t
-divisor_of(uint32_t a, uint32_t b)
+find_common_divisor(uint32_t a, uint32_t b)
 {
     while (b) {
         uint32_t rest = a % b;
@@ -265,7 +265,7 @@ find_layout(const struct fleet_judgement *j, struct fleet_group *g)
     uint32_t last = j->ranks[g->members[g->count - 1]].rank;
     g->stride = 0;
     for (size_t i = 1; i < g->count; i++)
-        g->stride = divisor_of(j->ranks[g->members[i]].rank - first, g->stride);
+        g->stride = find_common_divisor(j->ranks[g->members[i]].rank - first, g->stride);
     if (last == RANK_UNKNOWN)
         g->layout = FLEET_LAYOUT_UNKNOWN;
     else if (g->count == 1)
@@ -286,7 +286,7 @@ find_top(const struct fleet_judgement *j, struct fleet_group *g)
     g->top_place = UINT32_MAX;
     for (size_t i = 0; i < g->count && g->top_place == UINT32_MAX; i++) {
         size_t count;
-        const struct fleet_held *held = fleet_lines_of(&j->lines, g->members[i], &count);
+        const struct fleet_held *held = fleet_lines_get(&j->lines, g->members[i], &count);
         if (j->ranks[g->members[i]].row->active_peak != g->active.median)
             continue;
         for (size_t k = 0; k < count; k++) {

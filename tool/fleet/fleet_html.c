@@ -125,13 +125,13 @@ gather(const struct fleet_judgement *j, const struct fleet_group *g, size_t *cou
     *count = 0;
     for (size_t i = 0; i < g->count; i++) {
         size_t more;
-        fleet_lines_of(&j->lines, g->members[i], &more);
+        fleet_lines_get(&j->lines, g->members[i], &more);
         *count += more;
     }
     struct fleet_held *all = calloc(*count + 1, sizeof *all);
     for (size_t i = 0; all && i < g->count; i++) {
         size_t more;
-        const struct fleet_held *held = fleet_lines_of(&j->lines, g->members[i], &more);
+        const struct fleet_held *held = fleet_lines_get(&j->lines, g->members[i], &more);
         if (more > 0)
             memcpy(all + used, held, more * sizeof *all);
         used += more;
@@ -180,7 +180,7 @@ make_lines(const struct fleet_judgement *j, size_t file)
 {
     const struct fleet_row *row = j->ranks[file].row;
     size_t count;
-    const struct fleet_held *held = fleet_lines_of(&j->lines, file, &count);
+    const struct fleet_held *held = fleet_lines_get(&j->lines, file, &count);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         list = json_out_append(list, json_pack("[I, o, o]", (json_int_t)held[i].place,

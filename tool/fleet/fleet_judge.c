@@ -60,7 +60,7 @@ match_lines(struct fleet_judgement *j)
 }
 
 static uint64_t
-weight_of(const struct fleet_finding *f)
+get_weight(const struct fleet_finding *f)
 {
     return robust_distance(f->bytes, f->usual);
 }
@@ -71,8 +71,8 @@ compare_findings(const void *a, const void *b)
     const struct fleet_finding *x = a, *y = b;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
-    if (weight_of(x) != weight_of(y))
-        return weight_of(x) > weight_of(y) ? -1 : 1;
+    if (get_weight(x) != get_weight(y))
+        return get_weight(x) > get_weight(y) ? -1 : 1;
     if (x->file != y->file)
         return x->file < y->file ? -1 : 1;
     if (x->group != y->group)

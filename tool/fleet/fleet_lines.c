@@ -218,7 +218,7 @@ shares_a_line(const struct matcher *m, const struct span *a, const struct span *
 }
 
 static void
-match_lines_of(struct matcher *m, size_t begin, size_t end)
+match_function_lines(struct matcher *m, size_t begin, size_t end)
 {
     size_t count = cut_spans(m, begin, end);
     struct span usual = find_usual(m, count);
@@ -250,7 +250,7 @@ match_lines(struct matcher *m)
              end < m->entry_count && m->entries[end].function == m->entries[i].function;
              end++)
             continue;
-        match_lines_of(m, i, end);
+        match_function_lines(m, i, end);
     }
     for (size_t i = 0; i < m->entry_count; i++)
         m->entries[i].number = m->entries[i].place;
@@ -381,7 +381,7 @@ fleet_lines_finish(struct fleet_lines *lines)
 }
 
 const struct fleet_held *
-fleet_lines_of(const struct fleet_lines *lines, size_t row, size_t *count)
+fleet_lines_get(const struct fleet_lines *lines, size_t row, size_t *count)
 {
     *count = lines->begins[row + 1] - lines->begins[row];
     return lines->held + lines->begins[row];

@@ -42,7 +42,7 @@ bool fleet_lines_match(struct fleet_lines *lines, const struct fleet_row *const 
 void fleet_lines_finish(struct fleet_lines *lines);
 
 /* Return what a row holds, by place; *count is the number of places. */
-const struct fleet_held *fleet_lines_of(const struct fleet_lines *lines, size_t row,
-                                        size_t *count);
+const struct fleet_held *fleet_lines_get(const struct fleet_lines *lines, size_t row,
+                                         size_t *count);
 
 #endif

@@ -38,7 +38,7 @@ struct scan {
 /* --- lines -------------------------------------------------------------------------------- */
 
 static uint64_t
-weight_of(const struct fleet_finding *f)
+get_weight(const struct fleet_finding *f)
 {
     return robust_distance(f->bytes, f->usual);
 }
@@ -49,7 +49,7 @@ keep_finding(struct scan *s, size_t member, const struct fleet_finding *finding)
 {
     struct fleet_finding *findings = s->findings[member];
     size_t count = s->finding_counts[member], at = count;
-    while (at > 0 && weight_of(&findings[at - 1]) < weight_of(finding))
+    while (at > 0 && get_weight(&findings[at - 1]) < get_weight(finding))
         at--;
     if (at == LINES_A_RANK)
         return;
@@ -93,7 +93,7 @@ next_place(const struct scan *s)
     for (size_t i = 0; i < s->group->count; i++) {
         size_t count;
         const struct fleet_held *held =
-            fleet_lines_of(&s->j->lines, s->group->members[i], &count);
+            fleet_lines_get(&s->j->lines, s->group->members[i], &count);
         if (s->at[i] < count && held[s->at[i]].place < place)
             place = held[s->at[i]].place;
     }
@@ -107,7 +107,7 @@ scan_lines(struct scan *s)
         for (size_t i = 0; i < s->group->count; i++) {
             size_t count;
             const struct fleet_held *held =
-                fleet_lines_of(&s->j->lines, s->group->members[i], &count);
+                fleet_lines_get(&s->j->lines, s->group->members[i], &count);
             bool is_there = s->at[i] < count && held[s->at[i]].place == place;
             s->values[i] = is_there ? held[s->at[i]].bytes : 0;
             s->at[i] += is_there;

@@ -32,7 +32,7 @@ print_more(size_t count, const char *what)
 }
 
 static size_t
-shown_of(const struct fleet_report *r, size_t count, size_t limit)
+count_shown(const struct fleet_report *r, size_t count, size_t limit)
 {
     return r->shows_all || count < limit ? count : limit;
 }
@@ -78,7 +78,7 @@ static void
 print_findings(const struct fleet_report *r, const struct term *term)
 {
     const struct fleet_judgement *j = r->judgement;
-    size_t shown = shown_of(r, j->finding_count, FINDINGS_SHOWN);
+    size_t shown = count_shown(r, j->finding_count, FINDINGS_SHOWN);
     printf("\n%sWhat differs%s\n\n", term_style(term, TERM_BOLD),
            term_style(term, TERM_PLAIN));
     if (j->finding_count == 0)
@@ -121,7 +121,7 @@ print_groups(const struct fleet_report *r, const struct term *term)
     const struct fleet_judgement *j = r->judgement;
     char text[FLEET_TEXT_BYTES];
     struct table t;
-    size_t shown = shown_of(r, j->group_count, GROUPS_SHOWN);
+    size_t shown = count_shown(r, j->group_count, GROUPS_SHOWN);
     if (j->group_count == 0)
         return true;
     printf("\n%sGroups%s: ranks that hold alike, line by line\n\n",
@@ -218,7 +218,7 @@ static void
 print_gaps(const struct fleet_report *r, const struct term *term)
 {
     const struct fleet_judgement *j = r->judgement;
-    size_t shown = shown_of(r, j->gap_count, GAPS_SHOWN), missing = 0;
+    size_t shown = count_shown(r, j->gap_count, GAPS_SHOWN), missing = 0;
     if (j->gap_count == 0)
         return;
     for (size_t i = 0; i < j->gap_count; i++)
@@ -238,7 +238,7 @@ static void
 print_files(const struct fleet_report *r, const struct term *term)
 {
     const struct fleet_judgement *j = r->judgement;
-    size_t unused = j->count - j->used_count, shown = shown_of(r, unused, FILES_SHOWN);
+    size_t unused = j->count - j->used_count, shown = count_shown(r, unused, FILES_SHOWN);
     size_t printed = 0;
     print_gaps(r, term);
     if (unused == 0)
@@ -278,7 +278,7 @@ static bool
 print_steps(const struct fleet_report *r, const struct term *term)
 {
     const struct fleet_judgement *j = r->judgement;
-    size_t shown = shown_of(r, j->step_count, STEPS_SHOWN);
+    size_t shown = count_shown(r, j->step_count, STEPS_SHOWN);
     struct table t;
     if (j->step_count == 0)
         return true;

@@ -35,7 +35,7 @@ int
 gate_check(const struct gate *gate, bool prints_json)
 {
     const struct gate_values *v = gate->values;
-    enum gate_forge forge = gate_forge_of(v->annotate);
+    enum gate_forge forge = gate_forge_find(v->annotate);
     char why[CONDITION_WHY_BYTES];
     for (size_t i = 0; i < v->fail_if.count; i++) {
         struct condition c;
@@ -61,7 +61,7 @@ gate_check(const struct gate *gate, bool prints_json)
 bool
 gate_takes_output(const struct gate_values *values)
 {
-    return gate_forge_of(values->annotate) == GATE_FORGE_GITLAB;
+    return gate_forge_find(values->annotate) == GATE_FORGE_GITLAB;
 }
 
 /* --- findings ----------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ gate_judge(const struct gate *gate, const struct gate_row *rows, size_t row_coun
 {
     if (!is_gate(gate->values) || (code != EXIT_FINE && code != EXIT_FOUND))
         return code;
-    struct judge j = {.gate = gate, .forge = gate_forge_of(gate->values->annotate)};
+    struct judge j = {.gate = gate, .forge = gate_forge_find(gate->values->annotate)};
     code = gate_baseline_open(gate, &j.baseline);
     if (code != EXIT_FINE)
         return code;

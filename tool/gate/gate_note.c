@@ -14,7 +14,7 @@
 #include "base/term.h"
 
 enum gate_forge
-gate_forge_of(const char *word)
+gate_forge_find(const char *word)
 {
     if (!word)
         return GATE_FORGE_NONE;
@@ -39,7 +39,7 @@ print_escaped(const char *text, bool is_property)
 
 /* Return the file and line at which a finding is shown. */
 static const char *
-source_of(const struct gate *gate, unsigned *line)
+get_source(const struct gate *gate, unsigned *line)
 {
     *line = gate->source && gate->line ? gate->line : 1;
     return gate->source ? gate->source : gate->file;
@@ -49,7 +49,7 @@ void
 gate_note_github(const struct gate *gate, const char *text)
 {
     unsigned line;
-    const char *source = source_of(gate, &line);
+    const char *source = get_source(gate, &line);
     fputs("::error file=", stderr);
     print_escaped(source, true);
     fprintf(stderr, ",line=%u,title=drystone %s::", line, gate->command);
@@ -69,7 +69,7 @@ gate_note_gitlab(const struct gate *gate, json_t *report, const char *figure,
                  const char *of, const char *text)
 {
     unsigned line;
-    const char *source = source_of(gate, &line);
+    const char *source = get_source(gate, &line);
     uint64_t hash = mix(FNV_BEGIN, gate->command);
     hash = mix(mix(mix(hash, gate->file), figure), of);
     char print[20];

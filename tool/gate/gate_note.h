@@ -14,7 +14,7 @@
 enum gate_forge { GATE_FORGE_NONE, GATE_FORGE_GITHUB, GATE_FORGE_GITLAB, GATE_FORGE_BAD };
 
 /* Parse the value of --annotate; NULL: none. */
-enum gate_forge gate_forge_of(const char *word);
+enum gate_forge gate_forge_find(const char *word);
 
 /* Write a finding as a line for GitHub to standard error. */
 void gate_note_github(const struct gate *gate, const char *text);

@@ -206,7 +206,7 @@ hear(struct mark *mark, struct watch_process *p, brink_tell *tell, void *self)
 /* --- rules -------------------------------------------------------------------------------- */
 
 static double
-value_of(const struct watch_source *s, enum brink_rule rule)
+get_value(const struct watch_source *s, enum brink_rule rule)
 {
     if (rule == BRINK_SHARE)
         return 100 * live_share(s);
@@ -223,7 +223,7 @@ largest_value(const struct watch_process *p, enum brink_rule rule)
     for (size_t i = 0; i < p->source_count; i++) {
         if (p->sources[i].published.kind == DRY_LIVE_PINNED)
             continue;
-        double value = value_of(&p->sources[i], rule);
+        double value = get_value(&p->sources[i], rule);
         most = value > most ? value : most;
     }
     return most;

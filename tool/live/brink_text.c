@@ -99,7 +99,7 @@ brink_text_print(const struct brink_event *event, FILE *out)
 /* --- for programs ------------------------------------------------------------------------- */
 
 static json_t *
-rank_of(const struct watch_process *p)
+make_rank(const struct watch_process *p)
 {
     return p->program.rank >= 0 ? json_integer(p->program.rank) : json_null();
 }
@@ -114,7 +114,7 @@ brink_json_print(const struct brink_event *event, FILE *out)
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "schema", "drystone.live-event/1", "time",
         time, "event", event->is_answer ? "answered" : "crossed", "pid",
         json_out_number(live_process_number(p)), "name", json_out_string(p->name), "rank",
-        rank_of(p), "path", json_out_string(event->path));
+        make_rank(p), "path", json_out_string(event->path));
     int failed = -1;
     if (object && event->is_answer)
         failed = json_object_set_new(object, "result", json_integer(event->result)) ||

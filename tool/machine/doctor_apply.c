@@ -86,7 +86,7 @@ write_last(const struct apply_files *files, struct journal *journal, FILE *out,
 }
 
 static int
-code_of(const struct apply_count *counts)
+to_exit_code(const struct apply_count *counts)
 {
     if (counts->refused)
         return EXIT_MACHINE;
@@ -133,7 +133,7 @@ apply_changes(const struct apply_files *files, struct journal *journal,
     int code = EXIT_FINE;
     for (size_t i = 0; i < count && code == EXIT_FINE; i++)
         code = apply_one(files, journal, &changes[i], out, counts);
-    return code == EXIT_FINE ? code_of(counts) : code;
+    return code == EXIT_FINE ? to_exit_code(counts) : code;
 }
 
 /* Undo an entry. Returns true if the entry needs no further attempt. */
@@ -186,5 +186,5 @@ apply_undo(const struct apply_files *files, struct journal *journal, FILE *out,
             counts->refused++;
         }
     }
-    return code_of(counts);
+    return to_exit_code(counts);
 }

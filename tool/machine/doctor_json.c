@@ -8,7 +8,7 @@
 
 /* Make a list with one text per line; "" gives an empty list. */
 static json_t *
-lines_of(const char *text)
+make_lines(const char *text)
 {
     json_t *list = json_array();
     while (*text) {
@@ -20,7 +20,7 @@ lines_of(const char *text)
 }
 
 static json_t *
-changes_of(const struct doctor_report *r, const struct dry_doctor_finding *f)
+make_changes(const struct doctor_report *r, const struct dry_doctor_finding *f)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < f->change_count; i++) {
@@ -33,27 +33,27 @@ changes_of(const struct doctor_report *r, const struct dry_doctor_finding *f)
 }
 
 static json_t *
-finding_of(const struct doctor_report *r, const struct dry_doctor_finding *f)
+make_finding(const struct doctor_report *r, const struct dry_doctor_finding *f)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:b, s:o}",
                      "id", f->id, "topic", dry_doctor_topic_name(f->topic), "verdict",
                      dry_doctor_verdict_name(f->verdict), "title", f->title, "is",
                      json_out_filled(f->is), "should_be", json_out_filled(f->should_be),
-                     "why", f->why, "fix", lines_of(doctor_report_fix(f)), "undo",
-                     lines_of(f->undo), "persist", lines_of(f->persist), "needs_root",
+                     "why", f->why, "fix", make_lines(doctor_report_fix(f)), "undo",
+                     make_lines(f->undo), "persist", make_lines(f->persist), "needs_root",
                      f->needs_root, "needs_reboot", f->needs_reboot, "changes",
-                     changes_of(r, f));
+                     make_changes(r, f));
 }
 
 static json_t *
-findings_of(const struct doctor_report *r)
+make_findings(const struct doctor_report *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < dry_doctor_get_finding_count(r->doctor); i++) {
         struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
         dry_doctor_get_finding(r->doctor, i, &f);
         if (doctor_report_has(r, f.id))
-            json_array_append_new(list, finding_of(r, &f));
+            json_array_append_new(list, make_finding(r, &f));
     }
     return list;
 }
@@ -65,7 +65,7 @@ known(uint64_t value, uint64_t unknown)
 }
 
 static json_t *
-machine_of(const struct doctor_report *r)
+make_machine(const struct doctor_report *r)
 {
     struct dry_doctor_machine m = DRY_INIT(struct dry_doctor_machine);
     char release[32];
@@ -80,7 +80,7 @@ machine_of(const struct doctor_report *r)
 }
 
 static json_t *
-row_of(const struct dry_doctor_row *row)
+make_row(const struct dry_doctor_row *row)
 {
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "node",
@@ -95,7 +95,7 @@ row_of(const struct dry_doctor_row *row)
 }
 
 static json_t *
-needs_of(const struct doctor_report *r)
+make_needs(const struct doctor_report *r)
 {
     json_t *bytes = json_array(), *rows = json_array();
     for (size_t i = 0; i < r->need_count; i++)
@@ -103,13 +103,13 @@ needs_of(const struct doctor_report *r)
     for (size_t i = 0; i < dry_doctor_get_row_count(r->doctor); i++) {
         struct dry_doctor_row row = DRY_INIT(struct dry_doctor_row);
         dry_doctor_get_row(r->doctor, i, &row);
-        json_array_append_new(rows, row_of(&row));
+        json_array_append_new(rows, make_row(&row));
     }
     return json_pack("{s:o, s:o}", "regions_bytes", bytes, "rows", rows);
 }
 
 static json_t *
-counts_of(const struct doctor_report *r)
+make_counts(const struct doctor_report *r)
 {
     json_t *counts = json_object();
     for (unsigned v = 0; v < DRY_DOCTOR_VERDICT_COUNT; v++)
@@ -127,9 +127,9 @@ doctor_report_print_json(const struct doctor_report *r)
         json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
                   "drystone.pages/2", "root", json_out_filled(r->root), "process",
                   r->process ? json_integer(r->process) : json_null(), "purpose",
-                  dry_doctor_purpose_name(r->purpose), "machine", machine_of(r), "pages",
-                  pages_report_sizes(r->root, -1), "nodes",
-                  pages_report_nodes(r->topology, r->root), "counts", counts_of(r),
-                  "need", r->need_count ? needs_of(r) : json_null(), "findings",
-                  findings_of(r)));
+                  dry_doctor_purpose_name(r->purpose), "machine", make_machine(r),
+                  "pages", pages_report_sizes(r->root, -1), "nodes",
+                  pages_report_nodes(r->topology, r->root), "counts", make_counts(r),
+                  "need", r->need_count ? make_needs(r) : json_null(), "findings",
+                  make_findings(r)));
 }

@@ -187,7 +187,7 @@ is_shown(const struct printer *p, const struct dry_doctor_finding *f)
 
 /* Return a topic's worst verdict; -1: none of its findings is shown. */
 static int
-worst_of(const struct printer *p, enum dry_doctor_topic topic)
+find_worst(const struct printer *p, enum dry_doctor_topic topic)
 {
     int worst = -1;
     struct dry_doctor_finding f = DRY_INIT(struct dry_doctor_finding);
@@ -221,7 +221,7 @@ print_topics(const struct printer *p)
 {
     for (int verdict = DRY_DOCTOR_WRONG; verdict >= 0; verdict--)
         for (unsigned t = 0; t < DRY_DOCTOR_TOPIC_COUNT; t++)
-            if (worst_of(p, (enum dry_doctor_topic)t) == verdict &&
+            if (find_worst(p, (enum dry_doctor_topic)t) == verdict &&
                 !print_topic(p, (enum dry_doctor_topic)t, verdict))
                 return false;
     return true;

@@ -12,7 +12,7 @@
 
 /* Return the bits of a data type; 0: unknown type. */
 static unsigned
-bits_of(const char *name)
+get_bits(const char *name)
 {
     struct dry_dtype dtype;
     struct dry_error err;
@@ -78,7 +78,7 @@ need_parse(const char *text, uint64_t *bytes)
     const char *wrong = take_shape(&at, &elements);
     if (wrong)
         return wrong;
-    unsigned element_bits = bits_of(at);
+    unsigned element_bits = get_bits(at);
     if (element_bits == 0)
         return *at ? "the type is not known; expected float32, bfloat16, int8 ..."
                    : "a type is missing, like float32";

@@ -221,7 +221,7 @@ touch_new(const struct bench *b)
 /* --- all of them -------------------------------------------------------------------------- */
 
 static double
-median_of(const struct bench_pages *rounds, size_t count, size_t where)
+find_median(const struct bench_pages *rounds, size_t count, size_t where)
 {
     double values[BENCH_ROUNDS_MAX];
     for (size_t i = 0; i < count; i++)
@@ -243,7 +243,7 @@ sum_up(struct bench_pages *to, const struct bench_pages *rounds, size_t count)
                                      offsetof(struct bench_pages, chained_ns)};
     *to = rounds[0];
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        double median = median_of(rounds, count, members[i]);
+        double median = find_median(rounds, count, members[i]);
         memcpy((char *)to + members[i], &median, sizeof median);
     }
     for (size_t i = 1; i < count; i++)

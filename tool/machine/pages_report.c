@@ -327,7 +327,7 @@ measured(double ns)
 }
 
 static json_t *
-kinds_of(const struct bench *b)
+make_kinds(const struct bench *b)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < b->kind_count; i++) {
@@ -348,7 +348,7 @@ kinds_of(const struct bench *b)
 }
 
 static json_t *
-times_of(const double ns[BENCH_SIZES])
+make_times(const double ns[BENCH_SIZES])
 {
     json_t *list = json_array();
     for (size_t i = 0; i < BENCH_SIZES; i++)
@@ -359,20 +359,20 @@ times_of(const double ns[BENCH_SIZES])
 }
 
 static json_t *
-mallocs_of(const struct bench *b)
+make_mallocs(const struct bench *b)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < b->malloc_count; i++) {
         const struct bench_malloc *m = &b->mallocs[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o}", "name", m->name, "times",
-                                        m->is_measured ? times_of(m->ns) : json_null()));
+        json_array_append_new(
+            list, json_pack("{s:s, s:o}", "name", m->name, "times",
+                            m->is_measured ? make_times(m->ns) : json_null()));
     }
     return list;
 }
 
 static json_t *
-bars_of(const struct bench *b)
+make_bars_json(const struct bench *b)
 {
     struct bar bars[BARS];
     json_t *list = json_array();
@@ -401,7 +401,8 @@ pages_report_bench_json(const struct bench *b, const struct dry_topology_view *v
                   (int)view->node_count, "bytes", json_out_number(b->bytes), "rounds",
                   (int)b->rounds, "threads", (int)b->thread_count, "new_memset_ns",
                   measured(b->new_memset_ns), "new_touch_ns", measured(b->touch_ns),
-                  "pages", kinds_of(b), "malloc", mallocs_of(b), "bars", bars_of(b)));
+                  "pages", make_kinds(b), "malloc", make_mallocs(b), "bars",
+                  make_bars_json(b)));
 }
 
 int
@@ -410,7 +411,7 @@ pages_report_here(const double ns[BENCH_SIZES], bool is_json)
     if (is_json)
         return json_out_print("pages", json_pack("{s:s, s:n, s:o}", "schema",
                                                  "drystone.pages-bench/1", "file", "here",
-                                                 times_of(ns)));
+                                                 make_times(ns)));
     char bytes[TERM_NUMBER_BYTES];
     for (size_t i = 0; i < BENCH_SIZES; i++)
         printf("  %-12s%10.0f us\n", term_format_bytes(bench_malloc_bytes(i), bytes),

@@ -53,7 +53,7 @@ print_axis(const char *left, const char *right)
 
 /* Return the number of rows that a bar of `bytes` covers, rounded up. */
 static size_t
-row_of(uint64_t bytes, uint64_t top)
+get_row(uint64_t bytes, uint64_t top)
 {
     double row = ceil((double)bytes / (double)top * PLOT_ROWS);
     return row > PLOT_ROWS ? PLOT_ROWS : (size_t)row;
@@ -62,7 +62,7 @@ row_of(uint64_t bytes, uint64_t top)
 static void
 draw_bar(struct canvas *c, size_t column, const uint64_t heights[2], uint64_t top)
 {
-    size_t held = row_of(heights[0], top), needed = row_of(heights[1], top);
+    size_t held = get_row(heights[0], top), needed = get_row(heights[1], top);
     for (size_t row = 0; row < needed; row++)
         c->cells[PLOT_ROWS - 1 - row][column] = row < held ? '#' : '+';
 }
@@ -72,7 +72,7 @@ draw_budget(struct canvas *c, uint64_t budget, uint64_t top)
 {
     if (budget > top)
         return;
-    size_t row = row_of(budget, top);
+    size_t row = get_row(budget, top);
     char *cells = c->cells[PLOT_ROWS - (row ? row : 1)];
     for (size_t i = 0; i < PLOT_COLUMNS; i++) {
         if (cells[i] == ' ')
@@ -82,7 +82,7 @@ draw_budget(struct canvas *c, uint64_t budget, uint64_t top)
 
 /* Return the letter of the phase that takes most of a column: F, R or B. */
 static char
-letter_of(const struct plan_column *column)
+find_letter(const struct plan_column *column)
 {
     static const char letters[] = "FRB";
     unsigned best = 0;
@@ -108,7 +108,7 @@ print_timeline(const struct plan_report *r, const struct plan_timeline *t)
         const struct plan_column *column = &t->columns[i];
         const uint64_t heights[2] = {column->held_bytes, column->needed_bytes};
         draw_bar(&c, i, heights, top);
-        phases[i] = letter_of(column);
+        phases[i] = find_letter(column);
     }
     const struct dry_chain_frame *frame = dry_chain_get_frame(r->input->chain);
     const uint64_t heights[2] = {frame->persistent_bytes, t->optimizer_bytes};
@@ -143,7 +143,7 @@ plan_plot_timeline(const struct plan_report *r)
 /* --- what budgets buy --------------------------------------------------------------------- */
 
 static double
-share_of(const struct dry_plan_point *point)
+get_share(const struct dry_plan_point *point)
 {
     const struct dry_plan_cost *c = &point->cost;
     return c->base_ns ? (double)c->extra_ns / (double)c->base_ns : 0;
@@ -156,13 +156,13 @@ print_points(const struct plan_report *r)
     char low[TERM_NUMBER_BYTES], high[TERM_NUMBER_BYTES], label[TERM_NUMBER_BYTES];
     uint64_t first = r->points[0].cost.peak_bytes;
     uint64_t last = r->points[r->point_count - 1].cost.peak_bytes;
-    double most = share_of(&r->points[0]);
+    double most = get_share(&r->points[0]);
     canvas_clear(&c);
     for (size_t i = 0; i < r->point_count; i++) {
         double x = last > first ? (double)(r->points[i].cost.peak_bytes - first) /
                                       (double)(last - first)
                                 : 0;
-        double y = most > 0 ? share_of(&r->points[i]) / most : 0;
+        double y = most > 0 ? get_share(&r->points[i]) / most : 0;
         size_t column = (size_t)lround(x * (PLOT_COLUMNS - 1));
         size_t row = (size_t)lround(y * (PLOT_ROWS - 1));
         if (column < PLOT_COLUMNS && row < PLOT_ROWS)

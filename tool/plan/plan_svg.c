@@ -46,13 +46,13 @@ struct picture {
 };
 
 static double
-x_of(size_t column)
+to_x(size_t column)
 {
     return SVG_LEFT + (double)column;
 }
 
 static double
-y_of(const struct picture *p, double bytes)
+to_y(const struct picture *p, double bytes)
 {
     return PLOT_BOTTOM - bytes / (double)p->top * PLOT_HEIGHT;
 }
@@ -94,7 +94,7 @@ write_bytes_axis(const struct picture *p)
     double step = svg_round_step((double)p->top / 9, true);
     for (unsigned i = 0; step * i <= (double)p->top; i++) {
         char name[SVG_NAME_BYTES];
-        double y = y_of(p, step * i);
+        double y = to_y(p, step * i);
         const double from[] = {SVG_LEFT, y}, to[] = {SVG_LEFT + SVG_PLOT, y};
         svg_line(p->w, from, to, "stroke=\"#ccc\" stroke-width=\".6\"");
         svg_text(p->w, SVG_LEFT - 8, y + 4, "text-anchor=\"end\"",
@@ -155,7 +155,7 @@ write_stage_axis(const struct picture *p)
 enum height { HEIGHT_ALWAYS, HEIGHT_HELD, HEIGHT_NEEDED, HEIGHT_COUNT };
 
 static uint64_t
-height_of(const struct picture *p, size_t column, enum height height)
+get_height(const struct picture *p, size_t column, enum height height)
 {
     const struct plan_column *c = &p->timeline->columns[column];
     uint64_t bytes = height == HEIGHT_ALWAYS ? p->always
@@ -172,19 +172,19 @@ write_area(const struct picture *p, enum height height, const char *fill)
     size_t count = p->timeline->column_count;
     writer_format(p->w, "<path fill=\"%s\" d=\"", fill);
     for (size_t i = 0, end; i < count; i = end) {
-        uint64_t above = height_of(p, i, height), below = 0;
+        uint64_t above = get_height(p, i, height), below = 0;
         if (height != HEIGHT_ALWAYS)
-            below = height_of(p, i, (enum height)(height - 1));
+            below = get_height(p, i, (enum height)(height - 1));
         for (end = i + 1; end < count; end++) {
             uint64_t next = height != HEIGHT_ALWAYS
-                                ? height_of(p, end, (enum height)(height - 1))
+                                ? get_height(p, end, (enum height)(height - 1))
                                 : 0;
-            if (height_of(p, end, height) != above || next != below)
+            if (get_height(p, end, height) != above || next != below)
                 break;
         }
         if (above > below)
-            svg_box(p->w, x_of(i), y_of(p, (double)above), x_of(end),
-                    y_of(p, (double)below));
+            svg_box(p->w, to_x(i), to_y(p, (double)above), to_x(end),
+                    to_y(p, (double)below));
     }
     writer_put(p->w, "\"/>\n");
 }
@@ -196,10 +196,10 @@ write_optimizer(const struct picture *p)
     uint64_t needed = p->timeline->optimizer_bytes;
     uint64_t always = dry_chain_get_frame(p->report->input->chain)->persistent_bytes;
     writer_put(p->w, "<path fill=\"" FILL_ALWAYS "\" d=\"");
-    svg_box(p->w, OPTIMIZER_LEFT, y_of(p, (double)always), right, PLOT_BOTTOM);
+    svg_box(p->w, OPTIMIZER_LEFT, to_y(p, (double)always), right, PLOT_BOTTOM);
     writer_put(p->w, "\"/>\n<path fill=\"" FILL_NEEDED "\" d=\"");
-    svg_box(p->w, OPTIMIZER_LEFT, y_of(p, (double)needed), right,
-            y_of(p, (double)always));
+    svg_box(p->w, OPTIMIZER_LEFT, to_y(p, (double)needed), right,
+            to_y(p, (double)always));
     writer_put(p->w, "\"/>\n");
 }
 
@@ -217,7 +217,7 @@ write_stages(const struct picture *p, unsigned phase)
         if (low > high)
             continue;
         double y0 = y_of_stage(p, low), y1 = y_of_stage(p, (double)high + 1);
-        svg_box(p->w, x_of(i), y0, x_of(end), y1 - y0 < 2 ? y0 + 2 : y1);
+        svg_box(p->w, to_x(i), y0, to_x(end), y1 - y0 < 2 ? y0 + 2 : y1);
     }
     writer_put(p->w, "\"/>\n");
 }
@@ -231,7 +231,7 @@ write_budget(const struct picture *p)
     char text[SVG_NAME_BYTES], bytes[TERM_NUMBER_BYTES];
     if (budget > p->top)
         return;
-    double y = y_of(p, (double)budget);
+    double y = to_y(p, (double)budget);
     const double from[] = {SVG_LEFT, y}, to[] = {SVG_LEFT + SVG_PLOT, y};
     svg_line(p->w, from, to,
              "stroke=\"#b00020\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"");
@@ -248,8 +248,8 @@ write_peak(const struct picture *p)
     char where[PLAN_WHERE_BYTES];
     bool is_in_step = t->peak_column == t->column_count;
     double x =
-        is_in_step ? OPTIMIZER_LEFT + OPTIMIZER_PIXELS / 2 : x_of(t->peak_column) + 0.5;
-    double y = y_of(p, (double)t->cost.peak_bytes);
+        is_in_step ? OPTIMIZER_LEFT + OPTIMIZER_PIXELS / 2 : to_x(t->peak_column) + 0.5;
+    double y = to_y(p, (double)t->cost.peak_bytes);
     writer_put(p->w, "<path fill=\"#1a1a1a\" d=\"M");
     svg_number(p->w, x);
     writer_char(p->w, ' ');

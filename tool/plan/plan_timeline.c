@@ -29,7 +29,7 @@ count_step(void *self, const struct dry_plan_step *step)
 }
 
 static size_t
-column_of(const struct plan_timeline *t, uint64_t at)
+get_column(const struct plan_timeline *t, uint64_t at)
 {
     size_t column = (size_t)((double)at / (double)t->span * (double)t->column_count);
     return column < t->column_count ? column : t->column_count - 1;
@@ -70,8 +70,8 @@ fill_step(void *self, const struct dry_plan_step *step)
         t->optimizer_bytes = step->needed_bytes;
         return;
     }
-    size_t first = column_of(t, begin),
-           last = end > begin ? column_of(t, end - 1) : first;
+    size_t first = get_column(t, begin),
+           last = end > begin ? get_column(t, end - 1) : first;
     if (step->needed_bytes == t->cost.peak_bytes && t->peak_column == t->column_count)
         t->peak_column = first + (last - first) / 2;
     for (size_t i = first; i <= last; i++) {

@@ -67,7 +67,7 @@ load_memory_bytes(void)
 
 /* Return the part of `bytes` that a file of this size may use. */
 static uint64_t
-share_of(uint64_t bytes, uint64_t file_bytes)
+get_share(uint64_t bytes, uint64_t file_bytes)
 {
     uint64_t fair = MEMORY_FOR_SMALL_FILES;
     if (file_bytes == 0) /* size unknown: a pipe */
@@ -90,7 +90,7 @@ read_trace(const struct input *in, const struct dry_source *source, const char *
     progress_begin(&watch.progress, what, d.file_bytes);
     struct dry_trace_options options;
     dry_trace_options_init(&options);
-    options.memory_bytes_max = share_of(load_memory_bytes(), d.file_bytes);
+    options.memory_bytes_max = get_share(load_memory_bytes(), d.file_bytes);
     options.progress = show_progress;
     options.progress_self = &watch;
     enum dry_status status = dry_trace_read(source, &options, trace, err);
@@ -155,7 +155,7 @@ load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace
     input_describe(in, &d);
     struct dry_trace_options options;
     dry_trace_options_init(&options);
-    options.memory_bytes_max = share_of(memory_bytes_max, d.file_bytes);
+    options.memory_bytes_max = get_share(memory_bytes_max, d.file_bytes);
     status = dry_trace_read(&source, &options, trace, err);
     if (status == DRY_OK)
         status = input_read_content(in, content, err);

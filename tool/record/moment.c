@@ -48,7 +48,7 @@ moment_event(const struct dry_timeline_view *view, const struct moment *m)
 
 /* Return the time of the moment. An OOM shows the state before it, but its own time. */
 static int64_t
-time_of(const struct dry_timeline *timeline, const struct moment *m)
+get_time(const struct dry_timeline *timeline, const struct moment *m)
 {
     uint32_t own = m->reason == MOMENT_OOM ? 1 : 0;
     return dry_timeline_time(timeline, m->moment + own);
@@ -59,7 +59,7 @@ static uint64_t
 elapsed_us(const struct dry_timeline *timeline, const struct moment *m)
 {
     int64_t begin = dry_timeline_time(timeline, 0);
-    int64_t now = time_of(timeline, m);
+    int64_t now = get_time(timeline, m);
     return now > begin ? (uint64_t)now - (uint64_t)begin : 0;
 }
 
@@ -98,5 +98,5 @@ moment_make_json(const struct dry_timeline *timeline, const struct moment *m)
     return json_pack("{s:s, s:o, s:o, s:I}", "reason", moment_reason_name(m->reason),
                      "moment", json_out_number(m->moment), "event",
                      event == SIZE_MAX ? json_null() : json_out_number(event), "time_us",
-                     (json_int_t)time_of(timeline, m));
+                     (json_int_t)get_time(timeline, m));
 }

@@ -207,7 +207,7 @@ run_row(struct session *s, const struct run_setting *run_setting)
 }
 
 static const char *
-label_of(const char *conf)
+get_label(const char *conf)
 {
     return conf && conf[0] ? conf : "default";
 }
@@ -277,7 +277,7 @@ run_place(struct session *s, const char *place)
     }
     int code = EXIT_FINE;
     for (size_t i = 0; i < confs->count && code == EXIT_FINE; i++) {
-        struct run_setting run_setting = {.label = label_of(confs->values[i]),
+        struct run_setting run_setting = {.label = get_label(confs->values[i]),
                                           .place = place,
                                           .conf = confs->values[i]};
         code = run_row(s, &run_setting);
@@ -295,7 +295,7 @@ run_place_as_given(struct session *s, const char *text)
     char place[16];
     snprintf(place, sizeof place, "%.*s", (int)(colon - text), text);
     struct run_setting run_setting = {
-        .label = label_of(colon + 1), .place = place, .conf = colon + 1};
+        .label = get_label(colon + 1), .place = place, .conf = colon + 1};
     return run_row(s, &run_setting);
 }
 
@@ -328,7 +328,7 @@ run_all(struct session *s)
         return run_across(s);
     int code = run_recorded(s);
     for (size_t i = 0; i < confs->count && code == EXIT_FINE && places->count == 0; i++) {
-        struct run_setting run_setting = {.label = label_of(confs->values[i]),
+        struct run_setting run_setting = {.label = get_label(confs->values[i]),
                                           .conf = confs->values[i]};
         code = run_row(s, &run_setting);
     }

@@ -106,7 +106,7 @@ print_check(const struct term *term, const struct dry_trace_view *view,
 
 /* Return the recorded options of the place that recorded. */
 static const char *
-recorded_conf_of(const struct dry_replay_recorded *rec)
+get_recorded_conf(const struct dry_replay_recorded *rec)
 {
     return strcmp(rec->place, "paged") == 0 ? rec->place_conf : rec->conf;
 }
@@ -134,7 +134,7 @@ static void
 print_recorded_settings(const struct dry_replay_recorded *rec)
 {
     bool is_torch = strcmp(rec->place, "torch") == 0;
-    const char *conf = recorded_conf_of(rec);
+    const char *conf = get_recorded_conf(rec);
     printf("            settings: ");
     term_print_text(stdout, conf, strlen(conf));
     printf("%s", conf[0] ? "" : rec->place[0] ? "default" : "not known");
@@ -226,7 +226,7 @@ add_place_row(struct table *t, const struct replay_report *r,
 }
 
 static const char *
-columns_of(const struct replay_report *r)
+get_columns(const struct replay_report *r)
 {
     if (r->has_places)
         return r->finds_capacity
@@ -243,7 +243,7 @@ static bool
 print_table(const struct replay_report *r, const struct term *term)
 {
     struct table t;
-    table_init(&t, columns_of(r));
+    table_init(&t, get_columns(r));
     t.is_bounded = true;
     for (size_t i = 0; i < r->row_count; i++) {
         if (r->has_places)
@@ -412,7 +412,7 @@ static json_t *
 make_recorded(const struct dry_replay_recorded *rec)
 {
     json_t *made = json_pack("{s:o, s:o}", "place", json_out_filled(rec->place), "conf",
-                             json_out_string(recorded_conf_of(rec)));
+                             json_out_string(get_recorded_conf(rec)));
     return fields_add_json(made, dry_replay_recorded_get_fields(), rec);
 }
 
@@ -436,12 +436,12 @@ add_packed_stat(void *self, const char *key, int64_t value)
 }
 
 static const char *
-conf_of(const struct replay_report *r, const struct replay_row *row)
+get_conf(const struct replay_report *r, const struct replay_row *row)
 {
     if (row->conf)
         return row->conf;
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
-    return strcmp(row->run.place, rec->place) == 0 ? recorded_conf_of(rec) : "";
+    return strcmp(row->run.place, rec->place) == 0 ? get_recorded_conf(rec) : "";
 }
 
 static json_t *
@@ -461,7 +461,7 @@ make_run(const struct replay_report *r, const struct replay_row *row)
         return NULL;
     dry_stats_visit(&run->stats, run->method ? add_packed_stat : add_stat, stats);
     json_t *made =
-        fields_add_json(json_pack("{s:o}", "conf", json_out_string(conf_of(r, row))),
+        fields_add_json(json_pack("{s:o}", "conf", json_out_string(get_conf(r, row))),
                         dry_run_get_fields(DRY_RUN_WHOLE), run);
     json_t *rest =
         json_pack("{s:o, s:o, s:o, s:o, s:o}", "packed",

@@ -60,7 +60,7 @@ judge_cpus(struct run_proof *proof, const struct run_plan *plan)
 }
 
 static unsigned
-percent_of(uint64_t part, uint64_t whole)
+get_percent(uint64_t part, uint64_t whole)
 {
     return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
 }
@@ -97,8 +97,8 @@ judge_memory(struct run_proof *proof, const struct run_plan *plan)
         return;
     bool is_spread = plan->memory_mode == RUN_MEMORY_INTERLEAVE;
     struct shares sum = share_nodes(s, plan);
-    unsigned there = percent_of(sum.there, sum.whole);
-    unsigned least = percent_of(sum.least, sum.whole);
+    unsigned there = get_percent(sum.there, sum.whole);
+    unsigned least = get_percent(sum.least, sum.whole);
     bool is_even = !is_spread || sum.least >= sum.whole / sum.count / 2;
     run_format_list(plan->memory_nodes, DRY_TOPOLOGY_NODES_MAX / 64, list, sizeof list);
     term_format_bytes(sum.whole, bytes);
@@ -142,7 +142,7 @@ judge_huge(struct run_proof *proof, const struct run_plan *plan)
     const struct run_sample *s = &proof->best;
     char bytes[TERM_NUMBER_BYTES];
     static const char name[] = "huge pages";
-    unsigned percent = percent_of(s->huge_bytes, s->anonymous_bytes);
+    unsigned percent = get_percent(s->huge_bytes, s->anonymous_bytes);
     term_format_bytes(s->anonymous_bytes, bytes);
     if (plan->thp == RUN_THP_NEVER) {
         bool is_off = s->is_thp_enabled == 0 || s->huge_bytes == 0;

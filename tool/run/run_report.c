@@ -75,7 +75,7 @@ run_report_plan(const struct run_plan *plan, FILE *out)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-settings_of(const struct run_plan *plan)
+make_settings(const struct run_plan *plan)
 {
     static const char *const kinds[] = {[RUN_WHAT_CPUS] = "cpus",
                                         [RUN_WHAT_MEMORY] = "memory",
@@ -109,9 +109,10 @@ run_report_json(const struct run_plan *plan, const char *const *arguments, size_
     const char *name = run_malloc_name(plan->malloc);
     json_t *node = plan->node < 0 ? json_null() : json_integer(plan->node);
     json_t *gpu = plan->gpu < 0 ? json_null() : json_integer(plan->gpu);
-    json_t *root = json_pack(
-        "{s:s, s:n, s:o, s:o, s:o, s:o, s:o}", "schema", "drystone.run/1", "file",
-        "command", make_arguments_json(arguments, count), "node", node, "gpu", gpu,
-        "malloc", name ? json_string(name) : json_null(), "settings", settings_of(plan));
+    json_t *root =
+        json_pack("{s:s, s:n, s:o, s:o, s:o, s:o, s:o}", "schema", "drystone.run/1",
+                  "file", "command", make_arguments_json(arguments, count), "node", node,
+                  "gpu", gpu, "malloc", name ? json_string(name) : json_null(),
+                  "settings", make_settings(plan));
     return json_out_print("run", root);
 }

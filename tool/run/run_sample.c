@@ -14,7 +14,7 @@
 #define ENVIRON_BYTES_MAX (UINT64_C(4) << 20)
 
 static FILE *
-open_of(pid_t process, const char *name)
+open_file(pid_t process, const char *name)
 {
     char path[128];
     int n = snprintf(path, sizeof path, "/proc/%d/%s", (int)process, name);
@@ -47,7 +47,7 @@ add_children(struct family *f, pid_t process, const char *thread)
     char path[96];
     int child;
     snprintf(path, sizeof path, "task/%.32s/children", thread);
-    FILE *file = open_of(process, path);
+    FILE *file = open_file(process, path);
     while (file && f->count < FAMILY_MAX &&
            fscanf(file, "%d", &child) == 1) /* NOLINT(cert-err34-c): the kernel's */
         f->members[f->count++] = child;
@@ -83,7 +83,7 @@ static uint64_t
 read_resident(pid_t process)
 {
     unsigned long long whole, resident = 0;
-    FILE *file = open_of(process, "statm");
+    FILE *file = open_file(process, "statm");
     if (file &&
         fscanf(file, "%llu %llu", &whole, &resident) != 2) /* NOLINT(cert-err34-c) */
         resident = 0;
@@ -133,7 +133,7 @@ read_thread(struct run_sample *s, const char *name, const struct run_plan *plan)
     char path[96], line[8192];
     struct dry_topology_cpus cpus = {{0}};
     snprintf(path, sizeof path, "task/%.32s/status", name);
-    FILE *file = open_of(s->process, path);
+    FILE *file = open_file(s->process, path);
     bool is_known = false, is_stray = false;
     while (file && fgets(line, sizeof line, file)) {
         uint64_t number;
@@ -184,7 +184,7 @@ read_maps(struct run_sample *s)
     static const char deleted[] = " (deleted)";
     char *line = NULL;
     size_t capacity = 0;
-    FILE *file = open_of(s->process, "maps");
+    FILE *file = open_file(s->process, "maps");
     while (file && getline(&line, &capacity, file) > 0) {
         const char *path = strchr(line, '/');
         s->knows_maps = true;
@@ -206,7 +206,7 @@ static void
 read_rollup(struct run_sample *s)
 {
     char line[256];
-    FILE *file = open_of(s->process, "smaps_rollup");
+    FILE *file = open_file(s->process, "smaps_rollup");
     while (file && fgets(line, sizeof line, file)) {
         uint64_t kib;
         if (read_keyed(line, "Anonymous", &kib)) {
@@ -242,7 +242,7 @@ read_nodes(struct run_sample *s)
 {
     char *line = NULL;
     size_t capacity = 0;
-    FILE *file = open_of(s->process, "numa_maps");
+    FILE *file = open_file(s->process, "numa_maps");
     while (file && getline(&line, &capacity, file) > 0) {
         s->knows_nodes = true;
         add_numa_line(s, line);
@@ -286,7 +286,7 @@ static void
 read_variables(struct run_sample *s, const struct run_plan *plan)
 {
     char *bytes = malloc(ENVIRON_BYTES_MAX + 1);
-    FILE *file = open_of(s->process, "environ");
+    FILE *file = open_file(s->process, "environ");
     if (bytes && file) {
         size_t got = fread(bytes, 1, ENVIRON_BYTES_MAX, file);
         bytes[got] = '\0';                  /* terminates a truncated environment */

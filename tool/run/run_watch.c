@@ -141,7 +141,7 @@ wait_for_program(struct watch *w)
 }
 
 static int
-code_of(int status)
+to_exit_code(int status)
 {
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
@@ -163,7 +163,7 @@ run_watch(const struct run_plan *plan, char *const *arguments, bool is_strict)
     if (code == EXIT_FINE)
         code = start_child(&w);
     if (code == EXIT_FINE) {
-        code = code_of(wait_for_program(&w));
+        code = to_exit_code(wait_for_program(&w));
         bool is_so = run_proof_judge(w.proof, plan);
         run_proof_print(w.proof, stderr);
         if (!is_so && is_strict && code == EXIT_FINE)

@@ -189,7 +189,7 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
 /* Return a stamp for the keys of stored results. It depends on the file's contents and on
    this program's version, whose rules may differ. */
 static uint64_t
-stamp_of(const char *path, const struct input_description *about)
+get_stamp(const char *path, const struct input_description *about)
 {
     struct stat st;
     uint64_t hash = fnv_add(FNV_BEGIN, DRY_VERSION, sizeof DRY_VERSION);
@@ -225,7 +225,7 @@ open_file(const struct sweep *s, struct sweep_file *file, const char *path)
     file->path = path;
     struct input_description about = {0};
     int code = load_trace("sweep", path, &file->trace, &about);
-    file->stamp = stamp_of(path, &about);
+    file->stamp = get_stamp(path, &about);
     if (code == EXIT_FINE)
         code = load_replay(&wanted, file->trace, &file->replay);
     if (code == EXIT_FINE)

@@ -216,7 +216,7 @@ print_head(const struct view *v)
 /* --- table -------------------------------------------------------------------------------- */
 
 static const char *
-label_of(const struct dry_candidate *c)
+get_label(const struct dry_candidate *c)
 {
     if (c->is_recorded)
         return "recorded settings";
@@ -265,7 +265,7 @@ add_row(struct table *t, const struct view *v, const struct dry_candidate *c)
     table_add(t, format_gain(c, text));
     table_add(t, term_format_count((uint64_t)c->run.stats.num_alloc_retries, text));
     table_add(t, term_format_time(c->run.driver_time_ns / 1000, text));
-    table_add(t, label_of(c));
+    table_add(t, get_label(c));
 }
 
 static bool
@@ -291,7 +291,7 @@ print_table(const struct view *v)
 /* --- recommendation ----------------------------------------------------------------------- */
 
 static int64_t
-calls_of(const struct dry_candidate *c)
+count_calls(const struct dry_candidate *c)
 {
     return c->run.stats.num_device_alloc + c->run.stats.num_device_free;
 }
@@ -312,7 +312,7 @@ add_retries(const struct view *v, const struct dry_candidate *c, char *text,
 /* Return the figure that the goal optimizes. If the smallest device is unknown because
    runs ended early, return the reserved peak. */
 static uint64_t
-figure_of(const struct view *v, const struct dry_candidate *c, bool *is_device)
+get_figure(const struct view *v, const struct dry_candidate *c, bool *is_device)
 {
     *is_device = v->summary->goal == DRY_GOAL_FIT && c->runs_on_bytes > 0;
     return *is_device ? c->runs_on_bytes : c->run.reserved_peak_bytes;
@@ -325,7 +325,7 @@ print_because(const struct view *v, const struct dry_candidate *best)
     const struct dry_candidate *recorded = &v->candidates[v->summary->recorded];
     char gain[TERM_NUMBER_BYTES], value[TERM_NUMBER_BYTES], retries[64];
     bool is_device;
-    term_format_bytes(figure_of(v, best, &is_device), value);
+    term_format_bytes(get_figure(v, best, &is_device), value);
     const char *does = is_device ? "runs on" : "reserves";
     add_retries(v, best, retries, sizeof retries);
     if (recorded->run.oom)
@@ -348,7 +348,7 @@ print_cost(const struct view *v, const struct dry_candidate *best)
     const struct dry_candidate *recorded = &v->candidates[v->summary->recorded];
     char calls[TERM_NUMBER_BYTES], a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
     char retries[80] = "";
-    int64_t more = calls_of(best) - calls_of(recorded);
+    int64_t more = count_calls(best) - count_calls(recorded);
     int64_t waits = best->run.stats.num_alloc_retries;
     int64_t waited = recorded->run.stats.num_alloc_retries;
     if (recorded->run.oom)
@@ -407,7 +407,7 @@ print_next_best(const struct view *v, const struct dry_candidate *best)
         const struct dry_candidate *c = &v->candidates[i];
         if (c->verdict == DRY_VERDICT_GOOD && c->is_proved &&
             c->caveats != best->caveats) {
-            print_item(v, "next best", "%s", label_of(c));
+            print_item(v, "next best", "%s", get_label(c));
             return;
         }
     }
@@ -417,7 +417,7 @@ static void
 print_change(const struct view *v)
 {
     const struct dry_candidate *best = &v->candidates[v->summary->best];
-    printf("recommendation: %s%s%s\n", term_style(&v->term, TERM_GREEN), label_of(best),
+    printf("recommendation: %s%s%s\n", term_style(&v->term, TERM_GREEN), get_label(best),
            term_style(&v->term, TERM_PLAIN));
     print_because(v, best);
     print_cost(v, best);
@@ -436,7 +436,7 @@ print_keep(const struct view *v)
     const struct dry_recommend_summary *s = v->summary;
     const struct dry_candidate *recorded = &v->candidates[s->recorded];
     bool is_device;
-    uint64_t figure = figure_of(v, recorded, &is_device);
+    uint64_t figure = get_figure(v, recorded, &is_device);
     char value[TERM_NUMBER_BYTES], floor[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES];
     printf("recommendation: keep the recorded settings\n");
     if (s->oom_recorded && !s->oom_comes_back && s->capacity_bytes != UINT64_MAX)

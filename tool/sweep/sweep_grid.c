@@ -196,7 +196,7 @@ check_range(struct reader *r, const struct range *range)
 }
 
 static int64_t
-next_of(const struct range *range, int64_t value)
+get_next(const struct range *range, int64_t value)
 {
     if (!range->multiplies)
         return value + range->by.value;
@@ -228,7 +228,7 @@ add_range(struct reader *r, struct sweep_grid *g, const struct range *range)
             !add_value(r, g, range->begin, text, strlen(text)))
             return false;
         memcpy(before, text, sizeof before);
-        int64_t next = next_of(range, value);
+        int64_t next = get_next(range, value);
         if (next <= value)
             return refuse(r, range->begin, "the factor of the range is too small");
         value = next;

@@ -22,7 +22,7 @@ compare_figures(const struct sweep_figures *a, const struct sweep_figures *b)
 }
 
 static uint64_t
-larger_of(uint64_t a, uint64_t b)
+larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -37,11 +37,11 @@ sweep_row_conclude(struct sweep_row *row, size_t file_count)
         if (compare_figures(f, &row->files[row->worst_file]) > 0)
             row->worst_file = i;
         all.fits = all.fits && f->fits;
-        all.device_bytes = larger_of(all.device_bytes, f->device_bytes);
-        all.reserved_bytes = larger_of(all.reserved_bytes, f->reserved_bytes);
-        all.driver_time_ns = larger_of(all.driver_time_ns, f->driver_time_ns);
-        all.driver_calls = larger_of(all.driver_calls, f->driver_calls);
-        all.retries = larger_of(all.retries, f->retries);
+        all.device_bytes = larger(all.device_bytes, f->device_bytes);
+        all.reserved_bytes = larger(all.reserved_bytes, f->reserved_bytes);
+        all.driver_time_ns = larger(all.driver_time_ns, f->driver_time_ns);
+        all.driver_calls = larger(all.driver_calls, f->driver_calls);
+        all.retries = larger(all.retries, f->retries);
     }
     row->all = all;
 }
@@ -49,7 +49,7 @@ sweep_row_conclude(struct sweep_row *row, size_t file_count)
 /* Return the class of a row: 0 if it ran in full, else larger the earlier it was pruned;
    refused rows have the largest. */
 static unsigned
-class_of(const struct sweep_row *row)
+get_class(const struct sweep_row *row)
 {
     if (row->refused)
         return SWEEP_ROUNDS_MAX + 2;
@@ -60,7 +60,7 @@ static int
 compare_rows(const void *left, const void *right)
 {
     const struct sweep_row *a = left, *b = right;
-    int order = compare_numbers(class_of(a), class_of(b));
+    int order = compare_numbers(get_class(a), get_class(b));
     if (order == 0 && !a->refused)
         order = compare_figures(&a->all, &b->all);
     /* Wraps SWEEP_RECORDED to 0, so the recorded settings win ties. */

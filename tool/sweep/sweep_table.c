@@ -107,7 +107,7 @@ insert(sqlite3_stmt *statement)
 }
 
 static const char *
-state_of(const struct sweep_row *row)
+get_state(const struct sweep_row *row)
 {
     if (sweep_row_is_recorded(row))
         return "recorded";
@@ -142,7 +142,7 @@ write_row(const struct writer *w, size_t rank)
         bind_text(w->row, &column,
                   is_recorded ? NULL
                               : sweep_grid_value(&s->grid, row->combination, k)->text);
-    bind_text(w->row, &column, state_of(row));
+    bind_text(w->row, &column, get_state(row));
     bind_number(w->row, &column, row->is_front);
     if (row->refused)
         return insert(w->row);

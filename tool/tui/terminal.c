@@ -77,7 +77,7 @@ terminal_get_size(const struct terminal *terminal, int *width, int *height)
 /* --- showing ------------------------------------------------------------------------------ */
 
 static chtype
-attribute_of(unsigned char style)
+get_attribute(unsigned char style)
 {
     switch (style) {
     case GRID_BOLD:
@@ -102,7 +102,7 @@ terminal_show(struct terminal *terminal, const struct grid *grid)
         for (int x = 0; x < grid->width && x < COLS; x++) {
             const struct grid_cell *c =
                 &grid->cells[(size_t)y * (size_t)grid->width + (size_t)x];
-            attrset((int)attribute_of(c->style));
+            attrset((int)get_attribute(c->style));
             /* writing the last cell would scroll the screen */
             if (y < LINES - 1 || x < COLS - 1)
                 mvaddstr(y, x, c->text);
@@ -114,7 +114,7 @@ terminal_show(struct terminal *terminal, const struct grid *grid)
 /* --- keys --------------------------------------------------------------------------------- */
 
 static int
-meaning_of(int key)
+get_meaning(int key)
 {
     switch (key) {
     case KEY_LEFT:
@@ -187,7 +187,7 @@ terminal_get_key(struct terminal *terminal, int wait_ms, int *x, int *y)
     if (key == ERR)
         return is_there ? TUI_KEY_NONE : TUI_KEY_GONE;
     if (key != KEY_MOUSE)
-        return meaning_of(key);
+        return get_meaning(key);
     if (getmouse(&mouse) != OK)
         return TUI_KEY_NONE;
     *x = mouse.x;

@@ -43,7 +43,7 @@ glyph(const struct plot *p, uint64_t active, uint64_t reserved, int row)
 }
 
 static int
-column_of(const struct plot *p, uint32_t moment)
+find_column(const struct plot *p, uint32_t moment)
 {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->active[i].begin <= moment && moment < p->active[i].end)
@@ -54,7 +54,7 @@ column_of(const struct plot *p, uint32_t moment)
 static void
 draw_columns(const struct plot *p)
 {
-    int cursor = column_of(p, p->tui->cursor);
+    int cursor = find_column(p, p->tui->cursor);
     for (uint32_t i = 0; i < p->count; i++) {
         uint64_t active = eighths(p, p->active[i].max);
         uint64_t reserved = eighths(p, p->reserved[i].max);
@@ -88,7 +88,7 @@ draw_axis(const struct plot *p)
     for (int row = 1; row <= p->height; row++)
         grid_put(p->grid, TUI_PLOT_LEFT - 1, row, GRID_DIM, "|");
     grid_format(p->grid, 0, y, GRID_PLAIN, "%9s +", "0");
-    int cursor = column_of(p, p->tui->cursor);
+    int cursor = find_column(p, p->tui->cursor);
     for (uint32_t i = 0; i < p->count; i++) {
         bool is_oom = has_oom(p, &p->active[i]);
         const char *mark = (int)i == cursor ? "^" : is_oom ? "!" : "-";

@@ -15,7 +15,7 @@
 #define OOMS_MAX 100
 
 static json_t *
-names_of(unsigned count, const char *(*name_at)(unsigned))
+make_names(unsigned count, const char *(*name_at)(unsigned))
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < count; i++)
@@ -42,7 +42,7 @@ command_name(unsigned i)
 }
 
 static json_t *
-peaks_of(const struct dry_timeline_view *v)
+make_peaks(const struct dry_timeline_view *v)
 {
     json_t *object = json_object();
     for (int c = 0; c < DRY_CURVE_COUNT; c++)
@@ -54,7 +54,7 @@ peaks_of(const struct dry_timeline_view *v)
 }
 
 static json_t *
-ooms_of(const struct dry_timeline_view *v)
+make_ooms(const struct dry_timeline_view *v)
 {
     const struct dry_trace_view *t = dry_trace_get_view(v->trace);
     json_t *list = json_array();
@@ -95,7 +95,7 @@ add_annotations(json_t *list, const struct view_device *d)
 }
 
 static json_t *
-marks_of(const struct view_device *d)
+make_marks(const struct view_device *d)
 {
     json_t *list = json_array();
     uint32_t count;
@@ -111,7 +111,7 @@ marks_of(const struct view_device *d)
 }
 
 static json_t *
-places_of(const struct view_device *d)
+make_places(const struct view_device *d)
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < d->place_count; i++)
@@ -121,7 +121,7 @@ places_of(const struct view_device *d)
 }
 
 static json_t *
-lanes_of(const struct dry_trace *trace)
+make_lanes(const struct dry_trace *trace)
 {
     const struct dry_trace_view *t = dry_trace_get_view(trace);
     json_t *list = json_array();
@@ -142,7 +142,7 @@ lanes_of(const struct dry_trace *trace)
 /* Return the bounds of the memory that PyTorch could use, derived from failures or
    retries; null: unknown. */
 static json_t *
-limit_of(const struct view_device *d)
+make_limit(const struct view_device *d)
 {
     const struct dry_replay_recorded *r =
         d->replay ? dry_replay_get_recorded(d->replay) : NULL;
@@ -156,7 +156,7 @@ limit_of(const struct view_device *d)
 }
 
 static json_t *
-device_of(const struct view_device *d)
+make_device(const struct view_device *d)
 {
     const struct dry_timeline_view *v = d->v;
     bool has_times = dry_timeline_time(d->timeline, v->dump_moment) >
@@ -167,23 +167,24 @@ device_of(const struct view_device *d)
                      "device", (int)v->device, "events", (json_int_t)v->event_count,
                      "moments", (json_int_t)d->moments, "levels", (json_int_t)d->levels,
                      "first_time_us", time, "min_bytes", json_out_number(d->min_bytes),
-                     "allocations", (json_int_t)v->allocation_count, "peaks", peaks_of(v),
-                     "ooms", ooms_of(v), "marks", marks_of(d), "places", places_of(d),
-                     "lanes", lanes_of(v->trace), "limit", limit_of(d));
+                     "allocations", (json_int_t)v->allocation_count, "peaks",
+                     make_peaks(v), "ooms", make_ooms(v), "marks", make_marks(d),
+                     "places", make_places(d), "lanes", make_lanes(v->trace), "limit",
+                     make_limit(d));
 }
 
 static json_t *
-file_of(const struct view_file *file)
+make_file(const struct view_file *file)
 {
     json_t *devices = json_array();
     for (size_t i = 0; i < file->study.device_count; i++)
-        json_array_append_new(devices, device_of(&file->devices[i]));
+        json_array_append_new(devices, make_device(&file->devices[i]));
     const char *slash = strrchr(file->path, '/');
     const char *name = slash && slash[1] ? slash + 1 : file->path;
     return json_pack("{s:o, s:b, s:I, s:o, s:o}", "name", json_out_string(name),
                      "simulated", file->study.is_simulated, "main",
                      (json_int_t)file->study.main, "devices", devices, "json",
-                     names_of(VIEW_COMMANDS, command_name));
+                     make_names(VIEW_COMMANDS, command_name));
 }
 
 bool
@@ -191,14 +192,14 @@ answer_about(const struct view *view, struct answer *answer)
 {
     json_t *files = json_array(), *left_out = json_array();
     for (size_t i = 0; i < view->file_count; i++)
-        json_array_append_new(files, file_of(&view->files[i]));
+        json_array_append_new(files, make_file(&view->files[i]));
     for (size_t i = 0; i < view->left_out_count; i++)
         json_array_append_new(left_out, json_string(view->left_out[i]));
     return answer_json(
         json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:o, s:o}", "schema", "drystone.view/1",
                   "version", DRY_VERSION, "kind", view->is_report ? "report" : "serve",
-                  "actions", names_of(DRY_ACTION_COUNT, action_name), "categories",
-                  names_of(DRY_CATEGORY_COUNT, category_name), "tile_columns",
+                  "actions", make_names(DRY_ACTION_COUNT, action_name), "categories",
+                  make_names(DRY_CATEGORY_COUNT, category_name), "tile_columns",
                   VIEW_TILE_COLUMNS, "left_out", left_out, "files", files),
         answer);
 }

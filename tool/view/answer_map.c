@@ -94,7 +94,7 @@ number_or_null(uint32_t number)
 }
 
 static json_t *
-owner_of(const struct dry_owner *o)
+make_owner(const struct dry_owner *o)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "line",
                      json_out_text(o->name, o->name_length), "operation",
@@ -120,7 +120,7 @@ answer_owners(const struct view_device *device, uint32_t moment, struct answer *
     uint64_t rest = 0;
     for (size_t i = 0; i < count; i++) {
         if (i < OWNERS_MAX)
-            json_array_append_new(list, owner_of(&rows[i]));
+            json_array_append_new(list, make_owner(&rows[i]));
         else
             rest += rows[i].bytes;
     }

@@ -80,7 +80,7 @@ born_until(const struct dry_timeline_view *v, uint32_t moment)
 
 /* Return the run's moment after `count` requests, or its end if the run fails before. */
 static uint32_t
-moment_of(const struct run *r, uint32_t count)
+get_moment(const struct run *r, uint32_t count)
 {
     uint64_t number = (uint64_t)r->before + count;
     if (number == 0)
@@ -113,7 +113,7 @@ put_curve(struct pack *p, const struct run *r)
         uint32_t end_at = (uint32_t)((uint64_t)moments * (i + 1) / count);
         uint32_t born = born_until(v, end_at - 1);
         uint32_t to =
-            moment_of(r, born + (end_at - 1 > v->oom_event ? r->served : 0)) + 1;
+            get_moment(r, born + (end_at - 1 > v->oom_event ? r->served : 0)) + 1;
         pack_u32(p, begins, begin_at);
         pack_f64(p, max, (double)highest(r, last, to));
         last = to - 1;

@@ -12,7 +12,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a pack is little-endian");
 
 static size_t
-width_of(enum pack_type type)
+get_width(enum pack_type type)
 {
     static const unsigned char widths[] = {0, 1, 4, 8, 8};
     return widths[type];
@@ -82,7 +82,7 @@ pack_text(struct pack *p, unsigned column, const char *bytes, size_t length)
 size_t
 pack_length(const struct pack *p, unsigned column)
 {
-    return p->columns[column].used / width_of(p->columns[column].type);
+    return p->columns[column].used / get_width(p->columns[column].type);
 }
 
 static size_t

@@ -167,7 +167,7 @@ keep_tile(struct report_set *s, size_t file, size_t device, uint32_t level,
 
 /* Return the tile of a level that contains a moment. */
 static uint32_t
-tile_of(const struct view_device *d, uint32_t level, uint32_t moment)
+find_tile(const struct view_device *d, uint32_t level, uint32_t moment)
 {
     uint32_t index = (uint32_t)(((uint64_t)moment << level) / d->moments);
     while (tile_begin(d, level, index + 1) <= moment)
@@ -181,7 +181,7 @@ keep_tiles_around_places(struct report_set *s, size_t file, size_t device)
     const struct view_device *d = &s->view->files[file].devices[device];
     for (uint32_t level = 1; level < d->levels; level++)
         for (unsigned i = 0; i < d->place_count; i++)
-            keep_tile(s, file, device, level, tile_of(d, level, d->places[i].moment));
+            keep_tile(s, file, device, level, find_tile(d, level, d->places[i].moment));
 }
 
 static void

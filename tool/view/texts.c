@@ -59,7 +59,7 @@ texts_find_string(struct texts *t, uint32_t string)
 
 /* Return the bytes of a text. Requires that the pack has not failed. */
 static const char *
-bytes_of(const struct texts *t, uint32_t number, size_t *length)
+get_bytes(const struct texts *t, uint32_t number, size_t *length)
 {
     const unsigned char *column = t->pack->columns[t->from].bytes;
     uint32_t bounds[2];
@@ -78,7 +78,7 @@ find_slot(const struct texts *t, const char *bytes, size_t length)
         size_t other_length;
         if (*slot == DRY_NONE)
             return slot;
-        const char *other = bytes_of(t, *slot, &other_length);
+        const char *other = get_bytes(t, *slot, &other_length);
         if (other_length == length && memcmp(other, bytes, length) == 0)
             return slot;
     }
@@ -99,7 +99,7 @@ grow(struct texts *t)
         size_t length;
         if (old[i] == DRY_NONE)
             continue;
-        const char *text = bytes_of(t, old[i], &length);
+        const char *text = get_bytes(t, old[i], &length);
         *find_slot(t, text, length) = old[i];
     }
     free(old);

@@ -187,7 +187,7 @@ take_word(const char **key, const char *word)
 }
 
 static enum view_status
-status_of(bool is_fine)
+to_status(bool is_fine)
 {
     return is_fine ? VIEW_FOUND : VIEW_FAILED;
 }
@@ -199,20 +199,20 @@ answer_of_device(struct view_device *d, const char *key, struct answer *answer)
     if (take_word(&key, "tile"))
         return take_number(&key, d->levels, &level) &&
                        take_last_number(key, UINT64_C(1) << level, &number)
-                   ? status_of(answer_tile(d, level, number, answer))
+                   ? to_status(answer_tile(d, level, number, answer))
                    : VIEW_NO_SUCH;
     bool is_map = take_word(&key, "map");
     if (is_map || take_word(&key, "owners")) {
         if (!take_last_number(key, d->moments, &number))
             return VIEW_NO_SUCH;
-        return status_of(is_map ? answer_map(d, number, answer)
+        return to_status(is_map ? answer_map(d, number, answer)
                                 : answer_owners(d, number, answer));
     }
     if (take_word(&key, "reserved"))
         return answer_reserved(d, key, answer) ? VIEW_FOUND : VIEW_NO_SUCH;
     if (take_word(&key, "events") &&
         take_last_number(key, d->v->event_count / VIEW_EVENTS_PER_ANSWER + 1, &number))
-        return status_of(answer_events(d, number, answer));
+        return to_status(answer_events(d, number, answer));
     return VIEW_NO_SUCH;
 }
 
@@ -221,7 +221,7 @@ answer_of_file(const struct view *view, struct view_file *file, const char *key,
                struct answer *answer)
 {
     if (strcmp(key, "stacks") == 0)
-        return status_of(answer_stacks(view, file, answer));
+        return to_status(answer_stacks(view, file, answer));
     uint32_t device;
     if (!take_number(&key, file->study.device_count, &device))
         return VIEW_NO_SUCH;
@@ -254,11 +254,11 @@ view_answer(struct view *view, const char *key, struct answer *answer)
 {
     *answer = (struct answer){0};
     if (strcmp(key, "about") == 0)
-        return status_of(answer_about(view, answer));
+        return to_status(answer_about(view, answer));
     const char *path;
     const struct command *command = find_command(view, key, &path);
     if (command)
-        return status_of(answer_command(command, path, true, answer));
+        return to_status(answer_command(command, path, true, answer));
     uint32_t file;
     if (!take_number(&key, view->file_count, &file))
         return VIEW_NO_SUCH;

@@ -350,7 +350,7 @@ cuda_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 /* --- events and streams ----------------------------------------------------------------- */
 
 static void *
-handle_of(uint64_t number)
+get_handle(uint64_t number)
 {
     return (void *)(uintptr_t)number;
 }
@@ -367,7 +367,7 @@ cuda_event_record(void *self, uint64_t stream, uint64_t *event)
         cuda, cuda->context.driver.event_create(&made, DRYI_CUDA_EVENT_WITHOUT_TIME));
     if (result == DRYI_CUDA_SUCCESS) {
         result = note(cuda, dryi_cuda_of_handle(cuda->context.driver.event_record(
-                                made, handle_of(stream))));
+                                made, get_handle(stream))));
         if (result != DRYI_CUDA_SUCCESS)
             note_unheard(cuda, cuda->context.driver.event_destroy(made));
     }
@@ -386,7 +386,7 @@ cuda_event_query(void *self, uint64_t event)
     struct dryi_cuda_stay stay = enter(cuda);
     int result = stay.result;
     if (result == DRYI_CUDA_SUCCESS) {
-        result = cuda->context.driver.event_query(handle_of(event));
+        result = cuda->context.driver.event_query(get_handle(event));
         leave(cuda, &stay);
     }
     if (result != DRYI_CUDA_NOT_READY)
@@ -402,7 +402,7 @@ wait_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
     struct dryi_cuda_stay stay = enter(cuda);
     int result = stay.result;
     if (result == DRYI_CUDA_SUCCESS) {
-        result = note(cuda, dryi_cuda_of_handle(function(handle_of(handle))));
+        result = note(cuda, dryi_cuda_of_handle(function(get_handle(handle))));
         leave(cuda, &stay);
     }
     return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
@@ -425,7 +425,7 @@ cuda_event_destroy(void *self, uint64_t event)
         return;
     }
     note_unheard(
-        cuda, dryi_cuda_of_handle(cuda->context.driver.event_destroy(handle_of(event))));
+        cuda, dryi_cuda_of_handle(cuda->context.driver.event_destroy(get_handle(event))));
     leave(cuda, &stay);
 }
 
@@ -444,7 +444,7 @@ cuda_stream_follow(void *self, uint64_t stream, uint64_t event)
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
     int result = note(cuda, dryi_cuda_of_handle(cuda->context.driver.stream_wait_event(
-                                handle_of(stream), handle_of(event), 0)));
+                                get_handle(stream), get_handle(event), 0)));
     leave(cuda, &stay);
     return dryi_cuda_status(result);
 }
@@ -509,7 +509,7 @@ ask_driver(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
     const struct dryi_cuda_driver *d = &cuda->context.driver;
     int is_capturing = 0;
     int result = d->stream_is_capturing
-                     ? d->stream_is_capturing(handle_of(stream), &is_capturing)
+                     ? d->stream_is_capturing(get_handle(stream), &is_capturing)
                      : DRYI_CUDA_SUCCESS;
     if (result == DRYI_CUDA_SUCCESS && is_capturing) {
         *id = recall_stream_id(cuda, stream);
@@ -517,7 +517,7 @@ ask_driver(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
     }
     if (result != DRYI_CUDA_SUCCESS)
         return result;
-    result = d->stream_get_id(handle_of(stream), id);
+    result = d->stream_get_id(get_handle(stream), id);
     if (result == DRYI_CUDA_SUCCESS && stream != THREAD_STREAM)
         keep_stream_id(cuda, stream, *id);
     return result;

@@ -8,7 +8,7 @@
 #define PEERS_MAX 64
 
 static struct dryi_cuda_access
-access_of(int device)
+get_access(int device)
 {
     return (struct dryi_cuda_access){
         .location = {.type = DRYI_CUDA_MEM_ON_DEVICE, .id = device},
@@ -18,11 +18,11 @@ access_of(int device)
 int
 dryi_cuda_set_access(struct dry_cuda *cuda, uint64_t address, uint64_t bytes)
 {
-    struct dryi_cuda_access access[1 + PEERS_MAX] = {access_of(cuda->context.device)};
+    struct dryi_cuda_access access[1 + PEERS_MAX] = {get_access(cuda->context.device)};
     uint64_t peers = atomic_load_explicit(&cuda->peers, memory_order_relaxed);
     size_t count = 1;
     for (; peers != 0; peers &= peers - 1)
-        access[count++] = access_of(__builtin_ctzll(peers));
+        access[count++] = get_access(__builtin_ctzll(peers));
     return note(cuda, cuda->context.driver.mem_set_access(address, bytes, access, count));
 }
 
@@ -63,7 +63,7 @@ dryi_cuda_let_peer(void *self, uint64_t address, uint64_t size, int32_t peer)
         return dryi_cuda_status(stay.result);
     enum dry_status status = check_peer(cuda, peer);
     if (status == DRY_OK) {
-        const struct dryi_cuda_access access = access_of(peer);
+        const struct dryi_cuda_access access = get_access(peer);
         status = dryi_cuda_status(
             note(cuda, cuda->context.driver.mem_set_access(address, size, &access, 1)));
     }

@@ -244,13 +244,13 @@ add_former(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t former,
 }
 
 static uint64_t
-later_of(uint64_t a, uint64_t b)
+later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
 static uint64_t
-earlier_of(uint64_t a, uint64_t b)
+earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -277,8 +277,7 @@ inherit(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t from, uint64_t
     }
     for (size_t i = 0; i < f->former_count; i++) {
         const struct dryi_sim_former *g = &f->formers[i];
-        add_former(sim, life, g->life, later_of(begin, g->begin),
-                   earlier_of(end, g->end));
+        add_former(sim, life, g->life, later(begin, g->begin), earlier(end, g->end));
     }
 }
 
@@ -294,8 +293,8 @@ begin_life(struct dry_sim *sim, uint32_t index)
            owned->nodes[node].begin < life->end) {
         const struct dryi_sim_range *range = &owned->nodes[node];
         uint32_t from = range->value;
-        inherit(sim, life, from, later_of(range->begin, life->begin),
-                earlier_of(range->end, life->end));
+        inherit(sim, life, from, later(range->begin, life->begin),
+                earlier(range->end, life->end));
         add_references(check, from,
                        dryi_sim_ranges_cut(owned, node, life->begin, life->end));
     }
@@ -519,8 +518,8 @@ dryi_sim_forget(struct dry_sim *sim, uint64_t begin, uint64_t end,
     uint32_t node;
     while ((node = dryi_sim_ranges_find(owned, at)) != 0 &&
            owned->nodes[node].begin < end) {
-        uint64_t from = later_of(begin, owned->nodes[node].begin);
-        uint64_t up_to = earlier_of(end, owned->nodes[node].end);
+        uint64_t from = later(begin, owned->nodes[node].begin);
+        uint64_t up_to = earlier(end, owned->nodes[node].end);
         uint32_t index = owned->nodes[node].value;
         struct dryi_sim_life *life = &check->lives[index];
         const struct dryi_sim_life *open = find_open_life(sim, life, from, up_to);

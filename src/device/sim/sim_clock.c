@@ -17,7 +17,7 @@ dryi_sim_clock_finish(struct dryi_sim_clock *clock, const struct dry_memory *mem
 
 /* Return the position of the first mark of this stream or a later one. */
 static size_t
-position_of(const struct dryi_sim_clock *clock, uint32_t stream)
+get_position(const struct dryi_sim_clock *clock, uint32_t stream)
 {
     return dryi_count_below(clock->marks, clock->count, sizeof *clock->marks,
                             offsetof(struct dryi_sim_mark, stream), stream);
@@ -26,7 +26,7 @@ position_of(const struct dryi_sim_clock *clock, uint32_t stream)
 uint64_t
 dryi_sim_clock_get(const struct dryi_sim_clock *clock, uint32_t stream)
 {
-    size_t i = position_of(clock, stream);
+    size_t i = get_position(clock, stream);
     return i < clock->count && clock->marks[i].stream == stream ? clock->marks[i].tick
                                                                 : 0;
 }

@@ -63,7 +63,7 @@ find_owners(struct dry_diff *diff, size_t subject, struct dry_error *err)
 }
 
 static uint32_t
-line_of(const struct dry_diff *diff, size_t subject, const struct dry_owner *owner)
+get_line(const struct dry_diff *diff, size_t subject, const struct dry_owner *owner)
 {
     if (diff->key != DRY_OWNER_LINE || owner->frame == DRY_NONE)
         return 0;
@@ -94,7 +94,7 @@ collect_entries(struct dry_diff *diff)
             diff->total_cells[i].count += owners[k].count;
             *entry++ = (struct dryi_diff_entry){.owner = &owners[k],
                                                 .subject = (uint32_t)i,
-                                                .line = line_of(diff, i, &owners[k])};
+                                                .line = get_line(diff, i, &owners[k])};
         }
     }
     return true;

@@ -62,7 +62,7 @@ find_depths(struct dry_diff *diff, struct depths *d)
 }
 
 static unsigned
-depth_of(struct depths *d, const struct dryi_path *path)
+get_depth(struct depths *d, const struct dryi_path *path)
 {
     if (path->code != DRYI_CODE_USER)
         return path->shown_parts;
@@ -91,7 +91,7 @@ write_key(struct dry_diff *diff, struct depths *d, const struct dryi_diff_entry 
     const struct dryi_path *path = &sites->paths[sites->frames[o->frame].path];
     bool is_forward = sites->view->frames[o->frame].flags & DRY_FRAME_FORWARD;
     dryi_label_format(label, "%c", o->is_of_free ? 'f' : is_forward ? 'b' : 'a');
-    dryi_path_write_key(path, depth_of(d, path), label);
+    dryi_path_write_key(path, get_depth(d, path), label);
     if (diff->key == DRY_OWNER_MODULE)
         return;
     dryi_label_add(label, "", 1, 16);

@@ -138,7 +138,7 @@ find_phase_of_free(const struct judge *j, uint32_t freed, uint32_t last)
     const struct dry_trace_view *t = dry_trace_get_view(j->v->trace);
     if (freed > 0 && freed <= j->v->event_count && !j->phases.by_shape) {
         uint16_t hints =
-            dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
+            dryi_hints_get(&j->hints, t->stack[j->v->first_event + freed - 1]);
         if (hints & (DRYI_HINT_ZERO_GRAD | DRYI_HINT_OPTIMIZER))
             return DRYI_PHASE_UPDATE;
         if (hints & DRYI_HINT_BACKWARD)
@@ -176,7 +176,7 @@ is_input(const struct judge *j, const struct life *l)
     uint32_t back = l->number >= INPUT_PLACES ? l->number - INPUT_PLACES : 0;
     bool is_first =
         l->number < INPUT_PLACES || j->phases.steps[back] != j->phases.steps[l->number];
-    bool is_loaded = (dryi_hints_of(&j->hints, l->row->stack) & DRYI_HINT_LOADER) != 0;
+    bool is_loaded = (dryi_hints_get(&j->hints, l->row->stack) & DRYI_HINT_LOADER) != 0;
     return is_loaded || (is_first && j->rows[l->step].begin > 0);
 }
 
@@ -271,7 +271,7 @@ is_freed_by_optimizer(const struct judge *j, uint32_t freed)
     const struct dry_trace_view *t = dry_trace_get_view(j->v->trace);
     if (freed == 0 || freed > j->v->event_count)
         return false;
-    uint16_t hints = dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
+    uint16_t hints = dryi_hints_get(&j->hints, t->stack[j->v->first_event + freed - 1]);
     return (hints & DRYI_HINT_OPTIMIZER) && !(hints & DRYI_HINT_ZERO_GRAD);
 }
 
@@ -300,7 +300,7 @@ judge_old(const struct judge *j, const struct dry_allocation *row)
 {
     uint16_t hints = row->flags & DRY_ALLOCATION_STACK_OF_FREE
                          ? 0
-                         : dryi_hints_of(&j->hints, row->stack);
+                         : dryi_hints_get(&j->hints, row->stack);
     if (hints & DRYI_HINT_KV_CACHE)
         return guess_by_names(DRY_CATEGORY_KV_CACHE);
     if (hints & DRYI_HINT_OPTIMIZER)
@@ -336,7 +336,7 @@ static bool
 is_kv_cache(const struct judge *j, const struct life *l)
 {
     bool stays = l->is_long || (l->is_open && l->is_early);
-    return stays && (dryi_hints_of(&j->hints, l->row->stack) & DRYI_HINT_KV_CACHE);
+    return stays && (dryi_hints_get(&j->hints, l->row->stack) & DRYI_HINT_KV_CACHE);
 }
 
 static struct dry_category_guess
@@ -410,7 +410,7 @@ find_first_step(struct judge *j)
     const uint16_t call = DRYI_HINT_MODULE | DRYI_HINT_FORWARD | DRYI_HINT_BACKWARD;
     j->first_call = 0;
     while (j->first_call < j->phases.count &&
-           !(dryi_hints_of(&j->hints, j->v->allocations[j->first_call].stack) & call))
+           !(dryi_hints_get(&j->hints, j->v->allocations[j->first_call].stack) & call))
         j->first_call++;
     if (j->first_call == j->phases.count)
         j->first_call = DRY_NONE;
@@ -494,7 +494,7 @@ vote(struct judge *j, struct dry_error *err)
 static struct dry_category_guess
 judge_names(const struct judge *j, const struct life *l)
 {
-    uint16_t hints = dryi_hints_of(&j->hints, l->row->stack);
+    uint16_t hints = dryi_hints_get(&j->hints, l->row->stack);
     enum dry_category category = DRY_CATEGORY_UNKNOWN;
     if ((hints & DRYI_HINT_OPTIMIZER) && l->is_early)
         category = DRY_CATEGORY_OPTIMIZER;

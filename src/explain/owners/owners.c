@@ -62,7 +62,7 @@ struct sum {
 };
 
 static uint32_t
-frame_of(const struct sum *s, uint32_t stack)
+get_frame(const struct sum *s, uint32_t stack)
 {
     const struct dryi_site *site = &s->owners->sites->stacks[stack];
     return s->options->is_inverted ? site->outermost : site->owner;
@@ -75,7 +75,7 @@ key_of_place(const struct sum *s, const struct dry_allocation *a)
     bool is_carried = a->flags & DRY_ALLOCATION_CARRIED_OVER;
     if (a->stack == DRY_NONE)
         return is_carried ? KEY_BEFORE : KEY_NO_STACK;
-    uint32_t frame = frame_of(s, a->stack);
+    uint32_t frame = get_frame(s, a->stack);
     if (frame == DRY_NONE && is_carried)
         return KEY_BEFORE;
     if (frame == DRY_NONE)
@@ -91,7 +91,7 @@ key_of_place(const struct sum *s, const struct dry_allocation *a)
 }
 
 static uint64_t
-key_of(const struct sum *s, uint32_t index)
+get_key(const struct sum *s, uint32_t index)
 {
     const struct dry_allocation *a = &s->view->allocations[index];
     const struct dry_owners_options *o = s->options;
@@ -126,7 +126,7 @@ add_allocation(void *self, uint32_t index)
     const struct dry_allocation *a = &s->view->allocations[index];
     if (a->begin < s->options->born_from)
         return DRY_OK;
-    uint64_t key = key_of(s, index);
+    uint64_t key = get_key(s, index);
     const uint32_t *known = dryi_map_find(&s->rows, key);
     struct dry_owner *row = known ? &s->owners->rows[*known] : add_row(s, key);
     if (!row)
@@ -236,7 +236,7 @@ set_origin(const struct sum *s, uint64_t key, struct dry_owner *row)
     row->is_of_free = is_of_free && needs_stack(s->options->key) && key < KEY_BEFORE;
     const struct dryi_site *site = &s->owners->sites->stacks[a->stack];
     if (is_place(s->options->key) && key < KEY_BEFORE)
-        row->frame = frame_of(s, a->stack);
+        row->frame = get_frame(s, a->stack);
     if (!is_of_free)
         row->what = dryi_sites_what(s->owners->sites, site->what, &row->what_length);
 }

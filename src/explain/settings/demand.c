@@ -23,7 +23,7 @@ block_bytes(uint64_t size)
 }
 
 static size_t
-class_of(uint64_t size)
+get_class(uint64_t size)
 {
     unsigned log = dryi_log2_floor(size);
     unsigned shift = log > DRYI_SIZE_CLASSES_LOG2 ? log - DRYI_SIZE_CLASSES_LOG2 : 0;
@@ -36,7 +36,7 @@ count_request(struct dryi_demand *d, uint64_t size)
 {
     if (size == 0)
         return;
-    struct dryi_size_class *c = &d->classes[class_of(size)];
+    struct dryi_size_class *c = &d->classes[get_class(size)];
     c->min = c->count == 0 || size < c->min ? size : c->min;
     c->max = size > c->max ? size : c->max;
     c->count++;
@@ -186,7 +186,7 @@ dryi_demand_split_sizes(const struct dryi_demand *d, uint32_t least, uint32_t *m
 /* Return the index in the table of roundup_power2_divisions: sizes below 2 MiB, then one index per
    octave, then all sizes from 32 GiB on. */
 static unsigned
-interval_of(size_t size_class)
+get_interval(size_t size_class)
 {
     size_t log = size_class >> DRYI_SIZE_CLASSES_LOG2;
     size_t index = log > 20 ? log - 20 : 0;
@@ -199,7 +199,7 @@ dryi_demand_roundup(const struct dryi_demand *d, uint8_t divisions, unsigned var
 {
     unsigned variety[INTERVALS] = {0}, used_count = 0, chosen_count = 0;
     for (size_t i = 0; i < DRYI_SIZE_CLASS_COUNT; i++)
-        variety[interval_of(i)] += d->classes[i].count > 0;
+        variety[get_interval(i)] += d->classes[i].count > 0;
     for (unsigned i = 0; i < INTERVALS; i++) {
         bool is_chosen = i > 0 && variety[i] >= variety_min;
         by_interval[i] = is_chosen ? divisions : 0;

@@ -9,7 +9,7 @@
 /* --- names -------------------------------------------------------------------------------- */
 
 static const char *
-name_of(const char *const *names, size_t count, size_t index)
+get_name(const char *const *names, size_t count, size_t index)
 {
     return index < count ? names[index] : "unknown";
 }
@@ -18,7 +18,7 @@ const char *
 dry_goal_name(enum dry_goal goal)
 {
     static const char *const names[DRY_GOAL_COUNT] = {"auto", "fit", "peak", "stable"};
-    return name_of(names, DRY_GOAL_COUNT, (size_t)goal);
+    return get_name(names, DRY_GOAL_COUNT, (size_t)goal);
 }
 
 const char *
@@ -26,7 +26,7 @@ dry_outcome_name(enum dry_outcome outcome)
 {
     static const char *const names[DRY_OUTCOME_COUNT] = {
         "change", "keep", "none", "capacity", "no-evidence", "limit"};
-    return name_of(names, DRY_OUTCOME_COUNT, (size_t)outcome);
+    return get_name(names, DRY_OUTCOME_COUNT, (size_t)outcome);
 }
 
 const char *
@@ -34,7 +34,7 @@ dry_verdict_name(enum dry_verdict verdict)
 {
     static const char *const names[DRY_VERDICT_COUNT] = {"best", "good", "no-gain",
                                                          "worse", "fails"};
-    return name_of(names, DRY_VERDICT_COUNT, (size_t)verdict);
+    return get_name(names, DRY_VERDICT_COUNT, (size_t)verdict);
 }
 
 /* Sources: pytorch#165685 (IPC), vllm#41268 (sleep mode, NIXL), pytorch#113481 (frees wait),

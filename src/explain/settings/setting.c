@@ -183,7 +183,7 @@ dryi_setting_caveats(const struct dryi_setting *s)
 /* --- comparing ---------------------------------------------------------------------------- */
 
 static uint64_t
-divisions_of(const struct dryi_torch_conf *conf, unsigned interval)
+get_divisions(const struct dryi_torch_conf *conf, unsigned interval)
 {
     uint64_t divisions = conf->roundup_power2_divisions[interval];
     return divisions == 1 ? 0 : divisions; /* both values round to 512 bytes */
@@ -191,7 +191,7 @@ divisions_of(const struct dryi_torch_conf *conf, unsigned interval)
 
 /* Return the effective threshold: without a limit PyTorch does not collect. */
 static double
-threshold_of(const struct dryi_torch_conf *conf)
+get_threshold(const struct dryi_torch_conf *conf)
 {
     return conf->per_process_memory_fraction < 1.0 ? conf->garbage_collection_threshold
                                                    : 0.0;
@@ -199,7 +199,7 @@ threshold_of(const struct dryi_torch_conf *conf)
 
 /* Return the effective slack: without max_split_size it has no effect. */
 static uint64_t
-slack_of(const struct dryi_torch_conf *conf)
+get_slack(const struct dryi_torch_conf *conf)
 {
     return conf->max_split_size == UINT64_MAX ? 0 : conf->max_non_split_rounding_size;
 }
@@ -215,14 +215,14 @@ dryi_setting_is_same_conf(const struct dryi_torch_conf *a,
                           const struct dryi_torch_conf *b)
 {
     for (unsigned i = 0; i < INTERVALS; i++) {
-        if (divisions_of(a, i) != divisions_of(b, i))
+        if (get_divisions(a, i) != get_divisions(b, i))
             return false;
     }
     return a->large_segment_size == b->large_segment_size &&
-           a->max_split_size == b->max_split_size && slack_of(a) == slack_of(b) &&
+           a->max_split_size == b->max_split_size && get_slack(a) == get_slack(b) &&
            a->expandable_segments == b->expandable_segments &&
            a->throw_on_cudamalloc_oom == b->throw_on_cudamalloc_oom &&
-           is_same_number(threshold_of(a), threshold_of(b)) &&
+           is_same_number(get_threshold(a), get_threshold(b)) &&
            is_same_number(a->per_process_memory_fraction, b->per_process_memory_fraction);
 }
 

@@ -65,7 +65,7 @@ compare_growth(const void *a, const void *b)
 /* An empty stack counts as none: with Python stacks only, the autograd engine's
    allocations have empty stacks. */
 static uint64_t
-key_of(const struct growing *g, const struct dry_allocation *a)
+get_key(const struct growing *g, const struct dry_allocation *a)
 {
     size_t count = 0;
     if (a->stack != DRY_NONE)
@@ -77,7 +77,7 @@ static bool
 add_survivor(struct growing *g, uint32_t allocation, uint32_t step)
 {
     const struct dry_allocation *a = &g->v->allocations[allocation];
-    uint64_t key = key_of(g, a);
+    uint64_t key = get_key(g, a);
     const uint32_t *known = dryi_map_find(&g->groups, key);
     uint32_t group = known ? *known : (uint32_t)g->groups.count;
     if (!known && !dryi_map_put(&g->groups, key, group))

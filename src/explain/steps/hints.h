@@ -41,7 +41,7 @@ void dryi_hints_finish(struct dryi_hints *hints);
 
 /* Return the hints of a stack; 0 for DRY_NONE. */
 static inline uint16_t
-dryi_hints_of(const struct dryi_hints *hints, uint32_t stack)
+dryi_hints_get(const struct dryi_hints *hints, uint32_t stack)
 {
     return stack < hints->stack_count ? hints->stacks[stack] : 0;
 }

@@ -50,7 +50,7 @@ count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
     struct name_counts counts = {0};
     for (uint32_t a = 0; a < p->count; a++) {
         uint32_t stack = p->view->allocations[a].stack;
-        uint16_t flags = dryi_hints_of(hints, stack);
+        uint16_t flags = dryi_hints_get(hints, stack);
         counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
         counts.python += (flags & DRYI_HINT_PYTHON) != 0;
         counts.bare += is_bare(p->view, stack);
@@ -73,7 +73,7 @@ read_names(struct dryi_phases *p, const struct dryi_hints *hints)
                      (uint64_t)counts.bare * 20 >= p->count && counts.bare > 0;
     for (uint32_t a = 0; a < p->count; a++) {
         uint32_t stack = p->view->allocations[a].stack;
-        uint16_t flags = dryi_hints_of(hints, stack);
+        uint16_t flags = dryi_hints_get(hints, stack);
         bool is_backward = by_hints    ? (flags & DRYI_HINT_BACKWARD) != 0
                            : by_thread ? is_bare(p->view, stack)
                                        : false;

@@ -273,7 +273,7 @@ check_callers(const struct search *f, uint32_t anchor, struct verdict *v)
         if (s->places[middle] < s->places[s->begins[anchor]])
             continue;
         uint32_t stack = f->view->allocations[s->places[s->begins[symbol]]].stack;
-        uint16_t hints = dryi_hints_of(f->hints, stack);
+        uint16_t hints = dryi_hints_get(f->hints, stack);
         if (!(hints & DRYI_HINT_PYTHON))
             continue;
         v->has_modules |= (hints & DRYI_HINT_MODULE) != 0;

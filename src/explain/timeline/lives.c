@@ -9,7 +9,7 @@
 #define FAN (1u << FAN_BITS)
 
 static uint32_t
-end_of(const struct dryi_lives *l, unsigned level, uint32_t i)
+get_end(const struct dryi_lives *l, unsigned level, uint32_t i)
 {
     return level == 0 ? l->ends[i * l->step] : l->maxima[level - 1][i];
 }
@@ -24,7 +24,7 @@ index_level(struct dryi_lives *l, unsigned level, uint32_t below_count)
     l->maxima_count[level] = count;
     l->level_count = level + 1;
     for (uint32_t i = 0; i < below_count; i++) {
-        uint32_t end = end_of(l, level, i);
+        uint32_t end = get_end(l, level, i);
         uint32_t *max = &l->maxima[level][i >> FAN_BITS];
         *max = end > *max ? end : *max;
     }

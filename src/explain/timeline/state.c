@@ -137,7 +137,7 @@ count_unplaced(struct building *b, const struct dryi_sort_item *alive)
 }
 
 static struct dry_state_block
-block_of(const struct building *b, const struct dryi_sort_item *alive)
+get_block(const struct building *b, const struct dryi_sort_item *alive)
 {
     const struct dry_allocation *a = &b->t->allocations[alive->value];
     bool is_pending = a->freed <= b->state.moment;
@@ -160,7 +160,7 @@ fill_segment(struct building *b, struct dry_state_segment *s, size_t *next)
     while (*next < b->alive_count && b->alive[*next].key < s->address)
         count_unplaced(b, &b->alive[(*next)++]);
     for (; *next < b->alive_count && b->alive[*next].key < end; (*next)++) {
-        struct dry_state_block block = block_of(b, &b->alive[*next]);
+        struct dry_state_block block = get_block(b, &b->alive[*next]);
         uint64_t last =
             end - block.address < block.size ? end : block.address + block.size;
         bool is_cut = block.address < at || last - block.address < block.size;
@@ -201,7 +201,7 @@ place_blocks(struct building *b)
 /* --- sums --------------------------------------------------------------------------------- */
 
 static uint64_t
-page_of(const struct building *b, const struct dry_state_segment *s)
+get_page(const struct building *b, const struct dry_state_segment *s)
 {
     return s->is_large ? b->state.page_bytes : SMALL_PAGE;
 }
@@ -209,14 +209,14 @@ page_of(const struct building *b, const struct dry_state_segment *s)
 /* Return the bytes of a free block that can go back to the device without moving a block.
    Private pools return none. */
 static uint64_t
-releasable_of(const struct building *b, const struct dry_state_segment *s,
-              const struct dry_state_block *block)
+count_releasable(const struct building *b, const struct dry_state_segment *s,
+                 const struct dry_state_block *block)
 {
     if (s->is_private)
         return 0;
     if (!s->is_expandable)
         return block->size == s->size ? block->size : 0;
-    uint64_t page = page_of(b, s), from = block->address - s->address;
+    uint64_t page = get_page(b, s), from = block->address - s->address;
     uint64_t begin = dryi_round_up(from, page);
     uint64_t end = dryi_round_down(from + block->size, page);
     if (from + block->size == s->size) /* the run's end is cut by
@@ -234,7 +234,7 @@ add_to_sums(struct building *b, struct dry_state_segment *s, struct dry_state_po
     for (size_t i = 0; i < s->block_count; i++) {
         const struct dry_state_block *block = &b->blocks[s->first_block + i];
         if (block->state == DRY_BLOCK_INACTIVE) {
-            uint64_t releasable = releasable_of(b, s, block);
+            uint64_t releasable = count_releasable(b, s, block);
             s->releasable += releasable;
             pool->releasable += releasable;
             pool->stranded += block->size - releasable;
@@ -391,7 +391,7 @@ shares_page(const struct building *b, const struct dry_state_segment *s, size_t 
     if (!s->is_expandable)
         return true;
     const struct dry_state_block *blocks = &b->blocks[s->first_block];
-    uint64_t page = page_of(b, s), from = blocks[i].address - s->address;
+    uint64_t page = get_page(b, s), from = blocks[i].address - s->address;
     uint64_t page_begin = dryi_round_down(from, page);
     uint64_t page_end = dryi_round_up(from + blocks[i].size, page);
     bool free_behind = around->next < s->block_count &&
@@ -441,7 +441,7 @@ add_pinner(struct building *b, size_t segment)
 
 /* Avoid division by 0: in a damaged file a block may have 0 bytes. */
 static double
-yield_of(const struct dry_pinner *p)
+get_yield(const struct dry_pinner *p)
 {
     return (double)p->pinned / (double)(p->used > 0 ? p->used : 1);
 }
@@ -451,7 +451,7 @@ static int
 compare_pinners(const void *a, const void *b)
 {
     const struct dry_pinner *x = a, *y = b;
-    double p = yield_of(x), q = yield_of(y);
+    double p = get_yield(x), q = get_yield(y);
     if (p < q || p > q)
         return p < q ? 1 : -1;
     if (x->pinned != y->pinned)

@@ -414,7 +414,7 @@ dryi_timeline_map(struct dry_timeline *t, struct dry_error *err)
                         .v = t->trace,
                         .first = t->view.first_event,
                         .root = DRYI_TREAP_NONE,
-                        .seed = dryi_seed_of(t)};
+                        .seed = dryi_seed_make(t)};
     m.failed = !sort_final(&m);
     for (uint32_t i = 0; i < t->view.event_count && !m.failed; i++)
         on_event(&m, i);

@@ -63,7 +63,7 @@ is_oom(const struct dry_timeline_view *t, uint32_t event)
 }
 
 static enum dry_moment_kind
-kind_of(const struct dry_timeline_view *t, uint32_t moment)
+get_kind(const struct dry_timeline_view *t, uint32_t moment)
 {
     if (moment < t->event_count && is_oom(t, moment))
         return DRY_MOMENT_AT_OOM;
@@ -123,7 +123,7 @@ read_moment(struct dry_explanation *e)
         e->options.moment == DRY_MOMENT_AUTO ? choose_moment(t) : e->options.moment;
     w->device = t->device;
     w->moment = m;
-    w->moment_kind = kind_of(t, m);
+    w->moment_kind = get_kind(t, m);
     w->event = SIZE_MAX;
     w->request_stack = DRY_NONE;
     w->oom_count = t->oom_count;

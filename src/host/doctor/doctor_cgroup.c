@@ -29,8 +29,8 @@ static const struct dryi_check check_pages = {
     "is seen when memory is mapped, and is a refusal that a program can answer"};
 
 static uint64_t
-least_of(const struct dry_doctor *d, const char *controller, const char *v1,
-         const char *v2)
+get_least(const struct dry_doctor *d, const char *controller, const char *v1,
+          const char *v2)
 {
     return dryi_facts_cgroup_least(&d->facts, controller, (const char *const[2]){v1, v2});
 }
@@ -87,7 +87,7 @@ check_limit(struct dry_doctor *d, uint64_t max)
 static void
 check_slowing(struct dry_doctor *d, uint64_t max)
 {
-    uint64_t high = least_of(d, "memory", NULL, "memory.high");
+    uint64_t high = get_least(d, "memory", NULL, "memory.high");
     char text[DRYI_BYTES_TEXT];
     if (high == NONE)
         return;
@@ -104,7 +104,7 @@ check_slowing(struct dry_doctor *d, uint64_t max)
 static void
 check_swapping(struct dry_doctor *d, uint64_t max)
 {
-    uint64_t swap = least_of(d, "memory", NULL, "memory.swap.max");
+    uint64_t swap = get_least(d, "memory", NULL, "memory.swap.max");
     char text[DRYI_BYTES_TEXT];
     if (max == NONE || swap == NONE)
         return;
@@ -152,8 +152,8 @@ check_pool(struct dry_doctor *d, uint64_t page_bytes)
     snprintf(names[1], sizeof names[1], "hugetlb.%sB.max", size);
     snprintf(names[2], sizeof names[2], "hugetlb.%sB.rsvd.limit_in_bytes", size);
     snprintf(names[3], sizeof names[3], "hugetlb.%sB.rsvd.max", size);
-    uint64_t max = least_of(d, "hugetlb", names[0], names[1]);
-    uint64_t rsvd = least_of(d, "hugetlb", names[2], names[3]);
+    uint64_t max = get_least(d, "hugetlb", names[0], names[1]);
+    uint64_t rsvd = get_least(d, "hugetlb", names[2], names[3]);
     if (max == NONE && rsvd == NONE)
         return;
     dryi_doctor_begin(d, &check_pages);
@@ -169,7 +169,7 @@ check_pool(struct dry_doctor *d, uint64_t page_bytes)
 void
 dryi_doctor_check_cgroup(struct dry_doctor *d)
 {
-    uint64_t max = least_of(d, "memory", "memory.limit_in_bytes", "memory.max");
+    uint64_t max = get_least(d, "memory", "memory.limit_in_bytes", "memory.max");
     check_limit(d, max);
     check_slowing(d, max);
     check_swapping(d, max);

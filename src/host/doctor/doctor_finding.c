@@ -42,7 +42,7 @@ current(struct dry_doctor *d)
 }
 
 static const char *
-separator_of(enum dryi_doctor_text which)
+get_separator(enum dryi_doctor_text which)
 {
     bool is_lines =
         which == DRYI_TEXT_FIX || which == DRYI_TEXT_UNDO || which == DRYI_TEXT_PERSIST;
@@ -62,7 +62,7 @@ append(struct dry_doctor *d, enum dryi_doctor_text which, const char *bytes,
         f->texts[which] = add_text(d, bytes, length);
         return;
     }
-    const char *separator = separator_of(which);
+    const char *separator = get_separator(which);
     size_t old = strlen(d->text + f->texts[which]), between = strlen(separator);
     size_t needed = d->text_used + old + between + length + 1;
     if (!dryi_memory_grow(&d->memory, (void **)&d->text, &d->text_capacity, needed, 1)) {

@@ -55,7 +55,7 @@ names(struct dryi_doctor_piece path, const char *word)
 }
 
 static enum malloc_kind
-kind_of(struct dryi_doctor_piece path)
+get_kind(struct dryi_doctor_piece path)
 {
     if (names(path, "libjemalloc"))
         return JEMALLOC;
@@ -71,8 +71,8 @@ find_preloaded(const struct dry_doctor *d, struct dryi_doctor_piece *path)
     const char *preload = dryi_doctor_variable(d, "LD_PRELOAD");
     size_t at = 0;
     while (preload && next_library(preload, &at, path))
-        if (kind_of(*path) != GLIBC)
-            return kind_of(*path);
+        if (get_kind(*path) != GLIBC)
+            return get_kind(*path);
     return GLIBC;
 }
 
@@ -84,7 +84,7 @@ find_malloc(const struct dry_doctor *d, struct dryi_doctor_piece *path)
     if (!d->process.knows_files)
         return find_preloaded(d, path);
     *path = (struct dryi_doctor_piece){d->process.malloc, strlen(d->process.malloc)};
-    return kind_of(*path);
+    return get_kind(*path);
 }
 
 /* Open a library under the root. Returns a negative errno, or -1 if the path is too

@@ -38,7 +38,7 @@ read_meminfo(const struct dry_doctor *d, int32_t node, struct dryi_fact_file *fi
 
 /* Return min(control groups' free memory, available - max(10 %, 4 GiB)). */
 static uint64_t
-budget_of(const struct dry_doctor *d, int32_t node)
+get_budget(const struct dry_doctor *d, int32_t node)
 {
     struct dryi_fact_file file;
     uint64_t total = 0;
@@ -62,7 +62,7 @@ multiply(uint64_t a, uint64_t b)
 
 /* Return how much of `bytes` must come from page cache, after all free memory. */
 static uint64_t
-cache_of(const struct dry_doctor *d, int32_t node, uint64_t bytes)
+get_cache(const struct dry_doctor *d, int32_t node, uint64_t bytes)
 {
     struct dryi_fact_file file;
     uint64_t free;
@@ -85,10 +85,10 @@ make_row(const struct dry_doctor *d, uint64_t page_bytes, int32_t node,
     row->free_count = p.free > p.reserved ? p.free - p.reserved : 0;
     row->missing_count =
         row->needed_count > row->free_count ? row->needed_count - row->free_count : 0;
-    row->budget_bytes = budget_of(d, node);
+    row->budget_bytes = get_budget(d, node);
     uint64_t missing = multiply(row->missing_count, page_bytes);
     row->fits = missing <= row->budget_bytes;
-    row->cache_bytes = row->fits ? cache_of(d, node, missing) : 0;
+    row->cache_bytes = row->fits ? get_cache(d, node, missing) : 0;
     return true;
 }
 

@@ -74,7 +74,7 @@ trim(struct dryi_doctor_piece piece)
 }
 
 static const char *
-conf_of(const struct dry_doctor *d)
+get_conf(const struct dry_doctor *d)
 {
     const char *text = dryi_doctor_variable(d, "PYTORCH_ALLOC_CONF");
     return text ? text : dryi_doctor_variable(d, "PYTORCH_CUDA_ALLOC_CONF");
@@ -140,7 +140,7 @@ mend_cache(struct dry_doctor *d, const char *set)
 static void
 check_cache(struct dry_doctor *d)
 {
-    const char *text = conf_of(d);
+    const char *text = get_conf(d);
     struct dryi_doctor_setting s;
     size_t at = 0, count = 0;
     bool registers = false;

@@ -402,7 +402,8 @@ dryi_text_driver(const char *text, size_t length, uint64_t *major, uint64_t *min
 
 /* Get the value of "NAME=VALUE", if the word has this name. */
 static bool
-value_of(struct dryi_doctor_piece word, const char *name, struct dryi_doctor_piece *value)
+get_value(struct dryi_doctor_piece word, const char *name,
+          struct dryi_doctor_piece *value)
 {
     size_t n = strlen(name);
     if (!dryi_text_begins(word.bytes, word.length, name) || word.length == n ||
@@ -420,7 +421,7 @@ dryi_text_boot_option(const char *text, size_t length, const char *name,
     struct dryi_doctor_piece word;
     bool is_found = false;
     while (dryi_doctor_piece_next(text, length, &at, &word))
-        is_found = value_of(word, name, value) || is_found;
+        is_found = get_value(word, name, value) || is_found;
     return is_found;
 }
 
@@ -456,10 +457,10 @@ dryi_text_boot_pool(const char *text, size_t length, uint64_t page_bytes,
     uint64_t bytes = default_bytes;
     bool is_found = false;
     while (dryi_doctor_piece_next(text, length, &at, &word)) {
-        if (value_of(word, "hugepagesz", &value)) {
+        if (get_value(word, "hugepagesz", &value)) {
             if (!dryi_doctor_piece_size(value, &bytes))
                 bytes = 0;
-        } else if (value_of(word, "hugepages", &value) && bytes == page_bytes) {
+        } else if (get_value(word, "hugepages", &value) && bytes == page_bytes) {
             is_found = sum_boot_pages(value, pages) || is_found;
         }
     }

@@ -41,8 +41,8 @@ find_group(const struct dryi_facts *facts, const char *controller,
 }
 
 static uint64_t
-reclaimable_of(const struct dryi_facts *facts, const struct dryi_cgroup *group,
-               const char *field)
+get_reclaimable(const struct dryi_facts *facts, const struct dryi_cgroup *group,
+                const char *field)
 {
     struct dryi_fact_file file;
     uint64_t bytes;
@@ -62,7 +62,7 @@ find_free(const struct dryi_facts *facts, const struct dryi_cgroup *group,
         !dryi_facts_read_number(facts, &used, "%s/%s", group->path, limit->used[v]) ||
         max >= NO_LIMIT)
         return UINT64_MAX;
-    uint64_t reclaimable = reclaimable_of(facts, group, limit->reclaimable[v]);
+    uint64_t reclaimable = get_reclaimable(facts, group, limit->reclaimable[v]);
     used -= reclaimable < used ? reclaimable : used;
     return max > used ? max - used : 0;
 }
@@ -136,7 +136,7 @@ dryi_facts_cgroup_free_pool_bytes(const struct dryi_facts *facts, uint64_t page_
 }
 
 static uint64_t
-cpus_of(const struct dryi_facts *facts, const struct dryi_cgroup *group)
+get_cpus(const struct dryi_facts *facts, const struct dryi_cgroup *group)
 {
     struct dryi_fact_file quota, period;
     uint64_t limit;
@@ -161,7 +161,7 @@ dryi_facts_cgroup_cpus(const struct dryi_facts *facts)
     if (!find_group(facts, "cpu", &group))
         return 0;
     do {
-        uint64_t limit = cpus_of(facts, &group);
+        uint64_t limit = get_cpus(facts, &group);
         if (limit && (least == 0 || limit < least))
             least = limit;
     } while (dryi_cgroup_up(&group));

@@ -375,7 +375,7 @@ dry_topology_get_view(const struct dry_topology *topology)
 }
 
 static size_t
-index_of(const struct dry_topology *t, int32_t node)
+find_index(const struct dry_topology *t, int32_t node)
 {
     size_t i = 0;
     while (i < t->view.node_count && t->nodes[i].node != node)
@@ -386,7 +386,7 @@ index_of(const struct dry_topology *t, int32_t node)
 const struct dry_topology_node *
 dry_topology_find_node(const struct dry_topology *topology, int32_t node)
 {
-    size_t i = index_of(topology, node);
+    size_t i = find_index(topology, node);
     return i < topology->view.node_count ? &topology->nodes[i] : NULL;
 }
 
@@ -394,6 +394,6 @@ uint32_t
 dry_topology_get_distance(const struct dry_topology *topology, int32_t from, int32_t to)
 {
     size_t count = topology->view.node_count;
-    size_t row = index_of(topology, from), column = index_of(topology, to);
+    size_t row = find_index(topology, from), column = find_index(topology, to);
     return row < count && column < count ? topology->distances[row * count + column] : 0;
 }

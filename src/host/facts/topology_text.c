@@ -105,7 +105,7 @@ dryi_topology_pci(const char *name, size_t length, uint64_t *key)
 #define LONGEST_US UINT64_C(1000000000000)
 
 static bool
-limit_of(uint64_t quota_us, uint64_t period_us, uint64_t *limit)
+get_limit(uint64_t quota_us, uint64_t period_us, uint64_t *limit)
 {
     if (quota_us == 0 || quota_us > LONGEST_US || period_us == 0 ||
         period_us > LONGEST_US)
@@ -123,7 +123,7 @@ dryi_topology_cpu_max(const char *text, size_t length, uint64_t *limit)
         !dryi_fact_number(text + at, length - at, &period))
         return false;
     if (!dryi_text_is(text, word, "max"))
-        return limit_of(quota, period, limit);
+        return get_limit(quota, period, limit);
     *limit = 0;
     return true;
 }
@@ -139,5 +139,5 @@ dryi_topology_cpu_quota(const char *quota, size_t quota_length, const char *peri
     }
     return dryi_fact_number(quota, quota_length, &quota_us) &&
            dryi_fact_number(period, period_length, &period_us) &&
-           limit_of(quota_us, period_us, limit);
+           get_limit(quota_us, period_us, limit);
 }

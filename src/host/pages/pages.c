@@ -23,7 +23,7 @@ nodes_are_vain(const struct dryi_pages_order *o)
 }
 
 static struct dry_pages_attempt
-attempt_of(const struct dryi_pages_try *t, bool is_granted)
+get_attempt(const struct dryi_pages_try *t, bool is_granted)
 {
     enum dry_pages_reason node_reason =
         t->node_reason != DRY_PAGES_REASON_NONE ? t->node_reason : t->order->node_reason;
@@ -51,7 +51,7 @@ climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
         if (is_vain)
             t->reason = order->node_reason;
         bool is_granted = !is_vain && dryi_pages_try_run(t);
-        report->attempts[report->count++] = attempt_of(t, is_granted);
+        report->attempts[report->count++] = get_attempt(t, is_granted);
         if (is_granted)
             return true;
         if (is_vain || t->reason == DRY_PAGES_CANCELLED)

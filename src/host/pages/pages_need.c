@@ -52,7 +52,7 @@ add_promised(const struct dryi_facts *facts, struct dry_pages_need *need)
 }
 
 static uint64_t
-weight_of(const struct dryi_pages_order *order, int32_t node)
+get_weight(const struct dryi_pages_order *order, int32_t node)
 {
     if (!dryi_nodes_have(&order->nodes, node))
         return 0;
@@ -67,10 +67,10 @@ divide(const struct dryi_pages_order *order, struct dry_pages_need *need)
 {
     uint64_t sum = 0;
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++)
-        sum += weight_of(order, node);
+        sum += get_weight(order, node);
     uint64_t left = sum ? need->page_count % sum : 0;
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++) {
-        uint64_t weight = weight_of(order, node);
+        uint64_t weight = get_weight(order, node);
         if (weight == 0)
             continue;
         uint64_t more = left < weight ? left : weight;

@@ -88,7 +88,7 @@ dryi_pages_count_huge(const struct dryi_facts *facts, uint64_t address, uint64_t
 }
 
 static struct dryi_pages_places
-places_of(const struct dry_pages *pages)
+get_places(const struct dry_pages *pages)
 {
     const struct dry_pages_info *info = &pages->info;
     return (struct dryi_pages_places){
@@ -117,7 +117,7 @@ dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
         return status;
     const struct dry_pages_info *info = &pages->info;
     struct dry_pages_proof p = {.bytes = info->bytes};
-    struct dryi_pages_places places = places_of(pages);
+    struct dryi_pages_places places = get_places(pages);
     bool has_place = !dryi_nodes_are_none(&pages->nodes);
     struct dryi_pages_survey survey;
     if (dryi_pages_survey_nodes(&places, has_place ? &pages->nodes : NULL, &survey)) {
@@ -148,7 +148,7 @@ dry_pages_query_nodes(const struct dry_pages *pages, uint64_t first, size_t coun
     enum dry_status status = dryi_pages_check_owner(pages, err);
     if (status != DRY_OK)
         return status;
-    struct dryi_pages_places places = places_of(pages);
+    struct dryi_pages_places places = get_places(pages);
     uint64_t page_count = pages->info.bytes / places.step;
     if (first > page_count || count > page_count - first)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "pages %llu to %llu: the region has %llu",

@@ -27,7 +27,7 @@ refuse(struct dryi_pages_try *t, enum dry_pages_reason reason, int os_errno)
 }
 
 static int
-sharing_of(const struct dryi_pages_try *t)
+get_sharing(const struct dryi_pages_try *t)
 {
     return t->order->options.fork == DRY_PAGES_SHARED ? MAP_SHARED : MAP_PRIVATE;
 }
@@ -62,7 +62,7 @@ map_pool(struct dryi_pages_try *t)
     struct dryi_kernel_map what = {
         .bytes = t->bytes,
         .protection = USABLE,
-        .flags = sharing_of(t) | MAP_ANONYMOUS | MAP_HUGETLB |
+        .flags = get_sharing(t) | MAP_ANONYMOUS | MAP_HUGETLB |
                  (int)(dryi_log2_floor(t->rung.page_bytes) << HUGE_SHIFT),
     };
     int result = map(t, &what, &t->outer_address);
@@ -92,7 +92,7 @@ map_anonymous(struct dryi_pages_try *t)
         .address = dryi_round_up(t->outer_address + base, t->rung.page_bytes),
         .bytes = t->bytes,
         .protection = USABLE,
-        .flags = sharing_of(t) | MAP_ANONYMOUS | MAP_FIXED,
+        .flags = get_sharing(t) | MAP_ANONYMOUS | MAP_FIXED,
     };
     return map(t, &inner, &t->address);
 }
@@ -232,7 +232,7 @@ thread_count(const struct dryi_pages_try *t, const struct dryi_cpus *cpus)
 }
 
 static uint64_t
-deadline_of(const struct dryi_pages_try *t, uint64_t now_ns)
+get_deadline(const struct dryi_pages_try *t, uint64_t now_ns)
 {
     uint64_t timeout_ms = t->order->options.timeout_ms;
     return timeout_ms ? dryi_add_saturating(now_ns, timeout_ms * 1000000) : 0;
@@ -386,7 +386,7 @@ make_region(struct dryi_pages_try *t)
     if (!map_region(t) || !place_region(t) || !choose_fork(t) || !choose_pages(t))
         return false;
     uint64_t begin_ns = k->time_ns(k->self);
-    uint64_t deadline_ns = deadline_of(t, begin_ns);
+    uint64_t deadline_ns = get_deadline(t, begin_ns);
     if (!fill_region(t, deadline_ns, false))
         return false;
     bool is_made = judge_pages(t, deadline_ns);

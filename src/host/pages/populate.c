@@ -205,7 +205,7 @@ start_threads(struct work *w, struct dryi_thread *threads, uint32_t wanted)
 }
 
 static enum dryi_populate_end
-end_of(int ended)
+get_end(int ended)
 {
     switch (ended) {
     case NOT_ENDED:
@@ -241,7 +241,7 @@ dryi_populate_run(const struct dryi_populate *populate,
         populate->kernel->thread_join(populate->kernel->self, &threads[i]);
     int ended = atomic_load(&w.ended);
     *result = (struct dryi_populate_result){
-        .end = end_of(ended),
+        .end = get_end(ended),
         .os_errno = ended > 0 ? ended : 0,
         .done_bytes = atomic_load(&w.done_bytes),
         .thread_count = count ? count : 1,

@@ -33,7 +33,7 @@ dryi_pin_events_init(struct dryi_pin_events *events, struct dryi_cuda_context *c
 /* --- slots, with the lock --------------------------------------------------------------- */
 
 static struct dryi_pin_event *
-slot_of(const struct dryi_pin_events *events, uint64_t number)
+get_slot(const struct dryi_pin_events *events, uint64_t number)
 {
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     DRYI_ASSERT(number >= 1 && number <= events->slot_count);
@@ -47,7 +47,7 @@ take_unused(struct dryi_pin_events *events)
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     size_t number = events->unused_slot;
     if (number) {
-        events->unused_slot = slot_of(events, number)->next;
+        events->unused_slot = get_slot(events, number)->next;
         return number;
     }
     if (!dryi_memory_grow(&events->memory, (void **)&events->slots,
@@ -65,14 +65,14 @@ take_free(struct dryi_pin_events *events, size_t context)
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&events->lock));
     size_t number = events->contexts[context].free_slot;
     if (number)
-        events->contexts[context].free_slot = slot_of(events, number)->next;
+        events->contexts[context].free_slot = get_slot(events, number)->next;
     return number;
 }
 
 static void
 put_free(struct dryi_pin_events *events, size_t number)
 {
-    struct dryi_pin_event *slot = slot_of(events, number);
+    struct dryi_pin_event *slot = get_slot(events, number);
     DRYI_ASSERT_SLOW(slot->event && slot->context < events->context_count);
     slot->next = events->contexts[slot->context].free_slot;
     events->contexts[slot->context].free_slot = number;
@@ -107,7 +107,7 @@ keep_events(struct dryi_pin_events *events, size_t context, void **fresh, size_t
         size_t number = take_unused(events);
         if (!number)
             break;
-        *slot_of(events, number) =
+        *get_slot(events, number) =
             (struct dryi_pin_event){.event = fresh[kept], .context = context};
         if (first)
             put_free(events, number);
@@ -150,9 +150,9 @@ discard(struct dryi_pin_events *events, size_t number, void *event)
 {
     struct dryi_cuda_context *c = events->context;
     dryi_lock_take(&events->lock);
-    DRYI_ASSERT_SLOW(slot_of(events, number)->event == event);
-    slot_of(events, number)->event = NULL;
-    slot_of(events, number)->next = events->unused_slot;
+    DRYI_ASSERT_SLOW(get_slot(events, number)->event == event);
+    get_slot(events, number)->event = NULL;
+    get_slot(events, number)->next = events->unused_slot;
     events->unused_slot = number;
     dryi_lock_give(&events->lock);
     dryi_cuda_note_unheard(c, dryi_cuda_of_handle(c->driver.event_destroy(event)));
@@ -169,7 +169,7 @@ record_in(struct dryi_pin_events *events, size_t context, void *stream, size_t *
     dryi_lock_take(&events->lock);
     *number = take_free(events, context);
     if (*number)
-        event = slot_of(events, *number)->event;
+        event = get_slot(events, *number)->event;
     dryi_lock_give(&events->lock);
     if (*number == 0)
         result = make_events(events, context, number, &event);
@@ -262,7 +262,7 @@ ask_for_context(struct dryi_pin_events *events, uint64_t stream, void **handle)
 }
 
 static int
-find_context_of(struct dryi_pin_events *events, uint64_t stream, size_t *context)
+find_stream_context(struct dryi_pin_events *events, uint64_t stream, size_t *context)
 {
     void *handle = events->context->handle;
     *context = 0;
@@ -284,7 +284,7 @@ record(struct dryi_pin_events *events, uint64_t stream, size_t *number)
     if (stay.result != DRYI_CUDA_SUCCESS)
         return stay.result;
     void *handle = stream & DEFAULT_MARK ? NULL : (void *)(uintptr_t)stream;
-    int result = find_context_of(events, stream, &context);
+    int result = find_stream_context(events, stream, &context);
     if (result == DRYI_CUDA_SUCCESS && context == 0) {
         result = record_in(events, 0, handle, number);
     } else if (result == DRYI_CUDA_SUCCESS) {
@@ -324,7 +324,7 @@ dryi_pin_events_is_done(struct dryi_pin_events *events, uint64_t event)
     if (dryi_cuda_context_is_gone(c))
         return -1;
     dryi_lock_take(&events->lock);
-    const struct dryi_pin_event slot = *slot_of(events, event);
+    const struct dryi_pin_event slot = *get_slot(events, event);
     DRYI_ASSERT_SLOW(slot.event);
     void *handle = events->contexts[slot.context].handle;
     dryi_lock_give(&events->lock);

@@ -90,7 +90,7 @@ dryi_pin_source_take(const struct dryi_pin_source *source, uint64_t bytes, int32
 #define RESERVE_BYTES (4 * DRYI_GIB)
 
 static uint64_t
-reserve_of(const struct dryi_facts *facts, uint64_t available)
+get_reserve(const struct dryi_facts *facts, uint64_t available)
 {
     struct dryi_fact_file file;
     uint64_t total = available;
@@ -105,7 +105,7 @@ find_free_of_machine(const struct dryi_facts *facts, int32_t node)
 {
     uint64_t available_bytes = dryi_facts_available_bytes(facts, DRYI_ALL_NODES);
     if (available_bytes != UINT64_MAX) {
-        uint64_t reserve = reserve_of(facts, available_bytes);
+        uint64_t reserve = get_reserve(facts, available_bytes);
         available_bytes = available_bytes > reserve ? available_bytes - reserve : 0;
     }
     if (node >= 0)

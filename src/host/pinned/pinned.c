@@ -161,7 +161,7 @@ alloc_block(struct dry_pinned *p, uint64_t bytes, uint64_t *address)
 }
 
 static void *
-pointer_of(uint64_t address)
+get_pointer(uint64_t address)
 {
     return (void *)(uintptr_t)address;
 }
@@ -181,19 +181,19 @@ dry_pinned_alloc(struct dry_pinned *pinned, uint64_t bytes, uint64_t stream,
     uint64_t at;
     enum dry_status status = alloc_block(pinned, bytes, &at);
     if (status == DRY_OK && stream != DRY_PINNED_NO_STREAM) {
-        status = dry_pinned_record_stream(pinned, pointer_of(at), stream);
+        status = dry_pinned_record_stream(pinned, get_pointer(at), stream);
         if (status != DRY_OK)
-            (void)dry_pinned_free(pinned, pointer_of(at));
+            (void)dry_pinned_free(pinned, get_pointer(at));
     }
     if (status == DRY_OK)
-        *address = pointer_of(at);
+        *address = get_pointer(at);
     return status;
 }
 
 static bool
 is_used(const struct dryi_pinned_cell *cell)
 {
-    return cell && dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_USED;
+    return cell && dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) == DRYI_PINNED_USED;
 }
 
 /* Free a block to its heap, or make it pending for its streams. */

@@ -260,7 +260,7 @@ dryi_pinned_arena_remove(struct dry_pinned *p, struct dryi_pinned_arena *a,
                          struct dryi_pin_range *range)
 {
     DRYI_ASSERT_SLOW(p->arenas[a->index] == a &&
-                     dryi_pinned_arena_of(p, a->first_id) == a);
+                     dryi_pinned_arena_get(p, a->first_id) == a);
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     *range = a->range;
     dryi_pinned_heap_remove(p, a);

@@ -46,7 +46,7 @@ struct dryi_pinned_cell {
 };
 
 static inline enum dryi_pinned_state
-dryi_pinned_state_of(uint32_t tag)
+dryi_pinned_cell_get_state(uint32_t tag)
 {
     return (enum dryi_pinned_state)(tag & DRYI_PINNED_STATE_MASK);
 }
@@ -68,7 +68,8 @@ dryi_pinned_set_tag(struct dryi_pinned_cell *cell, enum dryi_pinned_state state,
 static inline void
 dryi_pinned_mark_used(struct dryi_pinned_cell *cell, uint32_t class_id, uint32_t waste)
 {
-    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) != DRYI_PINNED_USED);
+    DRYI_ASSERT_SLOW(dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) !=
+                     DRYI_PINNED_USED);
     cell->waste = waste;
     cell->first_use = DRYI_PINNED_NONE;
     dryi_pinned_set_tag(cell, DRYI_PINNED_USED, class_id << DRYI_PINNED_CLASS_SHIFT);

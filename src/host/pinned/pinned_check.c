@@ -28,7 +28,7 @@ broken(struct dry_error *err, const char *invariant, uint64_t address)
 static enum dryi_pinned_state
 state_at(const struct dryi_pinned_cell *cell)
 {
-    return dryi_pinned_state_of(dryi_pinned_tag(cell));
+    return dryi_pinned_cell_get_state(dryi_pinned_tag(cell));
 }
 
 /* --- blocks --------------------------------------------------------------------------------- */

@@ -163,7 +163,7 @@ dryi_pinned_use_add(struct dry_pinned *p, uint32_t block, uint64_t handle, bool 
 static void
 free_block(struct dry_pinned *p, uint32_t block)
 {
-    struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, block);
+    struct dryi_pinned_arena *a = dryi_pinned_arena_get(p, block);
     struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
     uint64_t bytes = dryi_pinned_block_bytes(a, cell);
     DRYI_ASSERT_SLOW(p->stats.pending_bytes >= (int64_t)bytes);
@@ -181,7 +181,8 @@ end_uses(struct dry_pinned *p, uint32_t first)
         next = p->streams.uses[use].next;
         uint32_t block = p->streams.uses[use].block;
         struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
-        DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_PENDING);
+        DRYI_ASSERT(dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) ==
+                    DRYI_PINNED_PENDING);
         DRYI_ASSERT(cell->uses_left > 0);
         drop_use(p, use);
         if (--cell->uses_left == 0)
@@ -344,7 +345,7 @@ append_open(struct dry_pinned *p, uint32_t use)
 void
 dryi_pinned_use_free(struct dry_pinned *p, uint32_t block)
 {
-    struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, block);
+    struct dryi_pinned_arena *a = dryi_pinned_arena_get(p, block);
     struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
     uint32_t use = cell->first_use, over = NONE;
     DRYI_ASSERT_SLOW(use != NONE);

@@ -28,7 +28,7 @@ dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
 /* Return how many powers of two `granules` is above the range where each size has its own
    bin. */
 static inline unsigned
-octave_of(uint32_t granules)
+get_octave(uint32_t granules)
 {
     return dryi_log2_floor(granules | 1u << STEPS_LOG2) - STEPS_LOG2;
 }
@@ -44,7 +44,7 @@ dryi_pinned_bin(const struct dryi_pinned_heap *heap, uint32_t granules)
 {
     DRYI_ASSERT_SLOW(granules > 0);
     return heap->is_buddy ? dryi_log2_floor(granules)
-                          : bin_in(octave_of(granules), granules);
+                          : bin_in(get_octave(granules), granules);
 }
 
 static inline enum dryi_pinned_heap_name
@@ -72,7 +72,7 @@ dryi_pinned_request_init(const struct dry_pinned *p, uint64_t bytes,
         bin = granules < 2 ? 0 : dryi_log2_floor(granules - 1) + 1;
         granules = UINT32_C(1) << bin;
     } else {
-        unsigned octave = octave_of(granules);
+        unsigned octave = get_octave(granules);
         uint32_t step = (UINT32_C(1) << octave) - 1;
         granules = (granules + step) & ~step;
         bin = bin_in(octave, granules);
@@ -117,7 +117,8 @@ static void
 unlink_block(struct dry_pinned *p, struct dryi_pinned_heap *heap,
              struct dryi_pinned_cell *cell)
 {
-    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE);
+    DRYI_ASSERT_SLOW(dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) ==
+                     DRYI_PINNED_FREE);
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     uint32_t bin = dryi_pinned_bin(heap, cell->size);
     DRYI_ASSERT_SLOW(heap->words[bin / 64] >> bin % 64 & 1);
@@ -169,9 +170,9 @@ dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_request *re
     if (id == DRYI_PINNED_NONE)
         return NULL;
     struct dryi_pinned_cell *cell = dryi_pinned_cell(p, id);
-    struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, id);
+    struct dryi_pinned_arena *a = dryi_pinned_arena_get(p, id);
     uint32_t size = cell->size;
-    DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE);
+    DRYI_ASSERT(dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE);
     DRYI_ASSERT(size >= request->granules);
     unlink_block(p, heap, cell);
     while (heap->is_buddy && size > request->granules) {
@@ -194,7 +195,7 @@ dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_request *re
 static bool
 is_free(const struct dryi_pinned_cell *cell)
 {
-    return dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE;
+    return dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE;
 }
 
 static void
@@ -210,7 +211,7 @@ give_fit(struct dry_pinned *p, struct dryi_pinned_arena *a, struct dryi_pinned_c
     }
     if (cell > a->cells) {
         struct dryi_pinned_cell *before = cell - 1;
-        if (dryi_pinned_state_of(dryi_pinned_tag(before)) == DRYI_PINNED_FOOT)
+        if (dryi_pinned_cell_get_state(dryi_pinned_tag(before)) == DRYI_PINNED_FOOT)
             before -= before->size - 1;
         if (is_free(before)) {
             size += before->size;
@@ -242,7 +243,8 @@ void
 dryi_pinned_heap_give(struct dry_pinned *p, struct dryi_pinned_arena *a,
                       struct dryi_pinned_cell *cell)
 {
-    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) >= DRYI_PINNED_USED);
+    DRYI_ASSERT_SLOW(dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) >=
+                     DRYI_PINNED_USED);
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));
     DRYI_ASSERT(a->used >= cell->size);
     a->used -= cell->size;
@@ -288,7 +290,7 @@ dryi_pinned_heap_largest(const struct dry_pinned *p, uint32_t name)
     uint32_t bin = word * 64 + dryi_log2_floor(heap->words[word]);
     uint32_t size = dryi_pinned_cell(p, heap->heads[bin])->size;
     if (!heap->is_buddy) {
-        unsigned octave = octave_of(size);
+        unsigned octave = get_octave(size);
         size = size >> octave << octave;
     }
     return (uint64_t)size << heap->granule_shift;

@@ -178,7 +178,7 @@ dryi_pinned_cell(const struct dry_pinned *p, uint32_t id)
 }
 
 static inline struct dryi_pinned_arena *
-dryi_pinned_arena_of(const struct dry_pinned *p, uint32_t id)
+dryi_pinned_arena_get(const struct dry_pinned *p, uint32_t id)
 {
     DRYI_ASSERT_SLOW(id >> DRYI_PINNED_ROW_SHIFT < p->row_capacity);
     DRYI_ASSERT_SLOW(dryi_lock_is_taken(&p->lock));

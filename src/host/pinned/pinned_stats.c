@@ -35,7 +35,7 @@ bytes_of_uses(const struct dry_pinned *p, uint32_t first)
     int64_t sum = 0;
     for (uint32_t u = first; u != DRYI_PINNED_NONE; u = p->streams.uses[u].next) {
         uint32_t block = p->streams.uses[u].block;
-        sum += (int64_t)dryi_pinned_block_bytes(dryi_pinned_arena_of(p, block),
+        sum += (int64_t)dryi_pinned_block_bytes(dryi_pinned_arena_get(p, block),
                                                 dryi_pinned_cell(p, block));
     }
     return sum;
@@ -200,7 +200,7 @@ dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
 static enum dry_pinned_state
 public_state(const struct dryi_pinned_cell *cell)
 {
-    enum dryi_pinned_state state = dryi_pinned_state_of(dryi_pinned_tag(cell));
+    enum dryi_pinned_state state = dryi_pinned_cell_get_state(dryi_pinned_tag(cell));
     if (state == DRYI_PINNED_USED)
         return DRY_PINNED_IN_USE;
     return state == DRYI_PINNED_PENDING ? DRY_PINNED_PENDING : DRY_PINNED_FREE;

@@ -158,7 +158,7 @@ add_to(struct dryi_pinned_delta *delta, int64_t amount)
 /* --- stacks --------------------------------------------------------------------------------- */
 
 static struct dryi_pinned_stack *
-stack_of(struct dryi_pinned_thread_cache *t, uint32_t class_id)
+get_stack(struct dryi_pinned_thread_cache *t, uint32_t class_id)
 {
     return &t->stacks[(class_id ^ class_id >> 6) % DRYI_PINNED_STACKS];
 }
@@ -175,7 +175,8 @@ flush_stack(struct dry_pinned *p, struct dryi_pinned_thread_cache *t,
     uint32_t gone = stack->count - left;
     for (uint32_t i = 0; i < gone; i++) {
         struct dryi_pinned_entry *e = &stack->entries[i];
-        DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(e->cell)) == DRYI_PINNED_KEPT);
+        DRYI_ASSERT(dryi_pinned_cell_get_state(dryi_pinned_tag(e->cell)) ==
+                    DRYI_PINNED_KEPT);
         dryi_pinned_heap_give(p, dryi_pinned_arena_at(p, e->address), e->cell);
     }
     for (uint32_t i = 0; i < left; i++)
@@ -237,11 +238,12 @@ dryi_pinned_thread_cache_take(struct dry_pinned *p, struct dryi_pinned_thread_ca
     DRYI_ASSERT_SLOW(dryi_pinned_thread_cache_is_locked(t));
     if (!t->stacks)
         return 0;
-    struct dryi_pinned_stack *stack = stack_of(t, request->class_id);
+    struct dryi_pinned_stack *stack = get_stack(t, request->class_id);
     if (stack->class_id != request->class_id || stack->count == 0)
         return 0;
     const struct dryi_pinned_entry *e = &stack->entries[--stack->count];
-    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(e->cell)) == DRYI_PINNED_KEPT);
+    DRYI_ASSERT_SLOW(dryi_pinned_cell_get_state(dryi_pinned_tag(e->cell)) ==
+                     DRYI_PINNED_KEPT);
     DRYI_ASSERT_SLOW(stack->bytes == request->bytes);
     t->kept_bytes -= (int64_t)request->bytes;
     dryi_pinned_mark_used(e->cell, request->class_id,
@@ -278,7 +280,8 @@ keep(struct dryi_pinned_thread_cache *t, struct dryi_pinned_stack *stack,
      struct dryi_pinned_cell *cell, uint64_t address)
 {
     DRYI_ASSERT_SLOW(stack->count < DRYI_PINNED_STACK_MAX);
-    DRYI_ASSERT_SLOW(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_KEPT);
+    DRYI_ASSERT_SLOW(dryi_pinned_cell_get_state(dryi_pinned_tag(cell)) ==
+                     DRYI_PINNED_KEPT);
     stack->entries[stack->count++] = (struct dryi_pinned_entry){cell, address};
     t->kept_bytes += (int64_t)stack->bytes;
 }
@@ -293,7 +296,7 @@ dryi_pinned_thread_cache_give(struct dry_pinned *p, struct dryi_pinned_thread_ca
     if (!t->stacks || bytes > p->options.keep_max_bytes)
         return false;
     uint32_t class_id = dryi_pinned_tag(cell) >> DRYI_PINNED_CLASS_SHIFT;
-    struct dryi_pinned_stack *stack = stack_of(t, class_id);
+    struct dryi_pinned_stack *stack = get_stack(t, class_id);
     if (stack->class_id != class_id || stack->count == DRYI_PINNED_STACK_MAX ||
         t->kept_bytes + (int64_t)bytes > KEPT_MAX)
         make_room(p, t, stack, class_id, bytes);
@@ -318,7 +321,7 @@ dryi_pinned_thread_cache_refill(struct dry_pinned *p, struct dryi_pinned_thread_
         t->stacks = dryi_memory_zalloc(&p->memory, DRYI_PINNED_STACKS, sizeof *t->stacks);
     if (!t->stacks || request->bytes > REFILL_BYTES)
         return;
-    struct dryi_pinned_stack *stack = stack_of(t, request->class_id);
+    struct dryi_pinned_stack *stack = get_stack(t, request->class_id);
     if (stack->count > 0 || t->kept_bytes > KEPT_MAX / 2)
         return;
     stack->class_id = request->class_id;

@@ -84,7 +84,7 @@ take_view(const struct dry_tensor *tensor, const struct dry_tensor_view *from,
 }
 
 static void *
-address_of(const struct dry_tensor *tensor, const struct dry_tensor_view *view)
+get_address(const struct dry_tensor *tensor, const struct dry_tensor_view *view)
 {
     for (int32_t i = 0; i < view->form.ndim; i++)
         if (view->form.shape[i] == 0)
@@ -107,7 +107,7 @@ make_export(struct dry_tensor *tensor, const struct dry_tensor_view *view,
         memcpy(e->numbers, view->form.shape, ndim * sizeof(int64_t));
     dryi_tensor_strides(&view->form, e->numbers + ndim);
     *out = (struct dry_dlpack_tensor){
-        .data = address_of(tensor, view),
+        .data = get_address(tensor, view),
         .device = tensor->device,
         .ndim = view->form.ndim,
         .dtype = view->form.dtype,

@@ -254,7 +254,7 @@ follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint
 }
 
 static uint32_t
-grains_of(uint64_t rounded)
+to_grains(uint64_t rounded)
 {
     uint64_t grains = rounded / FORECAST_GRAIN;
     return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
@@ -289,7 +289,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     struct forecast_record *record = forecast_record_at(h, h->now);
     *record = (struct forecast_record){
         .key = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15)),
-        .grains = grains_of(rounded),
+        .grains = to_grains(rounded),
         .stream = (uint32_t)stream};
     h->now++;
     if (h->state == FORECAST_LEARNING)
@@ -303,7 +303,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
 
 /* Return the record of a ticket; NULL: no longer in the ring. */
 static struct forecast_record *
-record_of(const struct dryi_forecast *h, uint32_t ticket)
+get_record(const struct dryi_forecast *h, uint32_t ticket)
 {
     uint64_t age = (uint32_t)((uint32_t)h->now - ticket); /* 1: the last request */
     return age > 0 && age <= h->now - h->oldest ? forecast_record_at(h, h->now - age)
@@ -323,7 +323,7 @@ dryi_forecast_refused(struct dryi_forecast *h)
 void
 dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
 {
-    struct forecast_record *record = record_of(h, ticket);
+    struct forecast_record *record = get_record(h, ticket);
     if (!record || record->gap > 0)
         return;
     record->gap = (uint32_t)h->now - ticket;
@@ -391,7 +391,7 @@ dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t 
 bool
 dryi_forecast_is_passing(const struct dryi_forecast *h, uint32_t ticket)
 {
-    const struct forecast_record *record = record_of(h, ticket);
+    const struct forecast_record *record = get_record(h, ticket);
     uint32_t age = (uint32_t)h->now - ticket;
     if (!record || age > dryi_forecast_get_period(h))
         return false;

@@ -51,7 +51,7 @@ end_offset(const struct dryi_packing_job *job, uint32_t k)
 
 /* Return the requests from the end of `other` to the next begin of `life`, on the circle. */
 static uint32_t
-age_of(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
+get_age(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
     DRYI_ASSERT_SLOW(job->lives[other].end <= 2 * job->period);
     uint32_t now = job->lives[life].begin + 2 * job->period;
@@ -168,11 +168,11 @@ is_covered(const struct overlaps *o, uint32_t other)
     lo = lo > job->offsets[o->life] ? lo : job->offsets[o->life];
     hi = hi < end_offset(job, o->life) ? hi : end_offset(job, o->life);
     DRYI_ASSERT_SLOW(other != o->life && lo < hi);
-    uint32_t age = age_of(job, o->life, other);
+    uint32_t age = get_age(job, o->life, other);
     for (uint32_t i = 0; i < o->count; i++) {
         uint32_t k = o->others[i];
         if (k != other && job->offsets[k] <= lo && end_offset(job, k) >= hi &&
-            age_of(job, o->life, k) < age)
+            get_age(job, o->life, k) < age)
             return true;
     }
     return false;
@@ -234,7 +234,7 @@ note_lives(struct placed_ranges *s, uint32_t life, const struct placed_range *ra
         s->visits++;
         if (k == life)
             continue;
-        uint32_t age = age_of(s->job, life, k);
+        uint32_t age = get_age(s->job, life, k);
         last_use->is_free =
             last_use->is_free && !dryi_packing_is_conflict(s->job, life, k);
         last_use->last = age < *least ? k : last_use->last;
@@ -246,7 +246,7 @@ static struct last_use
 find_last_use(struct placed_ranges *s, uint32_t life, uint32_t at)
 {
     const struct placed_range *range = &s->ranges[at];
-    uint32_t least = age_of(s->job, life, life);
+    uint32_t least = get_age(s->job, life, life);
     struct last_use last_use = {.last = life, .is_free = true};
     for (size_t k = ranges_below(s, range->hi);
          k-- > 0 && s->ranges[k].top > range->lo;) {
@@ -303,7 +303,7 @@ list_choices(struct placed_ranges *s, uint32_t life, struct choice *choice)
     for (; i < s->count && s->items[i].key == size; i++) {
         uint32_t at = s->items[i].value, least = UINT32_MAX;
         for (uint32_t k = s->ranges[at].first; k != NOBODY; k = s->next[k]) {
-            uint32_t age = age_of(s->job, life, k);
+            uint32_t age = get_age(s->job, life, k);
             least = age < least ? age : least;
             s->visits++;
         }

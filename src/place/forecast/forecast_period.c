@@ -74,7 +74,7 @@ dryi_forecast_grow(struct dryi_forecast *h)
 }
 
 static uint64_t
-size_of(const struct forecast_record *record)
+get_size(const struct forecast_record *record)
 {
     return record->grains * FORECAST_GRAIN;
 }
@@ -102,10 +102,10 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
     for (uint64_t i = h->now - 2 * period; i < h->now - period; i++) {
         const struct forecast_record *then = forecast_record_at(h, i);
         const struct forecast_record *last = forecast_record_at(h, i + period);
-        bytes = dryi_add_saturating(bytes, size_of(then));
+        bytes = dryi_add_saturating(bytes, get_size(then));
         if (then->gap == 0) {
             alive++;
-            alive_bytes = dryi_add_saturating(alive_bytes, size_of(then));
+            alive_bytes = dryi_add_saturating(alive_bytes, get_size(then));
         } else if (last->gap != 0 && last->gap != then->gap) {
             differ++;
         }
@@ -152,7 +152,7 @@ dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final
 
 /* Return for how many more requests the last `period` requests are no period; 0: accepted. */
 static uint64_t
-wait_of(struct dryi_forecast *h, uint64_t period)
+sum_wait(struct dryi_forecast *h, uint64_t period)
 {
     DRYI_ASSERT_SLOW(period > 0 && period <= h->now - h->oldest);
     uint64_t sum = 0;
@@ -166,7 +166,7 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* Return a life's length in requests, the longer of two periods; 0: longer than a period. */
 static uint32_t
-end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
+get_end(const struct dryi_forecast *h, uint64_t period, uint64_t number)
 {
     uint32_t then = forecast_record_at(h, number)->gap;
     uint32_t last = forecast_record_at(h, number + period)->gap;
@@ -240,7 +240,7 @@ quietest(const struct forecast_step *steps, uint32_t count)
  * pages that are soon needed at their old addresses.
  */
 static uint64_t
-proof_of(const struct dryi_forecast *h, uint32_t period)
+get_proof(const struct dryi_forecast *h, uint32_t period)
 {
     return h->now / TRUSTED_SHARE <= period ? 0 : PROOF;
 }
@@ -258,9 +258,9 @@ take_period(struct dryi_forecast *h, uint32_t period)
     for (uint32_t i = 0; i < period; i++) {
         uint64_t number = h->now - 2 * (uint64_t)period + i;
         const struct forecast_record *record = forecast_record_at(h, number);
-        uint32_t gap = end_of(h, period, number);
+        uint32_t gap = get_end(h, period, number);
         steps[i] = (struct forecast_step){.key = record->key,
-                                          .size = size_of(record),
+                                          .size = get_size(record),
                                           .end = gap ? i + gap : 0,
                                           .stream = record->stream,
                                           .successor = DRYI_STEP_NONE};
@@ -283,7 +283,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
     h->is_cleared = misled != NULL;
     if (misled)
         misled->is_cleared = true;
-    h->proof = proof_of(h, period);
+    h->proof = get_proof(h, period);
     h->patience = 2;
     h->state = FORECAST_KNOWN;
     h->nap = 0;
@@ -434,7 +434,7 @@ examine(struct dryi_forecast *h)
         h->next_check = h->run + h->run / 2 + 1;
         return;
     }
-    uint64_t wait = wait_of(h, period);
+    uint64_t wait = sum_wait(h, period);
     if (wait > 0 || !take_period(h, (uint32_t)period))
         h->next_check = h->run + (wait > 0 ? wait : period);
 }

@@ -46,7 +46,7 @@ struct passes {
 
 /* Return the stream's index in the job; stream_count for DRYI_HINT_ANYBODY; NEVER: none. */
 static uint32_t
-number_of(const struct passes *p, uint32_t stream)
+find_number(const struct passes *p, uint32_t stream)
 {
     for (uint32_t n = 0; n < p->stream_count; n++) {
         if (p->streams[n] == stream)
@@ -73,7 +73,7 @@ sort_passes(struct passes *p, uint64_t since)
     for (uint64_t i = oldest; i < all; i++) {
         uint32_t at = (uint32_t)(i % FORECAST_PASSES_MAX);
         const struct forecast_pass *pass = pass_at(p, at);
-        uint32_t from = number_of(p, pass->from), to = number_of(p, pass->to);
+        uint32_t from = find_number(p, pass->from), to = find_number(p, pass->to);
         if (pass->time < since || from >= p->stream_count || to == NEVER)
             continue;
         uint32_t pair = from * (p->stream_count + 1) + to;
@@ -95,7 +95,7 @@ is_before(uint32_t epoch, uint32_t other)
 
 /* Return when memory freed in this epoch became usable by `to`; UINT64_MAX: never observed. */
 static uint64_t
-time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
+find_time(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 {
     DRYI_ASSERT_SLOW(from < p->stream_count && to <= p->stream_count && epoch > 0);
     uint32_t pair = from * (p->stream_count + 1) + to;
@@ -137,8 +137,8 @@ usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32
     const struct forecast_record *record = record_of_step(p->h, life->step);
     if (!record)
         return NEVER;
-    uint64_t by_all = time_of(p, life->stream, p->stream_count, record->epoch);
-    uint64_t by_one = time_of(p, life->stream, to, record->epoch);
+    uint64_t by_all = find_time(p, life->stream, p->stream_count, record->epoch);
+    uint64_t by_one = find_time(p, life->stream, to, record->epoch);
     uint64_t time = by_all < by_one ? by_all : by_one;
     if (time == UINT64_MAX)
         return NEVER;
@@ -185,7 +185,7 @@ struct packer {
 };
 
 static uint64_t
-offset_of(const struct packer *p, uint32_t k)
+get_offset(const struct packer *p, uint32_t k)
 {
     return k < p->job->count ? p->offsets[k]
                              : p->job->obstacles[k - p->job->count].offset;
@@ -236,7 +236,8 @@ place(struct packer *p, uint32_t life)
     size_t at = 0;
     for (; at < p->placed_count; at++) {
         uint32_t other = p->placed[at];
-        uint64_t offset = offset_of(p, other), end = offset + packing_size(p->job, other);
+        uint64_t offset = get_offset(p, other),
+                 end = offset + packing_size(p->job, other);
         if (offset >= cursor && offset - cursor >= size)
             break;
         if (end > cursor &&
@@ -246,7 +247,8 @@ place(struct packer *p, uint32_t life)
     p->visits += at;
     p->offsets[life] = cursor;
     p->height = cursor + size > p->height ? cursor + size : p->height;
-    for (at = p->placed_count++; at > 0 && offset_of(p, p->placed[at - 1]) > cursor; at--)
+    for (at = p->placed_count++; at > 0 && get_offset(p, p->placed[at - 1]) > cursor;
+         at--)
         p->placed[at] = p->placed[at - 1];
     p->placed[at] = life;
 }
@@ -256,7 +258,7 @@ enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
 
 /* Return the weight of a life in an order. Heavier lives are placed first. */
 static uint64_t
-weight_of(const struct dryi_packing_life *life, enum order order)
+get_weight(const struct dryi_packing_life *life, enum order order)
 {
     DRYI_ASSERT_SLOW(life->begin < life->end);
     uint64_t duration = life->end - life->begin;
@@ -278,7 +280,7 @@ pack_in_order(struct packer *p, enum order order)
 {
     const struct dryi_packing_job *job = p->job;
     for (uint32_t k = 0; k < job->count; k++)
-        p->items[k] = (struct dryi_sort_item){~weight_of(&job->lives[k], order), k};
+        p->items[k] = (struct dryi_sort_item){~get_weight(&job->lives[k], order), k};
     dryi_sort_items(p->items, p->items + job->count, job->count);
     p->height = 0;
     p->placed_count = 0;

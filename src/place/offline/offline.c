@@ -217,7 +217,7 @@ find_parts(struct packer *p)
 
 /* Return the peak of the problem's live units, at least the highest end of a fixed life. */
 static uint64_t
-bound_of(const struct packer *p, const struct dryi_problem *problem)
+find_bound(const struct packer *p, const struct dryi_problem *problem)
 {
     uint64_t peak = 0, live = 0;
     memset(p->loads, 0, (problem->section_count + 1) * sizeof *p->loads);
@@ -237,7 +237,7 @@ bound_of(const struct packer *p, const struct dryi_problem *problem)
 }
 
 static struct dryi_problem
-problem_of(struct packer *p, const struct part *part)
+describe_problem(struct packer *p, const struct part *part)
 {
     struct dryi_problem problem = {
         .memory = p->memory,
@@ -266,7 +266,7 @@ problem_of(struct packer *p, const struct part *part)
         if (p->part_hi[k] > problem.section_count)
             problem.section_count = p->part_hi[k];
     }
-    problem.bound = bound_of(p, &problem);
+    problem.bound = find_bound(p, &problem);
     problem.wanted =
         p->wanted > part->base + problem.bound ? p->wanted - part->base : problem.bound;
     return problem;
@@ -275,7 +275,7 @@ problem_of(struct packer *p, const struct part *part)
 static enum dry_status
 pack_part(struct packer *p, struct part *part)
 {
-    struct dryi_problem problem = problem_of(p, part);
+    struct dryi_problem problem = describe_problem(p, part);
     if (problem.count == 0)
         return DRY_OK;
     enum dry_status status = dryi_offline_greedy(&problem);

@@ -306,7 +306,7 @@ count_crossing(struct exact *x)
 }
 
 static struct range
-range_of(struct exact *x, uint32_t section)
+find_range(struct exact *x, uint32_t section)
 {
     DRYI_ASSERT_SLOW(section < x->p->section_count);
     struct range r = {section, section + 1};
@@ -318,7 +318,7 @@ range_of(struct exact *x, uint32_t section)
 }
 
 static uint64_t
-head_of(struct exact *x, uint32_t s)
+find_head(struct exact *x, uint32_t s)
 {
     DRYI_ASSERT_SLOW(x->open[s] > 0);
     if (x->head[s] == UNKNOWN) {
@@ -340,7 +340,7 @@ tightest_range(struct exact *x)
     for (uint32_t s = 0; s < x->p->section_count; s++) {
         if (x->open[s] == 0)
             continue;
-        uint64_t used = head_of(x, s) + x->remaining[s];
+        uint64_t used = find_head(x, s) + x->remaining[s];
         uint64_t spare = used < x->limit ? x->limit - used : 0;
         if (tight == NOBODY || spare < least) {
             least = spare;
@@ -349,7 +349,7 @@ tightest_range(struct exact *x)
     }
     DRYI_ASSERT(tight != NOBODY);
     count_crossing(x);
-    return range_of(x, tight);
+    return find_range(x, tight);
 }
 
 /* --- choosing --------------------------------------------------------------------------- */
@@ -461,7 +461,7 @@ run(struct exact *x)
         uint32_t failed = propagate(x);
         if (failed != NOBODY) {
             count_crossing(x);
-            if (!go_back(x, range_of(x, failed)))
+            if (!go_back(x, find_range(x, failed)))
                 return OUTCOME_NONE;
             continue;
         }
@@ -535,7 +535,7 @@ search(struct exact *x, uint64_t limit, bool is_first, uint64_t *effort)
 }
 
 static uint64_t
-height_of(const struct exact *x)
+find_height(const struct exact *x)
 {
     uint64_t height = 0;
     for (uint32_t i = 0; i < x->p->count; i++) {
@@ -553,7 +553,7 @@ static void
 keep(struct exact *x)
 {
     struct dryi_problem *p = x->p;
-    uint64_t height = height_of(x);
+    uint64_t height = find_height(x);
     DRYI_ASSERT_SLOW(x->open_count == 0 && height >= p->bound);
     if (height >= p->height)
         return;

@@ -91,7 +91,7 @@ sum_up(struct chunk *c)
 
 /* Return the last chunk that begins at or below `offset`; 0 if there is none. */
 static size_t
-chunk_of(const struct list *g, uint64_t offset)
+find_chunk(const struct list *g, uint64_t offset)
 {
     DRYI_ASSERT_SLOW(g->chunk_count > 0);
     size_t low = 0, high = g->chunk_count;
@@ -127,10 +127,10 @@ insert(struct list *g, const struct entry *entry)
     DRYI_ASSERT_SLOW(entry->lo < entry->hi && entry->offset < entry->end);
     if (g->chunk_count == 0)
         g->chunks[g->chunk_count++] = (struct chunk){.entries = g->entries};
-    size_t at = chunk_of(g, entry->offset);
+    size_t at = find_chunk(g, entry->offset);
     if (g->chunks[at].count == CHUNK) {
         split(g, at);
-        at = chunk_of(g, entry->offset);
+        at = find_chunk(g, entry->offset);
     }
     struct chunk *c = &g->chunks[at];
     uint32_t i = c->count;
@@ -311,7 +311,7 @@ product_key(uint64_t a, uint64_t b)
 enum key { BY_SIZE, BY_AREA, BY_LIFETIME, BY_BEGIN, BY_CONFLICTS, KEY_COUNT };
 
 static uint64_t
-key_of(const struct greedy *g, uint32_t i, enum key key)
+get_key(const struct greedy *g, uint32_t i, enum key key)
 {
     const struct dryi_problem *p = g->problem;
     switch (key) {
@@ -336,10 +336,10 @@ sort_lives(struct greedy *g, enum key key, enum key second)
 {
     uint32_t n = g->problem->count;
     for (uint32_t i = 0; i < n; i++)
-        g->order[i] = (struct dryi_sort_item){key_of(g, i, second), i};
+        g->order[i] = (struct dryi_sort_item){get_key(g, i, second), i};
     dryi_sort_items(g->order, g->scratch, n);
     for (uint32_t k = 0; k < n; k++)
-        g->order[k].key = key_of(g, g->order[k].value, key);
+        g->order[k].key = get_key(g, g->order[k].value, key);
     dryi_sort_items(g->order, g->scratch, n);
 }
 

@@ -96,7 +96,7 @@ struct keys {
 };
 
 static uint64_t
-key_of(const struct keys *k, unsigned rule)
+get_key(const struct keys *k, unsigned rule)
 {
     DRYI_ASSERT_SLOW(rule < RULES);
     switch (rule) {
@@ -127,8 +127,8 @@ struct turn {
 };
 
 static uint64_t
-load_of(const struct dryi_ranks *r, const struct dryi_problem *p, uint32_t i,
-        const struct turn *t)
+compute_load(const struct dryi_ranks *r, const struct dryi_problem *p, uint32_t i,
+             const struct turn *t)
 {
     uint64_t most = 0;
     for (uint32_t s = p->lo[i]; s < p->hi[i]; s++) {
@@ -149,18 +149,18 @@ preference(const struct dryi_ranks *r, const struct dryi_problem *p, uint32_t i,
         return depth + next_random(&t->random) % (1 + t->noise * SCALE / 4096);
     }
     struct keys keys = {
-        .load = blur(load_of(r, p, i, t), t->noise, &t->random),
+        .load = blur(compute_load(r, p, i, t), t->noise, &t->random),
         .time = blur(fraction(p->durations[i], r->longest), t->noise, &t->random),
         .span =
             blur(fraction(p->hi[i] - p->lo[i], p->section_count), t->noise, &t->random),
         .size = blur(fraction(p->sizes[i], r->largest), t->noise, &t->random),
     };
-    return key_of(&keys, t->rule);
+    return get_key(&keys, t->rule);
 }
 
 /* Choose a run's rule and noise. The first RULES runs have no noise. Decays r->fails. */
 static struct turn
-turn_of(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run, uint64_t seed)
+make_turn(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run, uint64_t seed)
 {
     static const uint64_t noises[NOISES] = {5, 20, 80, 200};
     struct turn t = {.rule = (unsigned)(run % RULES), .random = dryi_mix64(seed)};
@@ -181,7 +181,7 @@ dryi_ranks_make(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run
                 uint64_t seed)
 {
     DRYI_ASSERT_SLOW(p->bound > 0 && p->bound <= p->height);
-    struct turn turn = turn_of(r, p, run, seed);
+    struct turn turn = make_turn(r, p, run, seed);
     for (uint32_t i = 0; i < p->count; i++)
         r->items[i] = (struct dryi_sort_item){~p->sizes[i], i};
     dryi_sort_items(r->items, r->items + p->count, p->count);

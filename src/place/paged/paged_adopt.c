@@ -206,7 +206,7 @@ is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t segmen
           uint64_t addr)
 {
     return segment == p->layout.segment &&
-           needs->count[dryi_paged_layout_page_of(p, addr)] > 0;
+           needs->count[dryi_paged_layout_find_page(p, addr)] > 0;
 }
 
 /* Find the last run of whole pages in a block that the layout does not need. False: none. */

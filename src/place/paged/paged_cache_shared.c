@@ -247,7 +247,7 @@ list_for(const struct dryi_cache *f, uint64_t bytes)
 
 /* Return where the cache counts: its local statistics while shared, else the place's. */
 static struct paged_stat *
-local_of(struct dryi_cache *f)
+get_local(struct dryi_cache *f)
 {
     if (!f->place->is_shared)
         return f->place->stats;
@@ -273,7 +273,7 @@ count_put(struct dryi_cache *cache, bool is_small, struct block *b)
     /* Write only on change: other threads use the neighbouring stream records (false sharing). */
     if (stream->freed != stream->epoch)
         stream->freed = stream->epoch;
-    stat_given(local_of(cache), is_small, b->size, b->requested);
+    stat_given(get_local(cache), is_small, b->size, b->requested);
 }
 
 /*

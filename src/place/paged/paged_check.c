@@ -179,7 +179,7 @@ check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *cou
     for (uint32_t at = s->heads[bin]; at != s->end; at = p->blocks[at].bin_next) {
         const struct block *b = &p->blocks[at];
         bool fits = b->state == (s->kind == FREE_HOLES ? BLOCK_HOLE : BLOCK_FREE);
-        if (!fits || b->list != list || bin_of(b->size) != bin || b->bin_prev != prev)
+        if (!fits || b->list != list || find_bin(b->size) != bin || b->bin_prev != prev)
             return "P3: a bin holds free blocks of its free list and size";
         prev = at;
         ++*count;

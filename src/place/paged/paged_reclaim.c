@@ -87,8 +87,8 @@ is_thorough(const struct reclaim *reclaim)
  * False: none.
  */
 static bool
-pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim *reclaim,
-         uint64_t *lo, uint64_t *hi)
+find_pages(const struct dryi_paged *p, const struct block *b,
+           const struct reclaim *reclaim, uint64_t *lo, uint64_t *hi)
 {
     dryi_paged_whole_pages(p, b->addr, block_end(b), lo, hi);
     if (*hi <= reclaim->keep_lo || *lo >= reclaim->keep_hi)
@@ -158,7 +158,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
 {
     const struct free_list *s = p->lists[list];
     uint32_t bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
-    uint32_t least = bin_of(p->page_bytes);
+    uint32_t least = find_bin(p->page_bytes);
     unsigned visited = 0;
     while (bin != NONE && bin >= least) {
         bool changed = false;
@@ -170,7 +170,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
             next = p->blocks[at].bin_next; /* stays listed when `at` is removed */
             uint64_t lo, hi;
             enum dry_status status = DRY_OK;
-            if (pages_of(p, &p->blocks[at], reclaim, &lo, &hi) &&
+            if (find_pages(p, &p->blocks[at], reclaim, &lo, &hi) &&
                 complete_uses(p, at, reclaim, &changed))
                 status = unmap_some(p, at, lo, hi, reclaim->want - p->stock_count);
             if (status != DRY_OK)

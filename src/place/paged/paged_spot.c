@@ -211,7 +211,7 @@ count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
 
 /* Return the page count that a kind of search minimizes. */
 static uint64_t
-pages_of(const struct spot *spot, enum search_kind kind)
+find_pages(const struct spot *spot, enum search_kind kind)
 {
     return kind == SEARCH_FRESH ? spot->fresh : spot->cost;
 }
@@ -234,8 +234,8 @@ measure_spot(const struct search *search, const struct run *run, struct cursor *
 static bool
 is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
 {
-    if (pages_of(a, kind) != pages_of(b, kind))
-        return pages_of(a, kind) < pages_of(b, kind);
+    if (find_pages(a, kind) != find_pages(b, kind))
+        return find_pages(a, kind) < find_pages(b, kind);
     if (a->fresh != b->fresh)
         return a->fresh < b->fresh;
     if (a->cost != b->cost)
@@ -269,7 +269,7 @@ may_be_better(const struct search *search, const struct run *run)
         return true;
     uint64_t bytes = search->r->bytes;
     uint64_t least = bytes > run->free ? (bytes - run->free) >> search->p->page_shift : 0;
-    return least <= pages_of(best, search->kind);
+    return least <= find_pages(best, search->kind);
 }
 
 static void
@@ -324,7 +324,7 @@ try_list(struct search *search, uint32_t list, uint64_t size)
     const struct dryi_paged *p = search->p;
     const struct free_list *s = p->lists[list];
     unsigned visited = 0;
-    uint32_t bin = bin_at_least(s, bin_of(size));
+    uint32_t bin = bin_at_least(s, find_bin(size));
     while (bin != NONE && visited < SEED_MAX) {
         for (uint32_t at = s->heads[bin]; at != s->end && visited < SEED_MAX; visited++) {
             const struct block *b = &p->blocks[at];
@@ -406,7 +406,7 @@ try_sure(struct search *search, uint32_t holes)
     const struct dryi_paged *p = search->p;
     const struct free_list *s = p->lists[holes];
     uint64_t size = page_ceil(p, search->r->bytes);
-    uint32_t bin = bin_of(size), at = s->heads[bin];
+    uint32_t bin = find_bin(size), at = s->heads[bin];
     for (unsigned i = 0; at != s->end && i < SEED_MAX; i++, at = p->blocks[at].bin_next) {
         if (p->blocks[at].size < size)
             continue;

@@ -39,7 +39,7 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     if (!t)
         return dryi_fail_memory(err, "an allocator");
     t->memory = memory;
-    t->seed = dryi_seed_of(t);
+    t->seed = dryi_seed_make(t);
     t->device = options->device;
     t->conf = options->conf;
     t->rules = options->rules;
@@ -195,7 +195,7 @@ prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
     r->alloc_size = dryi_torch_segment_size(&t->conf, r->rounded);
     DRYI_ASSERT_SLOW(size <= r->rounded && r->rounded <= r->alloc_size);
     r->stream = dryi_torch_stream_index(t, stream);
-    r->pool = 2 * dryi_torch_owner_of(t, stream) + (r->rounded <= SMALL_SIZE_MAX);
+    r->pool = 2 * dryi_torch_find_owner(t, stream) + (r->rounded <= SMALL_SIZE_MAX);
     r->expandable = t->conf.expandable_segments;
     if (r->stream == NONE || !dryi_torch_block_reserve(t, 1))
         return DRY_ERR_MEMORY;

@@ -89,7 +89,7 @@ dryi_torch_block_link_after(struct dryi_torch *t, uint32_t block, uint32_t fresh
 }
 
 static uint64_t
-tie_of(const struct dryi_torch *t, const struct block *block)
+get_tie(const struct dryi_torch *t, const struct block *block)
 {
     if (t->rules->order_by_block)
         return block->made;
@@ -107,7 +107,7 @@ dryi_torch_free_insert(struct dryi_torch *t, uint32_t block)
     DRYI_ASSERT_SLOW(b->live && b->mapped && !b->allocated);
     DRYI_ASSERT_SLOW(b->event_count == 0 && b->uses == NONE);
     t->nodes[block].major = b->size;
-    t->nodes[block].minor = tie_of(t, b);
+    t->nodes[block].minor = get_tie(t, b);
     b->gc_base = t->pools[b->pool].search_count;
     dryi_treap_insert(t->nodes, &t->lanes[b->lane].free_root, block);
 }

@@ -55,7 +55,7 @@ struct saved_run {
 };
 
 static uint64_t
-end_of(const struct dryi_block_info *b)
+get_end(const struct dryi_block_info *b)
 {
     return b->addr + b->size;
 }
@@ -67,7 +67,7 @@ next_run(const struct dryi_block_info *blocks, size_t most)
     DRYI_ASSERT_SLOW(most > 0);
     struct saved_run run = {.blocks = blocks, .count = 1, .segment = NONE};
     while (run.count < most && blocks[run.count].segment == blocks->segment &&
-           blocks[run.count].addr == end_of(&blocks[run.count - 1]))
+           blocks[run.count].addr == get_end(&blocks[run.count - 1]))
         run.count++;
     return run;
 }
@@ -108,7 +108,7 @@ covers_run(const struct dryi_torch *t, const struct saved_run *run)
         if (end != block->addr)
             begin = block->addr;
         end = block->addr + block->size;
-        if (begin == run->blocks->addr && end >= end_of(&run->blocks[run->count - 1]))
+        if (begin == run->blocks->addr && end >= get_end(&run->blocks[run->count - 1]))
             return true;
     }
     return false;

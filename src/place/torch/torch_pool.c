@@ -260,7 +260,7 @@ dryi_torch_begin_scope(void *self, struct dryi_pool_id pool,
 }
 
 uint32_t
-dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream)
+dryi_torch_find_owner(const struct dryi_torch *t, uint64_t stream)
 {
     for (uint32_t i = 0; i < t->scope_count; i++) {
         uint32_t at = t->rules->scopes_last_first ? t->scope_count - 1 - i : i;

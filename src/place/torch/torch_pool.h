@@ -16,7 +16,7 @@ bool dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream);
 /* Is a scope of this owner open? */
 bool dryi_torch_is_in_scope(const struct dryi_torch *t, uint32_t owner);
 /* Return the owner that serves requests of this stream. */
-uint32_t dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream);
+uint32_t dryi_torch_find_owner(const struct dryi_torch *t, uint64_t stream);
 /* Return the index of a stream; add it on first use. NONE: out of memory. */
 uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
 /* Return the lane of a pool and a stream; add it on first use. NONE: out of memory. */

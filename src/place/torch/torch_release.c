@@ -45,7 +45,7 @@ is_whole_segment(const struct dryi_torch *t, const struct block *b)
 }
 
 static uint64_t
-age_of(const struct dryi_torch *t, const struct block *b)
+get_age(const struct dryi_torch *t, const struct block *b)
 {
     DRYI_ASSERT_SLOW(b->gc_base <= t->pools[b->pool].search_count);
     return t->pools[b->pool].search_count - b->gc_base;
@@ -67,7 +67,7 @@ sum_ages(const struct dryi_torch *t, uint32_t pool)
              b = dryi_treap_after(t->nodes, root, b)) {
             if (block_is_split(&t->blocks[b]))
                 continue;
-            ages.total += (double)age_of(t, &t->blocks[b]);
+            ages.total += (double)get_age(t, &t->blocks[b]);
             ages.count++;
         }
     }
@@ -86,9 +86,9 @@ free_aged(struct dryi_torch *t, uint32_t pool, double age, struct ages *ages)
         while (b != NONE) {
             uint32_t next = dryi_treap_after(t->nodes, t->lanes[l].free_root, b);
             struct block *block = &t->blocks[b];
-            if (is_whole_segment(t, block) && (double)age_of(t, block) >= age) {
+            if (is_whole_segment(t, block) && (double)get_age(t, block) >= age) {
                 freed += block->size;
-                ages->total -= (double)age_of(t, block);
+                ages->total -= (double)get_age(t, block);
                 ages->count--;
                 dryi_torch_segment_free(t, b);
             }
@@ -119,7 +119,7 @@ dryi_torch_collect_garbage(struct dryi_torch *t)
 
 /* Return the bytes to release for a request: at least max_split_size. */
 static uint64_t
-oversize_of(const struct dryi_torch *t, const struct request *r)
+get_oversize(const struct dryi_torch *t, const struct request *r)
 {
     return r->rounded < t->conf.max_split_size ? t->conf.max_split_size : r->rounded;
 }
@@ -139,7 +139,7 @@ static uint32_t
 oversize_at_least(const struct dryi_torch *t, const struct request *r)
 {
     uint32_t root = t->lanes[r->lane].free_root;
-    uint32_t b = dryi_treap_at_least(t->nodes, root, oversize_of(t, r), 0);
+    uint32_t b = dryi_treap_at_least(t->nodes, root, get_oversize(t, r), 0);
     return b != NONE && is_whole_segment(t, &t->blocks[b]) ? b : NONE;
 }
 
@@ -152,7 +152,7 @@ dryi_torch_available_find(const struct dryi_torch *t, const struct request *r)
         return NONE;
     uint32_t b = oversize_at_least(t, r);
     if (b == NONE)
-        b = oversize_below(t, r, oversize_of(t, r), 0);
+        b = oversize_below(t, r, get_oversize(t, r), 0);
     while (b != NONE && !is_whole_segment(t, &t->blocks[b]))
         b = oversize_below(t, r, t->nodes[b].major, t->nodes[b].minor);
     return b;
@@ -169,7 +169,7 @@ dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
                      t->lanes[r->lane].stream == r->stream);
     if (t->conf.max_split_size == UINT64_MAX || dryi_torch_is_captured(t, r->stream))
         return false;
-    uint64_t size = oversize_of(t, r);
+    uint64_t size = get_oversize(t, r);
     uint32_t b = oversize_at_least(t, r);
     if (b != NONE) {
         dryi_torch_segment_free(t, b);

@@ -27,7 +27,7 @@ set_symbols(struct dry_estimate *e)
 {
     const struct dry_model *m = &e->model;
     const struct dry_run_setup *s = &e->setup;
-    struct dryi_widths w = dryi_widths_of(s->precision);
+    struct dryi_widths w = dryi_widths_get(s->precision);
     uint64_t *v = e->symbols.values;
     for (size_t i = 0; i < 128; i++)
         v[i] = 1;
@@ -114,7 +114,7 @@ choose_stage(struct dry_estimate *e)
 /* --- the summary -------------------------------------------------------------------------- */
 
 static uint64_t
-trained_of(const struct dry_estimate *e, const struct dryi_unit *u)
+sum_trained(const struct dry_estimate *e, const struct dryi_unit *u)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < u->param_count; i++) {
@@ -136,7 +136,7 @@ count_parameters(struct dry_estimate *e)
         s->parameter_count = dryi_sum(s->parameter_count, dryi_product(u->params, n));
         s->active_parameter_count =
             dryi_sum(s->active_parameter_count, dryi_product(u->active_count, n));
-        s->trained_count = dryi_sum(s->trained_count, dryi_product(trained_of(e, u), n));
+        s->trained_count = dryi_sum(s->trained_count, dryi_product(sum_trained(e, u), n));
         s->device_parameter_count =
             dryi_sum(s->device_parameter_count, dryi_product(u->local, u->count));
     }

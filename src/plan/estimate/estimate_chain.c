@@ -90,7 +90,7 @@ dryi_unit_chain(const struct dry_estimate *e, const struct dryi_unit *unit,
 {
     const struct dryi_op *ops = e->ops + unit->op_first;
     uint32_t count = (uint32_t)unit->op_count;
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     uint64_t whole = dryi_product(unit->local, w.activation);
     bool is_first = unit == &e->units[0] && e->unit_count > 1;
     shown->saves_input = ops[0].saver != DRYI_NO_OP;

@@ -60,7 +60,7 @@ slide(uint64_t size, const struct dry_conv_layer *l)
 }
 
 static uint64_t
-elements_of(const struct image *i)
+count_elements(const struct image *i)
 {
     return dryi_product(i->channels, dryi_product(i->height, i->width));
 }
@@ -86,7 +86,7 @@ make_output(struct walk *w, const struct dry_conv_layer *l, const struct image *
         out->height = out->width = 1;
         break;
     case DRY_CONV_FLATTEN:
-        *out = (struct image){elements_of(in), 1, 1};
+        *out = (struct image){count_elements(in), 1, 1};
         break;
     case DRY_CONV_LINEAR:
         out->channels = l->channels;
@@ -106,7 +106,7 @@ make_output(struct walk *w, const struct dry_conv_layer *l, const struct image *
     case DRY_CONV_DROPOUT:
         break;
     }
-    if (elements_of(out) == 0)
+    if (count_elements(out) == 0)
         return fail_layer(w, "nothing is left of the image") == DRY_OK;
     return true;
 }

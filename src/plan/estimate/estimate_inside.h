@@ -187,7 +187,7 @@ bool dryi_has_dropout(const struct dry_estimate *e);
 struct dryi_widths {
     uint64_t weight, grad, master, state, activation, residual;
 };
-struct dryi_widths dryi_widths_of(enum dry_precision precision);
+struct dryi_widths dryi_widths_get(enum dry_precision precision);
 
 #define DRYI_STATES_MAX 6
 /* Compute the bytes of each tensor of a parameter's optimizer state. Returns their number. */

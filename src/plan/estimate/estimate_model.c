@@ -9,7 +9,7 @@
 /* --- names -------------------------------------------------------------------------------- */
 
 static const char *
-name_of(const char *const *names, size_t count, size_t index)
+get_name(const char *const *names, size_t count, size_t index)
 {
     return index < count ? names[index] : "unknown";
 }
@@ -18,7 +18,7 @@ const char *
 dry_model_kind_name(enum dry_model_kind kind)
 {
     static const char *const names[DRY_MODEL_KIND_COUNT] = {"decoder", "encoder", "conv"};
-    return name_of(names, DRY_MODEL_KIND_COUNT, (size_t)kind);
+    return get_name(names, DRY_MODEL_KIND_COUNT, (size_t)kind);
 }
 
 const char *
@@ -27,7 +27,7 @@ dry_conv_kind_name(enum dry_conv_kind kind)
     static const char *const names[DRY_CONV_KIND_COUNT] = {
         "conv",       "norm", "relu",   "silu",    "maxpool", "avgpool",
         "globalpool", "add",  "concat", "flatten", "linear",  "dropout"};
-    return name_of(names, DRY_CONV_KIND_COUNT, (size_t)kind);
+    return get_name(names, DRY_CONV_KIND_COUNT, (size_t)kind);
 }
 
 const char *
@@ -35,7 +35,7 @@ dry_precision_name(enum dry_precision precision)
 {
     static const char *const names[DRY_PRECISION_COUNT] = {"fp32", "tf32",  "amp",
                                                            "bf16", "mixed", "megatron"};
-    return name_of(names, DRY_PRECISION_COUNT, (size_t)precision);
+    return get_name(names, DRY_PRECISION_COUNT, (size_t)precision);
 }
 
 const char *
@@ -44,14 +44,14 @@ dry_optimizer_name(enum dry_optimizer optimizer)
     static const char *const names[DRY_OPTIMIZER_COUNT] = {
         "adamw",     "adam",    "amsgrad", "sgd",  "momentum", "adamw-8bit",
         "adafactor", "adagrad", "rmsprop", "lion", "muon"};
-    return name_of(names, DRY_OPTIMIZER_COUNT, (size_t)optimizer);
+    return get_name(names, DRY_OPTIMIZER_COUNT, (size_t)optimizer);
 }
 
 const char *
 dry_step_kind_name(enum dry_step_kind step)
 {
     static const char *const names[DRY_STEP_KIND_COUNT] = {"foreach", "fused", "loop"};
-    return name_of(names, DRY_STEP_KIND_COUNT, (size_t)step);
+    return get_name(names, DRY_STEP_KIND_COUNT, (size_t)step);
 }
 
 const char *
@@ -59,7 +59,7 @@ dry_attention_name(enum dry_attention attention)
 {
     static const char *const names[DRY_ATTENTION_COUNT] = {"flash", "eager",
                                                            "eager-fp32"};
-    return name_of(names, DRY_ATTENTION_COUNT, (size_t)attention);
+    return get_name(names, DRY_ATTENTION_COUNT, (size_t)attention);
 }
 
 const char *
@@ -67,7 +67,7 @@ dry_checkpointing_name(enum dry_checkpointing checkpointing)
 {
     static const char *const names[DRY_CHECKPOINTING_COUNT] = {"none", "selective",
                                                                "full", "every", "sqrt"};
-    return name_of(names, DRY_CHECKPOINTING_COUNT, (size_t)checkpointing);
+    return get_name(names, DRY_CHECKPOINTING_COUNT, (size_t)checkpointing);
 }
 
 const char *
@@ -76,7 +76,7 @@ dry_group_name(enum dry_estimate_group group)
     static const char *const names[DRY_GROUP_COUNT] = {
         "weights", "gradients", "optimizer", "activations", "loss",
         "cache",   "temporary", "outside",   "reference"};
-    return name_of(names, DRY_GROUP_COUNT, (size_t)group);
+    return get_name(names, DRY_GROUP_COUNT, (size_t)group);
 }
 
 const char *
@@ -84,7 +84,7 @@ dry_estimate_phase_name(enum dry_estimate_phase phase)
 {
     static const char *const names[DRY_ESTIMATE_PHASE_COUNT] = {"load", "forward", "loss",
                                                                 "backward", "step"};
-    return name_of(names, DRY_ESTIMATE_PHASE_COUNT, (size_t)phase);
+    return get_name(names, DRY_ESTIMATE_PHASE_COUNT, (size_t)phase);
 }
 
 const char *
@@ -93,7 +93,7 @@ dry_quantization_name(enum dry_quantization quantization)
     static const char *const names[DRY_QUANTIZATION_COUNT] = {
         "none",      "awq", "gptq",   "nf4",    "nf4-double", "int8",
         "fp8-block", "row", "tensor", "packed", "mxfp4"};
-    return name_of(names, DRY_QUANTIZATION_COUNT, (size_t)quantization);
+    return get_name(names, DRY_QUANTIZATION_COUNT, (size_t)quantization);
 }
 
 /* --- numbers ------------------------------------------------------------------------------ */

@@ -29,7 +29,7 @@ packed(uint64_t elements, uint64_t bits)
 }
 
 static uint64_t
-groups_of(const struct dry_model *m, uint64_t in)
+count_groups(const struct dry_model *m, uint64_t in)
 {
     return dryi_ceil_div(in, m->quantization_group ? m->quantization_group : in);
 }
@@ -38,7 +38,7 @@ groups_of(const struct dry_model *m, uint64_t in)
 static uint64_t
 grouped(const struct dry_model *m, const struct dryi_param *p, uint64_t words)
 {
-    uint64_t groups = groups_of(m, p->cols);
+    uint64_t groups = count_groups(m, p->cols);
     uint64_t zeros = dryi_product(groups, packed(p->rows, m->quantization_bits));
     uint64_t scales = dryi_product(groups, dryi_product(p->rows, 2));
     return dryi_sum(words, dryi_sum(zeros, scales));
@@ -50,7 +50,7 @@ grouped(const struct dry_model *m, const struct dryi_param *p, uint64_t words)
 static uint64_t
 compressed(const struct dry_model *m, const struct dryi_param *p)
 {
-    uint64_t groups = groups_of(m, p->cols);
+    uint64_t groups = count_groups(m, p->cols);
     uint64_t words = dryi_product(p->rows, packed(p->cols, m->quantization_bits));
     uint64_t scales = dryi_product(dryi_product(p->rows, groups), 2);
     uint64_t zeros = m->has_zero_points
@@ -141,7 +141,7 @@ dryi_widened_bytes(const struct dry_estimate *e)
         if (dryi_is_quantized(&e->model, p) && one > most)
             most = one;
     }
-    return dryi_product(most, dryi_widths_of(e->setup.precision).activation);
+    return dryi_product(most, dryi_widths_get(e->setup.precision).activation);
 }
 
 enum dry_status

@@ -106,7 +106,7 @@ add_states(struct dry_estimate *e)
         [DRY_OPTIMIZER_ADAGRAD] = "T u / Z",   [DRY_OPTIMIZER_RMSPROP] = "T u / Z",
         [DRY_OPTIMIZER_LION] = "T u / Z",
     };
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     uint64_t *v = e->symbols.values, trained = count_trained(e);
     uint64_t shares = dryi_is_sharded(&e->setup, DRYI_KEPT_STATES) ? e->setup.data : 1;
     uint64_t master = dryi_ceil_div(dryi_product(trained, w.master), shares);
@@ -157,7 +157,7 @@ sum_quantized(const struct dry_estimate *e)
 static void
 add_kept(struct dry_estimate *e)
 {
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     uint64_t *v = e->symbols.values;
     struct quantized q = sum_quantized(e);
     v['P'] = e->summary.device_parameter_count - q.elements;
@@ -352,7 +352,7 @@ add_cast(struct dry_estimate *e)
 static void
 add_gathered(struct dry_estimate *e)
 {
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     uint64_t *v = e->symbols.values;
     v['U'] = largest_unit(e)->local;
     v['u'] = w.activation < w.weight ? w.activation : w.weight;

@@ -11,7 +11,7 @@
 #define BLOCK_8BIT 256u  /* elements that share a scale */
 
 struct dryi_widths
-dryi_widths_of(enum dry_precision precision)
+dryi_widths_get(enum dry_precision precision)
 {
     static const struct dryi_widths widths[DRY_PRECISION_COUNT] = {
         [DRY_PRECISION_FP32] = {4, 4, 0, 4, 4, 4},
@@ -80,7 +80,7 @@ size_t
 dryi_state_sizes(const struct dry_run_setup *setup, const struct dryi_param *param,
                  uint64_t sizes[DRYI_STATES_MAX])
 {
-    struct dryi_widths w = dryi_widths_of(setup->precision);
+    struct dryi_widths w = dryi_widths_get(setup->precision);
     size_t count = 0;
     if (param->is_frozen)
         return 0;
@@ -112,7 +112,7 @@ uint64_t
 dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param *param,
                  enum dryi_kept kept)
 {
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     uint64_t sizes[DRYI_STATES_MAX], sum = 0;
     if (kept == DRYI_KEPT_WEIGHTS && dryi_is_quantized(&e->model, param))
         return dryi_ceil_div(dryi_quantized_bytes(&e->model, param), param->split);
@@ -157,7 +157,7 @@ dryi_unit_bytes(const struct dry_estimate *e, const struct dryi_unit *unit,
 uint64_t
 dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
 {
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     bool is_table = e->unit_count > 1 && unit == &e->units[0] && !e->model.is_tied;
     uint64_t sum = 0;
     for (size_t i = 0; i < unit->param_count && !is_table; i++) {
@@ -181,7 +181,7 @@ dry_setup_state_bytes(const struct dry_run_setup *setup, uint64_t parameter_coun
                          "adafactor: its states go by the shapes of the matrices");
     if (s.data == 0 || s.zero > 3)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "data: expected 1 or more, zero: 0 to 3");
-    struct dryi_widths w = dryi_widths_of(s.precision);
+    struct dryi_widths w = dryi_widths_get(s.precision);
     struct dryi_param p = {.rows = parameter_count,
                            .cols = 1,
                            .count = 1,

@@ -196,7 +196,7 @@ load_states(struct dryi_training *t)
 static uint64_t
 step_bytes(const struct dryi_training *t, const struct dryi_param *p)
 {
-    struct dryi_widths w = dryi_widths_of(t->e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(t->e->setup.precision);
     uint64_t shares =
         dryi_is_sharded(&t->e->setup, DRYI_KEPT_STATES) ? t->e->setup.data : 1;
     if (p->is_frozen)

@@ -110,7 +110,7 @@ dryi_training_load_weights(struct dryi_training *t)
 static uint64_t
 whole_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
 {
-    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    struct dryi_widths w = dryi_widths_get(e->setup.precision);
     uint64_t width = w.activation < w.weight ? w.activation : w.weight, sum = 0;
     for (size_t i = 0; i < unit->param_count; i++) {
         const struct dryi_param *p = &e->params[unit->param_first + i];
@@ -249,7 +249,7 @@ is_kept(const struct dryi_training *t, const struct dryi_op *op)
 }
 
 static enum dry_estimate_group
-group_of(const struct dryi_op *op, bool is_saved)
+get_group(const struct dryi_op *op, bool is_saved)
 {
     if (op->group == DRY_GROUP_LOSS)
         return DRY_GROUP_LOSS;
@@ -282,7 +282,7 @@ dryi_training_forward(struct dryi_training *t, size_t instance, bool saves)
         if (!ops[k].is_aux || saves)
             frame[k] = dryi_training_take(
                 t, ops[k].bytes,
-                group_of(&ops[k], is_output || (saves && is_kept(t, &ops[k]))));
+                get_group(&ops[k], is_output || (saves && is_kept(t, &ops[k]))));
         drop_dead(t, ops, frame, k, saves);
     }
     if (gathers(t) || !saves)
@@ -309,7 +309,7 @@ static void
 make_flows(struct dryi_training *t, const struct dryi_op *ops, uint32_t at)
 {
     for (uint32_t j = ops[at].first_dead; j != DRYI_NO_OP; j = ops[j].next_dead)
-        t->flows[j] = dryi_training_take(t, ops[j].grad_bytes, group_of(&ops[j], false));
+        t->flows[j] = dryi_training_take(t, ops[j].grad_bytes, get_group(&ops[j], false));
 }
 
 static void

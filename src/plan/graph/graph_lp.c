@@ -54,7 +54,7 @@ put(struct lp *lp, const char *format, ...)
 }
 
 static uint64_t
-bytes_of(const struct lp *lp, uint32_t rank)
+get_bytes(const struct lp *lp, uint32_t rank)
 {
     return dryi_graph_at(lp->g, rank)->bytes / lp->unit;
 }
@@ -185,9 +185,9 @@ write_freed_bytes(struct lp *lp, uint32_t t, uint32_t k)
     const struct dry_graph *g = lp->g;
     if (!has_run(lp, t, k))
         return;
-    put(lp, "\n  + %" PRIu64 " F_%u_%u_%u", bytes_of(lp, k), t, k, k);
+    put(lp, "\n  + %" PRIu64 " F_%u_%u_%u", get_bytes(lp, k), t, k, k);
     for (uint32_t e = g->input_first[k]; e < g->input_first[k + 1]; e++)
-        put(lp, "\n  + %" PRIu64 " F_%u_%u_%u", bytes_of(lp, g->inputs[e]), t,
+        put(lp, "\n  + %" PRIu64 " F_%u_%u_%u", get_bytes(lp, g->inputs[e]), t,
             g->inputs[e], k);
 }
 
@@ -197,9 +197,9 @@ write_memory(struct lp *lp, uint32_t t, uint32_t k, uint64_t budget)
     uint64_t tmp = dryi_graph_at(lp->g, k)->tmp_bytes / lp->unit;
     put(lp, " mem_%u_%u: U_%u_%u", t, k, t, k);
     if (has_run(lp, t, k))
-        put(lp, " - %" PRIu64 " R_%u_%u", bytes_of(lp, k), t, k);
+        put(lp, " - %" PRIu64 " R_%u_%u", get_bytes(lp, k), t, k);
     for (uint32_t i = 0; k == 0 && i < t && i < lp->count; i++)
-        put(lp, "\n  - %" PRIu64 " S_%u_%u", bytes_of(lp, i), t, i);
+        put(lp, "\n  - %" PRIu64 " S_%u_%u", get_bytes(lp, i), t, i);
     if (k > 0) {
         put(lp, " - U_%u_%u", t, k - 1);
         write_freed_bytes(lp, t, k - 1);

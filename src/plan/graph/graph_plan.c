@@ -121,7 +121,7 @@ search(struct dryi_graph_search *s, struct dry_graph_summary *summary,
 }
 
 static uint64_t
-hash_of(const uint32_t *runs, size_t count)
+compute_hash(const uint32_t *runs, size_t count)
 {
     uint64_t hash = dryi_mix64(count);
     for (size_t p = 0; p < count; p++)
@@ -151,7 +151,7 @@ report(struct dryi_graph_search *s, struct dry_graph_plan *plan, struct dry_erro
     summary->is_proved = s->bound_ns == s->best_ns;
     summary->steps = s->steps;
     summary->states = s->states;
-    summary->hash = hash_of(plan->runs, plan->count);
+    summary->hash = compute_hash(plan->runs, plan->count);
     return DRY_OK;
 }
 
@@ -161,7 +161,7 @@ make_plan(struct dryi_graph_search *s, struct dry_graph_plan *plan, struct dry_e
     plan->summary.budget_bytes = s->options.budget_bytes;
     if (s->graph->count == 0) {
         plan->summary.is_proved = true;
-        plan->summary.hash = hash_of(NULL, 0);
+        plan->summary.hash = compute_hash(NULL, 0);
         return DRY_OK;
     }
     enum dry_status status = search(s, &plan->summary, err);

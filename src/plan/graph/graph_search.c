@@ -183,7 +183,7 @@ enum fate { FATE_THERE, FATE_HELD, FATE_HELD_OVER, FATE_RERUN };
 
 /* Decide what happens to an input of a node that is rerun before `place`. */
 static enum fate
-fate_of(struct improver *im, uint32_t input, uint32_t place)
+get_fate(struct improver *im, uint32_t input, uint32_t place)
 {
     const struct dry_graph_node *node = dryi_graph_at(im->g, input);
     uint32_t made = run_before(im, input, place);
@@ -218,7 +218,7 @@ close_over(struct improver *im, uint32_t rank, uint32_t place, uint64_t *held)
             uint32_t input = g->inputs[e];
             if (im->is_member[input])
                 continue;
-            enum fate fate = fate_of(im, input, place);
+            enum fate fate = get_fate(im, input, place);
             if (fate == FATE_HELD_OVER)
                 *held = dryi_add_saturating(*held, dryi_graph_at(g, input)->bytes);
             if (fate != FATE_RERUN)
@@ -245,7 +245,7 @@ power(double x, unsigned exponent)
 
 /* Return the score: time for bytes and runs relieved, randomized. The least score wins. */
 static double
-score_of(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
+compute_score(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
 {
     uint64_t time = 0, excess = im->needs.peak - im->budget;
     for (size_t k = 0; k < im->member_count; k++)
@@ -264,7 +264,7 @@ weigh(struct improver *im, uint32_t rank, uint32_t place)
     uint64_t held, bytes = dryi_graph_at(im->g, rank)->bytes;
     if (!close_over(im, rank, place, &held) || held >= bytes)
         return;
-    double score = score_of(im, rank, place, bytes - held);
+    double score = compute_score(im, rank, place, bytes - held);
     if (im->best_at != NOBODY && score >= im->best_score)
         return;
     im->best_at = place;
@@ -487,7 +487,7 @@ vary(struct improver *im, bool *is_found)
 }
 
 static enum dry_status
-round_of(struct improver *im, uint64_t step)
+run_round(struct improver *im, uint64_t step)
 {
     uint64_t steps = im->s->options.steps, best = im->s->best_ns;
     bool is_found = false;
@@ -514,7 +514,7 @@ run_rounds(struct improver *im)
     for (uint64_t step = 0; step < s->options.steps && status == DRY_OK; step++) {
         if ((im->visits - visits) / VISITS_PER_STEP >= s->options.steps)
             break;
-        status = round_of(im, step);
+        status = run_round(im, step);
         if (s->is_cancelled) /* cancelled within the first round */
             break;
         s->steps = step + 1;

@@ -88,7 +88,7 @@ build(struct dryi_cut *c)
 }
 
 static uint64_t
-price_of(const struct dryi_cut *c, uint64_t bytes)
+get_price(const struct dryi_cut *c, uint64_t bytes)
 {
     dryi_wide price = (dryi_wide)bytes * c->price >> PRICE_BITS;
     return price < UNLIMITED ? (uint64_t)price : UNLIMITED;
@@ -107,7 +107,7 @@ fill(struct dryi_cut *c)
         if (state == DRYI_KEEP_KEPT)
             c->residual[6 * i] = 0; /* its bytes are already off the budget */
         else if (state == DRYI_KEEP_OPEN)
-            c->residual[6 * i] = price_of(c, k->items[i].bytes);
+            c->residual[6 * i] = get_price(c, k->items[i].bytes);
     }
 }
 
@@ -187,7 +187,7 @@ push_level(struct dryi_cut *c)
 uint64_t
 dryi_cut_bound(struct dryi_cut *c, uint64_t left)
 {
-    uint64_t flow = 0, budget = price_of(c, left) + 1;
+    uint64_t flow = 0, budget = get_price(c, left) + 1;
     fill(c);
     while (c->k->effort > 0 && find_levels(c))
         flow += push_level(c);

@@ -81,7 +81,7 @@ lesser(double a, double b)
 
 /* Find the largest size that divides everything a plan can hold. */
 static uint64_t
-unit_of(const struct dryi_one *one)
+find_unit(const struct dryi_one *one)
 {
     uint64_t unit = 0;
     for (size_t i = 0; i < one->count; i++) {
@@ -93,13 +93,13 @@ unit_of(const struct dryi_one *one)
 }
 
 static uint64_t
-cells_of(const struct planner *r, uint64_t slot)
+count_cells(const struct planner *r, uint64_t slot)
 {
     return (uint64_t)r->one.row_count * 2 * (dryi_one_columns(r->memory, slot) + 1);
 }
 
 static uint64_t
-slot_of(uint64_t memory, uint64_t slots)
+get_slot(uint64_t memory, uint64_t slots)
 {
     return memory > slots ? (memory - 1) / slots + 1 : 1;
 }
@@ -131,22 +131,22 @@ static enum dry_status
 choose_slot(struct planner *r)
 {
     uint64_t cells_max = r->p->options.table_bytes_max / sizeof(double) / 2;
-    uint64_t unit = unit_of(&r->one), slots = count_slots(r);
-    r->slot = slot_of(r->memory, slots);
+    uint64_t unit = find_unit(&r->one), slots = count_slots(r);
+    r->slot = get_slot(r->memory, slots);
     bool is_fine = r->memory / EXACT_CELLS < unit &&
-                   cells_of(r, unit) <= dryi_min(cells_max, EXACT_CELLS);
+                   count_cells(r, unit) <= dryi_min(cells_max, EXACT_CELLS);
     if (unit >= r->slot || is_fine)
         r->slot = unit;
-    while (slots > 1 && cells_of(r, r->slot) > cells_max) {
+    while (slots > 1 && count_cells(r, r->slot) > cells_max) {
         slots -= slots / 4 + 1;
-        r->slot = slot_of(r->memory, slots);
+        r->slot = get_slot(r->memory, slots);
     }
-    if (cells_of(r, r->slot) > cells_max)
+    if (count_cells(r, r->slot) > cells_max)
         return dryi_fail(r->p->err, DRY_ERR_LIMIT,
                          "tables of %zu rows need %llu bytes even with one slot; "
                          "table_bytes_max is %llu",
                          r->one.row_count,
-                         (unsigned long long)cells_of(r, r->slot) * 2 * sizeof(double),
+                         (unsigned long long)count_cells(r, r->slot) * 2 * sizeof(double),
                          (unsigned long long)r->p->options.table_bytes_max);
     r->p->slots = (uint32_t)(r->memory ? (r->memory - 1) / r->slot + 1 : 1);
     return DRY_OK;
@@ -164,7 +164,7 @@ struct pricing {
 
 /* Return the price of a slot: a whole number, at most PRICE_MAX to keep sums exact. */
 static double
-price_of(uint64_t slot, double price)
+get_price(uint64_t slot, double price)
 {
     double product = price * (double)slot;
     return product < PRICE_MAX ? (double)(uint64_t)product : PRICE_MAX;
@@ -173,7 +173,7 @@ price_of(uint64_t slot, double price)
 static enum dry_status
 make_table(const struct planner *r, uint64_t slot, double price, struct dryi_one_table *t)
 {
-    struct dryi_one_grid grid = {r->memory, slot, price_of(slot, price), &r->pruning};
+    struct dryi_one_grid grid = {r->memory, slot, get_price(slot, price), &r->pruning};
     return dryi_one_table_init(t, &r->one, &grid, r->p->err);
 }
 
@@ -231,7 +231,7 @@ choose_price(struct planner *r, uint64_t all_need)
     static const double factors[] = {2, 1.4142, 1.1892, 1.06};
     const size_t count = sizeof factors / sizeof *factors;
     struct pricing q = {.planner = r,
-                        .slot = slot_of(r->memory, PRICE_SLOTS),
+                        .slot = get_slot(r->memory, PRICE_SLOTS),
                         .items = PRICE_TRIES,
                         .price = r->pruning.price};
     q.slot = dryi_min(q.slot, (all_need - r->memory) / PRICE_SHARE);
@@ -307,7 +307,7 @@ set_floor(struct planner *r)
 
 /* Return how many ways a row keeps: limited by the memory for tables and by the time. */
 static size_t
-width_of(const struct planner *r, const struct dryi_one_table *t)
+get_width(const struct planner *r, const struct dryi_one_table *t)
 {
     uint64_t left =
         r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
@@ -352,7 +352,7 @@ search(struct planner *r, const struct dryi_one_table *t, double bound)
 {
     /* No plan is below the limit: the first plan found is enough. */
     bool is_far = bound >= r->pruning.limit;
-    size_t most = is_far ? 1 : width_of(r, t);
+    size_t most = is_far ? 1 : get_width(r, t);
     enum dry_status status = DRY_OK;
     for (size_t width = 1; width <= most && status == DRY_OK;
          width = wider(width, most)) {
@@ -373,7 +373,7 @@ plan_below(struct planner *r, uint64_t all_need)
     struct dryi_one_table t;
     r->items = count_items(r);
     enum dry_status status = choose_slot(r);
-    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0 && r->price <= 0)
+    if (status == DRY_OK && find_unit(&r->one) % r->slot != 0 && r->price <= 0)
         status = choose_price(r, all_need);
     if (status == DRY_OK)
         status = make_table(r, r->slot, r->price, &t);

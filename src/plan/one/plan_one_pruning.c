@@ -123,7 +123,7 @@ take_less(struct sum *best, double time, double held)
 
 /* Return the bytes that an option adds to the limited sum. */
 static double
-held_of(const struct dryi_one_pruning *s, size_t i, size_t k)
+get_held(const struct dryi_one_pruning *s, size_t i, size_t k)
 {
     const struct dryi_one_option *o = &s->one->options[k];
     if (i > s->at)
@@ -144,7 +144,7 @@ save(struct dryi_one_pruning *s, size_t i)
 {
     struct sum best = {DRYI_ONE_NEVER, 0};
     for (size_t k = s->one->stages[i].option; k < dryi_one_option_end(s->one, i); k++) {
-        double held = held_of(s, i, k);
+        double held = get_held(s, i, k);
         if (take_less(&best, (double)s->one->options[k].extra + held * s->price, held))
             s->items[i] = (struct dryi_one_choice){k, i};
     }
@@ -383,7 +383,7 @@ dryi_one_pruning_limit(struct dryi_one_pruning *s, double limit)
 bool
 dryi_one_pruning_option(const struct dryi_one_pruning *s, size_t i, size_t k)
 {
-    double time = (double)s->one->options[k].extra + held_of(s, i, k) * s->price;
+    double time = (double)s->one->options[k].extra + get_held(s, i, k) * s->price;
     return s->from[i] + s->work[i] + time + s->rest[i + 1] < s->sum_limit;
 }
 

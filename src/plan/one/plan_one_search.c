@@ -178,7 +178,7 @@ go_on_saving(struct search *s, size_t i, size_t row)
 
 /* Return the least held bytes and the least time over all ways of the row. */
 static struct way
-least_of(const struct search *s, size_t row)
+find_least(const struct search *s, size_t row)
 {
     const struct way *ways = s->ways + row * s->capacity;
     struct way least = ways[0];
@@ -193,7 +193,7 @@ static void
 go_on_repeating(struct search *s, size_t i, size_t row)
 {
     const struct dryi_one *one = s->t->one;
-    struct way least = least_of(s, row);
+    struct way least = find_least(s, row);
     struct dryi_one_walk walk = {one, s->t->pruning,          i,
                                  i,   s->memory - least.held, {.moved = one->moved[row]}};
     const struct dryi_one_range *range = &walk.range;

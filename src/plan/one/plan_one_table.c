@@ -54,7 +54,7 @@ set_offsets(struct dryi_one_table *t, uint64_t memory)
 
 /* Return x / slot, rounded down. */
 static inline uint64_t
-slots_of(const struct dryi_one_table *t, uint64_t x)
+count_slots(const struct dryi_one_table *t, uint64_t x)
 {
     uint64_t q = (uint64_t)((double)x * t->inverse); /* the product may be one off */
     q -= q * t->slot > x;
@@ -64,25 +64,25 @@ slots_of(const struct dryi_one_table *t, uint64_t x)
 
 /* Return the column of a stage that holds `bytes`; t->columns if there is none. */
 static inline size_t
-column_of(const struct dryi_one_table *t, size_t stage, uint64_t bytes)
+get_column(const struct dryi_one_table *t, size_t stage, uint64_t bytes)
 {
     uint64_t x = bytes + t->offsets[stage];
     if (x > t->top)
         return t->columns;
-    uint64_t q = slots_of(t, x);
+    uint64_t q = count_slots(t, x);
     return (size_t)(q + (q * t->slot < x));
 }
 
 static inline const double *
-cells_of(const struct dryi_one_table *t, size_t row)
+get_cells(const struct dryi_one_table *t, size_t row)
 {
     return t->cells + 2 * row * t->stride;
 }
 
 static inline const double *
-lent_of(const struct dryi_one_table *t, size_t row)
+get_lent(const struct dryi_one_table *t, size_t row)
 {
-    return cells_of(t, row) + t->stride;
+    return get_cells(t, row) + t->stride;
 }
 
 /* Return the time that `bytes` are worth, rounded down: never above the true product. */
@@ -103,7 +103,7 @@ set_candidate(const struct dryi_one_table *t, size_t i, size_t j, uint64_t held,
 {
     uint64_t behind = held + t->one->floors[c->row];
     c->is_floor = behind > need;
-    c->first = column_of(t, i, c->is_floor ? behind : need);
+    c->first = get_column(t, i, c->is_floor ? behind : need);
     if (c->first == t->columns)
         return;
     uint64_t from = held + t->offsets[i], to = t->offsets[j], over;
@@ -111,7 +111,7 @@ set_candidate(const struct dryi_one_table *t, size_t i, size_t j, uint64_t held,
         over = t->slot - (to - from);
         c->left = 0;
     } else {
-        uint64_t slots = slots_of(t, from - to);
+        uint64_t slots = count_slots(t, from - to);
         over = from - to - slots * t->slot;
         c->left = (size_t)slots + 1;
     }
@@ -132,7 +132,7 @@ static void
 apply(struct dryi_one_table *t, size_t row, const struct candidate *c, size_t end)
 {
     double *to = t->cells + 2 * row * t->stride;
-    const double *from = c->is_whole ? cells_of(t, c->row) : lent_of(t, c->row);
+    const double *from = c->is_whole ? get_cells(t, c->row) : get_lent(t, c->row);
     take_least(to + c->first, from + c->first + 1 - c->left, end - c->first, c->time);
 }
 
@@ -154,7 +154,7 @@ apply_options(struct dryi_one_table *t, size_t i, size_t row)
 static void
 apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
 {
-    const double *cells = cells_of(t, row);
+    const double *cells = get_cells(t, row);
     struct dryi_one_walk walk = {t->one, t->pruning, i,
                                  i,      t->top,     {.moved = t->one->moved[row]}};
     const struct dryi_one_range *range = &walk.range;
@@ -190,7 +190,7 @@ fill_row(struct dryi_one_table *t, size_t i, size_t row)
     for (size_t c = 0; c < t->stride; c++)
         cells[c] = DRYI_ONE_NEVER;
     if (i == t->one->count) {
-        for (size_t c = column_of(t, i, 0); c < t->columns; c++)
+        for (size_t c = get_column(t, i, 0); c < t->columns; c++)
             cells[c] = -price;
     } else {
         apply_options(t, i, row);
@@ -262,8 +262,8 @@ dryi_one_table_finish(struct dryi_one_table *t)
 double
 dryi_one_bound(const struct dryi_one_table *t, size_t stage, size_t row, uint64_t memory)
 {
-    size_t column = column_of(t, stage, memory);
+    size_t column = get_column(t, stage, memory);
     uint64_t bytes = column * t->slot - t->offsets[stage];
-    double bound = cells_of(t, row)[column] + worth(t, bytes - memory);
+    double bound = get_cells(t, row)[column] + worth(t, bytes - memory);
     return bound > 0 ? bound : 0;
 }

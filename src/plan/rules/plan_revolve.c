@@ -43,7 +43,7 @@ binomial(uint64_t a, uint64_t b)
 
 /* Return the smallest r with steps <= beta(snapshots, r). Requires steps, snapshots >= 1. */
 static uint64_t
-repeats_of(uint64_t steps, uint64_t snapshots)
+find_repeats(uint64_t steps, uint64_t snapshots)
 {
     uint64_t low = 0, high = steps - 1;
     while (low < high) {
@@ -65,7 +65,7 @@ dry_revolve_count(uint64_t steps, uint64_t snapshots)
         return 0;
     if (snapshots >= steps)
         snapshots = steps - 1; /* further snapshots are useless */
-    uint64_t r = repeats_of(steps, snapshots), product, count;
+    uint64_t r = find_repeats(steps, snapshots), product, count;
     /*
      * The subtracted binomial is at most half the product for large products, so nothing
      * underflows.
@@ -106,7 +106,7 @@ take_fewest_repeats(struct task *t)
  * repeats can turn back, but leaves at least as many above it as need r repeats.
  */
 static uint32_t
-split_of(const struct task *t)
+get_split(const struct task *t)
 {
     if (t->snapshots == 1)
         return t->count - 1;
@@ -132,7 +132,7 @@ do_task(struct dryi_planning *p, struct tasks *tasks, struct task t)
     if (t.count == 1)
         return dryi_plan_push_save(p, t.first, t.first, 0);
     take_fewest_repeats(&t);
-    uint32_t k = split_of(&t), item;
+    uint32_t k = get_split(&t), item;
     uint32_t left = t.snapshots > 1 ? t.snapshots - 1 : 1;
     struct task above = {t.first + k, t.count - k, left, t.repeats, DRYI_NO_ITEM};
     struct task below = {t.first, k, t.snapshots, t.repeats, DRYI_NO_ITEM};
@@ -146,7 +146,7 @@ static bool
 make_revolve(struct dryi_planning *p, uint64_t snapshots)
 {
     struct tasks tasks = {0};
-    uint32_t repeats = (uint32_t)repeats_of(p->count, snapshots);
+    uint32_t repeats = (uint32_t)find_repeats(p->count, snapshots);
     struct task all = {0, p->count, (uint32_t)snapshots, repeats, DRYI_NO_ITEM};
     bool has_memory = push_task(p, &tasks, all);
     while (has_memory && tasks.count) {

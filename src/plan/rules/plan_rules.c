@@ -74,7 +74,7 @@ dryi_plan_every(struct dryi_planning *p)
 #define COARSE_PARTS 16u
 
 static uint64_t
-parts_of(const struct dryi_planning *p)
+get_parts(const struct dryi_planning *p)
 {
     return p->count <= DRYI_PLAN_TRY_ALL_MAX ? FINE_PARTS : COARSE_PARTS;
 }
@@ -154,7 +154,7 @@ next_threshold(const struct dryi_planning *p, uint64_t threshold)
         next = sum < next ? sum : next;
         sum = 0;
     }
-    uint64_t far = threshold + threshold / parts_of(p);
+    uint64_t far = threshold + threshold / get_parts(p);
     return next < far ? far : next;
 }
 

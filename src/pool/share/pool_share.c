@@ -57,7 +57,7 @@ dry_pool_enable_peer(struct dry_pool *pool, int32_t peer)
 
 /* Return the page size of a mapped run, in bytes. */
 static uint64_t
-page_of(const struct dry_pool *pool, const struct dryi_segment_info *run)
+get_page(const struct dry_pool *pool, const struct dryi_segment_info *run)
 {
     DRYI_ASSERT_SLOW(run->is_expandable);
     struct dry_device_traits traits;
@@ -89,7 +89,7 @@ share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
     uint64_t address = block->addr, end = address + block->size;
     DRYI_ASSERT_SLOW(end > address);
     const struct dry_device *device = &pool->device;
-    uint64_t page = page_of(pool, run);
+    uint64_t page = get_page(pool, run);
     uint64_t first = (address - run->addr) / page;
     uint64_t count = (end - run->addr + page - 1) / page - first;
     uint64_t begin = run->addr + first * page;

@@ -538,7 +538,7 @@ dry_trace_anonymize(const struct dry_trace *trace,
     enum dry_status status = dryi_anonymize_take_options(&options, given, err);
     if (status != DRY_OK)
         return status;
-    struct dryi_siphash_key key = dryi_siphash_key_of(options.key, options.key_bytes);
+    struct dryi_siphash_key key = dryi_siphash_key_make(options.key, options.key_bytes);
     struct job j = {
         .from = trace,
         .view = &trace->view,

@@ -135,7 +135,7 @@ gather_settings(struct dryi_anonymize_search *s, const char *text, size_t length
 }
 
 static struct dry_anonymize_count *
-count_of(struct dry_anonymize_proof *proof, enum dryi_text_role role)
+get_count(struct dry_anonymize_proof *proof, enum dryi_text_role role)
 {
     switch (role) {
     case DRYI_TEXT_ROLE_FUNCTION:
@@ -168,7 +168,7 @@ gather(struct dryi_anonymize_search *s, enum dryi_text_role role, uint32_t strin
     bool is_public = dryi_text_is_public(s->options, role, text, length);
     if (!see(s, (is_public ? "FFPTAO" : "ffptao")[role], text, length))
         return;
-    count_one(count_of(s->proof, role), is_public);
+    count_one(get_count(s->proof, role), is_public);
     if (is_public)
         return;
     if (role == DRYI_TEXT_ROLE_FILE && is_short)

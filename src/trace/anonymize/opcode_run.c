@@ -59,7 +59,7 @@ count_head(uint8_t opcode)
 }
 
 static enum dryi_opcode_piece_kind
-kind_of(uint8_t opcode)
+get_kind(uint8_t opcode)
 {
     switch (opcode) {
     case DRYI_OP_BININT:
@@ -181,7 +181,7 @@ dryi_opcode_run_next(struct dryi_opcode_run *run, struct dryi_opcode_piece *piec
         return run->depth > 0 || run->height % 2 != 0 ? fail(run) : false;
     *piece = (struct dryi_opcode_piece){.bytes = run->bytes + run->at};
     piece->opcode = (uint8_t)*piece->bytes;
-    piece->kind = kind_of(piece->opcode);
+    piece->kind = get_kind(piece->opcode);
     if (!take_argument(run, piece) || !step(run, piece))
         return false;
     piece->has_known_key = run->is_key_known && (run->depth > 0 || run->height % 2 == 0);

@@ -11,7 +11,7 @@
 enum { BITS, VALUES }; /* buffer numbers; lists have offsets in place of values */
 
 static size_t
-width_of(const char *format)
+get_width(const char *format)
 {
     switch (*format) {
     case 'C':
@@ -102,7 +102,7 @@ fill_values(void *to, const struct dry_trace *trace, const struct dryi_arrow_row
             const struct dryi_arrow_column *column)
 {
     const struct dry_trace_view *v = dry_trace_get_view(trace);
-    size_t width = width_of(column->format);
+    size_t width = get_width(column->format);
     switch (column->from) {
     case DRYI_ARROW_FROM_VIEW:
         copy_column(to, v, column->offset, width);
@@ -219,7 +219,8 @@ dryi_arrow_fill(struct ArrowArray *array, const struct dry_trace *trace,
         return fill_stacks(array, trace, rows.count, memory);
     if (*column->format == 'b')
         return fill_bools(array, &rows, column->offset);
-    void *to = dryi_arrow_array_take(array, VALUES, rows.count, width_of(column->format));
+    void *to =
+        dryi_arrow_array_take(array, VALUES, rows.count, get_width(column->format));
     if (!to)
         return false;
     fill_values(to, trace, &rows, column);

@@ -22,7 +22,7 @@ dryi_live_finish(struct dryi_live *live)
 }
 
 static size_t
-home_of(const struct dryi_live *live, uint64_t id)
+get_home(const struct dryi_live *live, uint64_t id)
 {
     return (size_t)dryi_mix64(id ^ live->key) & (live->slot_count - 1);
 }
@@ -31,7 +31,7 @@ home_of(const struct dryi_live *live, uint64_t id)
 static size_t
 find_slot(const struct dryi_live *live, uint64_t id)
 {
-    size_t slot = home_of(live, id);
+    size_t slot = get_home(live, id);
     while (live->slots[slot].used && live->slots[slot].id != id)
         slot = (slot + 1) & (live->slot_count - 1);
     return slot;
@@ -86,7 +86,7 @@ dryi_live_remove(struct dryi_live *live, const struct dryi_live_entry *entry)
     /* An entry may move back into the hole unless its home slot is after the hole. */
     for (size_t next = (hole + 1) & mask; live->slots[next].used;
          next = (next + 1) & mask) {
-        size_t home = home_of(live, live->slots[next].id);
+        size_t home = get_home(live, live->slots[next].id);
         if (((next - home) & mask) >= ((next - hole) & mask)) {
             live->slots[hole] = live->slots[next];
             hole = next;

@@ -24,7 +24,7 @@ published_vectors_hold(void **state)
     unsigned char bytes[64];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)i;
-    struct dryi_siphash_key key = dryi_siphash_key_of(bytes, 16);
+    struct dryi_siphash_key key = dryi_siphash_key_make(bytes, 16);
     assert_true(key.low == UINT64_C(0x0706050403020100));
     assert_true(key.high == UINT64_C(0x0f0e0d0c0b0a0908));
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
@@ -36,9 +36,9 @@ keys_of_any_length_differ(void **state)
 {
     (void)state;
     struct dryi_siphash_key keys[] = {
-        dryi_siphash_key_of("a", 1), dryi_siphash_key_of("b", 1),
-        dryi_siphash_key_of("ab", 2), dryi_siphash_key_of("0123456789abcdef", 16),
-        dryi_siphash_key_of("0123456789abcdefg", 17)};
+        dryi_siphash_key_make("a", 1), dryi_siphash_key_make("b", 1),
+        dryi_siphash_key_make("ab", 2), dryi_siphash_key_make("0123456789abcdef", 16),
+        dryi_siphash_key_make("0123456789abcdefg", 17)};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         assert_true(keys[i].low != keys[i].high);
         for (size_t k = 0; k < i; k++)

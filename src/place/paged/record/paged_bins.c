@@ -57,7 +57,7 @@ dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
     DRYI_ASSERT_SLOW(is_listable(p, block));
     struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
-    uint32_t bin = bin_of(b->size);
+    uint32_t bin = find_bin(b->size);
     uint32_t head = s->heads[bin];
     b->bin_prev = s->end;
     b->bin_next = head;
@@ -73,7 +73,7 @@ dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
     DRYI_ASSERT_SLOW(is_listable(p, block));
     const struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
-    uint32_t bin = bin_of(b->size), octave = bin / 32;
+    uint32_t bin = find_bin(b->size), octave = bin / 32;
     uint32_t next = b->bin_next, prev = b->bin_prev;
     uint32_t end = s->end;
     p->blocks[next].bin_prev = prev;
@@ -90,7 +90,7 @@ dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
 {
     DRYI_ASSERT_SLOW(size > 0 && s->kind == FREE_STREAM);
     unsigned visited = 0;
-    uint32_t bin = bin_at_least(s, bin_of(size));
+    uint32_t bin = bin_at_least(s, find_bin(size));
     while (bin != NONE && visited < VISITS_MAX) {
         for (uint32_t at = s->heads[bin]; at != s->end && visited < VISITS_MAX;
              visited++) {

@@ -16,7 +16,7 @@
 
 /* Map a size to its bin. Each of the first 64 holds one size; each later one, 1/32 of an octave. */
 static inline uint32_t
-bin_of(uint64_t size)
+find_bin(uint64_t size)
 {
     uint64_t grains = size >> GRAIN_SHIFT;
     unsigned above = dryi_log2_floor(grains | 32) - 5; /* 0 for the 64 exact bins */
@@ -61,7 +61,7 @@ static inline uint32_t
 dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s, uint64_t size)
 {
     DRYI_ASSERT_SLOW(size > 0 && s->kind <= FREE_STREAM);
-    uint32_t own = bin_of(size);
+    uint32_t own = find_bin(size);
     uint32_t bin = bin_at_least(s, own);
     if (bin == NONE)
         return NONE;

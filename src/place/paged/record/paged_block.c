@@ -315,7 +315,7 @@ static void
 resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
 {
     struct block *b = &p->blocks[block];
-    if (bin_of(b->size) == bin_of(size)) {
+    if (find_bin(b->size) == find_bin(size)) {
         b->addr = addr;
         b->size = size;
         return;

@@ -91,7 +91,7 @@ dryi_paged_find(const void *self, uint64_t address)
 /* --- the blocks of the layout ------------------------------------------------------- */
 
 static uint64_t *
-word_of(const struct layout *layout, unsigned level, size_t at)
+get_word(const struct layout *layout, unsigned level, size_t at)
 {
     return &layout->bits[layout->levels[level] + at / 64];
 }
@@ -100,14 +100,14 @@ static void
 set_bit(const struct layout *layout, size_t at)
 {
     for (unsigned level = 0; level < LEVEL_COUNT; level++, at /= 64)
-        *word_of(layout, level, at) |= UINT64_C(1) << (at % 64);
+        *get_word(layout, level, at) |= UINT64_C(1) << (at % 64);
 }
 
 static void
 clear_bit(const struct layout *layout, size_t at)
 {
     for (unsigned level = 0; level < LEVEL_COUNT; level++, at /= 64) {
-        uint64_t *word = word_of(layout, level, at);
+        uint64_t *word = get_word(layout, level, at);
         *word &= ~(UINT64_C(1) << (at % 64));
         if (*word)
             return;
@@ -122,20 +122,20 @@ static size_t
 find_page(const struct layout *layout, size_t at)
 {
     unsigned level = 0;
-    uint64_t below = *word_of(layout, 0, at) & (UINT64_MAX >> (63 - at % 64));
+    uint64_t below = *get_word(layout, 0, at) & (UINT64_MAX >> (63 - at % 64));
     while (below == 0 && ++level < LEVEL_COUNT) {
         at /= 64;
-        below = *word_of(layout, level, at) & ((UINT64_C(1) << (at % 64)) - 1);
+        below = *get_word(layout, level, at) & ((UINT64_C(1) << (at % 64)) - 1);
     }
     DRYI_ASSERT(below != 0);
     at = at / 64 * 64 + dryi_log2_floor(below);
     while (level-- > 0)
-        at = at * 64 + dryi_log2_floor(*word_of(layout, level, at * 64));
+        at = at * 64 + dryi_log2_floor(*get_word(layout, level, at * 64));
     return at;
 }
 
 size_t
-dryi_paged_layout_page_of(const struct dryi_paged *p, uint64_t addr)
+dryi_paged_layout_find_page(const struct dryi_paged *p, uint64_t addr)
 {
     DRYI_ASSERT_SLOW(p->layout.segment != NONE);
     return (size_t)((addr - p->segments[p->layout.segment].addr) >> p->page_shift);
@@ -146,7 +146,7 @@ dryi_paged_layout_add(struct dryi_paged *p, uint32_t block)
 {
     DRYI_ASSERT_SLOW(p->blocks[block].segment == p->layout.segment);
     uint64_t addr = p->blocks[block].addr;
-    size_t page = dryi_paged_layout_page_of(p, addr);
+    size_t page = dryi_paged_layout_find_page(p, addr);
     uint32_t *last = &p->layout.begins[page];
     if (*last == NONE)
         set_bit(&p->layout, page);
@@ -159,12 +159,12 @@ dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
 {
     DRYI_ASSERT_SLOW(p->blocks[block].segment == p->layout.segment);
     const struct block *b = &p->blocks[block];
-    size_t page = dryi_paged_layout_page_of(p, b->addr);
+    size_t page = dryi_paged_layout_find_page(p, b->addr);
     uint32_t *last = &p->layout.begins[page];
     if (*last != block)
         return;
-    bool is_other =
-        b->prev != NONE && dryi_paged_layout_page_of(p, p->blocks[b->prev].addr) == page;
+    bool is_other = b->prev != NONE &&
+                    dryi_paged_layout_find_page(p, p->blocks[b->prev].addr) == page;
     *last = is_other ? b->prev : NONE;
     if (!is_other)
         clear_bit(&p->layout, page);
@@ -178,7 +178,7 @@ dryi_paged_layout_block_at(const struct dryi_paged *p, uint64_t addr)
 {
     DRYI_ASSERT_SLOW(p->layout.segment != NONE);
     uint32_t at =
-        p->layout.begins[find_page(&p->layout, dryi_paged_layout_page_of(p, addr))];
+        p->layout.begins[find_page(&p->layout, dryi_paged_layout_find_page(p, addr))];
     for (unsigned i = 0; p->blocks[at].addr > addr; i++) {
         if (i == BACK_MAX)
             return NONE;
@@ -234,8 +234,9 @@ dryi_paged_layout_check(const struct dryi_paged *p)
     size_t begun = 0, known = 0;
     for (uint32_t at = p->segments[layout->segment].first_block; at != NONE;) {
         uint32_t next = p->blocks[at].next;
-        size_t page = dryi_paged_layout_page_of(p, p->blocks[at].addr);
-        if (next == NONE || dryi_paged_layout_page_of(p, p->blocks[next].addr) != page) {
+        size_t page = dryi_paged_layout_find_page(p, p->blocks[at].addr);
+        if (next == NONE ||
+            dryi_paged_layout_find_page(p, p->blocks[next].addr) != page) {
             begun++;
             if (layout->begins[page] != at || find_page(layout, page) != page)
                 return "P8: the last block of a page is known";

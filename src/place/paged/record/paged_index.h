@@ -58,7 +58,7 @@ bool dryi_paged_layout_index(struct dryi_paged *p, uint32_t segment);
 /* Free the index of the layout's blocks; this ends the layout. */
 void dryi_paged_layout_unindex(struct dryi_paged *p);
 /* Return the page number of an address in the layout's segment. */
-size_t dryi_paged_layout_page_of(const struct dryi_paged *p, uint64_t addr);
+size_t dryi_paged_layout_find_page(const struct dryi_paged *p, uint64_t addr);
 /*
  * Return the block that contains this address; NONE: the page has more than BACK_MAX blocks after
  * the address.

@@ -61,7 +61,7 @@ dryi_paged_active_peak(const struct dryi_paged *p)
 }
 
 static struct dry_stat_array
-stat_of(const struct dryi_paged *p, enum stat_name name)
+sum_stat(const struct dryi_paged *p, enum stat_name name)
 {
     const struct paged_stat *t = &p->stats[name];
     struct dry_stat parts[2];
@@ -89,10 +89,10 @@ add_pending(struct dry_stat *stat, const struct dry_stat *pending, int64_t peak)
 }
 
 static struct dry_stat_array
-active_of(const struct dryi_paged *p, enum stat_name allocated, enum stat_name pending,
-          const struct active_peak *peak)
+get_active(const struct dryi_paged *p, enum stat_name allocated, enum stat_name pending,
+           const struct active_peak *peak)
 {
-    struct dry_stat_array sum = stat_of(p, allocated), more = stat_of(p, pending);
+    struct dry_stat_array sum = sum_stat(p, allocated), more = sum_stat(p, pending);
     add_pending(&sum.all, &more.all, peak->all_peak);
     add_pending(&sum.large_pool, &more.large_pool, peak->peak[0]);
     add_pending(&sum.small_pool, &more.small_pool, peak->peak[1]);
@@ -104,14 +104,14 @@ dryi_paged_get_stats(const void *self, struct dry_stats *stats)
 {
     const struct dryi_paged *p = self;
     *stats = (struct dry_stats){
-        .allocation = stat_of(p, STAT_ALLOCATION),
-        .segment = stat_of(p, STAT_SEGMENT),
-        .active = active_of(p, STAT_ALLOCATION, STAT_PENDING, &p->active_peaks[0]),
-        .allocated_bytes = stat_of(p, STAT_ALLOCATED_BYTES),
-        .reserved_bytes = stat_of(p, STAT_RESERVED_BYTES),
+        .allocation = sum_stat(p, STAT_ALLOCATION),
+        .segment = sum_stat(p, STAT_SEGMENT),
+        .active = get_active(p, STAT_ALLOCATION, STAT_PENDING, &p->active_peaks[0]),
+        .allocated_bytes = sum_stat(p, STAT_ALLOCATED_BYTES),
+        .reserved_bytes = sum_stat(p, STAT_RESERVED_BYTES),
         .active_bytes =
-            active_of(p, STAT_ALLOCATED_BYTES, STAT_PENDING_BYTES, &p->active_peaks[1]),
-        .requested_bytes = stat_of(p, STAT_REQUESTED_BYTES),
+            get_active(p, STAT_ALLOCATED_BYTES, STAT_PENDING_BYTES, &p->active_peaks[1]),
+        .requested_bytes = sum_stat(p, STAT_REQUESTED_BYTES),
         .max_split_size = -1,
         .num_alloc_retries = p->retries,
         .num_device_alloc = p->device_allocs,
