@@ -625,15 +625,13 @@ add_nonsense_segment(struct random *r, struct dry_trace_builder *b)
     struct dry_trace_block blocks[8];
     size_t count = random_below(r, 9);
     for (size_t i = 0; i < count; i++) {
-        blocks[i] = (struct dry_trace_block){
-            .stack = DRY_NONE, .extra = DRY_NONE};
+        blocks[i] = (struct dry_trace_block){.stack = DRY_NONE, .extra = DRY_NONE};
         blocks[i].address = nonsense_address(r);
         blocks[i].size = nonsense_size(r);
         blocks[i].requested_size = nonsense_size(r);
         blocks[i].state = (enum dry_block_state)random_below(r, 3);
     }
-    struct dry_trace_segment segment = {
-        .stack = DRY_NONE, .extra = DRY_NONE};
+    struct dry_trace_segment segment = {.stack = DRY_NONE, .extra = DRY_NONE};
     segment.address = nonsense_address(r);
     segment.total_size = nonsense_size(r);
     segment.lane = nonsense_lane(r, b);

@@ -92,8 +92,7 @@ same_block(const struct pair *p, const struct dry_trace_block *a,
 {
     return a->address == b->address && a->size == b->size &&
            a->requested_size == b->requested_size && a->state == b->state &&
-           same_stack(p, a->stack, b->stack) &&
-           same_string(p, a->extra, b->extra);
+           same_stack(p, a->stack, b->stack) && same_string(p, a->extra, b->extra);
 }
 
 static bool
@@ -103,11 +102,10 @@ same_segment(const struct pair *p, const struct dry_trace_segment *a,
     return a->address == b->address && a->total_size == b->total_size &&
            a->allocated_size == b->allocated_size && a->active_size == b->active_size &&
            a->requested_size == b->requested_size && same_lane(p, a->lane, b->lane) &&
-           same_stack(p, a->stack, b->stack) &&
-           same_string(p, a->extra, b->extra) && a->first_block == b->first_block &&
-           a->block_count == b->block_count && a->device == b->device &&
-           a->is_large == b->is_large && a->is_expandable == b->is_expandable &&
-           a->pool_id_known == b->pool_id_known &&
+           same_stack(p, a->stack, b->stack) && same_string(p, a->extra, b->extra) &&
+           a->first_block == b->first_block && a->block_count == b->block_count &&
+           a->device == b->device && a->is_large == b->is_large &&
+           a->is_expandable == b->is_expandable && a->pool_id_known == b->pool_id_known &&
            a->expandable_known == b->expandable_known;
 }
 
