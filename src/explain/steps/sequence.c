@@ -38,6 +38,22 @@ fill_by_stack(struct dryi_sequence *s, const struct dry_timeline_view *v)
     return true;
 }
 
+/* Number the first of equal stacks apart from its repetitions: code that allocates several times in
+   a row then leaves one symbol that occurs once. */
+static bool
+fill_by_run(struct dryi_sequence *s, const struct dry_timeline_view *v)
+{
+    bool is_ok = fill_by_stack(s, v);
+    uint32_t before = DRY_NONE;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t symbol = s->symbols[i];
+        s->symbols[i] += symbol == before ? s->symbol_count : 0;
+        before = symbol;
+    }
+    s->symbol_count *= 2;
+    return is_ok;
+}
+
 static bool
 fill_by_size(struct dryi_sequence *s, const struct dry_timeline_view *v)
 {
@@ -89,9 +105,11 @@ dryi_sequence_init(struct dryi_sequence *s, const struct dry_timeline *timeline,
     const struct dry_timeline_view *v = dry_timeline_get_view(timeline);
     *s = (struct dryi_sequence){.memory = *memory, .count = count_born_before(v, until)};
     s->symbols = dryi_memory_zalloc(memory, (size_t)s->count + 1, sizeof *s->symbols);
-    bool is_ok = s->symbols && (alphabet == DRYI_ALPHABET_STACK ? fill_by_stack(s, v)
-                                                                : fill_by_size(s, v));
-    if (is_ok && index_places(s))
+    bool (*const fill[])(struct dryi_sequence *, const struct dry_timeline_view *) = {
+        [DRYI_ALPHABET_STACK] = fill_by_stack,
+        [DRYI_ALPHABET_STACK_SIZE] = fill_by_size,
+        [DRYI_ALPHABET_STACK_RUN] = fill_by_run};
+    if (s->symbols && fill[alphabet](s, v) && index_places(s))
         return DRY_OK;
     dryi_sequence_finish(s);
     return dryi_fail_memory(err, "the order of the allocations");

@@ -12,6 +12,7 @@
 enum dryi_alphabet {
     DRYI_ALPHABET_STACK,      /* stack: sizes may differ between steps */
     DRYI_ALPHABET_STACK_SIZE, /* stack and requested size; without stacks, size */
+    DRYI_ALPHABET_STACK_RUN, /* stack, and whether the allocation before had the same one */
 };
 
 struct dryi_sequence {

@@ -142,7 +142,8 @@ give_up(struct dry_steps *s, const struct dryi_sequence *q, uint16_t inner_hints
         s->reason = "no code allocates in the same way three times, one after the other";
 }
 
-/* Find steps by periodicity: with the given alphabet, then, if that fails, by stacks and sizes. */
+/* Find steps by periodicity: with the given alphabet, then, if that fails, by stacks and sizes, then
+   by runs of equal stacks. */
 static enum dry_status
 search_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
               const struct dryi_rhythm_context *context, struct dry_error *err)
@@ -150,11 +151,14 @@ search_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
     struct dryi_rhythm r;
     enum dry_status status = dryi_rhythm_find(&r, q, context, err);
     uint16_t inner_hints = r.inner_hints;
-    if (status == DRY_OK && !r.is_found && !inner_hints && by_stack) {
+    enum dryi_alphabet alphabet =
+        by_stack ? DRYI_ALPHABET_STACK_SIZE : DRYI_ALPHABET_STACK_RUN;
+    for (; alphabet <= DRYI_ALPHABET_STACK_RUN; alphabet++) {
+        if (status != DRY_OK || r.is_found || inner_hints)
+            break;
         dryi_rhythm_finish(&r);
         dryi_sequence_finish(q);
-        status = dryi_sequence_init(q, s->timeline, DRYI_ALPHABET_STACK_SIZE, s->until,
-                                    &s->memory, err);
+        status = dryi_sequence_init(q, s->timeline, alphabet, s->until, &s->memory, err);
         if (status == DRY_OK)
             status = dryi_rhythm_find(&r, q, context, err);
         inner_hints |= r.inner_hints;

@@ -300,17 +300,19 @@ static void
 add_capacity_at_edge(struct dry_explanation *e)
 {
     const struct dry_finding *first = &e->findings[0];
+    bool is_first = is_about_layout(first->cause);
     uint64_t kept = get_wanted(e) - e->view.state->pending;
     bool is_edge = subtract(e->view.budget_bytes, kept) < get_edge(e);
-    bool is_brief = first->effect.is_known && get_reach(e, &first->effect) == REACH_NONE;
-    if (!is_about_layout(first->cause) || has_cause(e, DRY_CAUSE_CAPACITY) ||
-        (!is_edge && !is_brief))
+    bool is_brief =
+        is_first && first->effect.is_known && get_reach(e, &first->effect) == REACH_NONE;
+    if (!(is_first || has_cause(e, DRY_CAUSE_FRAGMENTATION)) ||
+        has_cause(e, DRY_CAUSE_CAPACITY) || (!is_edge && !is_brief))
         return;
     uint64_t needed = kept + e->rest_bytes + e->growth_bytes;
     int64_t missing = subtract(needed, e->view.budget_bytes);
     struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_brief ? 90 : 60,
                                              missing > 0 ? (uint64_t)missing : 0);
-    f->is_tied = is_edge;
+    f->is_tied = is_first && is_edge;
     dryi_prove_budget(e, f);
     if (is_brief && e->growth_bytes > 0)
         snprintf(f->note, sizeof f->note,

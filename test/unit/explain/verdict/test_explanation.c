@@ -181,26 +181,14 @@ static const struct known_wrong {
     const char *name;
     unsigned what;
 } known_wrong[] = {
-    {"third-small-logits", FIRST},
-    {"third-small-prompts", FIRST},
-    {"third-small-hooks", FIRST},
     {"third-large-losses", FIRST},
     {"third-large-no-grad", FIRST},
     {"third-large-rollout", FIRST},
-    {"third-large-graph", FIRST},
-    {"third-ragged-metrics", FIRST},
-    {"third-ragged-grads", FIRST},
-    {"third-ragged-teacher", FIRST},
     {"third-edge-steps", FIRST | SECOND},
     {"third-pool-inside", FIRST},
     {"third-sleep-adapters", ADVICE},
     {"third-sleep-trainer", FIRST | ADVICE},
-    {"third-sleep-copies", FIRST},
-    {"third-limit-call-leak", FIRST},
     {"third-limit-evaluation", FIRST | SECOND},
-    {"third-spike-leak", FIRST},
-    {"third-spike-pieces", FIRST},
-    {"third-imbalance-leak", FIRST},
 };
 
 /* Sums that differ by less than a fiftieth: either cause may come first. */
