@@ -65,7 +65,8 @@ what_is_not_known_has_no_value(void **state)
     assert_false(dry_field_get(&list[7], &none, &value));
     assert_false(dry_field_get(&list[10], &none, &value));
     assert_false(dry_field_get(&list[11], &none, &value));
-    assert_false(dry_field_get(&list[11], &(struct thing){.seconds = INFINITY}, &value));
+    assert_false(
+        dry_field_get(&list[11], &(struct thing){.seconds = (double)INFINITY}, &value));
     assert_false(dry_field_get(&list[7], &(struct thing){.name = ""}, &value));
 }
 
