@@ -116,11 +116,11 @@ DRY_API const char *dry_moment_kind_name(enum dry_moment_kind kind);
 
 /* How long a change lasts: until the next failure, by the growth that was recorded. */
 enum dry_lasting {
-    DRY_LASTING_UNKNOWN, /* the record has too few whole steps to tell a growth */
-    DRY_LASTING_STEPS,   /* `steps` more steps */
-    DRY_LASTING_RECORD,  /* to the end of the record: nothing is left that grows */
+    DRY_LASTING_UNKNOWN,   /* the record has too few whole steps to tell a growth */
+    DRY_LASTING_STEPS,     /* `steps` more steps */
+    DRY_LASTING_RECORDING, /* to its end: nothing is left that grows */
 };
-/* Return the name of a lasting: "unknown", "steps", "record". */
+/* Return the name of a lasting: "unknown", "steps", "recording". */
 DRY_API const char *dry_lasting_name(enum dry_lasting lasting);
 
 /*

@@ -119,6 +119,9 @@ struct dry_replay_check {
     size_t pending_count;     /* frees that waited for a stream */
     size_t oom_count;
     size_t unknown_count; /* skipped events with unknown actions */
+    /* Frees taken as complete when requested: the history has no free_completed
+       (skip_actions). Which of them waited for a stream is not known. */
+    size_t assumed_count;
 };
 
 /* Return the check. */

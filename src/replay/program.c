@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "replay/program_burst.h"
+#include "trace/model/trace.h"
 
 /* --- the events --------------------------------------------------------------------------- */
 
@@ -94,7 +95,8 @@ on_free_requested(struct dryi_build *b, uint32_t i)
     bool completes = i + 1 < b->event_count &&
                      b->action[i + 1] == DRY_ACTION_FREE_COMPLETED &&
                      b->addr[i + 1] == b->addr[i];
-    if (b->p->has_addresses && !completes) {
+    b->p->assumed_count += b->lacks_completions;
+    if (b->p->has_addresses && !completes && !b->lacks_completions) {
         emit_pending_free(b, request, b->addr[i], i);
         return false;
     }
@@ -432,7 +434,9 @@ dryi_program_init(struct dryi_program *program, const struct dry_trace *trace,
     }
     dryi_intern_init(&program->lane_table, &program->memory);
     dryi_intern_init(&program->streams, &program->memory);
-    struct dryi_build b = {.p = program, .conf = conf};
+    struct dryi_build b = {.p = program,
+                           .conf = conf,
+                           .lacks_completions = dryi_trace_lacks_completions(v, device)};
     bool is_built = build_init(&b) && build(&b);
     build_finish(&b);
     if (!is_built) {

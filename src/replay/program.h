@@ -125,7 +125,8 @@ struct dryi_program {
     int64_t reserved_peak;
     size_t pending_count, empty_cache_count, retry_count, oom_count, unknown_count;
     size_t frees_inferred;
-    uint32_t oom_event; /* first OOM event; NO_EVENT if none */
+    size_t assumed_count; /* frees taken as complete when requested */
+    uint32_t oom_event;   /* first OOM event; NO_EVENT if none */
 
     const char *inconsistency; /* why the record contradicts
                                   itself; NULL if it does not */

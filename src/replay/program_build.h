@@ -52,7 +52,8 @@ struct dryi_build {
     bool burst_has_default; /* the burst freed memory of the default pools */
     uint32_t *burst_lanes;  /* private pools whose memory the burst freed */
     size_t burst_lane_capacity, burst_lane_count;
-    bool failed; /* memory ran out */
+    bool lacks_completions; /* dryi_trace_lacks_completions() */
+    bool failed;            /* memory ran out */
 };
 
 /* Record the first contradiction and its event. Always returns false. */

@@ -289,6 +289,7 @@ complete_check(struct dry_replay *r)
     check->empty_cache_count = p->empty_cache_count;
     check->retry_count = p->retry_count;
     check->pending_count = p->pending_count;
+    check->assumed_count = p->assumed_count;
     check->oom_count = p->oom_count;
     check->unknown_count = p->unknown_count;
     if (check->possible)

@@ -105,6 +105,7 @@ static const struct dry_field check_list[] = {
     CHECKED("pending_frees", pending_count, "frees that waited for a stream"),
     CHECKED("empty_caches", empty_cache_count, "calls of empty_cache() by the program"),
     CHECKED("retries", retry_count, "requests tried again on a full device"),
+    CHECKED("frees_assumed", assumed_count, "frees taken as complete when requested"),
     CHECKED("unknown_events", unknown_count, "events of unknown actions, skipped"),
 };
 

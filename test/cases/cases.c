@@ -371,7 +371,8 @@ static const struct labelled_case cases[] = {
     /* Records that say too little of settings. */
     {.name = "silent-no-events",
      .what = "an end state of healthy training, without events",
-     .cause = DRY_CAUSE_NONE,
+     .cause =
+         DRY_CAUSE_UNKNOWN, /* none, until an end state was held to tell too little */
      .is_silent = true,
      .total_bytes = CARD_24,
      .other_bytes = CONTEXT,

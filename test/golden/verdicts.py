@@ -13,6 +13,7 @@ root = pathlib.Path(__file__).resolve().parents[2]
 WORDS = {2: "twice", 3: "three", 4: "quarter", 5: "fifth", 10: "tenth", 20: "twentieth"}
 # Of which cause the page has to tell it.
 CAUSES = {"WASTE_BYTES_MIN": ["fragmentation", "pending"], "WASTE_SHARE": ["fragmentation"],
+          "CACHED_SHARE": ["fragmentation"],
           "LEAK_BYTES_MIN": ["leak"], "LEAK_SHARE": ["leak"], "SPIKE_SHARE": ["spike"],
           "SPIKE_STEPS_MIN": ["spike"], "UNKNOWN_SHARE": ["overflow"],
           "IMBALANCE_RATIO": ["imbalance"]}

@@ -24,7 +24,7 @@ print_effect(const struct explain_printer *p, const struct dry_effect *e)
         return;
     const char *bound = e->is_replayed ? "" : "up to ";
     term_format_bytes((uint64_t)e->headroom_bytes, bytes);
-    if (e->lasting == DRY_LASTING_RECORD)
+    if (e->lasting == DRY_LASTING_RECORDING)
         snprintf(text, sizeof text, "leaves %s%s free; nothing else grows", bound, bytes);
     else if (e->lasting == DRY_LASTING_UNKNOWN)
         snprintf(text, sizeof text, "leaves %s%s free", bound, bytes);
@@ -186,11 +186,13 @@ print_no_setting(const struct explain_printer *p, const char *mark,
 static void
 print_no_evidence(const struct explain_printer *p, const char *mark)
 {
-    const struct dry_recommend_summary *s = dry_recommend_get_summary(p->view->settings);
+    const char *gap = p->view->settings
+                          ? dry_recommend_get_summary(p->view->settings)->evidence_gap
+                          : "the file holds no events";
     explain_print_item(
         p, mark,
         "The recording says nothing about allocator settings: %s. " PROVENANCE_RECORD_IT,
-        s->evidence_gap);
+        gap);
 }
 
 /* Print a change to the program, and the setting whose replay simulates the change. */

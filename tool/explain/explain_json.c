@@ -127,7 +127,8 @@ add_figures(json_t *to, const struct dry_change *c)
 static const char *
 get_evidence_gap(const struct dry_explanation_view *v)
 {
-    return v->settings ? dry_recommend_get_summary(v->settings)->evidence_gap : NULL;
+    return v->settings ? dry_recommend_get_summary(v->settings)->evidence_gap
+                       : "the file holds no events";
 }
 
 static json_t *

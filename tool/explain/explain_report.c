@@ -11,7 +11,8 @@
 #include "base/term.h"
 #include "record/provenance.h"
 
-#define NAME_COLUMNS 18 /* width of the figures' names at the top */
+#define CACHE_BYTES_MIN (UINT64_C(64) << 20) /* a smaller cache is not worth a word */
+#define NAME_COLUMNS 18                      /* width of the figures' names at the top */
 
 void
 explain_print_item(const struct explain_printer *p, const char *mark, const char *format,
@@ -93,6 +94,11 @@ say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
                  "an unused cache: %s are free as whole segments, %s in pieces",
                  term_format_bytes(v->state->releasable, number),
                  term_format_bytes(v->findings[0].bytes, pieces));
+    else if (cause == DRY_CAUSE_NONE && v->state->releasable > CACHE_BYTES_MIN &&
+             v->state->releasable > v->state->reserved / 4)
+        snprintf(text, capacity,
+                 "nothing is wrong; %s of cache are free as whole segments",
+                 term_format_bytes(v->state->releasable, number));
     else
         snprintf(text, capacity, "%s", describe_cause(cause));
 }

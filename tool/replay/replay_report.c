@@ -55,6 +55,7 @@ print_notes(const struct dry_replay_check *c)
         {c->sizes_inferred, "size", "of such blocks inferred from later addresses"},
         {c->frees_inferred, "free", "after the last event inferred from the segments"},
         {c->pending_count, "free", "that waited for another stream"},
+        {c->assumed_count, "free", "taken as complete: free_completed was not recorded"},
         {c->empty_cache_count, "call", "of empty_cache() by the program"},
         {c->retry_count, "request", "tried again on a full device"},
         {c->oom_count, "OOM event", "recorded"},

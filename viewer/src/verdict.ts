@@ -301,7 +301,7 @@ function effectText(e: Effect | null): string {
     return ` It puts the failure off by ${free}: by the recorded growth, less than one step.`;
   if (e.lasting === "steps")
     return ` It leaves ${free} free: ${bound}${plural(e.steps ?? 0, "step")} of the recorded growth.`;
-  return ` It leaves ${free} free${e.lasting === "record" ? "; nothing else grows" : ""}.`;
+  return ` It leaves ${free} free${e.lasting === "recording" ? "; nothing else grows" : ""}.`;
 }
 
 export function changeText(c: Change): string {

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "explain/timeline/timeline_inside.h"
+#include "trace/model/trace.h"
 
 /* Carried-over allocations have separate numbers until pairing is complete. */
 #define CARRIED_BIT UINT32_C(0x80000000)
@@ -25,9 +26,10 @@ struct pairing {
     struct dry_allocation *carried;
     size_t carried_capacity;
     uint32_t carried_count;
-    struct dryi_map live; /* address -> allocation in use or pending */
-    bool failed;          /* memory ran out */
-    uint64_t too_much;    /* bytes of an allocation larger than any device; 0: none */
+    struct dryi_map live;   /* address -> allocation in use or pending */
+    bool lacks_completions; /* dryi_trace_lacks_completions() */
+    bool failed;            /* memory ran out */
+    uint64_t too_much;      /* bytes of an allocation larger than any device; 0: none */
 };
 
 static struct dry_allocation *
@@ -145,6 +147,10 @@ on_free_requested(struct pairing *p, uint32_t i)
     struct dry_allocation *a = allocation_at(p, id);
     if (a->freed == DRY_MOMENT_NEVER)
         a->freed = i + 1;
+    if (!p->lacks_completions)
+        return;
+    a->end = i + 1;
+    dryi_map_take(&p->live, a->address);
 }
 
 static void
@@ -295,7 +301,9 @@ dryi_timeline_pair(struct dry_timeline *t, struct dry_error *err)
     struct pairing p = {.t = t,
                         .v = t->trace,
                         .conf = dryi_replay_conf(t->replay),
-                        .first = t->view.first_event};
+                        .first = t->view.first_event,
+                        .lacks_completions = dryi_trace_lacks_completions(
+                            t->trace, dryi_replay_device(t->replay))};
     dryi_map_init(&p.live, &t->memory);
     t->event_allocation = dryi_memory_zalloc(&t->memory, (size_t)t->view.event_count + 1,
                                              sizeof *t->event_allocation);

@@ -22,6 +22,7 @@
 #define WASTE_BYTES_MIN (64 * DRYI_MIB)
 #define NEARLY_FULL 0.95
 #define WASTE_SHARE 20 /* waste is reported from 1/20 of the reserved bytes on */
+#define CACHED_SHARE 5 /* and from 1/5 on where more is free as whole segments */
 /* About what a context, cuBLAS's workspaces and NCCL's buffers take on any device. */
 #define USUAL_OTHER_BYTES (2 * DRYI_GIB)
 
@@ -396,7 +397,11 @@ dryi_explain_waste(struct dry_explanation *e)
         dryi_proof_right(p, "allocated", s->allocated);
         dryi_proof_right(p, "waiting for streams", s->pending);
     }
-    if (s->stranded > WASTE_BYTES_MIN && s->stranded > s->reserved / WASTE_SHARE) {
+    if (s->unplaced_bytes > WASTE_BYTES_MIN && s->unplaced_bytes > s->active / 10)
+        dryi_finding_add(e, DRY_CAUSE_UNKNOWN, 0, s->unplaced_bytes);
+    uint64_t share =
+        s->reserved / (s->releasable > s->stranded ? CACHED_SHARE : WASTE_SHARE);
+    if (s->stranded > WASTE_BYTES_MIN && s->stranded > share) {
         struct dry_finding *f =
             dryi_finding_add(e, DRY_CAUSE_FRAGMENTATION, 80, s->stranded);
         struct dry_proof *p = dryi_finding_prove(f);
@@ -409,10 +414,13 @@ dryi_explain_waste(struct dry_explanation *e)
                      "most free bytes are whole segments, which go back to the driver "
                      "before anything fails: only what is stranded is in pieces");
     }
-    if (s->unplaced_bytes > WASTE_BYTES_MIN && s->unplaced_bytes > s->active / 10)
-        dryi_finding_add(e, DRY_CAUSE_UNKNOWN, 0, s->unplaced_bytes);
     if (e->view.finding_count == 0) {
-        struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_NONE, 100, 0);
+        bool is_known = e->timeline->event_count > 0;
+        enum dry_cause cause = is_known ? DRY_CAUSE_NONE : DRY_CAUSE_UNKNOWN;
+        struct dry_finding *f = dryi_finding_add(e, cause, is_known ? 100 : 0, 0);
+        if (!is_known)
+            snprintf(f->note, sizeof f->note,
+                     "without events the file does not tell whether a request failed");
         struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "reserved", s->reserved);
         dryi_proof_right(p, "active", s->active);

@@ -175,6 +175,15 @@ is_about_settings(const struct dry_explanation *e)
            find_cause(e, DRY_CAUSE_NEAR_LIMIT);
 }
 
+/* Return whether the record says too little for a verdict, or of settings. */
+static bool
+lacks_evidence(const struct dry_explanation *e)
+{
+    if (!e->settings)
+        return e->timeline->event_count == 0 && find_cause(e, DRY_CAUSE_UNKNOWN);
+    return dry_recommend_get_summary(e->settings)->evidence_gap && is_about_settings(e);
+}
+
 /* Report what the search lacked: evidence, or a setting that helps. */
 static void
 conclude_settings(struct dry_explanation *e, bool is_helped, uint64_t missing)
@@ -183,7 +192,7 @@ conclude_settings(struct dry_explanation *e, bool is_helped, uint64_t missing)
         e->settings ? dry_recommend_get_summary(e->settings) : NULL;
     if (missing > 0)
         add_change(e, DRY_CHANGE_NO_SETTING, missing);
-    else if (s && !is_helped && s->evidence_gap && is_about_settings(e))
+    else if (lacks_evidence(e) && !is_helped)
         add_change(e, DRY_CHANGE_NO_EVIDENCE, 0);
     else if (s && !is_helped && is_about_settings(e))
         add_change(e, DRY_CHANGE_NO_SETTING, 0);

@@ -73,7 +73,7 @@ make_effect(const struct dry_explanation *e, int64_t headroom, uint64_t growth)
     if (!e->knows_growth)
         return effect;
     bool is_enough = headroom >= rest;
-    effect.lasting = is_enough && growth == 0 ? DRY_LASTING_RECORD : DRY_LASTING_STEPS;
+    effect.lasting = is_enough && growth == 0 ? DRY_LASTING_RECORDING : DRY_LASTING_STEPS;
     if (is_enough && growth > 0) {
         uint64_t steps = (uint64_t)(headroom - rest) / growth;
         effect.steps = steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX;
@@ -167,7 +167,7 @@ get_reach(const struct dry_explanation *e, const struct dry_effect *effect)
     switch (effect->lasting) {
     case DRY_LASTING_STEPS:
         return effect->steps > 0 ? REACH_FAR : REACH_NONE;
-    case DRY_LASTING_RECORD:
+    case DRY_LASTING_RECORDING:
         return is_edge ? REACH_EDGE : REACH_FAR;
     case DRY_LASTING_UNKNOWN:
         break;
@@ -183,7 +183,7 @@ lasts_longer(const struct dry_explanation *e, const struct dry_effect *a,
     if (a->lasting == DRY_LASTING_STEPS && b->lasting == DRY_LASTING_STEPS)
         return a->steps > b->steps;
     if (a->lasting != b->lasting)
-        return a->lasting == DRY_LASTING_RECORD;
+        return a->lasting == DRY_LASTING_RECORDING;
     return a->lasting == DRY_LASTING_UNKNOWN && a->headroom_bytes > b->headroom_bytes &&
            (uint64_t)a->headroom_bytes - (uint64_t)b->headroom_bytes >
                (uint64_t)get_edge(e);

@@ -50,7 +50,7 @@ dry_trust_name(enum dry_trust trust)
 const char *
 dry_lasting_name(enum dry_lasting lasting)
 {
-    static const char *const names[] = {"unknown", "steps", "record"};
+    static const char *const names[] = {"unknown", "steps", "recording"};
     return (unsigned)lasting < 3 ? names[lasting] : "unknown";
 }
 

@@ -150,3 +150,35 @@ dry_trace_destroy(struct dry_trace *trace)
     struct dry_memory parent = trace->parent;
     dryi_memory_free(&parent, trace, 1, sizeof *trace);
 }
+
+/* --- what was not recorded ---------------------------------------------------------------- */
+
+/* Fewer frees may all have waited for a stream, and been done when the snapshot was taken. */
+#define FREES_MIN 8
+
+static bool
+has_pending_block(const struct dry_trace_view *v, const struct dry_trace_device *d)
+{
+    for (size_t i = 0; i < d->segment_count; i++) {
+        const struct dry_trace_segment *s = &v->segments[d->first_segment + i];
+        for (size_t k = 0; k < s->block_count; k++) {
+            if (v->blocks[s->first_block + k].state == DRY_BLOCK_PENDING_FREE)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool
+dryi_trace_lacks_completions(const struct dry_trace_view *v,
+                             const struct dry_trace_device *d)
+{
+    size_t frees = 0;
+    for (size_t i = d->first_event; i < d->first_event + d->event_count; i++) {
+        if (v->action[i] == DRY_ACTION_FREE_COMPLETED)
+            return false;
+        frees += v->action[i] == DRY_ACTION_FREE_REQUESTED;
+    }
+    return frees >= FREES_MIN && v->kind == DRY_TRACE_SNAPSHOT &&
+           !has_pending_block(v, d);
+}

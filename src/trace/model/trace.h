@@ -30,6 +30,14 @@ struct dryi_budget {
     bool is_spent;
 };
 
+/*
+ * Return whether a snapshot's history was recorded without free_completed (skip_actions): the device
+ * has several requested frees, no completed one, and at the end no block waits. A free is then complete when
+ * it is requested, as far as anybody can tell. Cost: O(events + blocks).
+ */
+bool dryi_trace_lacks_completions(const struct dry_trace_view *view,
+                                  const struct dry_trace_device *device);
+
 /* Return memory hooks that count on the budget, which must outlive their use. */
 struct dry_memory dryi_budget_memory(struct dryi_budget *budget);
 

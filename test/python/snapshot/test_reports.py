@@ -92,6 +92,23 @@ class Same(unittest.TestCase):
             self.same(drystone.open(path).diff(other, by="function", min_bytes=0, rows=1),
                       ["diff", "--by=function", "--min=0", "--rows=1", path, other])
 
+    @unittest.skipUnless(here.recordings(), "no recordings")
+    def test_a_history_without_completions(self):
+        """With skip_actions=["free_completed"] a free counts as complete when it is requested."""
+        found = {path.stem: path for path in here.recordings()}
+        for name in ("tiny-cs336", "decomfl"):
+            value = pickle.loads(found[name].read_bytes())
+            whole = drystone.open(value)
+            value = {**value, "device_traces": [
+                [event for event in events if event["action"] != "free_completed"]
+                for events in value["device_traces"]]}
+            part = drystone.open(value)
+            with self.subTest(name):
+                self.assertTrue(part.replay().self_check["exact"])
+                self.assertGreater(part.replay().self_check["frees_assumed"], 0)
+                self.assertEqual(whole.replay().self_check["frees_assumed"], 0)
+                self.assertEqual(part.top("peak").active_bytes, whole.top("peak").active_bytes)
+
     def test_a_name_from_here(self):
         before = os.getcwd()
         with tempfile.TemporaryDirectory() as folder:

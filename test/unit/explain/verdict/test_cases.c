@@ -242,13 +242,19 @@ sum_live(const struct dry_trace_view *v, const struct dry_trace_device *d, size_
     return sum;
 }
 
+static bool
+is_well(const struct labelled_case *label)
+{
+    return label->cause == DRY_CAUSE_NONE || label->cause == DRY_CAUSE_UNKNOWN;
+}
+
 static void
 record_agrees_with_truth(struct made *m)
 {
     const struct case_truth *t = &m->truth;
     const struct dry_trace_view *v = dry_trace_get_view(m->snapshot);
     const struct dry_replay_recorded *recorded = dry_replay_get_recorded(m->replay);
-    HOLDS(m, t->has_oom == (m->label->cause != DRY_CAUSE_NONE && !m->label->survives));
+    HOLDS(m, t->has_oom == (!is_well(m->label) && !m->label->survives));
     HOLDS(m, t->reserved_bytes + t->device_free_bytes == t->capacity_bytes);
     if (t->oom_event == SIZE_MAX) {
         HOLDS(m, !recorded->oom);
@@ -543,11 +549,19 @@ is_waste(const struct made *m)
     HOLDS(m, held > 64 * MIB && held > m->truth.end_reserved_bytes / 20);
 }
 
+/* Nothing failed, but the record has no event that could tell. */
+static void
+is_untold(const struct made *m)
+{
+    HOLDS(m, m->label->has_no_events && !m->truth.has_oom);
+}
+
 static void
 is_of_class(const struct made *m, enum dry_cause cause)
 {
     static void (*const proofs[DRY_CAUSE_COUNT])(const struct made *m) = {
         [DRY_CAUSE_NONE] = is_nothing,
+        [DRY_CAUSE_UNKNOWN] = is_untold,
         [DRY_CAUSE_CAPACITY] = is_capacity,
         [DRY_CAUSE_FRAGMENTATION] = is_fragmentation,
         [DRY_CAUSE_STRANDED] = is_stranded,
@@ -805,7 +819,7 @@ settings_help_as_stated(struct made *m)
     HOLDS(m, (label->helps != NULL) == label->setting_helps);
     if (label->is_silent && label->ring_entries > 0)
         return;
-    if (label->survives || label->cause == DRY_CAUSE_NONE)
+    if (label->survives || is_well(label))
         saves_as_stated(m);
     else if (is_by_removal(m))
         lasts_as_stated(m);
@@ -838,7 +852,7 @@ every_class_has_a_case(void **state)
         counts[c->cause]++;
         assert_ptr_equal(case_find(c->name), c); /* names are unique */
     }
-    for (size_t cause = 0; cause < DRY_CAUSE_UNKNOWN; cause++)
+    for (size_t cause = 0; cause <= DRY_CAUSE_UNKNOWN; cause++)
         assert_true(counts[cause] > 0);
     assert_null(case_find("no such case"));
 }

@@ -905,7 +905,7 @@ names_are_named(void **state)
     assert_string_equal(dry_change_kind_name(DRY_CHANGE_RECORD), "record");
     assert_string_equal(dry_moment_kind_name(DRY_MOMENT_AT_END), "end");
     assert_string_equal(dry_trust_name(DRY_TRUST_LOW), "low");
-    assert_string_equal(dry_lasting_name(DRY_LASTING_RECORD), "record");
+    assert_string_equal(dry_lasting_name(DRY_LASTING_RECORDING), "recording");
     assert_string_equal(dry_lasting_name((enum dry_lasting)3), "unknown");
 }
 
