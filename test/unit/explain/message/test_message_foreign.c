@@ -266,8 +266,8 @@ sentences_are_no_messages(void **state)
         "0 Workers (tasks / actors) killed due to memory pressure (OOM)",
         "Invalid buffer size: 12\nGET /",
         "Unable to allocate a port",
-        "Requested amount of GPU memory (4294967296 bytes) could not be allocated.\n"
-        "Skipping tactic 3 due to insufficient memory on requested size of 4294967296",
+        ("Requested amount of GPU memory (4294967296 bytes) could not be allocated.\n"
+         "Skipping tactic 3 due to insufficient memory on requested size of 4294967296"),
         "[A][Upstream 67108864B][FAILURE maximum pool size exceeded]",
         "x = x.pin_memory()\nRuntimeError: CUDA error: invalid argument",
         "Possibly too large swap space. 4.00 GiB out of the 7.75 GiB total CPU memory",
