@@ -20,7 +20,7 @@ export interface ExplainOwner {
   line: string; operation: string | null; bytes: number; count: number; largest_bytes: number;
 }
 interface Change {
-  kind: string; setting: string | null; caveats: string[]; removes_oom: boolean; bytes: number; effect: Effect | null;
+  kind: string; setting: string | null; caveats: string[]; removes_oom: boolean; bytes: number; effect?: Effect | null;
   reserved_peak_bytes: number | null; oom_at_event: number | null; reason?: string | null; since?: string | null;
   recorded_reserved_peak_bytes?: number | null; runs_on_bytes?: number | null; recorded_runs_on_bytes?: number | null;
   retries?: number | null; recorded_retries?: number | null; gain_bytes?: number | null;
@@ -305,7 +305,7 @@ function effectText(e: Effect | null): string {
 }
 
 export function changeText(c: Change): string {
-  return whatText(c) + effectText(c.effect);
+  return whatText(c) + effectText(c.effect ?? null);
 }
 
 function whatText(c: Change): string {
