@@ -157,7 +157,7 @@ struct dry_finding {
     unsigned proof_count;
     struct dry_proof proofs[DRY_PROOFS_MAX];
     uint64_t bytes; /* the size of the problem: short by, stranded, leaked, ... */
-    struct dry_effect effect; /* of the best change that removes it; AT_OOM only */
+    struct dry_effect effect; /* AT_OOM only: the best change that removes it */
     /* It decides as much as the first: the sums differ by less than 2 % of the budget. */
     bool is_tied;
     char note[200]; /* one further sentence where numbers are not sufficient; else "" */

@@ -76,6 +76,15 @@ dryi_add_saturating(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* Return a - b, bounded to what int64_t holds. */
+static inline int64_t
+dryi_difference(uint64_t a, uint64_t b)
+{
+    uint64_t size = a > b ? a - b : b - a;
+    int64_t bounded = size < INT64_MAX ? (int64_t)size : INT64_MAX;
+    return a > b ? bounded : -bounded;
+}
+
 /* Return the greatest common divisor by Euclid's algorithm. With one argument 0 it is the other. */
 static inline uint64_t
 dryi_common_divisor(uint64_t a, uint64_t b)

@@ -77,7 +77,7 @@ void program_unwind(struct program *p, bool all);
 void program_catch(struct program *p);
 
 struct random *program_random(struct program *p);
-/* Of the case: its variant, and whether it is the twin that is made without the cause. */
+/* Return the variant of the case, and whether the program is the twin without the cause. */
 unsigned program_variant(const struct program *p);
 bool program_is_without(const struct program *p, enum dry_cause cause);
 

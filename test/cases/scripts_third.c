@@ -38,7 +38,7 @@ struct loop {
     unsigned weights, weight_mib;
     unsigned steps;
     unsigned made, made_mib, vary_mib; /* a step makes, and gives back at its end */
-    unsigned left, left_kib;           /* what it leaves behind */
+    unsigned left, left_kib;           /* bytes that a step leaves behind */
     unsigned bound;                    /* for so many steps; 0: for ever */
     enum place place;
     bool has_scopes;

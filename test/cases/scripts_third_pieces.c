@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What lies in pieces, belongs to pools, goes to sleep, or meets the end of the device. */
+/* Programs with pieces, pools and sleep, and programs that meet the end of the device. */
 
 #include "cases/scripts_third.h"
 
@@ -275,9 +275,10 @@ struct phases {
         unsigned count, mib, more_mib; /* more in each round */
         uint64_t stream;
     } kinds[3];
-    unsigned left_mib;                    /* a round leaves behind */
-    unsigned pins, pin_hole_mib, pin_mib; /* of a round, where the last kind was */
-    unsigned last_count, last_mib;        /* after all rounds */
+    unsigned left_mib; /* a round leaves behind */
+    unsigned pins, pin_hole_mib,
+        pin_mib;                   /* kept by each round, in place of the last kind */
+    unsigned last_count, last_mib; /* after all rounds */
 };
 
 static void

@@ -183,16 +183,20 @@ print_no_setting(const struct explain_printer *p, const char *mark,
         count, count == 1 ? "was" : "were", count == 1 ? "it" : "them");
 }
 
+const char *
+explain_get_evidence_gap(const struct dry_explanation_view *v)
+{
+    return v->settings ? dry_recommend_get_summary(v->settings)->evidence_gap
+                       : "the file holds no events";
+}
+
 static void
 print_no_evidence(const struct explain_printer *p, const char *mark)
 {
-    const char *gap = p->view->settings
-                          ? dry_recommend_get_summary(p->view->settings)->evidence_gap
-                          : "the file holds no events";
     explain_print_item(
         p, mark,
         "The recording says nothing about allocator settings: %s. " PROVENANCE_RECORD_IT,
-        gap);
+        explain_get_evidence_gap(p->view));
 }
 
 /* Print a change to the program, and the setting whose replay simulates the change. */

@@ -3,7 +3,7 @@
 
 #include "base/fields.h"
 #include "base/json_out.h"
-#include "explain/explain_report.h"
+#include "explain/explain_print.h"
 
 static json_t *
 make_terms(const struct dry_proof_term *terms, unsigned count)
@@ -124,13 +124,6 @@ add_figures(json_t *to, const struct dry_change *c)
                                     : json_null());
 }
 
-static const char *
-get_evidence_gap(const struct dry_explanation_view *v)
-{
-    return v->settings ? dry_recommend_get_summary(v->settings)->evidence_gap
-                       : "the file holds no events";
-}
-
 static json_t *
 make_change(const struct dry_explanation_view *v, const struct dry_change *c)
 {
@@ -143,7 +136,7 @@ make_change(const struct dry_explanation_view *v, const struct dry_change *c)
         effect_of(&c->effect), "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
         json_out_known(is_setting, c->peak_bytes), "oom_at_event",
         json_out_known(c->oom_event != DRY_EVENT_NONE, c->oom_event), "reason",
-        json_out_string(has_gap ? get_evidence_gap(v) : NULL));
+        json_out_string(has_gap ? explain_get_evidence_gap(v) : NULL));
     if (change)
         add_figures(change, c);
     return change;

@@ -21,6 +21,9 @@ __attribute__((format(printf, 3, 4))) void explain_print_item(
     const struct explain_printer *p, const char *mark, const char *format, ...);
 void explain_print_heading(const struct explain_printer *p, const char *text);
 
+/* Return why the recording cannot tell settings apart. Requires a change of kind NO_EVIDENCE. */
+const char *explain_get_evidence_gap(const struct dry_explanation_view *view);
+
 /* Print the suggested changes, if there are any. */
 void explain_print_changes(const struct explain_printer *p);
 

@@ -444,6 +444,11 @@ print_trust(const struct explain_printer *p)
         used += (size_t)snprintf(text, sizeof text, "the replay is not exact");
     else
         used += (size_t)snprintf(text, sizeof text, "not checked: %s", c->reason);
+    if (c->assumed_count > 0)
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "; %zu frees taken as complete: free_completed was not "
+                                 "recorded",
+                                 c->assumed_count);
     snprintf(text + used, sizeof text - used,
              "; %u free%s allocation; stacks for %.0f %% of the active bytes; "
              "%s from before the recording%s",

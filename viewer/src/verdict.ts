@@ -265,11 +265,15 @@ function heldBytes(e: Explain): number {
   return Math.max(1, e.owners.reduce((n, o) => n + o.bytes, 0));
 }
 
+const CACHE_MIN = 64 * 2 ** 20; // a smaller cache is not worth a word
+
 function verdictWords(e: Explain): string {
   const saving = e.changes.find((c) => c.kind === "setting" && (c.gain_bytes ?? 0) > 0);
   const pieces = e.findings[0]?.bytes ?? 0, whole = e.state.releasable_bytes;
   if (e.verdict === "fragmentation" && e.oom === null && whole > pieces)
     return `an unused cache: ${bytes(whole)} are free as whole segments, ${bytes(pieces)} in pieces`;
+  if (e.verdict === "none" && saving === undefined && whole > CACHE_MIN && whole > e.state.reserved_bytes / 4)
+    return `nothing is wrong; ${bytes(whole)} of cache are free as whole segments`;
   return e.verdict === "none" && saving !== undefined
     ? `nothing failed, but a setting would save ${bytes(saving.gain_bytes ?? 0)}` : causeWords(e.verdict);
 }

@@ -106,7 +106,7 @@ struct dryi_message_rule {
 
 struct dryi_message_kind {
     const char *key;              /* NULL: a note for the message behind it */
-    const char *writer;           /* who writes it and when, for people */
+    const char *writer;           /* the program that writes it and when, for people */
     const char *needs, *excludes; /* NULL: none */
     enum dry_message_form form;
     enum dry_message_backend backend;

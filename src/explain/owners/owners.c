@@ -49,7 +49,7 @@ dry_owners_options_init_sized(struct dry_owners_options *options, size_t struct_
 
 /* Owners that are no source line: above all 32-bit numbers. */
 #define KEY_OF_FREE (UINT64_C(1) << 32)
-#define KEY_BACKWARD (UINT64_C(2) << 32) /* of a line of the forward pass */
+#define KEY_BACKWARD (UINT64_C(2) << 32) /* an owner that is a line of the forward pass */
 #define KEY_BEFORE (UINT64_C(4) << 32)
 #define KEY_NO_PYTHON (UINT64_C(5) << 32)
 #define KEY_NO_STACK (UINT64_C(6) << 32)

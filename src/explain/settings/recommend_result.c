@@ -81,14 +81,6 @@ dry_caveat_text(uint32_t caveat)
 
 /* --- verdicts ----------------------------------------------------------------------------- */
 
-static int64_t
-difference(uint64_t a, uint64_t b)
-{
-    uint64_t size = a > b ? a - b : b - a;
-    int64_t bounded = size < INT64_MAX ? (int64_t)size : INT64_MAX;
-    return a > b ? bounded : -bounded;
-}
-
 /*
  * Return whether the candidate's smallest capacity was searched: to the end, or to below the
  * recorded need. Fitting the given device does not count. A need above the recorded one is not a
@@ -115,7 +107,7 @@ set_gain(const struct dry_recommend_summary *summary,
     uint64_t after = dryi_recommend_measure(summary, c);
     c->has_gain =
         before != UINT64_MAX && after != UINT64_MAX && is_searched(summary, recorded, c);
-    c->gain_bytes = c->has_gain ? difference(before, after) : 0;
+    c->gain_bytes = c->has_gain ? dryi_difference(before, after) : 0;
 }
 
 static enum dry_verdict

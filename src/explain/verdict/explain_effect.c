@@ -21,22 +21,15 @@
 
 /* --- growth ------------------------------------------------------------------------------- */
 
-static int64_t
-subtract(uint64_t a, uint64_t b)
-{
-    uint64_t size = a > b ? a - b : b - a;
-    int64_t bounded = size < INT64_MAX ? (int64_t)size : INT64_MAX;
-    return a > b ? bounded : -bounded;
-}
-
 static uint64_t
 get_wanted(const struct dry_explanation *e)
 {
     return e->view.state->active + e->view.request_bytes;
 }
 
-void
-dryi_explain_growth(struct dry_explanation *e)
+/* Measure the growth of the steps before the moment. */
+static void
+measure_growth(struct dry_explanation *e)
 {
     uint32_t count, whole = 0;
     size_t line_count;
@@ -69,7 +62,7 @@ static struct dry_effect
 make_effect(const struct dry_explanation *e, int64_t headroom, uint64_t growth)
 {
     struct dry_effect effect = {.is_known = true, .headroom_bytes = headroom};
-    int64_t rest = subtract(e->rest_bytes, 0);
+    int64_t rest = dryi_difference(e->rest_bytes, 0);
     if (!e->knows_growth)
         return effect;
     bool is_enough = headroom >= rest;
@@ -86,7 +79,7 @@ static struct dry_effect
 make_effect_of_less(const struct dry_explanation *e, uint64_t bytes)
 {
     int64_t headroom =
-        subtract(dryi_add_saturating(e->view.budget_bytes, bytes), get_wanted(e));
+        dryi_difference(dryi_add_saturating(e->view.budget_bytes, bytes), get_wanted(e));
     return make_effect(e, headroom, e->growth_bytes);
 }
 
@@ -95,7 +88,7 @@ measure_leak(const struct dry_explanation *e, uint64_t leaked)
 {
     uint64_t growth = e->growth_bytes - e->leak_growth_bytes;
     int64_t headroom =
-        subtract(dryi_add_saturating(e->view.budget_bytes, leaked), get_wanted(e));
+        dryi_difference(dryi_add_saturating(e->view.budget_bytes, leaked), get_wanted(e));
     return make_effect(e, headroom, growth);
 }
 
@@ -108,7 +101,7 @@ measure_setting(const struct dry_explanation *e, const struct dry_change *c)
     if (!is_known)
         return (struct dry_effect){0};
     struct dry_effect effect =
-        make_effect(e, subtract(capacity, c->runs_on_bytes), e->growth_bytes);
+        make_effect(e, dryi_difference(capacity, c->runs_on_bytes), e->growth_bytes);
     effect.is_replayed = true;
     return effect;
 }
@@ -132,11 +125,13 @@ measure_change(const struct dry_explanation *e, const struct dry_change *c)
     case DRY_CHANGE_LIMIT:
         return c->removes_oom ? make_effect_of_less(e, 0) : (struct dry_effect){0};
     case DRY_CHANGE_POOL:
-        return make_effect(
-            e, subtract(s->lane_free + w->device_free_bytes + c->bytes, w->request_bytes),
-            e->growth_bytes);
+        return make_effect(e,
+                           dryi_difference(s->lane_free + w->device_free_bytes + c->bytes,
+                                           w->request_bytes),
+                           e->growth_bytes);
     case DRY_CHANGE_BALANCE:
-        return make_effect(e, subtract(w->budget_bytes, c->bytes), e->growth_bytes);
+        return make_effect(e, dryi_difference(w->budget_bytes, c->bytes),
+                           e->growth_bytes);
     case DRY_CHANGE_NO_SETTING:
     case DRY_CHANGE_OWNERS:
     case DRY_CHANGE_RECORD:
@@ -302,14 +297,14 @@ add_capacity_at_edge(struct dry_explanation *e)
     const struct dry_finding *first = &e->findings[0];
     bool is_first = is_about_layout(first->cause);
     uint64_t kept = get_wanted(e) - e->view.state->pending;
-    bool is_edge = subtract(e->view.budget_bytes, kept) < get_edge(e);
+    bool is_edge = dryi_difference(e->view.budget_bytes, kept) < get_edge(e);
     bool is_brief =
         is_first && first->effect.is_known && get_reach(e, &first->effect) == REACH_NONE;
     if (!(is_first || has_cause(e, DRY_CAUSE_FRAGMENTATION)) ||
         has_cause(e, DRY_CAUSE_CAPACITY) || (!is_edge && !is_brief))
         return;
     uint64_t needed = kept + e->rest_bytes + e->growth_bytes;
-    int64_t missing = subtract(needed, e->view.budget_bytes);
+    int64_t missing = dryi_difference(needed, e->view.budget_bytes);
     struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_brief ? 90 : 60,
                                              missing > 0 ? (uint64_t)missing : 0);
     f->is_tied = is_first && is_edge;
@@ -330,7 +325,7 @@ add_pieces_at_edge(struct dry_explanation *e)
     const struct dry_explanation_view *w = &e->view;
     if (w->findings[0].cause != DRY_CAUSE_CAPACITY || w->short_bytes == 0 ||
         has_cause(e, DRY_CAUSE_FRAGMENTATION) ||
-        subtract(w->short_bytes, 0) >= get_edge(e) ||
+        dryi_difference(w->short_bytes, 0) >= get_edge(e) ||
         w->short_bytes > w->request_bytes / PIECES_SHARE ||
         e->shortage.lane_free < w->request_bytes / 2)
         return;
@@ -343,6 +338,7 @@ add_pieces_at_edge(struct dry_explanation *e)
 void
 dryi_explain_effects(struct dry_explanation *e)
 {
+    measure_growth(e);
     for (size_t i = 0; i < e->view.change_count; i++)
         e->changes[i].effect = measure_change(e, &e->changes[i]);
     for (size_t i = 0; i < e->view.finding_count; i++)

@@ -224,7 +224,8 @@ judge_trust(struct dry_explanation *e)
     uint64_t held = dry_owners_total(e->owners);
     w->unexplained_bytes = held > w->state->active ? held - w->state->active : 0;
     bool is_covered = w->covered_bytes >= active - active / 10;
-    if (c->possible && c->exact && is_covered && w->unmatched_frees == 0)
+    if (c->possible && c->exact && is_covered && w->unmatched_frees == 0 &&
+        c->assumed_count == 0)
         w->trust = DRY_TRUST_HIGH;
     else if (w->unexplained_bytes > active / 10 || (c->possible && !c->exact) ||
              (!c->possible && e->timeline->event_count > 1))
@@ -349,7 +350,6 @@ explain(struct dry_explanation *e, struct dry_error *err)
     if (status != DRY_OK)
         return status;
     dryi_explain_reasons(e);
-    dryi_explain_growth(e);
     e->view.findings = e->findings;
     status = dryi_explain_changes(e, err);
     if (status == DRY_OK && e->view.moment_kind == DRY_MOMENT_AT_OOM)

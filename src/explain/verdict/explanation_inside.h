@@ -109,8 +109,6 @@ bool dryi_steps_give_back(const struct dry_explanation *e);
 
 /* --- explain_effect.c --------------------------------------------------------------------- */
 
-/* Measure the growth of the steps before the moment. */
-void dryi_explain_growth(struct dry_explanation *e);
 /* Measure what each change buys, and sort findings and changes by that. Requires an OOM. */
 void dryi_explain_effects(struct dry_explanation *e);
 

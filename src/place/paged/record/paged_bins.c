@@ -36,7 +36,7 @@ dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
 }
 
 /* For assertions: do the block's state and arena match its list? */
-static inline bool
+__attribute__((unused)) static inline bool
 is_listable(const struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
