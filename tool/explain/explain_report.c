@@ -94,6 +94,8 @@ say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
                  "an unused cache: %s are free as whole segments, %s in pieces",
                  term_format_bytes(v->state->releasable, number),
                  term_format_bytes(v->findings[0].bytes, pieces));
+    else if (cause == DRY_CAUSE_UNKNOWN && v->findings[0].note[0])
+        snprintf(text, capacity, "unknown: %s", v->findings[0].note);
     else if (cause == DRY_CAUSE_NONE && v->state->releasable > CACHE_BYTES_MIN &&
              v->state->releasable > v->state->reserved / 4)
         snprintf(text, capacity,
@@ -143,7 +145,7 @@ print_verdict(const struct explain_printer *p)
     enum term_style style = f->cause == DRY_CAUSE_NONE         ? TERM_GREEN
                             : f->cause == DRY_CAUSE_NEAR_LIMIT ? TERM_YELLOW
                                                                : TERM_RED;
-    char verdict[200];
+    char verdict[240];
     say_verdict(v, verdict, sizeof verdict);
     printf("%sVERDICT%s  ", term_style(&p->term, style),
            term_style(&p->term, TERM_PLAIN));
@@ -277,8 +279,12 @@ print_findings(const struct explain_printer *p)
     explain_print_heading(p, "why");
     for (size_t i = 0; i < v->finding_count; i++) {
         const struct dry_finding *f = &v->findings[i];
-        explain_print_item(p, "", "%s (%u %% sure%s)", dry_cause_name(f->cause),
-                           f->confidence, f->is_assumed ? ", from an assumed size" : "");
+        if (f->cause == DRY_CAUSE_UNKNOWN)
+            explain_print_item(p, "", "%s", dry_cause_name(f->cause));
+        else
+            explain_print_item(p, "", "%s (%u %% sure%s)", dry_cause_name(f->cause),
+                               f->confidence,
+                               f->is_assumed ? ", from an assumed size" : "");
         for (unsigned k = 0; k < f->proof_count; k++)
             print_proof(p, &f->proofs[k]);
         if (f->note[0])

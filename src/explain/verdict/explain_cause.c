@@ -415,7 +415,7 @@ dryi_explain_waste(struct dry_explanation *e)
                      "before anything fails: only what is stranded is in pieces");
     }
     if (e->view.finding_count == 0) {
-        bool is_known = e->timeline->event_count > 0;
+        bool is_known = dryi_timeline_tells_requests(e->timeline);
         enum dry_cause cause = is_known ? DRY_CAUSE_NONE : DRY_CAUSE_UNKNOWN;
         struct dry_finding *f = dryi_finding_add(e, cause, is_known ? 100 : 0, 0);
         if (!is_known)

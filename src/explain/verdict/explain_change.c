@@ -180,7 +180,8 @@ static bool
 lacks_evidence(const struct dry_explanation *e)
 {
     if (!e->settings)
-        return e->timeline->event_count == 0 && find_cause(e, DRY_CAUSE_UNKNOWN);
+        return !dryi_timeline_tells_requests(e->timeline) &&
+               find_cause(e, DRY_CAUSE_UNKNOWN);
     return dry_recommend_get_summary(e->settings)->evidence_gap && is_about_settings(e);
 }
 

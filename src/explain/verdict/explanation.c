@@ -79,9 +79,8 @@ choose_moment(const struct dry_timeline_view *t)
 {
     if (t->oom_event != DRY_NONE)
         return t->oom_event; /* the state in which the request failed */
-    bool has_events =
-        t->allocation_count > t->carried_over_count || t->unmatched_frees > 0;
-    return has_events ? t->peaks[DRY_CURVE_ACTIVE].moment : t->dump_moment;
+    return dryi_timeline_tells_requests(t) ? t->peaks[DRY_CURVE_ACTIVE].moment
+                                           : t->dump_moment;
 }
 
 /* Subtract with saturation: the times of a file may be any numbers. */

@@ -64,6 +64,14 @@ struct dry_explanation {
     char limit_conf[512]; /* recorded option string without the limit */
 };
 
+/* Return whether the events tell of a request: an allocation, a free, or an OOM. */
+static inline bool
+dryi_timeline_tells_requests(const struct dry_timeline_view *t)
+{
+    return t->oom_count > 0 || t->unmatched_frees > 0 ||
+           t->allocation_count > t->carried_over_count;
+}
+
 /* --- finding.c: findings and their proofs -------------------------------------------------- */
 
 /* Add a finding without proofs. Beyond FINDINGS_MAX, return the last one instead. */

@@ -129,6 +129,8 @@ class Same(unittest.TestCase):
         for name in QUICK:
             with self.subTest(name):
                 self.judge_replays(found[name])
+        full = drystone.open(found["old-format-full-card"])  # its one event is no request
+        self.assertEqual(full.explain(runs=0).verdict, "unknown")
         first, second = found["transformer-medium-512-train"], found["transformer-medium-128-infer"]
         self.same(drystone.open(first).diff(second), ["diff", first, second])
 
