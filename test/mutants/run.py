@@ -25,6 +25,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 
 # name: file, what is there, what is put there, program, test
 MUTANTS = {
@@ -1438,18 +1439,28 @@ def limit_work():
 
 
 def run(program, rounds):
-    """(passed, the test that failed first or ran last, the last line that says why)."""
+    """(passed, the test that failed first or ran last, the last line that says why).
+
+    The program is ended at its first test that fails: what follows tells nothing more.
+    """
     env = dict(os.environ, DRY_TEST_ROUNDS=str(rounds), CMOCKA_MESSAGE_OUTPUT="stdout")
-    try:
-        done = subprocess.run([str(program)], env=env, timeout=WALL_SECONDS,
-                              preexec_fn=limit_work, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False)
-        text, passed = done.stdout.decode(errors="replace"), done.returncode == 0
-    except subprocess.TimeoutExpired as stopped:
-        text, passed = (stopped.stdout or b"").decode(errors="replace") + "\nno end", False
+    lines = []
+    with subprocess.Popen(["stdbuf", "-oL", str(program)], env=env, preexec_fn=limit_work,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace") as process:
+        limit = threading.Timer(WALL_SECONDS, process.kill)
+        limit.start()
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            if FAILED.search(line):
+                process.kill()
+        if not limit.is_alive():
+            lines.append("no end")
+        limit.cancel()
+    text, passed = "\n".join(lines), process.returncode == 0
     ran = FAILED.findall(text)[:1] or RUN.findall(text)
-    why = [line for line in text.splitlines() if re.match("place_ops:|ERROR:", line)]
-    return passed, ran[-1] if ran else "", (why or text.splitlines() or [""])[-1]
+    why = [line for line in lines if re.match("place_ops:|ERROR:", line)]
+    return passed, ran[-1] if ran else "", (why or lines or [""])[-1]
 
 
 def find_source(root, change):
