@@ -119,8 +119,11 @@ enum dry_lasting {
     DRY_LASTING_UNKNOWN,   /* the record has too few whole steps to tell a growth */
     DRY_LASTING_STEPS,     /* `steps` more steps */
     DRY_LASTING_RECORDING, /* to its end: nothing is left that grows */
+    /* No growth is known, and the headroom is less than a tenth of what the program had added
+       since it last gave a tenth of its memory back. It never held as much before. */
+    DRY_LASTING_LITTLE,
 };
-/* Return the name of a lasting: "unknown", "steps", "recording". */
+/* Return the name of a lasting: "unknown", "steps", "recording", "little". */
 DRY_API const char *dry_lasting_name(enum dry_lasting lasting);
 
 /*
@@ -178,7 +181,7 @@ struct dry_sibling {
 enum dry_change_kind {
     DRY_CHANGE_SETTING,    /* set `setting` in PYTORCH_CUDA_ALLOC_CONF; it was replayed */
     DRY_CHANGE_NO_SETTING, /* no setting helps: `bytes` are missing even with the best */
-    DRY_CHANGE_OWNERS,     /* the largest lines: they must shrink by `bytes` */
+    DRY_CHANGE_OWNERS, /* the largest lines: they must shrink by `bytes` at least; 0: unknown */
     DRY_CHANGE_CHECKPOINT, /* recompute activations: `bytes` of them are alive */
     DRY_CHANGE_LEAK,       /* stop the growth: `bytes` a step */
     DRY_CHANGE_BALANCE,    /* an even split: `bytes` for each device */

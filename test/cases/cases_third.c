@@ -7,6 +7,7 @@
 
 #include "cases/cases_inside.h"
 
+#include "cases/scripts.h"
 #include "cases/scripts_third.h"
 
 #define EXPANDABLE "expandable_segments:True"
@@ -171,6 +172,21 @@ static const struct labelled_case cases[] = {
           "the first of three ranks keeps what it gathers", IDLE),
     THIRD(mixed, "overflow-pass", 4, 81050, OVERFLOW, CAPACITY,
           "the ring remembers less than the pass that failed", IDLE, .ring_entries = 150),
+    /* Made after the first answers to those above were seen. */
+    {.name = "later-first-pass",
+     .what = "the first pass is half done; what is free in pieces serves a few layers",
+     .cause = DRY_CAUSE_CAPACITY,
+     .second = DRY_CAUSE_FRAGMENTATION,
+     .total_bytes = 24210 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_first_pass},
+    {.name = "later-rollouts",
+     .what = "no call of a model gives back what it made: all of it is kept",
+     .cause = DRY_CAUSE_LEAK,
+     .second = DRY_CAUSE_CAPACITY,
+     .total_bytes = 24210 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_rollouts},
 };
 
 const struct labelled_case *

@@ -13,6 +13,8 @@ void script_batch_finder(struct program *p);
 void script_leak(struct program *p);
 void script_spike(struct program *p);
 void script_imbalance(struct program *p);
+void script_first_pass(struct program *p);
+void script_rollouts(struct program *p);
 void script_healthy(struct program *p);
 void script_expandable_training(struct program *p);
 void script_late_recording(struct program *p);

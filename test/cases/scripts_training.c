@@ -251,3 +251,59 @@ script_shared_card(struct program *p)
     train(p, &m, 2);
     program_unwind(p, false);
 }
+
+/* --- loops that give nothing back --------------------------------------------------------- */
+
+#define CALLED                                                                           \
+    "_call_impl@torch/nn/modules/module.py:1786; "                                       \
+    "_wrapped_call_impl@torch/nn/modules/module.py:1775"
+#define MOVED                                                                            \
+    "_apply@torch/nn/modules/module.py:966; cuda@torch/nn/modules/module.py:1098"
+
+static void
+move_blocks(struct program *p, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        program_at(p, "<lambda>@torch/nn/modules/module.py:1098; " MOVED);
+        program_keep(p, program_take(p, 24 * MIB));
+        program_keep(p, program_take(p, 48 * MIB));
+    }
+}
+
+/* The layers are called one by one in the script, which was not written with a forward(). */
+void
+script_first_pass(struct program *p)
+{
+    program_in(p, "main@run.py:14; <module>@run.py:30");
+    move_blocks(p, 120);
+    for (unsigned layer = 0; layer < 120 && !program_is_over(p); layer++) {
+        program_in(p, "main@run.py:17; <module>@run.py:30");
+        program_at(p, "forward@blocks.py:7; " CALLED);
+        program_take(p, 121 * MIB / 2);
+        program_in(p, "main@run.py:18; <module>@run.py:30");
+        program_at(p, "forward@blocks.py:15; " CALLED);
+        program_take(p, 249 * MIB / 2);
+    }
+    program_unwind(p, false);
+}
+
+void
+script_rollouts(struct program *p)
+{
+    uint32_t kept[3];
+    program_in(p, "main@run.py:14; <module>@run.py:30");
+    move_blocks(p, 40);
+    for (unsigned call = 0; call < 200 && !program_is_over(p); call++) {
+        program_in(p, "gather@run.py:21; main@run.py:26; <module>@run.py:30");
+        program_at(p, "");
+        kept[0] = program_keep(p, program_take(p, 32 * MIB));
+        program_at(p, "forward@net.py:9; " CALLED);
+        kept[1] = program_keep(p, program_take(p, 32 * MIB));
+        program_at(p, "relu@net.py:10; forward@net.py:9; " CALLED);
+        kept[2] = program_keep(p, program_take(p, 64 * MIB));
+        if (program_is_without(p, DRY_CAUSE_LEAK))
+            program_give_all(p, kept, 3);
+        program_end_step(p);
+    }
+    program_unwind(p, false);
+}

@@ -26,6 +26,12 @@ print_effect(const struct explain_printer *p, const struct dry_effect *e)
     term_format_bytes((uint64_t)e->headroom_bytes, bytes);
     if (e->lasting == DRY_LASTING_RECORDING)
         snprintf(text, sizeof text, "leaves %s%s free; nothing else grows", bound, bytes);
+    else if (e->lasting == DRY_LASTING_LITTLE)
+        snprintf(
+            text, sizeof text,
+            "puts the failure off by %s%s: the program was still adding, and how much "
+            "more it needs was not recorded",
+            bound, bytes);
     else if (e->lasting == DRY_LASTING_UNKNOWN)
         snprintf(text, sizeof text, "leaves %s%s free", bound, bytes);
     else if (e->steps == 0)
@@ -128,9 +134,8 @@ describe_change(enum dry_change_kind kind)
 {
     switch (kind) {
     case DRY_CHANGE_OWNERS:
-        return "The lines above and the request must shrink by %s together: a smaller "
-               "batch "
-               "or sequence, lower precision, sharding.";
+        return "The lines above and the request must shrink%s: a smaller batch or "
+               "sequence, lower precision, sharding.";
     case DRY_CHANGE_CHECKPOINT:
         return "Recompute activations (torch.utils.checkpoint): %s of them are alive "
                "here.";
@@ -204,10 +209,17 @@ static void
 print_program_change(const struct explain_printer *p, const char *mark,
                      const struct dry_change *c)
 {
-    char number[TERM_NUMBER_BYTES], text[400], safe[400];
+    char number[TERM_NUMBER_BYTES], amount[TERM_NUMBER_BYTES + 40], text[400], safe[400];
     const char *words = describe_change(c->kind), *gap = strstr(words, "%s");
-    snprintf(text, sizeof text, "%.*s%s%s%s", (int)(gap - words), words,
-             term_format_bytes(c->bytes, number), gap + 2,
+    term_format_bytes(c->bytes, number);
+    if (c->kind != DRY_CHANGE_OWNERS)
+        snprintf(amount, sizeof amount, "%s", number);
+    else if (c->bytes > 0)
+        snprintf(amount, sizeof amount, " by at least %s together, for this request",
+                 number);
+    else
+        snprintf(amount, sizeof amount, ", by how much was not recorded");
+    snprintf(text, sizeof text, "%.*s%s%s%s", (int)(gap - words), words, amount, gap + 2,
              c->removes_oom ? " That removes the failure." : "");
     explain_print_item(p, mark, "%s", text);
     print_effect(p, &c->effect);

@@ -40,7 +40,7 @@ explain_print_heading(const struct explain_printer *p, const char *text)
 /* --- the verdict -------------------------------------------------------------------------- */
 
 static const char *
-describe_cause(enum dry_cause cause)
+describe_cause(const struct dry_explanation_view *v, enum dry_cause cause)
 {
     static const char *const words[DRY_CAUSE_COUNT] = {
         "nothing is wrong",
@@ -57,6 +57,8 @@ describe_cause(enum dry_cause cause)
         "unknown: the recording does not carry a verdict",
         "near the limit: it ran, but only because requests were tried again",
     };
+    if (cause == DRY_CAUSE_CAPACITY && v->short_bytes == 0) /* of what follows */
+        return "capacity: little more would fit, however it is laid out";
     return words[cause];
 }
 
@@ -102,7 +104,7 @@ say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
                  "nothing is wrong; %s of cache are free as whole segments",
                  term_format_bytes(v->state->releasable, number));
     else
-        snprintf(text, capacity, "%s", describe_cause(cause));
+        snprintf(text, capacity, "%s", describe_cause(v, cause));
 }
 
 static void
@@ -159,7 +161,7 @@ print_verdict(const struct explain_printer *p)
                                : "besides:";
         printf("%-9s", word);
         char text[160];
-        snprintf(text, sizeof text, "%s%s", describe_cause(v->findings[i].cause),
+        snprintf(text, sizeof text, "%s%s", describe_cause(v, v->findings[i].cause),
                  v->findings[i].is_assumed ? " (assumed)"
                  : v->findings[i].is_tied  ? " (as much: the sums differ by under 2 %)"
                                            : "");

@@ -111,7 +111,7 @@ export class Verdict implements View {
       : e.moment.kind === "peak" ? `At the peak${after}${when}`
       : e.moment.kind === "end" ? "At the end of the file" : `State${after}${when}`;
     const rest = e.findings.slice(1).map((f) =>
-      el("p", {}, el("strong", {}, `${f.cause}: `), causeWords(f.cause).replace(/^[^:]*: /, ""), f.assumed ? " (assumed)" : ""));
+      el("p", {}, el("strong", {}, `${f.cause}: `), causeWords(f.cause, e.oom?.short_bytes ?? 0).replace(/^[^:]*: /, ""), f.assumed ? " (assumed)" : ""));
     return el("section", { class: `card head ${kind}` },
       el("p", { class: "over" }, `${this.app.file.name}, device ${e.device} `, "· ",
         this.place(place, { view: "timeline" }),
@@ -275,7 +275,7 @@ function verdictWords(e: Explain): string {
   if (e.verdict === "none" && saving === undefined && whole > CACHE_MIN && whole > e.state.reserved_bytes / 4)
     return `nothing is wrong; ${bytes(whole)} of cache are free as whole segments`;
   return e.verdict === "none" && saving !== undefined
-    ? `nothing failed, but a setting would save ${bytes(saving.gain_bytes ?? 0)}` : causeWords(e.verdict);
+    ? `nothing failed, but a setting would save ${bytes(saving.gain_bytes ?? 0)}` : causeWords(e.verdict, e.oom?.short_bytes ?? 0);
 }
 
 function headline(e: Explain): string {
@@ -303,6 +303,8 @@ function effectText(e: Effect | null): string {
   const bound = e.replayed ? "" : "up to ", free = `${bound}${bytes(e.headroom_bytes)}`;
   if (e.lasting === "steps" && e.steps === 0)
     return ` It puts the failure off by ${free}: by the recorded growth, less than one step.`;
+  if (e.lasting === "little")
+    return ` It puts the failure off by ${free}: the program was still adding, and how much more it needs was not recorded.`;
   if (e.lasting === "steps")
     return ` It leaves ${free} free: ${bound}${plural(e.steps ?? 0, "step")} of the recorded growth.`;
   return ` It leaves ${free} free${e.lasting === "recording" ? "; nothing else grows" : ""}.`;

@@ -20,7 +20,7 @@ const CAUSES: Record<string, string> = {
 };
 
 const CHANGES: Record<string, (size: string) => string> = {
-  "owners": (n) => `The lines below and the request must shrink by ${n} together: a smaller batch or sequence, lower precision, sharding.`,
+  "owners": (n) => `The lines below and the request must shrink by at least ${n} together, for this request: a smaller batch or sequence, lower precision, sharding.`,
   "checkpoint": (n) => `Recompute activations (torch.utils.checkpoint): ${n} of them are alive here.`,
   "leak": (n) => `Let go of what earlier steps left behind: ${n} here. The steps name the lines.`,
   "balance": (n) => `Split the work evenly: about ${n} for each device.`,
@@ -31,11 +31,18 @@ const CHANGES: Record<string, (size: string) => string> = {
   "record": (n) => `${n} are of unknown lines: record again from the program's start, with a larger max_entries.`,
 };
 
-export function causeWords(cause: string): string { return CAUSES[cause] ?? cause; }
+/** `short`: the bytes that were missing at an OOM, whatever the layout; undefined: not known. */
+export function causeWords(cause: string, short?: number): string {
+  if (cause === "capacity" && short === 0)
+    return "capacity: little more would fit, however it is laid out";
+  return CAUSES[cause] ?? cause;
+}
 
 export function changeWords(kind: string, size: number): string {
   if (kind === "no-setting")
     return size > 0 ? `No allocator setting can help: packed without a gap, ${bytes(size)} would still be missing.`
       : "No allocator setting helps; the replays are under What-if.";
+  if (kind === "owners" && size === 0)
+    return "The lines below must shrink, by how much was not recorded: a smaller batch or sequence, lower precision, sharding.";
   return CHANGES[kind]?.(bytes(size)) ?? `${kind}: ${bytes(size)}`;
 }

@@ -160,7 +160,7 @@ read_frame(const struct meaning *meanings, const struct dry_frame *frame)
     if (file->is_module_file && name->is_module_call)
         flags |= DRYI_HINT_MODULE;
     if (file->is_module_file && name->is_module_move)
-        flags |= DRYI_HINT_INIT; /* module.to(device) */
+        flags |= DRYI_HINT_INIT | DRYI_HINT_MOVE;
     return flags;
 }
 

@@ -24,6 +24,7 @@
 #define DRYI_HINT_INIT 64u      /* __init__, load_state_dict, from_pretrained */
 #define DRYI_HINT_FORWARD 128u  /* forward() of a model, not of a PyTorch wrapper */
 #define DRYI_HINT_KV_CACHE 256u /* a cache of keys and values, by function or file */
+#define DRYI_HINT_MOVE 512u     /* Module.to(device), cuda() */
 
 struct dryi_hints {
     struct dry_memory memory;

@@ -17,6 +17,8 @@
 
 /* An allocation freed before this many others were made is a temporary. */
 #define TEMPORARY_SPAN 8u
+/* A stack under a model's call that occurs so often in each iteration is that of its layers. */
+#define LAYERS_MIN 4u
 
 /* All symbols with the same number of occurrences. */
 struct candidate {
@@ -29,7 +31,8 @@ struct candidate {
 /* The result of testing a candidate. */
 struct verdict {
     bool is_loop, has_modules;
-    uint16_t is_inner; /* DRYI_HINT_... of the call that contains the loop */
+    bool encloses_models; /* an iteration calls a model, and is not a call of one layer */
+    uint16_t is_inner;    /* DRYI_HINT_... of the call that contains the loop */
     uint32_t lockstep_count;
 };
 
@@ -198,6 +201,7 @@ struct python_frames {
     const struct dryi_hints *hints;
     const uint32_t *frames; /* innermost first, as in the trace */
     size_t left;
+    uint16_t all; /* DRYI_HINT_... bits of the whole stack, other frames included */
 };
 
 static uint32_t
@@ -255,33 +259,80 @@ piles_up(const struct search *f, uint32_t anchor)
     return kept > 0 && kept >= all / 2;
 }
 
+/* Return whether a symbol is code of the loop that has Python names, and its Python frames. Code
+   that mostly ran before or after the loop is not part of it, however often it ran. */
+static bool
+find_python(const struct search *f, uint32_t anchor, uint32_t symbol,
+            struct python_frames *python)
+{
+    const struct dryi_sequence *s = f->s;
+    if (s->counts[symbol] < s->counts[anchor] / 2 || s->counts[symbol] == 0)
+        return false;
+    uint32_t middle = s->places[s->begins[symbol] + s->counts[symbol] / 2];
+    const uint32_t *places = s->places + s->begins[anchor];
+    if (middle < places[0] || middle > places[s->counts[anchor] - 1])
+        return false;
+    uint32_t stack = f->view->allocations[s->places[s->begins[symbol]]].stack;
+    *python =
+        (struct python_frames){.hints = f->hints, .all = dryi_hints_get(f->hints, stack)};
+    python->frames = dry_trace_stack(f->view->trace, stack, &python->left);
+    return (python->all & DRYI_HINT_PYTHON) != 0;
+}
+
+/* Return whether all code of the loop moves parameters, or builds them below the shared callers. */
+static bool
+builds(const struct search *f, uint32_t anchor, const struct callers *callers)
+{
+    for (uint32_t symbol = 0; symbol < f->s->symbol_count; symbol++) {
+        struct python_frames python;
+        uint16_t hints = 0;
+        if (!find_python(f, anchor, symbol, &python) || python.all & DRYI_HINT_MOVE)
+            continue;
+        for (size_t i = 0; i < callers->count && next_frame(&python) != DRY_NONE;)
+            i++;
+        for (uint32_t frame; (frame = next_frame(&python)) != DRY_NONE;)
+            hints |= f->hints->frames[frame];
+        if (!(hints & DRYI_HINT_INIT))
+            return false;
+    }
+    return callers->first.hints != NULL;
+}
+
+/* Return how many allocations of before the loop are alive in its last iteration: a layer needs at
+   least one of its own. */
+static uint32_t
+count_kept_before(const struct search *f, uint32_t anchor)
+{
+    const uint32_t *places = f->s->places + f->s->begins[anchor];
+    uint32_t last = places[f->s->counts[anchor] - 1], kept = 0;
+    for (uint32_t a = 0; a < places[0]; a++)
+        kept += f->view->allocations[a].end >= f->view->allocations[last].begin;
+    return kept + f->view->carried_over_count;
+}
+
 /*
  * Detect loops inside a step: all of their code runs under one line of a model's forward(), or
  * in an optimizer. (Steps of inference may all run under one module's call, but not under one
- * line of its forward().)
+ * line of its forward().) A loop that only builds or moves parameters runs before the steps.
  */
 static void
 check_callers(const struct search *f, uint32_t anchor, struct verdict *v)
 {
-    const struct dryi_sequence *s = f->s;
     struct callers callers = {0};
-    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
-        if (s->counts[symbol] < s->counts[anchor] / 2 || s->counts[symbol] == 0)
+    bool calls_models = false, calls_layers = false, in_module = false;
+    for (uint32_t symbol = 0; symbol < f->s->symbol_count; symbol++) {
+        struct python_frames python;
+        if (!find_python(f, anchor, symbol, &python))
             continue;
-        /* Code that mostly ran before the loop is not part of it, however often it ran. */
-        uint32_t middle = s->begins[symbol] + s->counts[symbol] / 2;
-        if (s->places[middle] < s->places[s->begins[anchor]])
-            continue;
-        uint32_t stack = f->view->allocations[s->places[s->begins[symbol]]].stack;
-        uint16_t hints = dryi_hints_get(f->hints, stack);
-        if (!(hints & DRYI_HINT_PYTHON))
-            continue;
-        v->has_modules |= (hints & DRYI_HINT_MODULE) != 0;
-        struct python_frames python = {.hints = f->hints};
-        python.frames = dry_trace_stack(f->view->trace, stack, &python.left);
+        v->has_modules |= (python.all & DRYI_HINT_MODULE) != 0;
+        bool is_called = (python.all & (DRYI_HINT_MODULE | DRYI_HINT_FORWARD)) != 0;
+        calls_models |= is_called;
+        calls_layers |=
+            is_called && f->s->counts[symbol] / LAYERS_MIN >= f->s->counts[anchor];
         keep_common(&callers, python);
     }
-    bool in_module = false;
+    if (builds(f, anchor, &callers))
+        v->is_inner |= DRYI_HINT_INIT;
     for (size_t i = 0; i < callers.count; i++) {
         uint32_t frame = next_frame(&callers.first);
         if (frame == DRY_NONE)
@@ -292,6 +343,9 @@ check_callers(const struct search *f, uint32_t anchor, struct verdict *v)
     }
     if (in_module && piles_up(f, anchor))
         v->is_inner |= DRYI_HINT_MODULE;
+    bool is_outside = calls_models && !in_module && !v->is_inner;
+    v->encloses_models = is_outside && (calls_layers || f->s->counts[anchor] >
+                                                            count_kept_before(f, anchor));
 }
 
 /* Detect loops inside a step by annotations: two iterations in one optimizer scope. */
@@ -356,6 +410,7 @@ choose(const struct search *f, struct dryi_rhythm *r)
         if (v->lockstep_count < 2 && most >= 2)
             continue;
         r->is_found = true;
+        r->encloses_models = v->encloses_models;
         r->anchor = f->candidates[i].symbol;
         r->lockstep_count = v->lockstep_count;
     }

@@ -19,7 +19,8 @@
  *
  * Three kinds of loops are inside a step. A loop under one line of a model's forward() runs
  * over layers, as does one under a module's call that accumulates its allocations. A loop in
- * an optimizer's step runs over parameters. If several nested loops remain, the outermost is
+ * an optimizer's step runs over parameters. A fourth, all of whose code builds or moves
+ * parameters, runs before the steps. If several nested loops remain, the outermost is
  * taken whose lockstep symbols are not far fewer than the best loop's. So a line that logs
  * every tenth step is not a loop.
  *
@@ -38,6 +39,7 @@
 struct dryi_rhythm {
     struct dry_memory memory;
     bool is_found;
+    bool encloses_models; /* an iteration calls a model, and is not a call of one layer */
     uint16_t inner_hints; /* DRYI_HINT_... of the calls that contain loops inside steps */
     uint32_t anchor;      /* symbol with the best lockstep */
     uint32_t lockstep_count; /* number of symbols in lockstep, including the anchor */

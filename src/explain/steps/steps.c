@@ -124,6 +124,7 @@ use_rhythm(struct dry_steps *s, const struct dryi_rhythm *r, struct dry_error *e
             return dryi_fail_memory(err, "the steps");
     }
     s->source = DRY_STEPS_PERIODICITY;
+    s->encloses_models = r->encloses_models;
     s->anchor = r->begins[0];
     return DRY_OK;
 }
@@ -136,8 +137,10 @@ give_up(struct dry_steps *s, const struct dryi_sequence *q, uint16_t inner_hints
     else if (inner_hints & DRYI_HINT_OPTIMIZER)
         s->reason =
             "what repeats runs inside one step of an optimizer: parameters, not steps";
-    else if (inner_hints)
+    else if (inner_hints & ~(unsigned)DRYI_HINT_INIT)
         s->reason = "what repeats runs inside one call of a model: layers, not steps";
+    else if (inner_hints)
+        s->reason = "what repeats builds or moves parameters: no step does";
     else
         s->reason = "no code allocates in the same way three times, one after the other";
 }
@@ -154,7 +157,7 @@ search_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
     enum dryi_alphabet alphabet =
         by_stack ? DRYI_ALPHABET_STACK_SIZE : DRYI_ALPHABET_STACK_RUN;
     for (; alphabet <= DRYI_ALPHABET_STACK_RUN; alphabet++) {
-        if (status != DRY_OK || r.is_found || inner_hints)
+        if (status != DRY_OK || r.is_found || inner_hints & ~(unsigned)DRYI_HINT_INIT)
             break;
         dryi_rhythm_finish(&r);
         dryi_sequence_finish(q);
@@ -498,6 +501,12 @@ enum dry_steps_source
 dry_steps_get_source(const struct dry_steps *steps)
 {
     return steps->source;
+}
+
+bool
+dryi_steps_enclose_models(const struct dry_steps *steps)
+{
+    return steps->encloses_models;
 }
 
 const char *

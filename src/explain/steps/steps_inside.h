@@ -21,6 +21,8 @@ struct dry_steps {
     const struct dry_timeline *timeline;
     uint32_t until; /* the moment at which the analysis ends */
     enum dry_steps_source source;
+    bool
+        encloses_models; /* see dryi_steps_enclose_models(); false if marks tell the steps */
     double confidence;
     const char *reason;  /* why no steps were found; valid if `source` is NONE */
     uint32_t marker;     /* example of a mark, string of the trace; DRY_NONE */
@@ -37,6 +39,10 @@ struct dry_steps {
     size_t growth_count, growth_capacity;
     uint64_t growth_per_step;
 };
+
+/* Return whether names tell that a step found by periodicity calls a model, and that it is not the
+   call of one layer: steps contain calls of layers, or there are more than what a model holds. */
+bool dryi_steps_enclose_models(const struct dry_steps *steps);
 
 /* --- growth.c ----------------------------------------------------------------------------- */
 

@@ -307,6 +307,14 @@ add_program_changes(struct dry_explanation *e)
         add_change(e, DRY_CHANGE_OWNERS, w->short_bytes);
 }
 
+void
+dryi_change_owners_first(struct dry_explanation *e, uint64_t bytes)
+{
+    struct dry_change c = *add_change(e, DRY_CHANGE_OWNERS, bytes);
+    memmove(e->changes + 1, e->changes, (e->view.change_count - 1) * sizeof c);
+    e->changes[0] = c;
+}
+
 enum dry_status
 dryi_explain_changes(struct dry_explanation *e, struct dry_error *err)
 {

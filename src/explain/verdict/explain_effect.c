@@ -8,7 +8,9 @@
  * A step grows by the slope of the active bytes at the ends of steps, or by the sum of the lines
  * that leave memory behind, whichever is larger. The step of the OOM may still need as much as the
  * last whole step. The rest of the headroom, divided by the growth, is how long a change lasts.
- * Cost: O(findings x changes).
+ * Without steps, headroom counts beside the climb: what was added since memory last fell, if the
+ * program never held as much before.
+ * Cost: O(moments + findings x changes).
  */
 #include <stdio.h>
 
@@ -16,7 +18,9 @@
 #include "explain/verdict/explanation_inside.h"
 
 #define WHOLE_STEPS_MIN 3
-#define EDGE_SHARE 50  /* 1/50 of the budget: sums that differ by less decide nothing */
+#define EDGE_SHARE 50 /* 1/50 of the budget: sums that differ by less decide nothing */
+#define CLIMB_SHARE                                                                      \
+    10 /* memory falls by 1/10: a climb ends; 1/10 of a climb is little more */
 #define PIECES_SHARE 4 /* short by 1/4 of the request: the pieces decide as much */
 
 /* --- growth ------------------------------------------------------------------------------- */
@@ -27,7 +31,28 @@ get_wanted(const struct dry_explanation *e)
     return e->view.state->active + e->view.request_bytes;
 }
 
-/* Measure the growth of the steps before the moment. */
+/* Measure the climb to the moment; 0 if the program held as much before. */
+static uint64_t
+measure_climb(const struct dry_explanation *e)
+{
+    struct dryi_timeline_walk walk;
+    dryi_timeline_walk_begin(&walk, e->subject.timeline);
+    uint64_t low = walk.height[DRY_CURVE_ACTIVE], top = low, highest = 0, height = low;
+    while (walk.moment < e->view.moment) {
+        dryi_timeline_walk_advance(&walk);
+        height = walk.height[DRY_CURVE_ACTIVE];
+        bool has_fallen = height < top && top - height >= top / CLIMB_SHARE;
+        if (has_fallen && top > highest)
+            highest = top;
+        if (has_fallen || height < low)
+            low = top = height;
+        else if (height > top)
+            top = height;
+    }
+    return height >= highest ? height - low : 0;
+}
+
+/* Measure the growth of the steps before the moment, or without steps the climb to it. */
 static void
 measure_growth(struct dry_explanation *e)
 {
@@ -38,8 +63,11 @@ measure_growth(struct dry_explanation *e)
     for (uint32_t i = 0; i < count; i++)
         whole += !steps[i].is_partial;
     e->knows_growth = whole >= WHOLE_STEPS_MIN && dryi_steps_give_back(e);
-    if (!e->knows_growth)
+    if (!e->knows_growth) {
+        /* Devices that run the same code tell how much more is needed. */
+        e->climb_bytes = e->view.sibling_count > 0 ? 0 : measure_climb(e);
         return;
+    }
     uint64_t slope = dry_steps_growth_per_step(e->steps);
     for (size_t i = 0; i < line_count; i++) {
         if (lines[i].confidence >= DRYI_LEAK_CONFIDENCE_MIN)
@@ -63,6 +91,9 @@ make_effect(const struct dry_explanation *e, int64_t headroom, uint64_t growth)
 {
     struct dry_effect effect = {.is_known = true, .headroom_bytes = headroom};
     int64_t rest = dryi_difference(e->rest_bytes, 0);
+    bool is_little = headroom < dryi_difference(e->climb_bytes / CLIMB_SHARE, 0);
+    if (!e->knows_growth && is_little)
+        effect.lasting = DRY_LASTING_LITTLE;
     if (!e->knows_growth)
         return effect;
     bool is_enough = headroom >= rest;
@@ -164,6 +195,8 @@ get_reach(const struct dry_explanation *e, const struct dry_effect *effect)
         return effect->steps > 0 ? REACH_FAR : REACH_NONE;
     case DRY_LASTING_RECORDING:
         return is_edge ? REACH_EDGE : REACH_FAR;
+    case DRY_LASTING_LITTLE:
+        return REACH_NONE;
     case DRY_LASTING_UNKNOWN:
         break;
     }
@@ -179,7 +212,7 @@ lasts_longer(const struct dry_explanation *e, const struct dry_effect *a,
         return a->steps > b->steps;
     if (a->lasting != b->lasting)
         return a->lasting == DRY_LASTING_RECORDING;
-    return a->lasting == DRY_LASTING_UNKNOWN && a->headroom_bytes > b->headroom_bytes &&
+    return a->lasting != DRY_LASTING_RECORDING && a->headroom_bytes > b->headroom_bytes &&
            (uint64_t)a->headroom_bytes - (uint64_t)b->headroom_bytes >
                (uint64_t)get_edge(e);
 }
@@ -305,16 +338,24 @@ add_capacity_at_edge(struct dry_explanation *e)
         return;
     uint64_t needed = kept + e->rest_bytes + e->growth_bytes;
     int64_t missing = dryi_difference(needed, e->view.budget_bytes);
-    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_brief ? 90 : 60,
-                                             missing > 0 ? (uint64_t)missing : 0);
+    uint64_t bytes = missing > 0 ? (uint64_t)missing : 0;
+    struct dry_finding *f =
+        dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_brief ? 90 : 60, bytes);
     f->is_tied = is_first && is_edge;
     dryi_prove_budget(e, f);
     if (is_brief && e->growth_bytes > 0)
         snprintf(f->note, sizeof f->note,
                  "the request would fit in another layout, but not one step more of the "
                  "recorded growth");
-    if (is_brief)
-        dryi_finding_promote(e);
+    else if (is_brief && !is_edge)
+        snprintf(
+            f->note, sizeof f->note,
+            "the request would fit in another layout, but the program was still adding: "
+            "how much more it needs was not recorded");
+    if (!is_brief)
+        return;
+    dryi_finding_promote(e);
+    dryi_change_owners_first(e, bytes);
 }
 
 /* Report fragmentation beside a small lack of capacity, if the pieces that are free would nearly

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "explain/steps/steps_inside.h"
 #include "explain/verdict/explanation_inside.h"
 
 #define LEAK_BYTES_MIN (16 * DRYI_MIB)
@@ -48,7 +49,8 @@ dryi_steps_give_back(const struct dry_explanation *e)
     uint32_t count;
     const struct dry_step *steps = dry_steps_get(e->steps, &count);
     double rise = 0, fall = 0;
-    if (dry_steps_get_source(e->steps) != DRY_STEPS_PERIODICITY)
+    if (dry_steps_get_source(e->steps) != DRY_STEPS_PERIODICITY ||
+        dryi_steps_enclose_models(e->steps))
         return true;
     for (uint32_t i = 0; i < count; i++) {
         const struct dry_step *s = &steps[i];

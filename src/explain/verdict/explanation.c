@@ -50,8 +50,8 @@ dry_trust_name(enum dry_trust trust)
 const char *
 dry_lasting_name(enum dry_lasting lasting)
 {
-    static const char *const names[] = {"unknown", "steps", "recording"};
-    return (unsigned)lasting < 3 ? names[lasting] : "unknown";
+    static const char *const names[] = {"unknown", "steps", "recording", "little"};
+    return (unsigned)lasting < 4 ? names[lasting] : "unknown";
 }
 
 /* --- the moment --------------------------------------------------------------------------- */

@@ -53,7 +53,8 @@ struct dry_explanation {
     bool knows_growth;             /* enough whole steps were seen */
     uint64_t growth_bytes;         /* growth of a step up to the moment */
     uint64_t leak_growth_bytes; /* the part of it from lines that leave memory behind */
-    uint64_t rest_bytes;        /* bytes that this step may still need */
+    uint64_t climb_bytes; /* added since memory last fell, where growth is unknown */
+    uint64_t rest_bytes;  /* bytes that this step may still need */
     struct dry_replay_check check; /* substitute for a simulated record's self-check */
     struct dry_finding findings[FINDINGS_MAX];
     struct dry_change changes[CHANGES_MAX];
@@ -108,7 +109,7 @@ void dryi_explain_reasons(struct dry_explanation *e);
 /*
  * Return whether steps free memory. In a window with a single forward pass, layers look like steps:
  * each keeps its activations, and none frees any. So steps found by periodicity must free half of
- * what they add. Marked steps need no check.
+ * what they add, unless names tell that they are no layers. Marked steps need no check.
  */
 bool dryi_steps_give_back(const struct dry_explanation *e);
 
@@ -129,5 +130,7 @@ DRY_CHECK_RESULT enum dry_status dryi_explain_siblings(struct dry_explanation *e
 
 DRY_CHECK_RESULT enum dry_status dryi_explain_changes(struct dry_explanation *e,
                                                       struct dry_error *err);
+/* Put the change of the largest lines first: they must shrink by `bytes` at least; 0: unknown. */
+void dryi_change_owners_first(struct dry_explanation *e, uint64_t bytes);
 
 #endif

@@ -111,7 +111,8 @@ runs_out(const struct made *m, const char *conf, uint64_t capacity_bytes)
 static bool
 is_by_removal(const struct made *m)
 {
-    return strncmp(m->label->name, "third-", 6) == 0;
+    return strncmp(m->label->name, "third-", 6) == 0 ||
+           strncmp(m->label->name, "later-", 6) == 0;
 }
 
 /* Sums that differ by less are even, in the third set. */
