@@ -510,7 +510,7 @@ the_stack_is_guarded(void **state)
     refuse_text("(Nd.", DRY_ERR_FORMAT, "opcode DICT finds a key without a value");
     refuse_text("Nq1.", DRY_ERR_FORMAT, "memo 1 is put, expected at most 0");
     refuse_text("h0.", DRY_ERR_FORMAT, "memo 0 is fetched, only 0 were put");
-    refuse_text("\x80\x04.", DRY_ERR_FORMAT, "opcode PROTO, expected only at byte 0");
+    refuse_text("\x80\x04.", DRY_ERR_FORMAT, "opcode PROTO, expected once");
 }
 
 static void
