@@ -63,6 +63,7 @@ test("controls and marks of direction become visible", () => {
   assert.ok(text.includes("\\u{1b}[31m") && text.includes("\\u{202e}gnp.exe"));
   assert.ok(!/[\u0000-\u001f\u202a-\u202e]/.test(text));
   assert.equal(format.clean("a\u{e0041}\u200b"), "a\\u{e0041}\\u{200b}");
+  assert.equal(format.clean("\u061c\u3164\ufe0f"), "\\u{61c}\\u{3164}\\u{fe0f}");
   assert.equal(format.clean("x".repeat(500)).length, 401);
 });
 
