@@ -729,6 +729,9 @@ the_shape_of_2023(void **state)
     assert_int_not_equal(v->blocks[0].stack, DRY_NONE);
     assert_int_equal(v->blocks[1].address, 612);
     assert_int_equal(v->segments[0].pool_id_known, 0);
+    assert_int_equal(v->segments[0].allocated_size, 0);
+    assert_int_equal(v->segments[0].active_size, 100);
+    assert_int_equal(v->segments[0].requested_size, 77);
     assert_int_equal(v->lanes[v->segments[0].lane].pool_known, 0);
     dry_trace_destroy(t);
 }
