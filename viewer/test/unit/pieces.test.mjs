@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
-import { HOSTILE, NONE, makeAnswers, writePack } from "../mock.mjs";
+import { HOSTILE, NONE, allocColumns, makeAnswers, writePack } from "../mock.mjs";
 
 const format = await load("format.ts");
 const { readHash, writeHash, START } = await load("state.ts");
@@ -11,7 +11,7 @@ const { Scale, ticks } = await load("scale.ts");
 const { parseSearch } = await load("search.ts");
 const { Pack } = await load("pack.ts");
 const { Stacks } = await load("stacks.ts");
-const { Tile, MemoryMap } = await load("tile.ts");
+const { Allocs, Tile, MemoryMap } = await load("tile.ts");
 const { groupSegments, layOut, chooseRowBytes } = await load("map_layout.ts");
 const { buildTree } = await load("icicle.ts");
 const { bornSince, goneBy, sumUp } = await load("alive.ts");
@@ -25,6 +25,14 @@ test("bytes are written as the command writes them", () => {
   assert.equal(format.bytesShort(2 ** 31), "2 GiB");
   assert.equal(format.bytesShort(0), "0 B");
   assert.equal(format.bytesShort(100 * 2 ** 20), "100 MiB");
+});
+
+test("a block waits for a stream only if events lie between its two frees", () => {
+  const lives = [[8, 9], [8, 8], [8, 12], [10, NONE], [8, NONE], [NONE, NONE], [NONE, 9]];
+  const allocs = new Allocs(new Pack(writePack(allocColumns(lives.map(([freed, end], id) =>
+    ({ id, addr: 0n, size: 512, begin: 1, freed, end, stack: 0, category: 0 }))))));
+  assert.deepEqual(lives.map((_, at) => allocs.waits(at, 10)),
+    [false, false, true, false, true, false, false]);
 });
 
 test("frames have the names of the command's owners", () => {
