@@ -63,7 +63,7 @@ static const struct dry_field totals_rows[] = {
     TOTAL(suspects, U64, COUNT, ALWAYS, true, "code that grows in half of the steps or more"),
     TOTAL(growth_bytes_per_step, U64, BYTES, ALWAYS, true, "the slope of what is in use at their ends; 0: none"),
     TOTAL(capacity_bytes, U64, BYTES, IF_CAPACITY, false, "what the device has for PyTorch; null: not known"),
-    TOTAL(steps_until_full, U64, COUNT, IF_HAS_END, false, "how many more steps it will take; null: not known"),
+    TOTAL(steps_until_full, U64, COUNT, IF_HAS_END, false, "how many more steps it will take; null: not known, or it ran out in this file"),
 };
 /* clang-format on */
 
@@ -90,7 +90,8 @@ steps_report_sum(const struct steps_report *r)
         t.whole_steps += !steps[i].is_partial;
         peak = steps[i].is_partial ? peak : steps[i].peak.bytes;
     }
-    t.has_end = r->capacity > 0 && t.growth_bytes_per_step > 0 && t.whole_steps > 0;
+    t.has_end = dry_timeline_get_view(r->timeline)->oom_count == 0 && r->capacity > 0 &&
+                t.growth_bytes_per_step > 0 && t.whole_steps > 0;
     if (t.has_end && r->capacity > peak)
         t.steps_until_full = (r->capacity - peak) / t.growth_bytes_per_step;
     return t;
@@ -217,6 +218,7 @@ print_growth_line(const struct steps_report *r, const struct steps_totals *total
                   const struct term *term)
 {
     uint64_t growth = totals->growth_bytes_per_step, left = totals->steps_until_full;
+    const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
     size_t suspects;
     dry_steps_get_growth(r->steps, &suspects);
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
@@ -227,7 +229,10 @@ print_growth_line(const struct steps_report *r, const struct steps_totals *total
     }
     printf("\ngrowth      %s%s a step%s", term_style(term, TERM_RED),
            term_format_bytes(growth, a), term_style(term, TERM_PLAIN));
-    if (left > 0)
+    if (v->oom_count > 0)
+        printf("; the device ran out of memory at event %zu",
+               v->first_event + v->oom_event);
+    else if (left > 0)
         printf("; %s full after %s more step%s", term_format_bytes(r->capacity, a),
                term_format_count(left, b), left == 1 ? "" : "s");
     else if (totals->has_end)
