@@ -174,8 +174,18 @@ add_step(struct table *t, const struct dry_step *s, const char *name)
     fields_add_cells(t, dry_step_get_fields(DRY_STEP_WHOLE), s);
 }
 
+/* Return the first step with the highest peak. */
+static uint32_t
+find_highest(const struct dry_step *steps, uint32_t count)
+{
+    uint32_t highest = 0;
+    for (uint32_t i = 1; i < count; i++)
+        highest = steps[i].peak.bytes > steps[highest].peak.bytes ? i : highest;
+    return highest;
+}
+
 /* Print the table of steps and, if there is one, their median. If there are too many rows,
-   the middle is cut: the first and the last steps show most. */
+   the middle is cut, but for the highest step: the first and the last steps show most. */
 static bool
 print_steps(const struct steps_report *r, const struct dry_step *median,
             const struct term *term)
@@ -184,6 +194,7 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     size_t front = r->row_max / 2 > 0 ? r->row_max / 2 : 1;
     size_t back = r->row_max > front ? r->row_max - front : 0;
+    uint32_t left_out = 0, highest = find_highest(steps, count);
     bool is_cut = count > r->row_max;
     struct dry_fields fields = dry_step_get_fields(DRY_STEP_WHOLE);
     struct table t;
@@ -191,8 +202,10 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
     bool has_partial = false, has_temporaries = false;
     char name[TERM_NUMBER_BYTES];
     for (uint32_t i = 0; i < count; i++) {
-        if (is_cut && i >= front && i < count - back)
+        if (is_cut && i >= front && i < count - back && i != highest) {
+            left_out++;
             continue;
+        }
         snprintf(name, sizeof name, "%" PRIu32 "%s", i, steps[i].is_partial ? "*" : " ");
         add_step(&t, &steps[i], name);
         has_partial |= steps[i].is_partial;
@@ -202,10 +215,9 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
         add_step(&t, median, "median");
     printf("\n");
     bool is_done = table_print(&t, term);
-    if (is_cut)
-        printf("  (%zu step%s between them %s left out: --rows)\n", count - front - back,
-               count - front - back == 1 ? "" : "s",
-               count - front - back == 1 ? "is" : "are");
+    if (left_out > 0)
+        printf("  (%" PRIu32 " step%s between them %s left out: --rows)\n", left_out,
+               left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
     if (has_partial && dry_steps_get_source(r->steps) != DRY_STEPS_NONE)
         printf("  * cut off by the window or by an OOM\n");
     if (has_temporaries)

@@ -15,6 +15,7 @@ const { Allocs, Tile, MemoryMap } = await load("tile.ts");
 const { groupSegments, layOut, chooseRowBytes } = await load("map_layout.ts");
 const { buildTree } = await load("icicle.ts");
 const { bornSince, goneBy, sumUp } = await load("alive.ts");
+const { chooseSteps } = await load("steps.ts");
 const CATEGORIES = ["unknown", "weights", "optimizer", "gradients", "activations", "temporaries", "inputs"];
 
 test("bytes are written as the command writes them", () => {
@@ -33,6 +34,19 @@ test("a block waits for a stream only if events lie between its two frees", () =
     ({ id, addr: 0n, size: 512, begin: 1, freed, end, stack: 0, category: 0 }))))));
   assert.deepEqual(lives.map((_, at) => allocs.waits(at, 10)),
     [false, false, true, false, true, false, false]);
+});
+
+test("of many steps the first, the last, the highest and the jumps are shown", () => {
+  const flat = Array.from({ length: 1794 }, () => 1000);
+  assert.deepEqual(chooseSteps(flat, 24, false), [0, 1793]);
+  assert.deepEqual(chooseSteps([1, 2, 3], 24, false), [0, 1, 2]);
+  assert.deepEqual(chooseSteps(Array.from({ length: 30 }, () => 0), 24, false), [0, 29]);
+  flat[900] = 1100; flat[1200] = 1005; flat[1500] = 700;
+  assert.deepEqual(chooseSteps(flat, 24, false), [0, 900, 901, 1500, 1501, 1793]);
+  assert.deepEqual(chooseSteps(flat, 3, false), [0, 900, 1793]);
+  const filled = chooseSteps(flat, 300, true);
+  assert.equal(filled.length, 300);
+  assert.ok(filled.includes(200) && filled.includes(1501) && !filled.includes(1000));
 });
 
 test("frames have the names of the command's owners", () => {
