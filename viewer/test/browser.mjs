@@ -12,7 +12,9 @@ import { after, before, test } from "node:test";
 import { findBarriers, launch, openPage } from "./drive.mjs";
 import { HOSTILE, makeAnswers, makeReport } from "./mock.mjs";
 import { shareOfModel } from "./naive.mjs";
+import { load } from "./unit/load.mjs";
 
+const { bytes } = await load("format.ts"), { Pack } = await load("pack.ts"), { Tile } = await load("tile.ts");
 const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events", "trust"];
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "drystone-page-"));
@@ -275,6 +277,20 @@ test("owners of a moment that was left out come from the picture, and say so", a
   await page.waitForSelector(".notice");
   assert.match(await page.locator(".notice").textContent(), /was left out/);
   assert.ok(await page.locator("tbody tr").count() > 0);
+  await done();
+});
+
+test("the panel beside the whole timeline tells of the cursor's moment, not of its column's highest", async () => {
+  const heldAt = (m) => mock.lives.filter((l) => l.begin <= m && m < l.end).reduce((n, l) => n + l.size, 0);
+  const low = (tile) => tile.begin.find((begin, i) => tile.end[i] > begin + 1 && heldAt(begin) < tile.active[i]);
+  const m = Array.from({ length: 16 }, (_, i) => new Tile(new Pack(mock.answers.get(`0/0/tile/4/${i}`)))).map(low)
+    .find((begin) => begin !== undefined), held = heldAt(m);
+  const { page, done } = await open(at(report, `view=timeline&a=${m}`), { deviceScaleFactor: 1 });
+  const fact = page.locator(".side .fact").filter({ hasText: "Active" }).locator("dd");
+  await page.waitForFunction((text) => [...document.querySelectorAll(".side .fact dd")].some((d) => d.textContent === text),
+    bytes(held));
+  assert.equal(await fact.textContent(), bytes(held));
+  assert.equal(await page.locator(".side").getByText("highest figures").count(), 0);
   await done();
 });
 
