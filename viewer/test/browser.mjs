@@ -337,6 +337,23 @@ test("events: a few rows of all, a jump to the end, a filter", async () => {
   await done();
 });
 
+test("where the recorded settings are the best, there is no setting to copy", async () => {
+  const answer = JSON.parse(new TextDecoder().decode(mock.answers.get("0/sweep"))), file = join(folder, "keep.html");
+  const [best] = answer.candidates;
+  const kept = { ...answer, outcome: "keep", conf: "", candidates: [{ ...best, conf: "", label: "", recorded: true,
+    default: true, gain_bytes: 0, caveats: [] }] };
+  writeFileSync(file, makeReport(page0, new Map(mock.answers).set("0/sweep", Buffer.from(JSON.stringify(kept)))));
+  for (const [path, title, buttons] of [[report, "expandable_segments:True", 1],
+    [file, "The recorded settings are the best of those tried", 0]]) {
+    const { page, done } = await open(at(path, "view=whatif"));
+    await page.waitForSelector(".head h2");
+    assert.equal(await page.locator(".head h2").textContent(), title);
+    assert.equal(await page.locator(".head").getByText("Copy the setting").count(), buttons);
+    assert.ok(!(await page.locator(".head").textContent()).includes("0 B less"));
+    await done();
+  }
+});
+
 test("several files are compared on one scale", async () => {
   const { page, done } = await open(at(ranks, "view=compare"));
   await page.waitForFunction(() => document.body.dataset.painted === "compare");
