@@ -55,6 +55,19 @@ def short(text):
     return text if len(text) <= 60 else text[:57].rsplit(" ", 1)[0] + "..."
 
 
+def quote(text, apostrophe):
+    """A text between apostrophes, with a shell's own word for one of its own."""
+    return "'" + text.replace("'", apostrophe) + "'"
+
+
+def quote_posix(text):
+    return quote(text, "'\\''")
+
+
+def quote_fish(text):
+    return quote(text.replace("\\", "\\\\"), "\\'")
+
+
 def choices(command, name):
     return OF_COMMANDS.get(command, {}).get(name, CHOICES.get(name, ""))
 
@@ -122,8 +135,7 @@ complete -o filenames -F _drystone drystone
 
 
 def zsh_option(command, letter, name, argument, text):
-    quoted = short(text).replace("'", "").replace("[", "(").replace("]", ")")
-    spec = f"[{quoted}]"
+    spec = "[" + short(text).replace("[", "(").replace("]", ")") + "]"
     if argument in FILES:
         spec += ":file:_files"
     elif choices(command, name):
@@ -131,12 +143,12 @@ def zsh_option(command, letter, name, argument, text):
     elif argument:
         spec += f":{argument.lower()}:"
     if letter:
-        return f"'*'{{{letter},{name}}}'{spec}'"
-    return f"'*{name}{spec}'"
+        return f"'*'{{{letter},{name}}}{quote_posix(spec)}"
+    return quote_posix(f"*{name}{spec}")
 
 
 def zsh(commands, options):
-    names = "\n".join(f"    '{name}:{short(text)}'" for name, text in commands.items())
+    names = "\n".join(f"    {quote_posix(f'{name}:{short(text)}')}" for name, text in commands.items())
     cases = ""
     for name in commands:
         if name == "help":
@@ -173,7 +185,7 @@ def fish(commands, options):
              f"set -l commands {' '.join(commands)}"]
     none = 'complete -c drystone -n "not __fish_seen_subcommand_from $commands"'
     lines.append(f"{none} -f")
-    lines += [f"{none} -a {name} -d '{short(text)}'" for name, text in commands.items()]
+    lines += [f"{none} -a {name} -d {quote_fish(short(text))}" for name, text in commands.items()]
     lines.append(f"{none} -l version -d 'the version of this program'")
     lines.append(f'complete -c drystone -n "__fish_seen_subcommand_from help" -f -a '
                  f"'{' '.join(commands)}'")
@@ -188,8 +200,7 @@ def fish(commands, options):
                 line += f" -x -a '{choices(command, name)}'"
             elif argument:
                 line += " -x"
-            quoted = short(text).replace("'", "")
-            lines.append(f"{line} -d '{quoted}'")
+            lines.append(f"{line} -d {quote_fish(short(text))}")
     return "\n".join(lines) + "\n"
 
 
@@ -208,4 +219,5 @@ def main():
     sys.exit(stale != 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

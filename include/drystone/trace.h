@@ -163,7 +163,8 @@ struct dry_trace_block {
 /* A segment as the file lists it, after the last event. */
 struct dry_trace_segment {
     uint64_t address, total_size;
-    uint64_t allocated_size, active_size, requested_size; /* the file's values */
+    /* the file's values; the sums over the blocks where the file has none */
+    uint64_t allocated_size, active_size, requested_size;
     uint32_t lane;
     uint32_t stack;
     uint32_t extra;

@@ -2,6 +2,7 @@
 
 /* A replay holds one device of a trace, checked. run.c runs it under any settings. */
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/sized.h"
 #include "replay/packing.h"
 #include "replay/replay_state.h"
@@ -51,21 +53,30 @@ dry_replay_get_release(size_t index, struct dry_replay_release *release)
 /* --- the record --------------------------------------------------------------------------- */
 
 static const struct dry_trace_device *
-find_device(const struct dry_trace_view *v, int32_t wanted)
+find_busiest(const struct dry_trace_view *v)
 {
     const struct dry_trace_device *best = NULL;
     for (size_t i = 0; i < v->device_count; i++) {
         const struct dry_trace_device *d = &v->devices[i];
-        if (wanted == d->device)
-            return d;
-        if (wanted != DRY_DEVICE_BUSIEST || d->device == DRY_DEVICE_HOST)
-            continue;
-        if (!best || d->event_count > best->event_count ||
-            (d->event_count == best->event_count &&
-             d->segment_count > best->segment_count))
+        if (d->device != DRY_DEVICE_HOST &&
+            (!best || d->event_count > best->event_count ||
+             (d->event_count == best->event_count &&
+              d->segment_count > best->segment_count)))
             best = d;
     }
     return best;
+}
+
+/* Devices are sorted by number, the host's -1 as the largest. */
+static const struct dry_trace_device *
+find_device(const struct dry_trace_view *v, int32_t wanted)
+{
+    if (wanted == DRY_DEVICE_BUSIEST)
+        return find_busiest(v);
+    size_t i =
+        dryi_count_below(v->devices, v->device_count, sizeof *v->devices,
+                         offsetof(struct dry_trace_device, device), (uint32_t)wanted);
+    return i < v->device_count && v->devices[i].device == wanted ? &v->devices[i] : NULL;
 }
 
 static const struct dryi_torch_rules *

@@ -6,7 +6,7 @@
  *
  * A pickle of protocol 2 or later begins with the byte 0x80, which no text does. Other
  * known file types are named in the error, so that a user who passed a compressed file or
- * a picture sees the mistake.
+ * a picture sees the mistake. A UTF-8 byte order mark before any of them is skipped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,7 @@
 #define STRING_BYTES_MAX (16u << 20)
 #define DEPTH_MAX 64u
 #define PICKLE_FIRST_BYTE 0x80u
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 void
 dry_trace_options_init_sized(struct dry_trace_options *options, size_t struct_size)
@@ -90,11 +91,25 @@ refuse_magic(const char *name, struct dry_error *err)
                         strcmp(name, "JSON") == 0 ? "" : " (unpack it first)");
 }
 
+/* Fill the window with the file's first bytes. Skip the byte order mark that spreadsheets and
+   shells put before them. */
+static enum dry_status
+read_begin(struct dryi_input *in, struct dry_error *err)
+{
+    enum dry_status status = dryi_input_fill(in, 8, err);
+    size_t length = strlen(BYTE_ORDER_MARK);
+    if (status != DRY_OK || dryi_input_unread(in) < length ||
+        memcmp(in->window + in->at, BYTE_ORDER_MARK, length) != 0)
+        return status;
+    in->at += length;
+    return dryi_input_fill(in, 8, err);
+}
+
 static enum dry_status
 read_any(struct dryi_input *in, const struct dry_trace_options *options,
          struct dry_trace_builder *builder, struct dry_error *err)
 {
-    enum dry_status status = dryi_input_fill(in, 8, err);
+    enum dry_status status = read_begin(in, err);
     if (status != DRY_OK)
         return status;
     if (dryi_input_unread(in) == 0)

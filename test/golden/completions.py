@@ -6,8 +6,10 @@ What make_completions.py reads out of the help is not trusted here: names are ta
 the beginnings of the lines alone, and looked up in the three files as they are kept.
 """
 import collections
+import importlib
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -74,6 +76,18 @@ for words, expected in ((("view", "-o"), files), (("explain", "--baseline"), fil
     offered = complete(*words)
     if sorted(offered) != expected and expected not in offered[:1]:
         missing.append(f"{' '.join(words)}: bash offers {offered}, expected {expected}")
+# An apostrophe of a text stays within its quotes.
+sys.path.insert(0, str(folder.parents[1] / "scripts"))
+make = importlib.import_module("make_completions")
+made_up = {"x": "a program's memory"}, {"x": [["", "--y", "N", "the user's own"], ["-z", "--zz", "", "it's"]]}
+words = [word for line in make.zsh(*made_up).splitlines() if "'\\''" in line
+         for word in shlex.split(line.rstrip("\\"))]
+for text in ("x:a program's memory", "*--y[the user's own]:n:", "*{-z,--zz}[it's]"):
+    if text not in words:
+        missing.append(f"zsh: {text} is not one word among {words}")
+rest = re.sub(r"'(\\.|[^'\\])*'", "", make.fish(*made_up))
+if "'" in rest:
+    missing.append(f"fish: a quote is open in {rest}")
 # A node is a number; `run` takes words, too, that name one.
 missing += [f"{option} has several meanings: {dict(found)}" for option, found in meanings.items()
             if len(found) > 1 and option != "--node"]

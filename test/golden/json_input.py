@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot as JSON, plain, in gzip, gives the same trace as its pickle: json_input.py SAME
+"""A snapshot as JSON, plain, in gzip, behind a byte order mark, gives the same trace as its
+pickle: json_input.py SAME
 
 The program SAME opens two files as the tool does and compares what it read.
 """
@@ -42,7 +43,10 @@ def check(same, snapshot, scratch, name):
     original.write_bytes(pickle.dumps(snapshot, 4))
     text.write_text(" \n" + json.dumps(snapshot, ensure_ascii=False))
     packed.write_bytes(gzip.compress(json.dumps(snapshot).encode(), 1))
-    for path in (text, packed):
+    marked, marked_pickle = scratch / "marked.json.gz", scratch / "marked.pickle"
+    marked.write_bytes(gzip.compress(json.dumps(snapshot).encode("utf-8-sig"), 1))
+    marked_pickle.write_bytes("\ufeff".encode() + original.read_bytes())
+    for path in (text, packed, marked, marked_pickle):
         subprocess.run([same, original, path], check=True)
     print(f"same: {name}")
 

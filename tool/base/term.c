@@ -53,10 +53,31 @@ term_style(const struct term *term, enum term_style style)
 }
 
 /*
- * Return the length of the UTF-8 character at `s`, or 0 if it is malformed or not
- * printable. C1 controls and U+2028 .. U+202E, U+2066 .. U+2069 count as not printable:
- * they end lines or change the text's direction.
+ * Return whether a terminal shows nothing for a character, or obeys the character: Unicode
+ * 17's controls, line ends, format characters (Cc, Zl, Zp, Cf) and all that is
+ * Default_Ignorable_Code_Point. Two names that look the same may differ by these.
  */
+static bool
+is_invisible(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x80, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},     {0x600, 0x605},
+        {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},
+        {0x8e2, 0x8e2},     {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
+        {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},   {0x3164, 0x3164},
+        {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
+        {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+        {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    };
+    size_t i = 0;
+    while (i < sizeof ranges / sizeof *ranges && code > ranges[i].last)
+        i++;
+    return i < sizeof ranges / sizeof *ranges && code >= ranges[i].first;
+}
+
+/* Return the length of the UTF-8 character at `s`, or 0 if it is malformed or invisible. */
 static size_t
 measure_character(const unsigned char *s, size_t left)
 {
@@ -74,9 +95,7 @@ measure_character(const unsigned char *s, size_t left)
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
     bool is_code = code >= smallest[length] && code <= 0x10ffff &&
                    !(code >= 0xd800 && code <= 0xdfff);
-    bool is_control = code < 0xa0 || (code >= 0x2028 && code <= 0x202e) ||
-                      (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
-    return is_code && !is_control ? length : 0;
+    return is_code && !is_invisible(code) ? length : 0;
 }
 
 /* Return the length of malformed bytes to replace by one '?': 1, or 3 for an encoded

@@ -32,8 +32,8 @@ enum term_style {
 const char *term_style(const struct term *term, enum term_style style);
 
 /*
- * Copy bytes of a file as printable text: valid UTF-8 stays, control characters and
- * invalid bytes become '?'. Writes at most `capacity` bytes including the zero, cut
+ * Copy bytes of a file as printable text: valid UTF-8 stays; controls, characters that
+ * nobody sees and invalid bytes become '?'. Writes at most `capacity` bytes including the zero, cut
  * between characters. Returns the length.
  */
 size_t term_make_printable(char *to, size_t capacity, const char *bytes, size_t length);

@@ -358,8 +358,11 @@ dry_report_print(const struct dry_report *r)
     print_doubts(r, &term);
     if (r->snapshot) {
         const char *verb = trial_outcome(r->trial) == TRIAL_FITS_NOT ? "explain" : "top";
-        fprintf(term.out, "\n%-*s%s\n%*sdrystone %s %s\n", COLUMN, "snapshot",
-                r->snapshot, COLUMN, "", verb, r->snapshot);
+        fprintf(term.out, "\n%-*s", COLUMN, "snapshot");
+        term_print_text(term.out, r->snapshot, strlen(r->snapshot));
+        fprintf(term.out, "\n%*sdrystone %s ", COLUMN, "", verb);
+        term_print_text(term.out, r->snapshot, strlen(r->snapshot));
+        fputc('\n', term.out);
     }
     return is_printed;
 }

@@ -164,7 +164,10 @@ become_program(const struct launch *l, const sigset_t *mask)
     set_output(l);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(arguments->values[0], argv);
-    fprintf(stderr, "drystone: %s: %s\n", arguments->values[0], strerror(errno));
+    const char *why = strerror(errno);
+    fputs("drystone: ", stderr);
+    term_print_text(stderr, argv[0], strlen(argv[0]));
+    fprintf(stderr, ": %s\n", why);
     _exit(127);
 }
 

@@ -63,7 +63,7 @@ static const struct dry_field totals_rows[] = {
     TOTAL(suspects, U64, COUNT, ALWAYS, true, "code that grows in half of the steps or more"),
     TOTAL(growth_bytes_per_step, U64, BYTES, ALWAYS, true, "the slope of what is in use at their ends; 0: none"),
     TOTAL(capacity_bytes, U64, BYTES, IF_CAPACITY, false, "what the device has for PyTorch; null: not known"),
-    TOTAL(steps_until_full, U64, COUNT, IF_HAS_END, false, "how many more steps it will take; null: not known"),
+    TOTAL(steps_until_full, U64, COUNT, IF_HAS_END, false, "how many more steps it will take; null: not known, or it ran out in this file"),
 };
 /* clang-format on */
 
@@ -90,7 +90,8 @@ steps_report_sum(const struct steps_report *r)
         t.whole_steps += !steps[i].is_partial;
         peak = steps[i].is_partial ? peak : steps[i].peak.bytes;
     }
-    t.has_end = r->capacity > 0 && t.growth_bytes_per_step > 0 && t.whole_steps > 0;
+    t.has_end = dry_timeline_get_view(r->timeline)->oom_count == 0 && r->capacity > 0 &&
+                t.growth_bytes_per_step > 0 && t.whole_steps > 0;
     if (t.has_end && r->capacity > peak)
         t.steps_until_full = (r->capacity - peak) / t.growth_bytes_per_step;
     return t;
@@ -173,8 +174,18 @@ add_step(struct table *t, const struct dry_step *s, const char *name)
     fields_add_cells(t, dry_step_get_fields(DRY_STEP_WHOLE), s);
 }
 
+/* Return the first step with the highest peak. */
+static uint32_t
+find_highest(const struct dry_step *steps, uint32_t count)
+{
+    uint32_t highest = 0;
+    for (uint32_t i = 1; i < count; i++)
+        highest = steps[i].peak.bytes > steps[highest].peak.bytes ? i : highest;
+    return highest;
+}
+
 /* Print the table of steps and, if there is one, their median. If there are too many rows,
-   the middle is cut: the first and the last steps show most. */
+   the middle is cut, but for the highest step: the first and the last steps show most. */
 static bool
 print_steps(const struct steps_report *r, const struct dry_step *median,
             const struct term *term)
@@ -183,6 +194,7 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     size_t front = r->row_max / 2 > 0 ? r->row_max / 2 : 1;
     size_t back = r->row_max > front ? r->row_max - front : 0;
+    uint32_t left_out = 0, highest = find_highest(steps, count);
     bool is_cut = count > r->row_max;
     struct dry_fields fields = dry_step_get_fields(DRY_STEP_WHOLE);
     struct table t;
@@ -190,8 +202,10 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
     bool has_partial = false, has_temporaries = false;
     char name[TERM_NUMBER_BYTES];
     for (uint32_t i = 0; i < count; i++) {
-        if (is_cut && i >= front && i < count - back)
+        if (is_cut && i >= front && i < count - back && i != highest) {
+            left_out++;
             continue;
+        }
         snprintf(name, sizeof name, "%" PRIu32 "%s", i, steps[i].is_partial ? "*" : " ");
         add_step(&t, &steps[i], name);
         has_partial |= steps[i].is_partial;
@@ -201,10 +215,9 @@ print_steps(const struct steps_report *r, const struct dry_step *median,
         add_step(&t, median, "median");
     printf("\n");
     bool is_done = table_print(&t, term);
-    if (is_cut)
-        printf("  (%zu step%s between them %s left out: --rows)\n", count - front - back,
-               count - front - back == 1 ? "" : "s",
-               count - front - back == 1 ? "is" : "are");
+    if (left_out > 0)
+        printf("  (%" PRIu32 " step%s between them %s left out: --rows)\n", left_out,
+               left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
     if (has_partial && dry_steps_get_source(r->steps) != DRY_STEPS_NONE)
         printf("  * cut off by the window or by an OOM\n");
     if (has_temporaries)
@@ -217,6 +230,7 @@ print_growth_line(const struct steps_report *r, const struct steps_totals *total
                   const struct term *term)
 {
     uint64_t growth = totals->growth_bytes_per_step, left = totals->steps_until_full;
+    const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
     size_t suspects;
     dry_steps_get_growth(r->steps, &suspects);
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
@@ -227,7 +241,10 @@ print_growth_line(const struct steps_report *r, const struct steps_totals *total
     }
     printf("\ngrowth      %s%s a step%s", term_style(term, TERM_RED),
            term_format_bytes(growth, a), term_style(term, TERM_PLAIN));
-    if (left > 0)
+    if (v->oom_count > 0)
+        printf("; the device ran out of memory at event %zu",
+               v->first_event + v->oom_event);
+    else if (left > 0)
         printf("; %s full after %s more step%s", term_format_bytes(r->capacity, a),
                term_format_count(left, b), left == 1 ? "" : "s");
     else if (totals->has_end)

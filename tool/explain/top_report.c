@@ -198,37 +198,46 @@ print_frame(const struct top_report *r, uint32_t frame, const struct term *term)
     term_print_name(stdout, text, 8, term->width);
 }
 
-/* Tell whether frames of `kind` are printed in a pass: user code first, then the rest of
-   Python, then C++. */
-static bool
-is_in_pass(enum dry_frame_kind kind, int pass)
+static void
+print_left_out(size_t count)
 {
-    if (pass == 0)
-        return kind == DRY_FRAME_USER;
-    if (pass == 1)
-        return kind != DRY_FRAME_USER && kind != DRY_FRAME_NATIVE;
-    return kind == DRY_FRAME_NATIVE;
+    if (count > 0)
+        printf("      (%zu more frame%s)\n", count, count == 1 ? "" : "s");
 }
 
+/*
+ * Print a stack in its order, FRAMES_SHOWN frames at most: the user's before all others, the
+ * inner ones before the outer ones. Frames of C++ are shown only in a stack without Python.
+ */
 static void
 print_stack(const struct top_report *r, const struct dry_owner *o,
             const struct term *term)
 {
-    size_t count, shown = 0, limit = FRAMES_SHOWN;
+    size_t count, users = 0, natives = 0, skipped = 0;
     const uint32_t *frames = dry_trace_stack(r->study->subject, o->stack, &count);
-    for (int pass = 0; pass < 3; pass++) {
-        if (pass == 2 && shown > 0)
-            break;
-        for (size_t i = 0; i < count && shown < limit; i++) {
-            if (!is_in_pass(dry_owners_frame_kind(r->owners, frames[i]), pass))
-                continue;
-            print_frame(r, frames[i], term);
-            shown++;
-        }
+    for (size_t i = 0; i < count; i++) {
+        enum dry_frame_kind kind = dry_owners_frame_kind(r->owners, frames[i]);
+        users += kind == DRY_FRAME_USER;
+        natives += kind == DRY_FRAME_NATIVE;
     }
-    if (count > shown)
-        printf("      (%zu more frame%s)\n", count - shown,
-               count - shown == 1 ? "" : "s");
+    bool has_python = natives < count;
+    users = users < FRAMES_SHOWN ? users : FRAMES_SHOWN;
+    size_t others = FRAMES_SHOWN - users;
+    for (size_t i = 0; i < count; i++) {
+        enum dry_frame_kind kind = dry_owners_frame_kind(r->owners, frames[i]);
+        if (kind == DRY_FRAME_NATIVE && has_python)
+            continue;
+        size_t *left = kind == DRY_FRAME_USER ? &users : &others;
+        if (*left == 0) {
+            skipped++;
+            continue;
+        }
+        --*left;
+        print_left_out(skipped);
+        skipped = 0;
+        print_frame(r, frames[i], term);
+    }
+    print_left_out(skipped + (has_python ? natives : 0));
 }
 
 static void

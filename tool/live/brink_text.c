@@ -11,7 +11,7 @@
 static const char *
 rule_name(enum brink_rule rule)
 {
-    static const char *const names[] = {"at", "at-retries", "at-growth", "hand"};
+    static const char *const names[] = {"share", "retries", "growth", "hand"};
     return names[rule];
 }
 

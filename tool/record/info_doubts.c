@@ -21,7 +21,7 @@ sum_devices(const struct info *info, size_t member)
 /* The texts of each doubt, in the order in which info_doubts_find() counts. */
 static const struct info_doubt texts[INFO_DOUBTS_MAX] = {
     {.code = "no_events",
-     .text = "no events: history was not recorded, only the end is known"},
+     .text = "no alloc and no free: history was not recorded, only the end is known"},
     {.code = "window_begins_warm",
      .one = "free without its alloc: the window begins with memory in use",
      .text = "frees without their alloc: the window begins with memory in use"},

@@ -354,13 +354,17 @@ peek(struct input *in, struct dry_error *err)
     return status;
 }
 
+/* Return whether JSON begins there; a UTF-8 byte order mark before JSON is then taken. */
 static bool
-looks_like_json(const struct chunk *c)
+take_mark_of_json(struct chunk *c)
 {
-    size_t i = c->at;
+    bool has_mark = c->end >= 3 && memcmp(c->bytes, "\xef\xbb\xbf", 3) == 0;
+    size_t begin = has_mark ? 3 : 0, i = begin;
     while (i < c->end && strchr(" \t\r\n", c->bytes[i]) && c->bytes[i])
         i++;
-    return i < c->end && (c->bytes[i] == '{' || c->bytes[i] == '[');
+    bool is_json = i < c->end && (c->bytes[i] == '{' || c->bytes[i] == '[');
+    c->at = is_json ? begin : 0;
+    return is_json;
 }
 
 static enum dry_status
@@ -368,7 +372,7 @@ open_json(struct input *in, uint64_t memory_bytes_max, struct dry_error *err)
 {
     struct dry_source text = {.read = read_unpacked, .self = in};
     enum dry_status status = peek(in, err);
-    if (status != DRY_OK || !looks_like_json(&in->unpacked))
+    if (status != DRY_OK || !take_mark_of_json(&in->unpacked))
         return status;
     status = json_source_create(&text, memory_bytes_max, &in->json, err);
     in->is_at_fault = status != DRY_OK;

@@ -10,6 +10,7 @@
 #include "base/command.h"
 #include "base/grow.h"
 #include "base/output.h"
+#include "base/term.h"
 #include "base/writer.h"
 
 /* The place of answers in the page: a JSON object follows this tag. */
@@ -150,7 +151,8 @@ html_say_written(const char *path, uint64_t written, const char *const *left_out
 {
     if (strcmp(path, "-") == 0)
         return;
-    fprintf(stderr, "%s: %.1f MiB", path, (double)written / (1 << 20));
+    term_print_text(stderr, path, strlen(path));
+    fprintf(stderr, ": %.1f MiB", (double)written / (1 << 20));
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, "%s%s", i ? "; " : "; left out: ", left_out[i]);
     fputc('\n', stderr);

@@ -7,7 +7,7 @@
 
 import type { App } from "./app.ts";
 import { NONE } from "./pack.ts";
-import { aliveAt, type Part } from "./picture.ts";
+import { aliveAt, finestAt, type Part } from "./picture.ts";
 import type { Stacks } from "./stacks.ts";
 import type { Group } from "./state.ts";
 import { isAlive, type Allocs } from "./tile.ts";
@@ -20,22 +20,14 @@ export interface Alive {
   rest: number; // bytes of those that are too small to be drawn
 }
 
-/* Return the finest tile that the source has for `moment`. */
-async function pictureOf(app: App, moment: number): Promise<Part | null> {
-  const { moments, levels } = app.device;
-  for (let level = levels - 1; level >= 0; level--) {
-    const index = Math.floor(((moment + 1) * 2 ** level - 1) / moments);
-    const tile = await new Promise<Part["tile"] | null>((resolve) => {
-      const look = () => {
-        const t = app.tile(app.key, level, index, look);
-        if (t !== undefined) resolve(t);
-      };
-      look();
-    });
-    if (tile !== null && tile.first <= moment && moment < tile.last)
-      return { tile, from: tile.first, to: tile.last };
-  }
-  return null;
+function pictureOf(app: App, moment: number): Promise<Part | null> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const part = finestAt(app, moment, look);
+      if (part !== undefined) resolve(part);
+    };
+    look();
+  });
 }
 
 /* Return what is alive at `moment`; null if neither map nor picture is there. */

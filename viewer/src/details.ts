@@ -74,6 +74,7 @@ export function allocDetails(app: App, stacks: Stacks | null, allocs: Allocs, at
                              timeOf: Times): HTMLElement {
   const begin = allocs.begin[at], end = allocs.end[at], freed = allocs.freed[at];
   const last = end === NONE ? app.device.moments : end;
+  const waits = allocs.waits(at, app.device.moments), gone = end === NONE && !waits ? freed : end;
   const margin = Math.max(2, (last - begin) * 0.15);
   const lane = app.device.lanes[allocs.lane[at]];
   const category = app.about.categories[allocs.category[at]] ?? "unknown";
@@ -87,12 +88,10 @@ export function allocDetails(app: App, stacks: Stacks | null, allocs: Allocs, at
         : `${bytes(allocs.req[at])}; the block is ${bytes(allocs.size[at] - allocs.req[at])} larger`),
       row("Born", begin === 0 ? "before the recording"
         : app.momentLink(begin, app.momentName(begin), { pick: allocs.id[at] })),
-      freed !== end && freed !== NONE &&
-        row("Freed", app.momentLink(freed, app.momentName(freed), { pick: allocs.id[at] }),
-          ", and reusable later: another stream still used it"),
-      row(freed !== end && freed !== NONE ? "Reusable" : "Freed",
-        end === NONE ? "not within the recording"
-          : app.momentLink(end, app.momentName(end), { pick: allocs.id[at] })),
+      waits && row("Freed", app.momentLink(freed, app.momentName(freed), { pick: allocs.id[at] }),
+        ", and reusable later: another stream still used it"),
+      row(waits ? "Reusable" : "Freed", gone === NONE ? "not within the recording"
+        : app.momentLink(gone, app.momentName(gone), { pick: allocs.id[at] })),
       t0 !== null && t1 !== null && row("Lived", duration(t1 - t0)),
       row("For", swatch(categoryColour(category)), category),
       row("Stream, pool", lane === undefined ? "not recorded"
@@ -109,9 +108,12 @@ export function allocDetails(app: App, stacks: Stacks | null, allocs: Allocs, at
 
 /* Write the picked allocation as text for an issue. */
 export function allocText(app: App, stacks: Stacks | null, allocs: Allocs, at: number): string {
+  const freed = allocs.freed[at] === NONE ? allocs.end[at] : allocs.freed[at];
   const lines = [`${bytes(allocs.size[at])} (asked for ${allocs.req[at]} B) at ${address(allocs.addr[at])}`,
-    `born ${app.momentName(allocs.begin[at])}, ${allocs.end[at] === NONE ? "not freed"
-      : `reusable ${app.momentName(allocs.end[at])}`}`];
+    `born ${app.momentName(allocs.begin[at])}, ${freed === NONE ? "not freed"
+      : `freed ${app.momentName(freed)}${!allocs.waits(at, app.device.moments) ? ""
+        : allocs.end[at] === NONE ? ", not reusable in the recording"
+          : `, reusable ${app.momentName(allocs.end[at])}`}`}`];
   for (const frame of stacks?.frames(allocs.stack[at]) ?? [])
     lines.push(`  ${stacks?.title(frame) ?? ""}`);
   return lines.join("\n");

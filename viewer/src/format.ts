@@ -57,13 +57,14 @@ export function address(a: bigint): string {
 }
 
 /*
- * Make a hostile text safe to look at: controls, marks that turn the direction of writing, and
- * characters without a width become visible escapes. A text longer than `max` is cut.
+ * Make a hostile text safe to look at: controls, line ends, marks that turn the direction of
+ * writing, and characters that nobody sees become visible escapes. tool/base/term.c knows the same
+ * ones. A text longer than `max` is cut.
  */
 export function clean(text: string, max = 400): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
   return cut.replace(
-    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu,
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
     (c) => `\\u{${(c.codePointAt(0) as number).toString(16)}}`);
 }
 

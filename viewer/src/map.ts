@@ -312,7 +312,9 @@ export class MapView implements View {
     this.tip.hidden = found === null || map === null;
     if (found === null || map === null) return;
     const { block, piece } = found, row = map.alloc[block];
-    const state = ["free", "in use", "freed, waits for a stream"][map.state[block]] ?? "unknown";
+    const isAtOnce = row !== NONE && !map.allocs.waits(row, this.app.device.moments);
+    const state = ["free", "in use", isAtOnce ? "freed by this event" : "freed, waits for a stream"
+      ][map.state[block]] ?? "unknown";
     const lines = [`${bytes(map.blockSize[block])}, ${state}`];
     if (row !== NONE) lines.unshift(this.stacks?.siteTitle(map.allocs.stack[row], map.allocs.flags[row]) ?? "");
     lines.push(`in a segment of ${bytes(map.size[piece.segment])}${

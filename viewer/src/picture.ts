@@ -58,6 +58,21 @@ export function partAt(parts: Part[], moment: number): Part | null {
   return parts.find((p) => moment >= Math.floor(p.from) && moment < p.to) ?? null;
 }
 
+/*
+ * Return the finest tile there is for `moment`: its column is then that moment alone, unless fine tiles were
+ * left out. Undefined while one is on its way; `arrived` is called then.
+ */
+export function finestAt(app: App, moment: number, arrived: () => void): Part | null | undefined {
+  const { moments, levels } = app.device;
+  for (let level = levels - 1; level >= 0; level--) {
+    const index = Math.floor(((moment + 1) * 2 ** level - 1) / moments);
+    const tile = app.tile(app.key, level, index, arrived);
+    if (tile === undefined) return undefined;
+    if (tile !== null && tile.first <= moment && moment < tile.last) return { tile, from: tile.first, to: tile.last };
+  }
+  return null;
+}
+
 export interface Found { allocs: Allocs; row: number }
 
 /* Look for the allocation of that number in the parts. */

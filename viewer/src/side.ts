@@ -8,7 +8,7 @@ import type { App } from "./app.ts";
 import { allocDetails, allocText, type Times } from "./details.ts";
 import { bar, clear, el, table, type Child } from "./dom.ts";
 import { bytes, count, difference, duration, percent, plural } from "./format.ts";
-import { aliveAt, findAlloc, partAt, sumBySite, type Holder, type Part } from "./picture.ts";
+import { aliveAt, finestAt, findAlloc, partAt, sumBySite, type Holder, type Part } from "./picture.ts";
 import type { Search } from "./search.ts";
 import type { Stacks } from "./stacks.ts";
 
@@ -16,17 +16,21 @@ const ROWS = 10;
 
 interface Heights {
   moment: number; reserved: number; active: number; allocated: number; requested: number;
-  small: number; smallCount: number; first: number; last: number; holders: Holder[];
+  small: number; smallCount: number; at: number; first: number; last: number; holders: Holder[];
 }
 
-function heightsAt(parts: Part[], moment: number, stacks: Stacks | null): Heights | null {
-  const part = partAt(parts, moment);
+/* What the panel is made of. `arrived` is called when a finer tile has come. */
+export interface Side { app: App; parts: Part[]; stacks: Stacks | null; timeOf: Times; arrived: () => void }
+
+/* Return what lies at `moment` itself; what the picture draws there may be a column of many moments. */
+function heightsAt({ app, parts, stacks, arrived }: Side, moment: number): Heights | null {
+  const drawn = partAt(parts, moment), part = drawn && (finestAt(app, moment, arrived) ?? drawn);
   if (part === null) return null;
   const { tile } = part, c = tile.columnOf(moment);
   return {
     moment, reserved: tile.reserved[c], active: tile.active[c], allocated: tile.allocated[c],
     requested: tile.requested[c], small: tile.small[c], smallCount: tile.smallCount[c],
-    first: tile.begin[c], last: tile.end[c] - 1,
+    at: tile.at[c], last: tile.end[c] - 1, first: tile.begin[c],
     holders: stacks === null ? []
       : sumBySite(tile.allocs, aliveAt(part, moment), stacks),
   };
@@ -39,7 +43,8 @@ function cursorFacts(app: App, h: Heights, timeOf: Times): HTMLElement {
   return el("section", {},
     el("h3", {}, `A: ${app.momentName(h.moment)}${time === null ? "" : `, +${duration(time)}`}`),
     h.last > h.first && el("p", { class: "faint" },
-      `This column draws ${plural(h.last - h.first + 1, "moment")}; the figures are its highest. Zoom in for exact ones.`),
+      `These are the highest figures of ${plural(h.last - h.first + 1, "moment")}, and the lines hold it ${
+        app.momentName(h.at)}: finer tiles are on their way, or were left out. The tab Owners has A itself.`),
     el("dl", {}, row("Reserved", bytes(h.reserved)), row("Active", bytes(h.active)),
       row("Allocated", bytes(h.allocated)), row("Asked for", bytes(h.requested)),
       row("Unused", `${bytes(h.reserved - h.active)}, ${percent(h.reserved - h.active, h.reserved)}`)),
@@ -120,10 +125,9 @@ function hitList(app: App, parts: Part[], stacks: Stacks, search: Search): HTMLE
 }
 
 /* Fill the panel. */
-export function sidePanel(app: App, host: HTMLElement, parts: Part[], stacks: Stacks | null,
-                          search: Search | null, timeOf: Times): void {
-  const a = heightsAt(parts, app.a, stacks);
-  const b = app.b === null ? null : heightsAt(parts, app.b, stacks);
+export function sidePanel(side: Side, host: HTMLElement, search: Search | null): void {
+  const { app, parts, stacks, timeOf } = side, a = heightsAt(side, app.a);
+  const b = app.b === null ? null : heightsAt(side, app.b);
   const picked = app.state.pick === null ? null : findAlloc(parts, app.state.pick);
   clear(host,
     search !== null && stacks !== null && hitList(app, parts, stacks, search),
@@ -140,8 +144,8 @@ export function sidePanel(app: App, host: HTMLElement, parts: Part[], stacks: St
 }
 
 /* Write the panel as text for an issue. */
-export function sideText(app: App, parts: Part[], stacks: Stacks | null, timeOf: Times): string {
-  const out = [app.subject], a = heightsAt(parts, app.a, stacks);
+export function sideText(side: Side): string {
+  const { app, parts, stacks, timeOf } = side, out = [app.subject], a = heightsAt(side, app.a);
   const picked = app.state.pick === null ? null : findAlloc(parts, app.state.pick);
   if (a !== null) {
     const time = timeOf(a.moment);

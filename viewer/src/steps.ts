@@ -25,9 +25,28 @@ interface Steps {
 
 const MULTIPLES = 24, ROWS = 300;
 
+/*
+ * Return at most `max` of the peaks' indices, in order: the first, the last, the highest, and those
+ * that differ most from the peak before, by 1 % of the highest or more. `fills`: then the first ones.
+ */
+export function chooseSteps(peaks: number[], max: number, fills: boolean): number[] {
+  const all = peaks.map((_, i) => i);
+  if (all.length <= max) return all;
+  const highest = all.reduce((a, b) => (peaks[b] > peaks[a] ? b : a));
+  const jump = (i: number): number => (i === 0 ? 0 : Math.abs(peaks[i] - peaks[i - 1]));
+  const differing = all.filter((i) => jump(i) >= peaks[highest] / 100 && jump(i) > 0)
+    .sort((a, b) => jump(b) - jump(a));
+  const chosen = new Set([0, all.length - 1, highest, ...differing, ...(fills ? all : [])]);
+  return [...chosen].slice(0, max).sort((a, b) => a - b);
+}
+
+function peaksOf(s: Steps): number[] {
+  return s.steps.map((step) => step.peak_bytes);
+}
+
 export class StepsView implements View {
   private steps: Steps | null = null;
-  private multiples: HTMLCanvasElement[] = [];
+  private multiples = new Map<number, HTMLCanvasElement>(); // by the step
 
   constructor(private readonly app: App, private readonly host: HTMLElement) {
     host.append(el("p", { class: "faint" }, "Reading the steps…"));
@@ -76,30 +95,32 @@ export class StepsView implements View {
     const grow = s.growth_bytes_per_step;
     return el("p", { class: grow > 0 ? "big" : "" }, grow > 0
       ? `Each step leaves ${bytes(grow)} more behind${s.steps_until_full !== null && s.capacity_bytes !== null
-        ? `; ${s.steps_until_full === 0 ? "the device is full" : `the device is full in ${plural(s.steps_until_full, "step")}`}` : ""}.`
+        ? `; ${s.steps_until_full === 0 ? "one more step does not fit" : `the device is full in ${plural(s.steps_until_full, "step")}`}` : ""}.`
       : "Steps do not grow.");
   }
 
   private curves(s: Steps): HTMLElement {
-    this.multiples = [];
-    const shown = s.steps.slice(0, MULTIPLES);
+    this.multiples.clear();
+    const shown = chooseSteps(peaksOf(s), MULTIPLES, false), left = s.steps.length - shown.length;
     return el("section", { class: "card" }, el("h3", {}, "Active bytes within each step, on one scale"),
-      el("div", { class: "multiples" }, ...shown.map((step, i) => {
+      el("div", { class: "multiples" }, ...shown.map((i) => {
+        const step = s.steps[i];
         const canvas = el("canvas", { role: "img", aria: { label: `Step ${i}, peak ${bytes(step.peak_bytes)}` } });
-        this.multiples.push(canvas);
+        this.multiples.set(i, canvas);
         return el("a", { class: "multiple", href: this.app.store.link({ view: "timeline", from: step.first_event,
           to: step.first_event + Math.max(1, step.events), a: step.peak_event === null ? step.first_event : step.peak_event + 1,
           pick: null }), title: "Show this step in the timeline" },
           canvas, el("span", {}, `${s.source === "none" ? "window" : `step ${i}`}${step.partial ? "*" : ""}`),
           el("span", { class: "faint" }, bytes(step.peak_bytes)));
       })),
-      s.steps.length > MULTIPLES && el("p", { class: "faint" }, `and ${count(s.steps.length - MULTIPLES)} more in the table`));
+      left > 0 && el("p", { class: "faint" }, `${plural(left, "step")} not shown: these are the first, the last, the highest${
+        shown.length > 3 ? " and those that differ most from the step before" : ""}`));
   }
 
   private async drawCurves(s: Steps): Promise<void> {
-    const { app } = this, top = Math.max(1, ...s.steps.map((step) => step.peak_bytes));
+    const { app } = this, top = Math.max(1, ...peaksOf(s));
     const draw = (i: number): void => {
-      const canvas = this.multiples[i], step = s.steps[i];
+      const canvas = this.multiples.get(i), step = s.steps[i];
       if (canvas === undefined || !canvas.isConnected) return;
       const w = canvas.clientWidth || 160, h = 72, ratio = Math.min(2, devicePixelRatio || 1);
       const from = step.first_event, to = Math.min(app.device.moments, from + Math.max(1, step.events));
@@ -119,7 +140,7 @@ export class StepsView implements View {
       pen.fillStyle = themeColour("alarm");
       pen.fillRect(0, h - (step.peak_bytes / top) * (h - 2) - 0.5, w, 1);
     };
-    for (let i = 0; i < this.multiples.length; i++) draw(i);
+    for (const i of this.multiples.keys()) draw(i);
   }
 
   private growth(s: Steps): Child {
@@ -133,12 +154,13 @@ export class StepsView implements View {
   }
 
   private stepTable(s: Steps): HTMLElement {
-    const top = Math.max(1, ...s.steps.map((step) => step.peak_bytes)), { app } = this;
+    const top = Math.max(1, ...peaksOf(s)), { app } = this;
+    const rows = chooseSteps(peaksOf(s), ROWS, true);
     return el("section", { class: "card" }, el("h3", {}, "Steps"),
       table("Steps and their memory", [{ head: "Step", right: true }, { head: "Events", right: true }, { head: "Time", right: true },
         { head: "Peak", right: true }, { head: "At its end", right: true }, { head: "Kept", right: true },
         { head: "Churn", right: true }, { head: "Temporary", right: true }, { head: "" }],
-        s.steps.slice(0, ROWS).map((step, i) => [
+        rows.map((i) => [i, s.steps[i]] as const).map(([i, step]) => [
           app.link(`${i}${step.partial ? "*" : ""}`, { view: "timeline", from: step.first_event,
             to: step.first_event + Math.max(1, step.events), pick: null }),
           count(step.events), duration(step.end_us - step.begin_us),
@@ -147,7 +169,8 @@ export class StepsView implements View {
           bytes(step.active_end_bytes), bytes(step.kept_bytes), bytes(step.alloc_bytes),
           percent(step.temporaries, step.allocs), bar(step.peak_bytes / top)])),
       s.steps.some((step) => step.partial) && el("p", { class: "faint" }, "* cut off by the window or by an out-of-memory"),
-      s.steps.length > ROWS && el("p", { class: "faint" }, `${count(s.steps.length - ROWS)} more steps are not listed.`));
+      rows.length < s.steps.length && el("p", { class: "faint" },
+        `${plural(s.steps.length - rows.length, "step")} not listed.`));
   }
 
   copy(): string {

@@ -35,6 +35,15 @@ export class Allocs {
     checkBytes("alloc_size", this.size);
     checkBytes("alloc_req", this.req);
   }
+
+  /*
+   * Tell whether other events lie between the free of allocation `at` and the moment when its bytes
+   * became reusable. PyTorch writes both events at once, unless another stream used the block.
+   */
+  waits(at: number, moments: number): boolean {
+    const end = this.end[at] === NONE ? moments + 1 : this.end[at];
+    return this.freed[at] !== NONE && end > this.freed[at] + 1;
+  }
 }
 
 export const FLAG_CARRIED_OVER = 1, FLAG_STACK_OF_FREE = 2, FLAG_GUESSED = 4, FLAG_LOST = 8;

@@ -11,7 +11,7 @@ import { choosePicture, partAt, type Picture } from "./picture.ts";
 import { LEFT, Plot, type Limit, type Pointer, type Scene } from "./plot.ts";
 import { joinKnots, type Knots } from "./scale.ts";
 import { parseSearch, type Search } from "./search.ts";
-import { sidePanel, sideText } from "./side.ts";
+import { sidePanel, sideText, type Side } from "./side.ts";
 import type { Stacks } from "./stacks.ts";
 import { COLOURS, type Colour, type State } from "./state.ts";
 import type { Tile } from "./tile.ts";
@@ -151,12 +151,16 @@ export class Timeline implements View {
     document.body.dataset.painted = picture.isComing ? "coming" : this.plot.lastPaint.toFixed(1);
   }
 
+  private sideOf(scene: Scene): Side {
+    return { app: this.app, parts: scene.picture.parts, stacks: this.stacks, timeOf: (m) => this.timeOf(m),
+      arrived: () => this.schedule() };
+  }
+
   private paintSide(): void {
     if (this.scene === null) return;
     const active = document.activeElement, top = this.side.scrollTop;
     if (active !== this.side && this.side.contains(active)) (active as HTMLElement).blur();
-    sidePanel(this.app, this.side, this.scene.picture.parts, this.stacks, this.search,
-      (m) => this.timeOf(m));
+    sidePanel(this.sideOf(this.scene), this.side, this.search);
     this.side.scrollTop = top;
   }
 
@@ -360,8 +364,7 @@ export class Timeline implements View {
   }
 
   copy(): string {
-    return this.scene === null ? ""
-      : sideText(this.app, this.scene.picture.parts, this.stacks, (m) => this.timeOf(m));
+    return this.scene === null ? "" : sideText(this.sideOf(this.scene));
   }
 
   private paintBar(): void {

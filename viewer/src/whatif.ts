@@ -62,18 +62,20 @@ export class WhatIf implements View {
   }
 
   private head(r: Recommend): HTMLElement {
-    const best = r.best === null ? null : r.candidates[r.best] ?? null;
+    const best = r.best === null ? null : r.candidates[r.best] ?? null, keeps = r.outcome === "keep";
     const { app } = this;
     const self = r.trust.exact ? `The replay of the recorded settings is exact, by the rules of PyTorch ${r.trust.compat}.`
       : "The replay is approximate: the recorded addresses could not all be reproduced.";
     return el("section", { class: `card head ${best === null ? "" : "good"}` },
       el("p", { class: "over" }, r.goal === "fit" ? "Goal: the smallest device on which it does not fail"
         : "Goal: the least reserved memory at the peak", `, ${count(r.runs)} replays, device ${r.device}`),
-      best === null ? el("h2", {}, outcomeWords(r.outcome)) : el("h2", {}, el("code", {}, clean(best.label) || "the default settings")),
-      best !== null && el("p", { class: "big" }, gainText(r, best), " ",
+      el("h2", {}, best === null || keeps ? outcomeWords(r.outcome)
+        : el("code", {}, clean(best.label) || "the default settings")),
+      best !== null && keeps && el("p", { class: "big" }, el("code", {}, clean(best.label) || "the default settings")),
+      best !== null && !keeps && el("p", { class: "big" }, gainText(r, best), " ",
         button("Copy the setting", "Copy the line for the shell", () => {
-          void copyText(`export PYTORCH_CUDA_ALLOC_CONF='${best.conf.replace(/'/g, "'\\''")}'`,
-            () => app.status("Copied."));
+          void copyText(best.conf === "" ? "unset PYTORCH_CUDA_ALLOC_CONF"
+            : `export PYTORCH_CUDA_ALLOC_CONF='${best.conf.replace(/'/g, "'\\''")}'`, () => app.status("Copied."));
         })),
       ...(best?.caveats ?? []).map((c) => el("p", { class: "faint" }, `but: ${clean(c.text)}`)),
       el("p", {}, self, " In use at the peak: ",
@@ -132,7 +134,8 @@ function gainText(r: Recommend, best: Candidate): string {
   if (r.goal === "fit" && best.runs_on_bytes !== null)
     return `It runs on ${bytes(best.runs_on_bytes)}${r.margin_bytes !== null ? `, ${bytes(r.margin_bytes)} below what the device has` : ""}.`;
   if (best.reserved_peak_bytes !== null)
-    return `${bytes(best.gain_bytes ?? 0)} less reserved at the peak: ${bytes(best.reserved_peak_bytes)}.`;
+    return `${(best.gain_bytes ?? 0) > 0 ? `${bytes(best.gain_bytes ?? 0)} less` : "As much"} reserved at the peak: ${
+      bytes(best.reserved_peak_bytes)}.`;
   return "";
 }
 
@@ -141,6 +144,8 @@ function outcomeWords(outcome: string): string {
     "capacity": "No setting can help: it does not fit, however it is laid out",
     "keep": "The recorded settings are the best of those tried",
     "none": "No setting helps",
+    "limit": "No setting helps: a memory fraction forbade the request that failed",
+    "no-evidence": "The recording says nothing about settings",
   };
   return words[outcome] ?? `No setting is recommended (${clean(outcome)})`;
 }

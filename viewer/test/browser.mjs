@@ -12,7 +12,9 @@ import { after, before, test } from "node:test";
 import { findBarriers, launch, openPage } from "./drive.mjs";
 import { HOSTILE, makeAnswers, makeReport } from "./mock.mjs";
 import { shareOfModel } from "./naive.mjs";
+import { load } from "./unit/load.mjs";
 
+const { bytes } = await load("format.ts"), { Pack } = await load("pack.ts"), { Tile } = await load("tile.ts");
 const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events", "trust"];
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "drystone-page-"));
@@ -278,6 +280,20 @@ test("owners of a moment that was left out come from the picture, and say so", a
   await done();
 });
 
+test("the panel beside the whole timeline tells of the cursor's moment, not of its column's highest", async () => {
+  const heldAt = (m) => mock.lives.filter((l) => l.begin <= m && m < l.end).reduce((n, l) => n + l.size, 0);
+  const low = (tile) => tile.begin.find((begin, i) => tile.end[i] > begin + 1 && heldAt(begin) < tile.active[i]);
+  const m = Array.from({ length: 16 }, (_, i) => new Tile(new Pack(mock.answers.get(`0/0/tile/4/${i}`)))).map(low)
+    .find((begin) => begin !== undefined), held = heldAt(m);
+  const { page, done } = await open(at(report, `view=timeline&a=${m}`), { deviceScaleFactor: 1 });
+  const fact = page.locator(".side .fact").filter({ hasText: "Active" }).locator("dd");
+  await page.waitForFunction((text) => [...document.querySelectorAll(".side .fact dd")].some((d) => d.textContent === text),
+    bytes(held));
+  assert.equal(await fact.textContent(), bytes(held));
+  assert.equal(await page.locator(".side").getByText("highest figures").count(), 0);
+  await done();
+});
+
 test("owners by function, file and category, with an icicle that turns over", async () => {
   const { page, done } = await open(at(report, "view=owners"));
   await page.waitForSelector(".icicle a");
@@ -319,6 +335,23 @@ test("events: a few rows of all, a jump to the end, a filter", async () => {
   await page.locator(".rows .row").nth(3).click();
   await page.waitForSelector(".side .frame");
   await done();
+});
+
+test("where the recorded settings are the best, there is no setting to copy", async () => {
+  const answer = JSON.parse(new TextDecoder().decode(mock.answers.get("0/sweep"))), file = join(folder, "keep.html");
+  const [best] = answer.candidates;
+  const kept = { ...answer, outcome: "keep", conf: "", candidates: [{ ...best, conf: "", label: "", recorded: true,
+    default: true, gain_bytes: 0, caveats: [] }] };
+  writeFileSync(file, makeReport(page0, new Map(mock.answers).set("0/sweep", Buffer.from(JSON.stringify(kept)))));
+  for (const [path, title, buttons] of [[report, "expandable_segments:True", 1],
+    [file, "The recorded settings are the best of those tried", 0]]) {
+    const { page, done } = await open(at(path, "view=whatif"));
+    await page.waitForSelector(".head h2");
+    assert.equal(await page.locator(".head h2").textContent(), title);
+    assert.equal(await page.locator(".head").getByText("Copy the setting").count(), buttons);
+    assert.ok(!(await page.locator(".head").textContent()).includes("0 B less"));
+    await done();
+  }
 });
 
 test("several files are compared on one scale", async () => {

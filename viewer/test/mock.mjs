@@ -76,11 +76,11 @@ function activeAt(lives, m) {
   return lives.curve[Math.min(m, lives.curve.length - 1)];
 }
 
-function allocColumns(rows) {
+export function allocColumns(rows) {
   return {
     alloc_id: ["u32", rows.map((l) => l.id)], alloc_addr: ["u64", rows.map((l) => l.addr)],
     alloc_size: ["f64", rows.map((l) => l.size)], alloc_req: ["f64", rows.map((l) => l.size - 100)],
-    alloc_begin: ["u32", rows.map((l) => l.begin)], alloc_freed: ["u32", rows.map((l) => l.end)],
+    alloc_begin: ["u32", rows.map((l) => l.begin)], alloc_freed: ["u32", rows.map((l) => l.freed ?? l.end)],
     alloc_end: ["u32", rows.map((l) => l.end)], alloc_lane: ["u32", rows.map(() => 0)],
     alloc_stack: ["u32", rows.map((l) => l.stack)], alloc_flags: ["u32", rows.map(() => 0)],
     alloc_category: ["u8", rows.map((l) => l.category)],

@@ -285,15 +285,20 @@ dry_message_write(const struct dry_message *message, char *text, size_t capacity
               m->backend == DRY_MESSAGE_HIP ? "HIP" : "CUDA");
         return out.length;
     }
-    print(&out, "%s of memory.", backends[index < DRY_MESSAGE_BACKEND_COUNT ? index : 0]);
+    print(&out, "%s of memory", backends[index < DRY_MESSAGE_BACKEND_COUNT ? index : 0]);
     if (m->form == DRY_MESSAGE_HUGE) {
-        print(&out, " Tried to allocate more than 1EB memory.");
+        print(&out, ". Tried to allocate more than 1EB memory.");
+    } else if (m->form == DRY_MESSAGE_SHORT) {
+        print_part(&out, ". Tried to allocate ", &m->tried, "");
+        print(&out, ".");
+        print_part(&out, " ", &m->allowed, " allowed; ");
+        print_hints(&out, m);
     } else if (m->form == DRY_MESSAGE_REJECTED) {
-        print(&out, " Allocation was preemptively rejected because it would exceed "
+        print(&out, ". Allocation was preemptively rejected because it would exceed "
                     "per_process_memory_fraction limit.");
         print_part(&out, " Requested size: ", &m->tried, "");
     } else {
-        print_part(&out, " Tried to allocate ", &m->tried, "");
+        print_part(&out, ". Tried to allocate ", &m->tried, "");
         print_device(&out, m);
         print_pytorch(&out, m);
         print_hints(&out, m);

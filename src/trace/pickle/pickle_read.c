@@ -320,9 +320,9 @@ do_dict(struct dryi_pickle_walk *w)
 static enum dry_status
 do_proto(struct dryi_pickle_walk *w, unsigned protocol)
 {
-    if (w->op_offset != 0)
+    if (w->trace->view.protocol >= 0)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
-                            "opcode PROTO, expected only at byte 0");
+                            "opcode PROTO, expected once");
     if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                             "pickle protocol %u, expected %u to %u", protocol,

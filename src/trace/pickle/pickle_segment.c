@@ -265,13 +265,32 @@ place_blocks(struct dryi_pickle_walk *w, const struct fields *f)
     }
 }
 
+/* Take sums that the file lacks from the blocks: files of 2023 have no requested_size here. */
+static void
+sum_missing(const struct dryi_pickle_walk *w, struct fields *f)
+{
+    struct dry_trace_segment *row = &f->row, summed = f->row;
+    const struct dry_trace_block *first =
+        f->blocks.count ? &w->trace->blocks[f->blocks.first] : NULL;
+    dryi_trace_sum_blocks(&summed, first, f->blocks.count);
+    if (row->allocated_size == NO_SIZE)
+        row->allocated_size = summed.allocated_size;
+    if (row->active_size == NO_SIZE)
+        row->active_size = summed.active_size;
+    if (row->requested_size == NO_SIZE)
+        row->requested_size = summed.requested_size;
+}
+
 enum dry_status
 dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair_count,
                   uint64_t *value)
 {
     size_t row = w->trace->view.segment_count;
     struct fields f = {
-        .row = {.stack = DRY_NONE},
+        .row = {.allocated_size = NO_SIZE,
+                .active_size = NO_SIZE,
+                .requested_size = NO_SIZE,
+                .stack = DRY_NONE},
         .owner = {"segment", row, DRY_UNKNOWN_SEGMENT_KEY},
         .forward = DRY_NONE,
     };
@@ -290,6 +309,7 @@ dryi_segment_take(struct dryi_pickle_walk *w, const uint64_t *pairs, size_t pair
     if (status != DRY_OK)
         return status;
     place_blocks(w, &f);
+    sum_missing(w, &f);
     if (!f.has_type) /* only the small pool has segments of this size */
         f.row.is_large = f.row.total_size != SMALL_SEGMENT_BYTES;
     f.row.first_block = f.blocks.first;

@@ -14,8 +14,6 @@
 #include "trace/model/trace.h"
 #include "trace/text/text_read.h"
 
-static const char byte_order_mark[] = "\xef\xbb\xbf";
-
 /* Return true if the current line has such a cell. The cursor stays. */
 static bool
 has_cell(struct dryi_text *t, const char *name)
@@ -114,18 +112,6 @@ refuse_foreign(struct dryi_input *in, struct dry_error *err)
     return status;
 }
 
-/* Skip the byte order mark that spreadsheets put before the first line. */
-static enum dry_status
-skip_byte_order_mark(struct dryi_input *in, struct dry_error *err)
-{
-    size_t length = sizeof byte_order_mark - 1;
-    enum dry_status status = dryi_input_fill(in, length, err);
-    if (status == DRY_OK && dryi_input_unread(in) >= length &&
-        memcmp(in->window + in->at, byte_order_mark, length) == 0)
-        in->at += length;
-    return status;
-}
-
 enum dry_status
 dryi_text_format_read(struct dryi_input *in, struct dry_trace_builder *builder,
                       struct dry_error *err)
@@ -133,9 +119,7 @@ dryi_text_format_read(struct dryi_input *in, struct dry_trace_builder *builder,
     struct dryi_text_read r = {
         .memory = builder->trace->memory, .builder = builder, .err = err};
     dryi_text_init(&r.text, in, err);
-    enum dry_status status = skip_byte_order_mark(in, err);
-    if (status == DRY_OK)
-        status = refuse_foreign(in, err);
+    enum dry_status status = refuse_foreign(in, err);
     if (status == DRY_OK && dry_trace_begin_device(builder, 0) != DRY_OK)
         status = dryi_builder_check(builder, err);
     if (status == DRY_OK)

@@ -105,12 +105,12 @@ def check_rates(m, folder):
     """Retries and growth a minute, as JSON; who is wanted ends the watch."""
     program, events = measure_in_peace(measure_rates, m, folder)
     assert [e["event"] for e in events] == ["crossed", "crossed", "answered"], events
-    assert {e["rule"] for e in events[:2]} == {"at-retries", "at-growth"}
+    assert {e["rule"] for e in events[:2]} == {"retries", "growth"}
     for event in events:
         assert event["schema"] == "drystone.live-event/1" and event["pid"] == program.pid
         assert event["name"] == "train" and event["rank"] == 1
     for event in events[:2]:
-        value = {"at-retries": 120, "at-growth": GIB}[event["rule"]]
+        value = {"retries": 120, "growth": GIB}[event["rule"]]
         assert 0.7 < event["value"] / value < 1.3 and event["value"] >= event["threshold"], event
     assert events[1]["why"] == "a snapshot was asked for already" and events[1]["path"] is None
     assert events[0]["path"] == f"{folder}/train-rank1-{program.pid}-1.pickle"

@@ -535,6 +535,34 @@ the_busiest_device_is_replayed(void **state)
     dry_trace_destroy(trace);
 }
 
+static void
+each_device_is_found_by_its_number(void **state)
+{
+    (void)state;
+    static const int32_t begun[] = {7, 0, DRY_DEVICE_HOST, 3};
+    struct dry_trace_builder *b;
+    struct dry_trace *trace;
+    assert_int_equal(dry_trace_builder_create(NULL, &b, NULL), DRY_OK);
+    for (size_t i = 0; i < 4; i++)
+        dry_trace_begin_device(b, begun[i]);
+    assert_int_equal(dry_trace_builder_finish(b, &trace, NULL), DRY_OK);
+    for (int32_t device = -1; device < 9; device++) {
+        struct dry_replay *replay = NULL;
+        struct dry_replay_options o;
+        dry_replay_options_init(&o);
+        o.device = device;
+        bool is_there = device == 0 || device == 3 || device == 7;
+        enum dry_status expected = is_there                    ? DRY_OK
+                                   : device == DRY_DEVICE_HOST ? DRY_ERR_UNSUPPORTED
+                                                               : DRY_ERR_ARGUMENT;
+        assert_int_equal(dry_replay_create(trace, &o, &replay, NULL), expected);
+        if (is_there)
+            assert_int_equal(dry_replay_get_recorded(replay)->device, device);
+        dry_replay_destroy(replay);
+    }
+    dry_trace_destroy(trace);
+}
+
 /* --- decisions ---------------------------------------------------------------------------- */
 
 static const char small_program[] = "a 1 1000 0 1\n"
@@ -1077,6 +1105,7 @@ main(void)
         cmocka_unit_test(bad_options_of_a_replay_are_refused),
         cmocka_unit_test(progress_can_cancel),
         cmocka_unit_test(the_busiest_device_is_replayed),
+        cmocka_unit_test(each_device_is_found_by_its_number),
         cmocka_unit_test(decisions_are_written_in_order),
         cmocka_unit_test(decisions_end_with_an_oom),
         cmocka_unit_test(decisions_of_expandable_segments),

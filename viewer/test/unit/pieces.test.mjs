@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
-import { HOSTILE, NONE, makeAnswers, writePack } from "../mock.mjs";
+import { HOSTILE, NONE, allocColumns, makeAnswers, writePack } from "../mock.mjs";
 
 const format = await load("format.ts");
 const { readHash, writeHash, START } = await load("state.ts");
@@ -11,10 +11,11 @@ const { Scale, ticks } = await load("scale.ts");
 const { parseSearch } = await load("search.ts");
 const { Pack } = await load("pack.ts");
 const { Stacks } = await load("stacks.ts");
-const { Tile, MemoryMap } = await load("tile.ts");
+const { Allocs, Tile, MemoryMap } = await load("tile.ts");
 const { groupSegments, layOut, chooseRowBytes } = await load("map_layout.ts");
 const { buildTree } = await load("icicle.ts");
 const { bornSince, goneBy, sumUp } = await load("alive.ts");
+const { chooseSteps } = await load("steps.ts");
 const CATEGORIES = ["unknown", "weights", "optimizer", "gradients", "activations", "temporaries", "inputs"];
 
 test("bytes are written as the command writes them", () => {
@@ -25,6 +26,27 @@ test("bytes are written as the command writes them", () => {
   assert.equal(format.bytesShort(2 ** 31), "2 GiB");
   assert.equal(format.bytesShort(0), "0 B");
   assert.equal(format.bytesShort(100 * 2 ** 20), "100 MiB");
+});
+
+test("a block waits for a stream only if events lie between its two frees", () => {
+  const lives = [[8, 9], [8, 8], [8, 12], [10, NONE], [8, NONE], [NONE, NONE], [NONE, 9]];
+  const allocs = new Allocs(new Pack(writePack(allocColumns(lives.map(([freed, end], id) =>
+    ({ id, addr: 0n, size: 512, begin: 1, freed, end, stack: 0, category: 0 }))))));
+  assert.deepEqual(lives.map((_, at) => allocs.waits(at, 10)),
+    [false, false, true, false, true, false, false]);
+});
+
+test("of many steps the first, the last, the highest and the jumps are shown", () => {
+  const flat = Array.from({ length: 1794 }, () => 1000);
+  assert.deepEqual(chooseSteps(flat, 24, false), [0, 1793]);
+  assert.deepEqual(chooseSteps([1, 2, 3], 24, false), [0, 1, 2]);
+  assert.deepEqual(chooseSteps(Array.from({ length: 30 }, () => 0), 24, false), [0, 29]);
+  flat[900] = 1100; flat[1200] = 1005; flat[1500] = 700;
+  assert.deepEqual(chooseSteps(flat, 24, false), [0, 900, 901, 1500, 1501, 1793]);
+  assert.deepEqual(chooseSteps(flat, 3, false), [0, 900, 1793]);
+  const filled = chooseSteps(flat, 300, true);
+  assert.equal(filled.length, 300);
+  assert.ok(filled.includes(200) && filled.includes(1501) && !filled.includes(1000));
 });
 
 test("frames have the names of the command's owners", () => {
@@ -63,6 +85,7 @@ test("controls and marks of direction become visible", () => {
   assert.ok(text.includes("\\u{1b}[31m") && text.includes("\\u{202e}gnp.exe"));
   assert.ok(!/[\u0000-\u001f\u202a-\u202e]/.test(text));
   assert.equal(format.clean("a\u{e0041}\u200b"), "a\\u{e0041}\\u{200b}");
+  assert.equal(format.clean("\u061c\u3164\ufe0f"), "\\u{61c}\\u{3164}\\u{fe0f}");
   assert.equal(format.clean("x".repeat(500)).length, 401);
 });
 

@@ -899,6 +899,29 @@ hints_devices_and_places_are_read(void **state)
     assert_true(m.is_cut);
 }
 
+/* No form ends a sentence twice, whatever is known of its numbers. */
+static void
+a_written_sentence_ends_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
+        struct dry_message m;
+        char text[4096];
+        assert_int_equal(parse(examples[i].text, strlen(examples[i].text), &m), DRY_OK);
+        (void)dry_message_write(&m, text, sizeof text);
+        assert_null(strstr(text, ".."));
+    }
+    struct dry_message m = {
+        .struct_size = sizeof m, .form = DRY_MESSAGE_SHORT, .backend = DRY_MESSAGE_CUDA};
+    char text[64];
+    (void)dry_message_write(&m, text, sizeof text);
+    assert_string_equal(text, "CUDA out of memory.");
+    m.tried =
+        (struct dry_message_size){.known = DRY_MESSAGE_KNOWN, .bytes = UINT64_C(2) << 30};
+    (void)dry_message_write(&m, text, sizeof text);
+    assert_string_equal(text, "CUDA out of memory. Tried to allocate 2.00 GiB.");
+}
+
 /* The same text with a line's end behind every `width` characters, words torn or not. */
 static void
 wrapped_lines_are_joined(void **state)
@@ -1841,6 +1864,7 @@ main(void)
         cmocka_unit_test(a_megabyte_of_digits_ends),
         cmocka_unit_test(each_release_is_read),
         cmocka_unit_test(hints_devices_and_places_are_read),
+        cmocka_unit_test(a_written_sentence_ends_once),
         cmocka_unit_test(wrapped_lines_are_joined),
         cmocka_unit_test(what_logs_add_is_passed_over),
         cmocka_unit_test(ranks_may_alternate),

@@ -422,6 +422,10 @@ hostile_text_is_made_printable(void **state)
                     "?????");                  /* not UTF-8; a surrogate is one */
     check_printable("\xc2\x85", 2, "??");      /* a C1 control */
     check_printable("\xe2\x80\xae", 3, "???"); /* turns the line */
+    check_printable("\xd8\x9c\xe2\x80\x8b", 5, "?????"); /* U+061C, U+200B */
+    check_printable("\xc2\xad\xef\xbb\xbf", 5, "?????"); /* U+00AD, U+FEFF */
+    check_printable("\xf3\xa0\x81\x81", 4, "????");      /* U+E0041, a tag */
+    check_printable("\xe2\x80\x90\xef\xb7\xbf", 6, "\xe2\x80\x90\xef\xb7\xbf");
     char cut[4];
     assert_int_equal(term_make_printable(cut, sizeof cut, "ab€", 5), 2);
     assert_string_equal(cut, "ab");

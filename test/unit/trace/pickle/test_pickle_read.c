@@ -510,7 +510,7 @@ the_stack_is_guarded(void **state)
     refuse_text("(Nd.", DRY_ERR_FORMAT, "opcode DICT finds a key without a value");
     refuse_text("Nq1.", DRY_ERR_FORMAT, "memo 1 is put, expected at most 0");
     refuse_text("h0.", DRY_ERR_FORMAT, "memo 0 is fetched, only 0 were put");
-    refuse_text("\x80\x04.", DRY_ERR_FORMAT, "opcode PROTO, expected only at byte 0");
+    refuse_text("\x80\x04.", DRY_ERR_FORMAT, "opcode PROTO, expected once");
 }
 
 static void
@@ -729,6 +729,9 @@ the_shape_of_2023(void **state)
     assert_int_not_equal(v->blocks[0].stack, DRY_NONE);
     assert_int_equal(v->blocks[1].address, 612);
     assert_int_equal(v->segments[0].pool_id_known, 0);
+    assert_int_equal(v->segments[0].allocated_size, 0);
+    assert_int_equal(v->segments[0].active_size, 100);
+    assert_int_equal(v->segments[0].requested_size, 77);
     assert_int_equal(v->lanes[v->segments[0].lane].pool_known, 0);
     dry_trace_destroy(t);
 }

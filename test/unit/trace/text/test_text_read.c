@@ -254,6 +254,8 @@ static const struct refusal refusals[] = {
     {"# c\nx 1 2 3 4\n", 4, "line 2: not a known trace or snapshot"},
     {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", 0,
      "a Git LFS pointer: "},
+    {"\xef\xbb\xbf", 0, "the file is empty"},
+    {"\xef\xbb\xbf{}", 0, "this is JSON"},
     {"\xef\xbb\xbf<!DOCTYPE html>\n<p>404\n", 0, "an HTML page; expected"},
     {"<html><body>\n", 0, "an HTML page; expected"},
     {"e\nx 1 2 3 4\n", 2, "line 2: expected an op, one of i a f r s e p q, found 'x'"},
