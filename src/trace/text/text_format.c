@@ -96,17 +96,22 @@ static const struct {
     FOREIGN("\0\0\0\0\0\0\0\0", "zeros: a copy or a download that was never filled"),
 };
 #define FOREIGN_LONGEST 35
+#define FOREIGN_BLANKS 8u
 
-/* Refuse a file that begins like one of these, and tell what it is. */
+/* Refuse a file that begins like one of these, after a few blanks, and tell what it is. */
 static enum dry_status
 refuse_foreign(struct dryi_input *in, struct dry_error *err)
 {
-    enum dry_status status = dryi_input_fill(in, FOREIGN_LONGEST, err);
+    enum dry_status status = dryi_input_fill(in, FOREIGN_BLANKS + FOREIGN_LONGEST, err);
+    const unsigned char *first = in->window + in->at;
     size_t unread = dryi_input_unread(in);
+    while (unread > 0 && dryi_input_unread(in) - unread < FOREIGN_BLANKS &&
+           (*first == ' ' || *first == '\n' || *first == '\r'))
+        first++, unread--;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign && status == DRY_OK; i++) {
         DRYI_ASSERT(foreign[i].length <= FOREIGN_LONGEST);
         if (unread >= foreign[i].length &&
-            memcmp(in->window + in->at, foreign[i].begin, foreign[i].length) == 0)
+            memcmp(first, foreign[i].begin, foreign[i].length) == 0)
             status = dryi_fail_at(err, DRY_ERR_FORMAT, 0,
                                   "%s; expected a memory snapshot or a trace",
                                   foreign[i].what);

@@ -256,6 +256,7 @@ static const struct refusal refusals[] = {
      "a Git LFS pointer: "},
     {"\xef\xbb\xbf<!DOCTYPE html>\n<p>404\n", 0, "an HTML page; expected"},
     {"<html><body>\n", 0, "an HTML page; expected"},
+    {"\n \r\n<!DOCTYPE html>\n", 0, "an HTML page; expected"},
     {"e\nx 1 2 3 4\n", 2, "line 2: expected an op, one of i a f r s e p q, found 'x'"},
     {"e\n  al 1\n", 4, "line 2: expected an op, one of i a f r s e p q, found 'al'"},
     {"a\n", 1, "line 1: expected an id, found the end"},
