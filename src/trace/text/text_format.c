@@ -3,7 +3,8 @@
 /*
  * Find the format of a text. The first line that is neither empty nor a comment decides:
  * an event of a plain trace, or the header of an RMM log or of lifetimes. The table has a
- * test of that line and a reader for each format. Cost: O(bytes of the line).
+ * test of that line and a reader for each format. Any other text is a log, which is searched
+ * for dumps of the BFC allocator. Cost: O(bytes of the line); O(bytes) for a log.
  */
 #include "trace/text/text_format.h"
 
@@ -63,6 +64,25 @@ static const struct format {
     {is_lifetimes, dryi_lifetimes_read, DRY_TRACE_LIFETIMES},
 };
 
+/* Read a log. One without a dump is refused at its first line. */
+static enum dry_status
+read_log(struct dryi_text_read *r)
+{
+    uint64_t offset = r->text.offset, number = r->text.number;
+    r->text.skips_long_lines = true;
+    enum dry_status status = dryi_bfc_read(r);
+    dryi_builder_set_kind(r->builder, DRY_TRACE_BFC);
+    if (status != DRY_END)
+        return status;
+    r->text.offset = offset;
+    r->text.number = number;
+    return dryi_text_fail(
+        &r->text, 0,
+        "not a known trace or snapshot: expected a pickle, a line `op id size "
+        "stream time_us` (op one of i a f r s e p q), RMM's header, "
+        "the header id,lower,upper,size, or a log with a dump of the BFC allocator");
+}
+
 static enum dry_status
 read_format(struct dryi_text_read *r)
 {
@@ -72,11 +92,7 @@ read_format(struct dryi_text_read *r)
         dryi_builder_set_kind(r->builder, formats[i].kind);
         return formats[i].read(r);
     }
-    return dryi_text_fail(
-        &r->text, 0,
-        "not a known trace or snapshot: expected a pickle, a line `op id size "
-        "stream time_us` (op one of i a f r s e p q), RMM's header, or "
-        "the header id,lower,upper,size");
+    return read_log(r);
 }
 
 /* Other files that users pass by mistake: how each begins, and what it is. */
