@@ -8,7 +8,7 @@
  *
  * A trace is read from a file or built call by call, and never changes afterwards. The
  * file is a PyTorch memory snapshot, a plain trace, RMM's log, a CSV of lifetimes, or a log
- * with a dump of the BFC allocator.
+ * with a dump of the BFC allocator, or a Chrome trace of PyTorch's profiler.
  * Events are stored as columns, in the order of the file, which is authoritative within a
  * device. Stacks, frames and strings are interned, so equal things have equal numbers.
  *
@@ -77,6 +77,7 @@ enum dry_trace_kind {
     DRY_TRACE_LIFETIMES, /* `id,lower,upper,size` CSV */
     DRY_TRACE_BUILT,     /* made by a dry_trace_builder */
     DRY_TRACE_BFC,       /* a dump of the BFC allocator of TensorFlow and XLA, in a log */
+    DRY_TRACE_KINETO,    /* the memory events of PyTorch's profiler, in a Chrome trace */
 };
 
 /*
@@ -253,7 +254,9 @@ struct dry_trace_view {
     uint32_t lane_count, frame_count, stack_count, string_count, note_count;
     const struct dry_lane *lanes;
     const struct dry_frame *frames;
-    bool has_addresses;  /* events and segments have addresses: SNAPSHOT, BUILT, BFC */
+    bool has_addresses; /* events and segments have addresses: SNAPSHOT, BUILT, BFC */
+    uint64_t
+        reserved_peak_bytes; /* KINETO: most that a device reserved, as recorded; else 0 */
     uint32_t dump_count; /* BFC: dumps in the log, of which the last was read; else 0 */
 };
 

@@ -28,7 +28,7 @@
 #include "record/json_source.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
-#define PEEKED_BYTES ((size_t)64)
+#define PEEKED_BYTES ((size_t)32 << 10)
 #define UNFOLDING_MAX 100                        /* unpacked bytes for each packed one */
 #define UNPACKED_BYTES_FREE (UINT64_C(16) << 20) /* allowed at any ratio */
 
@@ -408,13 +408,18 @@ open_html(struct input *in, struct dry_error *err)
     return status;
 }
 
+/* Return true for JSON but a profiler's trace, which the library reads itself: it may be large. */
 static bool
 looks_like_json(const struct chunk *c)
 {
-    size_t i = c->at;
+    static const char profile[] = "\"traceEvents\"";
+    size_t i = c->at, peeked = c->end < PEEKED_BYTES ? c->end : PEEKED_BYTES;
     while (i < c->end && strchr(" \t\r\n", c->bytes[i]) && c->bytes[i])
         i++;
-    return i < c->end && (c->bytes[i] == '{' || c->bytes[i] == '[');
+    if (i == c->end || (c->bytes[i] != '{' && c->bytes[i] != '['))
+        return false;
+    return c->bytes[i] == '[' || i >= peeked ||
+           !memmem(c->bytes + i, peeked - i, profile, sizeof profile - 1);
 }
 
 static enum dry_status
