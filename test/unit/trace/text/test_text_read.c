@@ -489,7 +489,7 @@ the_last_dump_of_a_log_becomes_segments(void **state)
     check_map(OLD_DUMP NEW_DUMP, 2, 2, new_blocks, 3);
     check_map(NEW_DUMP OLD_DUMP, 2, 1, old_blocks, 2);
     check_map(OLD_DUMP "Next region of size 9\nNext region of size\nInUse at 20000 of "
-                       "siz\nInUse at 30000000000000000 of size 1\nFree at 0 of size 1\n"
+                       "\nInUse at 30000000000000000 of size 1\nFree at 0 of size 1\n"
                        "Free at 8 of size 0\nFree at 0x of size 2\n",
               1, 1, old_blocks, 2);
     struct dry_trace *trace = read_text(NEW_DUMP);
