@@ -7,7 +7,8 @@
  * end.
  *
  * A trace is read from a file or built call by call, and never changes afterwards. The
- * file is a PyTorch memory snapshot, a plain trace, RMM's log, or a CSV of lifetimes.
+ * file is a PyTorch memory snapshot, a plain trace, RMM's log, a CSV of lifetimes, or a log
+ * with a dump of the BFC allocator, or a Chrome trace of PyTorch's profiler.
  * Events are stored as columns, in the order of the file, which is authoritative within a
  * device. Stacks, frames and strings are interned, so equal things have equal numbers.
  *
@@ -75,12 +76,14 @@ enum dry_trace_kind {
     DRY_TRACE_RMM,       /* RMM's logging_resource_adaptor CSV */
     DRY_TRACE_LIFETIMES, /* `id,lower,upper,size` CSV */
     DRY_TRACE_BUILT,     /* made by a dry_trace_builder */
+    DRY_TRACE_BFC,       /* a dump of the BFC allocator of TensorFlow and XLA, in a log */
+    DRY_TRACE_KINETO,    /* the memory events of PyTorch's profiler, in a Chrome trace */
 };
 
 /*
  * Actions: first those of PyTorch (c10/core/CachingDeviceAllocator.h, TraceEntry), then
- * those that exist in plain traces only. `addr` is an address in a snapshot. In the other
- * kinds it is the id of the allocation, unique among live allocations.
+ * those that exist in plain traces only. `addr` is an address if the view says has_addresses,
+ * else the id of the allocation, unique among live allocations.
  */
 enum dry_action {
     DRY_ACTION_ALLOC,          /* size: as requested; addr: the address returned */
@@ -252,6 +255,10 @@ struct dry_trace_view {
     uint32_t lane_count, frame_count, stack_count, string_count, note_count;
     const struct dry_lane *lanes;
     const struct dry_frame *frames;
+    bool has_addresses; /* events and segments have addresses: SNAPSHOT, BUILT, BFC */
+    uint64_t
+        reserved_peak_bytes; /* KINETO: most that a device reserved, as recorded; else 0 */
+    uint32_t dump_count; /* BFC: dumps in the log, of which the last was read; else 0 */
 };
 
 /* Return the view, which lives as long as the trace. */
@@ -306,7 +313,7 @@ DRY_API void dry_trace_destroy(struct dry_trace *trace);
 
 /*
  * Write a trace to `sink` as PyTorch writes its snapshots (pickle protocol 4). The kinds
- * of trace that have addresses can be written, SNAPSHOT and BUILT; others are
+ * of trace that have addresses can be written (has_addresses); others are
  * UNSUPPORTED. All data of the file is written. Reading it again gives an equal trace,
  * and CPython's unpickler an equal object. There are three exceptions: lists of pool ids
  * become tuples, the format of 2023 is modernized, and `forward_frames` that are empty or

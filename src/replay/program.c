@@ -420,7 +420,7 @@ dryi_program_init(struct dryi_program *program, const struct dry_trace *trace,
         .memory = dryi_memory_or_default(memory),
         .view = v,
         .device = device,
-        .has_addresses = v->kind == DRY_TRACE_SNAPSHOT || v->kind == DRY_TRACE_BUILT,
+        .has_addresses = v->has_addresses,
         .oom_event = NO_EVENT,
     };
     if (device->event_count >= DRYI_REQUEST_COUNT_MAX)

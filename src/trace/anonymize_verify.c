@@ -417,7 +417,7 @@ same_shape(const struct job *j)
         a->segment_count == b->segment_count && a->block_count == b->block_count &&
         a->annotation_count == b->annotation_count &&
         a->is_bare_list == b->is_bare_list &&
-        (a->has_traces || a->kind == DRY_TRACE_BUILT) == b->has_traces &&
+        (a->has_traces || a->kind != DRY_TRACE_SNAPSHOT) == b->has_traces &&
         a->has_settings == b->has_settings && a->has_annotations == b->has_annotations &&
         a->has_host == b->has_host;
     for (size_t i = 0; is_same && i < a->device_count; i++)

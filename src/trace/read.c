@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "trace/model/trace.h"
+#include "trace/text/kineto_read.h"
 #include "trace/text/text_format.h"
 
 #define STRING_BYTES_MAX (16u << 20)
@@ -120,6 +121,12 @@ read_any(struct dryi_input *in, const struct dry_trace_options *options,
         return dryi_fail_at(err, DRY_ERR_FORMAT, 0,
                             "this is a pickle of protocol 0 or 1, expected 2 to 5: "
                             "write it again with pickle.dump(..., protocol=4)");
+    bool is_profile;
+    status = dryi_kineto_peek(in, &is_profile, err);
+    if (status != DRY_OK)
+        return status;
+    if (is_profile)
+        return dryi_kineto_read(in, builder, err);
     const char *name = name_magic(in);
     return name ? refuse_magic(name, err) : dryi_text_format_read(in, builder, err);
 }

@@ -23,6 +23,25 @@ require(int condition)
         abort();
 }
 
+/* Blocks follow each other within their segment, and sums are those of the blocks. */
+static void
+check_map(const struct dry_trace_view *v)
+{
+    require(v->event_count == 0 && v->dump_count > 0);
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct dry_trace_segment *s = &v->segments[i];
+        uint64_t at = s->address, active = 0;
+        require(s->block_count > 0 && s->address + s->total_size >= s->address);
+        for (size_t k = s->first_block; k < s->first_block + s->block_count; k++) {
+            const struct dry_trace_block *b = &v->blocks[k];
+            require(k < v->block_count && b->address >= at && b->size > 0);
+            at = b->address + b->size;
+            active += b->state == DRY_BLOCK_ACTIVE ? b->size : 0;
+        }
+        require(at <= s->address + s->total_size && active == s->active_size);
+    }
+}
+
 /* The sum of what lives never goes below nothing. */
 static void
 check_trace(const struct dry_trace *trace)
@@ -44,8 +63,13 @@ check_trace(const struct dry_trace *trace)
             require(live > 0 || bytes == 0);
         }
     }
-    require(v->segment_count == 0 && v->frame_count == 0 && v->kind != DRY_TRACE_BUILT);
-    require(v->device_count == 1 && v->devices[0].event_count == v->event_count);
+    if (v->kind == DRY_TRACE_BFC)
+        check_map(v);
+    else
+        require(v->segment_count == 0 && v->dump_count == 0);
+    require(v->frame_count == 0 && v->kind != DRY_TRACE_BUILT);
+    if (v->kind != DRY_TRACE_KINETO)
+        require(v->device_count == 1 && v->devices[0].event_count == v->event_count);
 }
 
 static enum dry_status

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot as JSON, plain, in gzip, behind a byte order mark, gives the same trace as its
-pickle: json_input.py SAME
+"""A snapshot as JSON, plain, in gzip, behind a byte order mark, in the page that draws it, gives the
+same trace as its pickle: json_input.py SAME
 
 The program SAME opens two files as the tool does and compares what it read.
 """
+import base64
 import gzip
 import json
 import os
@@ -40,13 +41,18 @@ def made():
 def check(same, snapshot, scratch, name):
     original, text = scratch / "a.pickle", scratch / "a.json"
     packed = scratch / "a.json.gz"
+    pages = [scratch / "a.html", scratch / "b.html"]
     original.write_bytes(pickle.dumps(snapshot, 4))
     text.write_text(" \n" + json.dumps(snapshot, ensure_ascii=False))
     packed.write_bytes(gzip.compress(json.dumps(snapshot).encode(), 1))
     marked, marked_pickle = scratch / "marked.json.gz", scratch / "marked.pickle"
     marked.write_bytes(gzip.compress(json.dumps(snapshot).encode("utf-8-sig"), 1))
     marked_pickle.write_bytes("\ufeff".encode() + original.read_bytes())
-    for path in (text, packed, marked, marked_pickle):
+    for page, content in zip(pages, (original.read_bytes() + b"\0\0", text.read_bytes())):
+        files = [{"name": "snapshot.pickle", "base64": base64.b64encode(content).decode()}]
+        page.write_text(f"\n<!DOCTYPE html>\n<script>\nconst local_files = {json.dumps(files)}\n"
+                        "add_local_files(local_files, 'Active Memory Timeline')\n</script>\n")
+    for path in (text, packed, marked, marked_pickle, *pages):
         subprocess.run([same, original, path], check=True)
     print(f"same: {name}")
 

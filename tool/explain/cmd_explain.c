@@ -89,6 +89,8 @@ report(const struct session *s, const struct dry_explanation *explanation)
         .row_max = rows_limit(s->values.rows, false),
         .is_simulated = s->study.is_simulated,
         .is_total_known = s->values.total != NOT_GIVEN,
+        .recorded_reserved_bytes =
+            dry_trace_get_view(s->study.trace)->reserved_peak_bytes,
     };
     int code = EXIT_FINE;
     if (s->values.json)

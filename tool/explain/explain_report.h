@@ -18,6 +18,7 @@ struct explain_report {
     size_t row_max;      /* maximum owners to print */
     bool is_total_known; /* the device's total memory was given */
     bool is_simulated;   /* the trace holds requests only; addresses are simulated */
+    uint64_t recorded_reserved_bytes; /* peak that a profiler recorded; 0: none did */
 };
 
 /* Print the report as text. Returns false if memory ran out. */

@@ -722,8 +722,8 @@ is_json(const struct beginning *beginning)
     return i == beginning->length || strchr("{[]\"", beginning->bytes[i]);
 }
 
-/* Return whether the reader of traces finds no format in the text. It knows by the first line, so
-   the rest may be missing. */
+/* Return whether the reader of traces finds no format in the text, or a dump in a log: the message
+   of the log tells more. It knows by the first line, so the rest may be missing. */
 static bool
 is_no_trace(struct beginning *beginning)
 {
@@ -733,8 +733,10 @@ is_no_trace(struct beginning *beginning)
     struct dry_source source = {read_beginning, beginning};
     bool is_bracket = beginning->bytes[0] == '['; /* JSON to the reader */
     enum dry_status status = dry_trace_read(&source, NULL, &trace, &err);
+    bool is_dump = trace && dry_trace_get_view(trace)->kind == DRY_TRACE_BFC;
     dry_trace_destroy(trace);
-    return status == DRY_ERR_FORMAT && (is_bracket || strstr(err.text, unknown));
+    return is_dump ||
+           (status == DRY_ERR_FORMAT && (is_bracket || strstr(err.text, unknown)));
 }
 
 bool

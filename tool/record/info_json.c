@@ -48,6 +48,10 @@ name_kind(enum dry_trace_kind kind)
         return "rmm";
     case DRY_TRACE_LIFETIMES:
         return "lifetimes";
+    case DRY_TRACE_KINETO:
+        return "kineto";
+    case DRY_TRACE_BFC:
+        return "bfc";
     case DRY_TRACE_BUILT:
         return "built";
     }
@@ -178,6 +182,9 @@ put_file(struct writer *w, json_t *root, const struct info_report *s)
     put(w, root, "file_bytes", json_out_known(s->input.file_bytes, s->input.file_bytes));
     put_number(w, root, "read_bytes", v->byte_count);
     put(w, root, "segments_only", json_boolean(v->is_bare_list));
+    put(w, root, "recorded_reserved_peak_bytes",
+        json_out_known(v->reserved_peak_bytes, v->reserved_peak_bytes));
+    put(w, root, "dumps", json_out_known(v->dump_count, v->dump_count));
 }
 
 static void

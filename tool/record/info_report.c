@@ -28,6 +28,11 @@ describe_kind(enum dry_trace_kind kind)
         return "RMM log";
     case DRY_TRACE_LIFETIMES:
         return "lifetimes";
+    case DRY_TRACE_KINETO:
+        return "memory events of PyTorch's profiler, without segments, stacks and "
+               "requests";
+    case DRY_TRACE_BFC:
+        return "map of the BFC allocator, without events";
     case DRY_TRACE_BUILT:
         break;
     }
@@ -90,9 +95,15 @@ print_head(const struct info_report *s, const struct term *term)
 {
     const struct dry_trace_view *v = s->view;
     char size[TERM_NUMBER_BYTES], unpacked[TERM_NUMBER_BYTES];
-    char protocol[40] = "", packed[48] = "", bytes[48] = "", text[400];
+    char protocol[40] = "", packed[48] = "", bytes[48] = "", detail[64] = "", text[400];
     if (v->protocol >= 0 && !s->input.is_converted)
         snprintf(protocol, sizeof protocol, ", pickle protocol %d", v->protocol);
+    if (v->dump_count > 1)
+        snprintf(detail, sizeof detail, ", the last of %u in the log",
+                 (unsigned)v->dump_count);
+    if (v->reserved_peak_bytes)
+        snprintf(detail, sizeof detail, ", %s reserved at most",
+                 term_format_bytes(v->reserved_peak_bytes, size));
     if (s->input.file_bytes)
         snprintf(bytes, sizeof bytes, ", %s",
                  term_format_bytes(s->input.file_bytes, size));
@@ -100,7 +111,7 @@ print_head(const struct info_report *s, const struct term *term)
         snprintf(packed, sizeof packed, " (%s unpacked)",
                  term_format_bytes(v->byte_count, unpacked));
     snprintf(text, sizeof text, "%s%s%s%s%s%s%s", describe_kind(v->kind), protocol,
-             v->is_bare_list ? ", segments only" : "", s->input.format[0] ? ", " : "",
+             v->is_bare_list ? ", segments only" : detail, s->input.format[0] ? ", " : "",
              s->input.format, bytes, packed);
     printf("%s", term_style(term, TERM_BOLD));
     term_print_text(stdout, s->path, strlen(s->path));

@@ -3,7 +3,7 @@
 /*
  * Layers of dry_source, each reading from the one before:
  *
- *     file or object -> gzip or zstd, if the first bytes say so -> JSON, likewise
+ *     file or object -> gzip or zstd, if the first bytes say so -> HTML -> JSON, likewise
  *
  * File and stream share struct chunk, a buffer filled by one side and emptied by the
  * other. So the first bytes can be examined without consuming them.
@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,9 +24,11 @@
 #include "bucket/object.h"
 #include "bucket/object_name.h"
 #include "record/byte_hash.h"
+#include "record/html_source.h"
 #include "record/json_source.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
+#define PEEKED_BYTES ((size_t)32 << 10)
 #define UNFOLDING_MAX 100                        /* unpacked bytes for each packed one */
 #define UNPACKED_BYTES_FREE (UINT64_C(16) << 20) /* allowed at any ratio */
 
@@ -52,18 +55,22 @@ struct input {
     z_stream zlib;
     ZSTD_DStream *zstd;
     struct chunk packed;   /* bytes as in the file */
-    struct chunk unpacked; /* bytes examined to detect JSON */
+    struct chunk unpacked; /* bytes examined to detect HTML */
+    struct html_source *html;
+    struct chunk content; /* bytes examined to detect JSON */
     struct json_source *json;
+    struct input_description about; /* its format: the layers in use */
 };
+
+static const char *const packing_names[] = {[GZIP] = "gzip", [ZSTD] = "zstd"};
 
 static enum dry_status
 fail_stream(struct input *in, struct dry_error *err, const char *what)
 {
-    static const char *const names[] = {[GZIP] = "gzip", [ZSTD] = "zstd"};
     uint64_t byte = in->read_bytes - (in->packed.end - in->packed.at);
     in->is_at_fault = true;
     return fail_at(err, DRY_ERR_FORMAT, byte, "%s stream broken at byte %llu: %s",
-                   names[in->packing], (unsigned long long)byte, what);
+                   packing_names[in->packing], (unsigned long long)byte, what);
 }
 
 /* --- the file --- */
@@ -263,7 +270,7 @@ unpack(struct input *in, void *buffer, size_t capacity, size_t *got,
     return status;
 }
 
-/* Read the bytes of a pickle, a text or JSON, unpacked. */
+/* Read the bytes of the file, unpacked. */
 static enum dry_status
 read_unpacked(void *self, void *buffer, size_t capacity, size_t *got,
               struct dry_error *err)
@@ -276,6 +283,22 @@ read_unpacked(void *self, void *buffer, size_t capacity, size_t *got,
         return unpack(in, buffer, capacity, got, err);
     *got = take(&in->packed, buffer, capacity);
     return *got ? DRY_OK : read_file(in, buffer, capacity, got, err);
+}
+
+/* Read the bytes of a pickle, a text or JSON, perhaps out of a page. */
+static enum dry_status
+read_content(void *self, void *buffer, size_t capacity, size_t *got,
+             struct dry_error *err)
+{
+    struct input *in = self;
+    *got = take(&in->content, buffer, capacity);
+    if (*got)
+        return DRY_OK;
+    if (!in->html)
+        return read_unpacked(in, buffer, capacity, got, err);
+    enum dry_status status = html_source_read(in->html, buffer, capacity, got, err);
+    in->is_at_fault |= html_source_is_at_fault(in->html);
+    return status;
 }
 
 /* --- opening --- */
@@ -320,6 +343,16 @@ open_file(struct input *in, const char *path, struct dry_error *err)
     return fill_packed_to(in, 4, err);
 }
 
+/* Add the name of a layer to those in use. */
+static void
+add_format(struct input *in, const char *name)
+{
+    char *format = in->about.format;
+    size_t length = strlen(format);
+    snprintf(format + length, sizeof in->about.format - length, "%s%s",
+             length ? ", " : "", name);
+}
+
 static enum dry_status
 open_packing(struct input *in, struct dry_error *err)
 {
@@ -336,33 +369,59 @@ open_packing(struct input *in, struct dry_error *err)
         in->is_member_open = true;
         has_memory = in->zstd != NULL;
     }
+    if (in->packing != PLAIN)
+        add_format(in, packing_names[in->packing]);
     if (has_memory)
         return DRY_OK;
     return fail_memory(err, "no memory to unpack a file");
 }
 
-/* Read first bytes into `unpacked` to examine them. They are read from there later. */
+/* Read first bytes into `chunk`, to examine them. `read` takes them from there later. */
 static enum dry_status
-peek(struct input *in, struct dry_error *err)
+peek(struct input *in, const struct dry_source *source, struct chunk *chunk,
+     struct dry_error *err)
 {
     unsigned char *bytes = malloc(CHUNK_BYTES);
     if (!bytes)
         return fail_memory(err, "no memory to read a file");
-    size_t got = 0;
-    enum dry_status status = read_unpacked(in, bytes, CHUNK_BYTES, &got, err);
-    in->unpacked = (struct chunk){.bytes = bytes, .end = got};
+    size_t count = 0, got = 1;
+    enum dry_status status = DRY_OK;
+    while (status == DRY_OK && got > 0 && count < PEEKED_BYTES) {
+        got = 0;
+        status = source->read(in, bytes + count, CHUNK_BYTES - count, &got, err);
+        count += got;
+    }
+    *chunk = (struct chunk){.bytes = bytes, .end = count};
     return status;
 }
 
-/* Return whether JSON begins there; a UTF-8 byte order mark before JSON is then taken. */
+static enum dry_status
+open_html(struct input *in, struct dry_error *err)
+{
+    struct dry_source page = {.read = read_unpacked, .self = in};
+    enum dry_status status = peek(in, &page, &in->unpacked, err);
+    if (status != DRY_OK || !html_source_is_html(in->unpacked.bytes, in->unpacked.end))
+        return status;
+    add_format(in, "HTML");
+    status = html_source_create(&page, &in->html, err);
+    in->is_at_fault = status != DRY_OK;
+    return status;
+}
+
+/* Return whether JSON begins there that is no profiler's trace, which the library reads itself: it may
+   be large. A UTF-8 byte order mark before JSON is then taken. */
 static bool
 take_mark_of_json(struct chunk *c)
 {
+    static const char profile[] = "\"traceEvents\"";
+    size_t peeked = c->end < PEEKED_BYTES ? c->end : PEEKED_BYTES;
     bool has_mark = c->end >= 3 && memcmp(c->bytes, "\xef\xbb\xbf", 3) == 0;
     size_t begin = has_mark ? 3 : 0, i = begin;
     while (i < c->end && strchr(" \t\r\n", c->bytes[i]) && c->bytes[i])
         i++;
     bool is_json = i < c->end && (c->bytes[i] == '{' || c->bytes[i] == '[');
+    if (is_json && c->bytes[i] == '{' && i < peeked)
+        is_json = !memmem(c->bytes + i, peeked - i, profile, sizeof profile - 1);
     c->at = is_json ? begin : 0;
     return is_json;
 }
@@ -370,10 +429,11 @@ take_mark_of_json(struct chunk *c)
 static enum dry_status
 open_json(struct input *in, uint64_t memory_bytes_max, struct dry_error *err)
 {
-    struct dry_source text = {.read = read_unpacked, .self = in};
-    enum dry_status status = peek(in, err);
-    if (status != DRY_OK || !take_mark_of_json(&in->unpacked))
+    struct dry_source text = {.read = read_content, .self = in};
+    enum dry_status status = peek(in, &text, &in->content, err);
+    if (status != DRY_OK || !take_mark_of_json(&in->content))
         return status;
+    add_format(in, "JSON");
     status = json_source_create(&text, memory_bytes_max, &in->json, err);
     in->is_at_fault = status != DRY_OK;
     return status;
@@ -386,6 +446,8 @@ open_all(struct input *in, const char *path, uint64_t memory_bytes_max,
     enum dry_status status = open_file(in, path, err);
     if (status == DRY_OK)
         status = open_packing(in, err);
+    if (status == DRY_OK)
+        status = open_html(in, err);
     if (status == DRY_OK)
         status = open_json(in, memory_bytes_max, err);
     return status;
@@ -413,7 +475,7 @@ static void
 set_source(struct input *in, struct dry_source *source)
 {
     *source = in->json ? (struct dry_source){.read = json_source_read, .self = in->json}
-                       : (struct dry_source){.read = read_unpacked, .self = in};
+                       : (struct dry_source){.read = read_content, .self = in};
 }
 
 enum dry_status
@@ -454,11 +516,13 @@ input_close(struct input *in)
     if (!in)
         return;
     json_source_destroy(in->json);
+    html_source_destroy(in->html);
     if (in->has_zlib)
         inflateEnd(&in->zlib);
     ZSTD_freeDStream(in->zstd);
     free(in->packed.bytes);
     free(in->unpacked.bytes);
+    free(in->content.bytes);
     object_close(in->object);
     if (in->owns_fd && in->fd >= 0)
         close(in->fd);
@@ -468,18 +532,11 @@ input_close(struct input *in)
 void
 input_describe(const struct input *in, struct input_description *description)
 {
-    static const char *const formats[3][2] = {
-        [PLAIN] = {"", "JSON"},
-        [GZIP] = {"gzip", "gzip, JSON"},
-        [ZSTD] = {"zstd", "zstd, JSON"},
-    };
-    *description = (struct input_description){
-        .format = formats[in->packing][in->json != NULL],
-        .is_unpacked = in->packing != PLAIN,
-        .is_converted = in->json != NULL,
-        .is_at_fault = in->is_at_fault,
-        .file_bytes = in->file_bytes,
-        .consumed_bytes = in->read_bytes - (in->packed.end - in->packed.at),
-        .stamp = in->object ? object_get_stamp(in->object) : 0,
-    };
+    *description = in->about;
+    description->is_unpacked = in->packing != PLAIN || in->html;
+    description->is_converted = in->json != NULL;
+    description->is_at_fault = in->is_at_fault;
+    description->file_bytes = in->file_bytes;
+    description->consumed_bytes = in->read_bytes - (in->packed.end - in->packed.at);
+    description->stamp = in->object ? object_get_stamp(in->object) : 0;
 }

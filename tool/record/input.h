@@ -6,9 +6,9 @@
  * Open a file as the library needs it: unpacked, and a pickle or a text trace.
  *
  * The first bytes decide, not the name. gzip (also several members) and zstd (also
- * several frames) are unpacked while reading. JSON with a snapshot's structure is
- * converted to the equivalent pickle, so that only the library's reader checks that
- * structure.
+ * several frames) are unpacked while reading. A snapshot is taken out of the HTML page that
+ * draws it. JSON with a snapshot's structure is converted to the equivalent pickle, so that
+ * only the library's reader checks that structure.
  *
  *     struct input *in;
  *     struct dry_source source;
@@ -35,8 +35,8 @@
 struct input;
 
 struct input_description {
-    const char *format;      /* "", "gzip", "zstd", "JSON", "gzip, JSON", "zstd, JSON" */
-    bool is_unpacked;        /* the reader's offsets count unpacked bytes */
+    char format[24];         /* layers: "", "zstd", "gzip, HTML", "JSON" ... */
+    bool is_unpacked;        /* the reader's offsets count unpacked or decoded bytes */
     bool is_converted;       /* the file was JSON: the reader's offsets are meaningless */
     bool is_at_fault;        /* the last failure was in the stream, not the reader */
     uint64_t file_bytes;     /* 0 if unknown (a pipe) */

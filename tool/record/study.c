@@ -18,8 +18,7 @@ study_simulate(const struct dry_trace *trace, const char *compat,
     const struct dry_trace_view *v = dry_trace_get_view(trace);
     struct dry_replay *replay = NULL;
     struct dry_replay_options options;
-    if (v->kind == DRY_TRACE_SNAPSHOT || v->kind == DRY_TRACE_BUILT ||
-        v->device_count == 0)
+    if (v->has_addresses || v->device_count == 0)
         return DRY_OK;
     dry_replay_options_init(&options);
     options.compat = compat;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A packed file, or JSON, as what the library reads: a pickle, or text."""
+"""A packed file, JSON or a page, as what the library reads: a pickle, or text."""
 from __future__ import annotations
 
 import contextlib
@@ -20,8 +20,8 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 def read_trace(source: Source) -> Trace:
     """Read the trace of a source; Error with its name and byte where there is none.
 
-    gzip is unpacked as it is read. zstd and JSON go through the command, which writes the
-    snapshot that they hold.
+    gzip is unpacked as it is read. zstd, JSON and HTML go through the command, which writes
+    the snapshot that they hold.
     """
     try:
         with open(source.path, "rb", buffering=0) as file:
@@ -31,7 +31,7 @@ def read_trace(source: Source) -> Trace:
             if begin.startswith(_GZIP):
                 with gzip.open(file, "rb") as unpacked:
                     return Trace(unpacked, size, source.name, True)
-            if not begin.startswith(_ZSTD) and begin.lstrip()[:1] not in (b"{", b"["):
+            if not begin.startswith(_ZSTD) and begin.lstrip()[:1] not in (b"{", b"[", b"<"):
                 return Trace(file, size, source.name)
         with _export(source) as path, open(path, "rb", buffering=0) as file:
             return Trace(file, os.path.getsize(path), source.name, True)

@@ -27,7 +27,7 @@ dry_trace_builder_options_init_sized(struct dry_trace_builder_options *options,
 
 static void
 init_trace(struct dry_trace *trace, const struct dry_memory *parent,
-           enum dry_trace_kind kind, uint64_t memory_bytes_max)
+           uint64_t memory_bytes_max)
 {
     trace->parent = *parent;
     trace->budget = (struct dryi_budget){
@@ -41,7 +41,6 @@ init_trace(struct dry_trace *trace, const struct dry_memory *parent,
     dryi_intern_init(&trace->lanes, &trace->memory);
     dryi_intern_init(&trace->notes, &trace->memory);
     dryi_intern_init(&trace->unknowns, &trace->memory);
-    trace->view.kind = kind;
     trace->view.protocol = -1;
     trace->view.top_extra = DRY_NONE;
     trace->view.settings.conf = DRY_NONE;
@@ -62,8 +61,9 @@ dryi_builder_create(const struct dry_memory *memory, enum dry_trace_kind kind,
         dryi_memory_free(&parent, trace, 1, sizeof *trace);
         return dryi_fail_memory(err, "a trace");
     }
-    init_trace(trace, &parent, kind, memory_bytes_max);
+    init_trace(trace, &parent, memory_bytes_max);
     b->trace = trace;
+    dryi_builder_set_kind(b, kind);
     *builder = b;
     return DRY_OK;
 }
@@ -108,6 +108,8 @@ void
 dryi_builder_set_kind(struct dry_trace_builder *builder, enum dry_trace_kind kind)
 {
     builder->trace->view.kind = kind;
+    builder->trace->view.has_addresses =
+        kind == DRY_TRACE_SNAPSHOT || kind == DRY_TRACE_BUILT || kind == DRY_TRACE_BFC;
 }
 
 static bool

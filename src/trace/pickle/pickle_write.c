@@ -707,7 +707,7 @@ put_top(struct writer *w)
     begin_dict(w);
     put_key(w, KEY_SEGMENTS);
     put_segments(w, false);
-    if (v->has_traces || v->kind == DRY_TRACE_BUILT) {
+    if (v->has_traces || v->kind != DRY_TRACE_SNAPSHOT) {
         put_key(w, KEY_DEVICE_TRACES);
         put_traces(w);
     }
@@ -752,7 +752,7 @@ finish(struct writer *w)
 static enum dry_status
 check_writable(const struct dry_trace_view *v, struct dry_error *err)
 {
-    if (v->kind != DRY_TRACE_SNAPSHOT && v->kind != DRY_TRACE_BUILT)
+    if (!v->has_addresses)
         return dryi_fail(err, DRY_ERR_UNSUPPORTED,
                          "a snapshot has addresses and this trace has none: replay it "
                          "first");

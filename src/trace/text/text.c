@@ -56,6 +56,12 @@ fill_line(struct dryi_text *t)
             count > scanned ? memchr(unread + scanned, '\n', count - scanned) : NULL;
         t->length = end ? (size_t)(end - unread) : count;
         t->consumed = t->length + (end != NULL);
+        if (t->length > DRYI_TEXT_LINE_BYTES_MAX && t->skips_long_lines) {
+            in->at += t->length;
+            t->offset += t->length;
+            scanned = 0;
+            continue;
+        }
         if (t->length > DRYI_TEXT_LINE_BYTES_MAX)
             return dryi_text_fail(t, 0, "longer than %u bytes, the most a line may have",
                                   DRYI_TEXT_LINE_BYTES_MAX);

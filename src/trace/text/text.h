@@ -5,11 +5,12 @@
 /*
  * Lines, words, cells and numbers of a text, each with its byte offset and line.
  *
- * The three text formats (plain, RMM's log, lifetimes) are read through this. Only one
+ * The text formats (plain, RMM's log, lifetimes, dumps in logs) are read through this. Only one
  * line at a time is in memory, never the file. Every error text names the line, and its
  * offset is the byte of the word in question.
  *
- * Bound: a line with more than 64 KiB or a NUL byte is refused.
+ * Bound: a line with more than 64 KiB or a NUL byte is refused. In a log, long lines lose
+ * their beginning instead: programs draw their progress in them.
  */
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct dryi_text {
     uint64_t offset; /* offset of the line in the input */
     uint64_t number; /* line number from 1 */
     size_t consumed; /* bytes of line and line end, still unread in the input */
+    bool skips_long_lines;
 };
 
 /* A word of the current line, valid until the next line is read. */

@@ -3,7 +3,8 @@
 /*
  * Find the format of a text. The first line that is neither empty nor a comment decides:
  * an event of a plain trace, or the header of an RMM log or of lifetimes. The table has a
- * test of that line and a reader for each format. Cost: O(bytes of the line).
+ * test of that line and a reader for each format. Any other text is a log, which is searched
+ * for dumps of the BFC allocator. Cost: O(bytes of the line); O(bytes) for a log.
  */
 #include "trace/text/text_format.h"
 
@@ -61,6 +62,25 @@ static const struct format {
     {is_lifetimes, dryi_lifetimes_read, DRY_TRACE_LIFETIMES},
 };
 
+/* Read a log. One without a dump is refused at its first line. */
+static enum dry_status
+read_log(struct dryi_text_read *r)
+{
+    uint64_t offset = r->text.offset, number = r->text.number;
+    r->text.skips_long_lines = true;
+    enum dry_status status = dryi_bfc_read(r);
+    dryi_builder_set_kind(r->builder, DRY_TRACE_BFC);
+    if (status != DRY_END)
+        return status;
+    r->text.offset = offset;
+    r->text.number = number;
+    return dryi_text_fail(
+        &r->text, 0,
+        "not a known trace or snapshot: expected a pickle, a line `op id size "
+        "stream time_us` (op one of i a f r s e p q), RMM's header, "
+        "the header id,lower,upper,size, or a log with a dump of the BFC allocator");
+}
+
 static enum dry_status
 read_format(struct dryi_text_read *r)
 {
@@ -70,11 +90,7 @@ read_format(struct dryi_text_read *r)
         dryi_builder_set_kind(r->builder, formats[i].kind);
         return formats[i].read(r);
     }
-    return dryi_text_fail(
-        &r->text, 0,
-        "not a known trace or snapshot: expected a pickle, a line `op id size "
-        "stream time_us` (op one of i a f r s e p q), RMM's header, or "
-        "the header id,lower,upper,size");
+    return read_log(r);
 }
 
 /* Other files that users pass by mistake: how each begins, and what it is. */
@@ -94,17 +110,22 @@ static const struct {
     FOREIGN("\0\0\0\0\0\0\0\0", "zeros: a copy or a download that was never filled"),
 };
 #define FOREIGN_LONGEST 35
+#define FOREIGN_BLANKS 8u
 
-/* Refuse a file that begins like one of these, and tell what it is. */
+/* Refuse a file that begins like one of these, after a few blanks, and tell what it is. */
 static enum dry_status
 refuse_foreign(struct dryi_input *in, struct dry_error *err)
 {
-    enum dry_status status = dryi_input_fill(in, FOREIGN_LONGEST, err);
+    enum dry_status status = dryi_input_fill(in, FOREIGN_BLANKS + FOREIGN_LONGEST, err);
+    const unsigned char *first = in->window + in->at;
     size_t unread = dryi_input_unread(in);
+    while (unread > 0 && dryi_input_unread(in) - unread < FOREIGN_BLANKS &&
+           (*first == ' ' || *first == '\n' || *first == '\r'))
+        first++, unread--;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign && status == DRY_OK; i++) {
         DRYI_ASSERT(foreign[i].length <= FOREIGN_LONGEST);
         if (unread >= foreign[i].length &&
-            memcmp(in->window + in->at, foreign[i].begin, foreign[i].length) == 0)
+            memcmp(first, foreign[i].begin, foreign[i].length) == 0)
             status = dryi_fail_at(err, DRY_ERR_FORMAT, 0,
                                   "%s; expected a memory snapshot or a trace",
                                   foreign[i].what);

@@ -26,6 +26,9 @@ enum dry_status dryi_plain_read(struct dryi_text_read *r);
 enum dry_status dryi_rmm_read(struct dryi_text_read *r);
 enum dry_status dryi_lifetimes_read(struct dryi_text_read *r);
 
+/* Search a log for dumps of the BFC allocator. Returns DRY_END if no dump is in it. */
+enum dry_status dryi_bfc_read(struct dryi_text_read *r);
+
 /* Add an event to the builder. */
 enum dry_status dryi_text_add_event(struct dryi_text_read *r,
                                     const struct dry_event *event);

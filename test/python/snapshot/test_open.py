@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """drystone.open() takes what it says, and refuses all else in one line."""
+import base64
 import gc
 import gzip
 import io
@@ -60,14 +61,18 @@ class Opened(unittest.TestCase):
         self.same(here.make_snapshot(), "<dict>")
         self.assertEqual(len(drystone.open(here.make_snapshot()["segments"]).segments), 1)
 
-    def test_packed_and_json(self):
+    def test_packed_json_and_html(self):
         packed, text = self.path + ".gz", self.path + ".json"
         with open(self.path, "rb") as file, gzip.open(packed, "wb") as out:
             out.write(file.read())
         with open(text, "w", encoding="utf-8") as out:
             json.dump(here.make_snapshot(), out)
-        self.same(packed, packed)
-        self.same(text, text)
+        page = self.path + ".html"
+        with open(self.path, "rb") as file, open(page, "w", encoding="utf-8") as out:
+            digits = base64.b64encode(file.read()).decode()
+            out.write(f'\n<!DOCTYPE html>\n<script>x = [{{"base64": "{digits}"}}]</script>\n')
+        for name in (packed, text, page):
+            self.same(name, name)
 
     def test_a_name_like_an_option(self):
         path = here.write_snapshot(self.folder, file="--json")

@@ -289,6 +289,96 @@ wide_json_is_refused(void **state)
     free(text);
 }
 
+/* A page as torch.cuda._memory_viz writes it, about the bytes of JSON in base64. */
+#define PAGE_BEGIN                                                                       \
+    "\n<!DOCTYPE html>\n<script>\nconst \"base64\", x = [{\"name\": \"a\", "
+#define PAGE_END "\"}]\nadd(x)\n</script>\n"
+#define PAGE(digits) PAGE_BEGIN "\"base64\" : \"" digits PAGE_END
+
+/* Encode `count` bytes of three; returns the page's length. */
+static size_t
+make_page(const char *bytes, size_t count, char *page)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t length = (size_t)sprintf(page, "%s\"base64\": \"", PAGE_BEGIN);
+    for (size_t i = 0; i < count; i += 3) {
+        unsigned word = 0;
+        for (size_t k = 0; k < 3; k++)
+            word = word << 8 | (i + k < count ? (unsigned char)bytes[i + k] : 0u);
+        for (unsigned k = 0; k < 4; k++)
+            page[length++] = digits[word >> (18 - 6 * k) & 63];
+    }
+    return length + (size_t)sprintf(page + length, "%s", PAGE_END);
+}
+
+static void
+pages_give_their_snapshot(void **state)
+{
+    (void)state;
+    static const char pickle[] = "\x80\x04}(\x8c\x08segments]\x8c\x0d"
+                                 "device_traces]u.";
+    char page[1024];
+    unsigned char packed[1024];
+    size_t count = make_page(pickle, sizeof pickle, page);
+    struct outcome o = open_and_read(page, count);
+    assert_int_equal(o.status, DRY_OK);
+    assert_int_equal(o.kind, DRY_TRACE_SNAPSHOT);
+    assert_string_equal(o.description.format, "HTML");
+    assert_true(o.description.is_unpacked && !o.description.is_converted);
+    count = pack_gzip(page, count, packed, sizeof packed);
+    assert_string_equal(open_and_read(packed, count).description.format, "gzip, HTML");
+    count = make_page(JSON, strlen(JSON) / 3 * 3, page); /* one brace is missing */
+    o = open_and_read(page, count);
+    assert_int_equal(o.status, DRY_ERR_FORMAT);
+    assert_non_null(strstr(o.err.text, "JSON broken at line 1"));
+    count = make_page(JSON "  ", strlen(JSON "  ") / 3 * 3, page);
+    o = open_and_read(page, count);
+    assert_int_equal(o.event_count, 1);
+    assert_string_equal(o.description.format, "HTML, JSON");
+}
+
+static void
+broken_pages_are_refused(void **state)
+{
+    (void)state;
+    static const struct refusal refusals[] = {
+        {PAGE_BEGIN "\"base64\": 5" PAGE_END, DRY_ERR_FORMAT,
+         "byte 93: it ends without a snapshot"},
+        {"<html>\"base64\"", DRY_ERR_FORMAT, "byte 14: it ends without a snapshot"},
+        {PAGE("gA&"), DRY_ERR_FORMAT, "HTML page, byte 75: a byte that is no base64"},
+        {PAGE("gA==RR"), DRY_ERR_FORMAT, "a byte that is no base64"},
+        {PAGE("gA\\"), DRY_ERR_FORMAT, "a byte that is no base64"},
+        {PAGE(""), DRY_ERR_FORMAT, "the file is empty"},
+        {PAGE("="), DRY_ERR_FORMAT, "the file is empty"},
+        {PAGE("gARj"), DRY_ERR_FORMAT, "GLOBAL"},
+        {PAGE_BEGIN "\"base64\":\"gARj", DRY_ERR_FORMAT,
+         "byte 75: it ends in the snapshot"},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct outcome o = open_and_read(refusals[i].text, strlen(refusals[i].text));
+        assert_int_equal(o.status, refusals[i].status);
+        if (!strstr(o.err.text, refusals[i].complaint))
+            fail_msg("%s: %s", refusals[i].text, o.err.text);
+    }
+}
+
+/* A page of any size takes no memory, and is given up where no snapshot begins. */
+static void
+large_pages_are_given_up(void **state)
+{
+    (void)state;
+    enum { BYTES = 65 << 20 };
+    char *page = malloc(BYTES);
+    assert_non_null(page);
+    memset(page, 'x', BYTES);
+    memcpy(page, "<html>", 6);
+    struct outcome o = open_and_read(page, BYTES);
+    assert_int_equal(o.status, DRY_ERR_LIMIT);
+    assert_non_null(strstr(o.err.text, "no snapshot begins in its first 64 MiB"));
+    free(page);
+}
+
 static void
 absent_files_and_folders_are_system_errors(void **state)
 {
@@ -371,6 +461,9 @@ main(void)
         cmocka_unit_test(broken_json_is_refused),
         cmocka_unit_test(deep_json_is_refused),
         cmocka_unit_test(wide_json_is_refused),
+        cmocka_unit_test(pages_give_their_snapshot),
+        cmocka_unit_test(broken_pages_are_refused),
+        cmocka_unit_test(large_pages_are_given_up),
         cmocka_unit_test(absent_files_and_folders_are_system_errors),
         cmocka_unit_test(all_bytes_of_a_file_are_hashed),
         cmocka_unit_test(short_files_are_opened),

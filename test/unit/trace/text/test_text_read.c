@@ -258,6 +258,7 @@ static const struct refusal refusals[] = {
     {"\xef\xbb\xbf{}", 0, "this is JSON"},
     {"\xef\xbb\xbf<!DOCTYPE html>\n<p>404\n", 0, "an HTML page; expected"},
     {"<html><body>\n", 0, "an HTML page; expected"},
+    {"\n \r\n<!DOCTYPE html>\n", 0, "an HTML page; expected"},
     {"e\nx 1 2 3 4\n", 2, "line 2: expected an op, one of i a f r s e p q, found 'x'"},
     {"e\n  al 1\n", 4, "line 2: expected an op, one of i a f r s e p q, found 'al'"},
     {"a\n", 1, "line 1: expected an id, found the end"},
@@ -314,6 +315,16 @@ static const struct refusal refusals[] = {
      "line 2: expected 5 cells as in the header, found 4"},
     {"Time,Action,Pointer,Size,Stream\n00:00:00,allocate,0x1,1,0x0,\n", 60,
      "line 2: expected 5 cells as in the header, found more"},
+    {"hello\nNext region of size 8\nInUse at f8 of size 4 next 1\nInUse at fa of size "
+     "4\n",
+     66, "line 4: expected a chunk behind the one before, in its region, found 'fa'"},
+    {"hello\nNext region of size 8\nFree  at f8 of size 9\n", 37,
+     "line 3: expected a chunk behind the one before, in its region"},
+    {"hello\nNext region of size 8\nFree  at fffffffffffffffa of size 9\n", 37,
+     "line 3: its region ends beyond 64 bits of address"},
+    {"hello\nNext region of size 18446744073709551615\nFree  at 1 of size "
+     "18446744073709551615\n",
+     56, "line 3: its region ends beyond 64 bits of address"},
     {"id,lower,size\n", 0, "line 1: the header lacks a column upper"},
     {"id,lower,upper,size\n1,2,2,4\n", 24,
      "line 2: expected an end after the begin, found '2'"},
@@ -421,6 +432,101 @@ many_lives_are_followed(void **state)
     free(text);
 }
 
+/* --- dumps of the BFC allocator --- */
+
+#define NEW_DUMP                                                                         \
+    "epoch 1\n"                                                                          \
+    "10:00:00.1: I bfc_allocator.cc:1062] Bin for 1B was 256B, Chunk State: \n"          \
+    "10:00:00.1: I bfc_allocator.cc:1075] Next region of size 4096\n"                    \
+    "10:00:00.1: I bfc_allocator.cc:1095] InUse at 7f0000000000 of size 256 next 1\n"    \
+    "10:00:00.2: W other.cc:1] a line of another thread\n"                               \
+    "10:00:00.1: I bfc_allocator.cc:1095] Free  at 7f0000000100 of size 3840 next "      \
+    "18446744073709551615\n"                                                             \
+    "10:00:00.1: I bfc_allocator.cc:1075] Next region of size 512\r\n"                   \
+    "10:00:00.1: I bfc_allocator.cc:1095] InUse at 8000000000 of size 512 next 7\r\n"    \
+    "10:00:00.1: I bfc_allocator.cc:1100]      Summary of in-use Chunks by size: \n"     \
+    "Free at last\n"
+#define OLD_DUMP                                                                         \
+    "I bfc.cc:1] Bin for 1B was 256B, Chunk State: \n"                                   \
+    "I bfc.cc:1] Next region of size 1024\n"                                             \
+    "I bfc.cc:1] Chunk at 0x10000 of size 256\n"                                         \
+    "I bfc.cc:1] Free at 0x10100 next 2 of size 512\n"
+
+static void
+check_map(const char *text, uint32_t dump_count, size_t segment_count,
+          const struct dry_trace_block *blocks, size_t block_count)
+{
+    struct dry_trace *trace = read_text(text);
+    const struct dry_trace_view *v = dry_trace_get_view(trace);
+    assert_int_equal(v->kind, DRY_TRACE_BFC);
+    assert_true(v->has_addresses);
+    assert_int_equal(v->dump_count, dump_count);
+    assert_int_equal(v->event_count, 0);
+    assert_int_equal(v->device_count, 1);
+    assert_int_equal(v->segment_count, segment_count);
+    assert_int_equal(v->block_count, block_count);
+    for (size_t i = 0; i < block_count; i++) {
+        assert_int_equal(v->blocks[i].address, blocks[i].address);
+        assert_int_equal(v->blocks[i].size, blocks[i].size);
+        assert_int_equal(v->blocks[i].state, blocks[i].state);
+    }
+    dry_trace_destroy(trace);
+}
+
+static const struct dry_trace_block
+    new_blocks[] = {{.address = 0x7f0000000000, .size = 256, .state = DRY_BLOCK_ACTIVE},
+                    {.address = 0x7f0000000100,
+                     .size = 3840,
+                     .state = DRY_BLOCK_INACTIVE},
+                    {.address = 0x8000000000, .size = 512, .state = DRY_BLOCK_ACTIVE}},
+    old_blocks[] = {{.address = 0x10000, .size = 256, .state = DRY_BLOCK_ACTIVE},
+                    {.address = 0x10100, .size = 512, .state = DRY_BLOCK_INACTIVE}};
+
+static void
+the_last_dump_of_a_log_becomes_segments(void **state)
+{
+    (void)state;
+    check_map(NEW_DUMP, 1, 2, new_blocks, 3);
+    check_map(OLD_DUMP, 1, 1, old_blocks, 2);
+    check_map(OLD_DUMP NEW_DUMP, 2, 2, new_blocks, 3);
+    check_map(NEW_DUMP OLD_DUMP, 2, 1, old_blocks, 2);
+    check_map(OLD_DUMP "Next region of size 9\nNext region of size\nInUse at 20000 of "
+                       "\nInUse at 30000000000000000 of size 1\nFree at 0 of size 1\n"
+                       "Free at 8 of size 0\nFree at 0x of size 2\n",
+              1, 1, old_blocks, 2);
+    struct dry_trace *trace = read_text(NEW_DUMP);
+    const struct dry_trace_segment *s = dry_trace_get_view(trace)->segments;
+    assert_int_equal(s[0].address, 0x7f0000000000);
+    assert_int_equal(s[0].total_size, 4096);
+    assert_int_equal(s[0].active_size, 256);
+    assert_int_equal(s[0].allocated_size, 256);
+    assert_int_equal(s[1].block_count, 1);
+    assert_int_equal(s[1].device, 0);
+    dry_trace_destroy(trace);
+}
+
+/* Programs draw their progress in lines that have no end for a long time. */
+static void
+long_lines_of_a_log_are_passed_over(void **state)
+{
+    (void)state;
+    size_t length = 200000;
+    char *text = malloc(length + 1 + sizeof NEW_DUMP);
+    assert_non_null(text);
+    memset(text, '.', length);
+    text[7] = '\n';
+    strcpy(text + length, "\n" NEW_DUMP);
+    check_map(text, 1, 2, new_blocks, 3);
+    struct dry_trace *trace = NULL;
+    struct dry_error err;
+    assert_int_equal(read_bytes(text, length, 0, NULL, &trace, &err), DRY_ERR_FORMAT);
+    assert_int_equal(err.offset, 0);
+    text[100000] = '\0'; /* no text: the rest is not read */
+    assert_int_equal(read_bytes(text, length, 0, NULL, &trace, &err), DRY_ERR_FORMAT);
+    assert_non_null(strstr(err.text, "line 1: not a known trace"));
+    free(text);
+}
+
 struct count {
     const char *name;
     enum dry_trace_kind kind;
@@ -492,6 +598,7 @@ every_request_for_memory_may_fail(void **state)
     torture("Time,Action,Pointer,Size,Stream\n00:00:00,allocate,0x1,1,0x0\n"
             "00:00:00,free,0x1,1,0x0\n");
     torture("id,lower,upper,size\n1,0,5,4\n2,0,9,1\n");
+    torture(OLD_DUMP NEW_DUMP);
 }
 
 int
@@ -512,6 +619,8 @@ main(void)
         cmocka_unit_test(lines_end_at_64_kib),
         cmocka_unit_test(pools_nest_64_deep),
         cmocka_unit_test(many_lives_are_followed),
+        cmocka_unit_test(the_last_dump_of_a_log_becomes_segments),
+        cmocka_unit_test(long_lines_of_a_log_are_passed_over),
         cmocka_unit_test(real_files_have_their_counts),
         cmocka_unit_test(every_request_for_memory_may_fail),
     };
