@@ -70,7 +70,7 @@ print_head(const struct dry_report *r, const struct term *term)
             term_format_bytes(card->usable_bytes, total));
     if (outcome == TRIAL_FITS)
         fprintf(term->out, ", %s to spare",
-                term_format_bytes(torch_bytes > peak ? torch_bytes - peak : 0, spare));
+                term_format_bytes(trial_spare_bytes(torch_bytes, peak), spare));
     fprintf(term->out, "\n");
 }
 
@@ -302,7 +302,8 @@ print_cards(const struct dry_report *r, const struct term *term)
         table_add(&table, row->card->name);
         table_add(&table, term_format_bytes(row->card->usable_bytes, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        table_add(&table, term_format_bytes(row->torch_bytes - row->reserved, text));
+        table_add(&table, term_format_bytes(
+                              trial_spare_bytes(row->torch_bytes, row->reserved), text));
         table_add(&table, term_format_count(row->retries, text));
         shown++;
     }

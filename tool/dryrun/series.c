@@ -86,8 +86,7 @@ series_print(const struct series *s, size_t best)
         table_add(&table, dry_report_outcome_name(row->outcome));
         table_add(&table, term_format_bytes(row->allocated, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        uint64_t spare =
-            row->torch_bytes > row->reserved ? row->torch_bytes - row->reserved : 0;
+        uint64_t spare = trial_spare_bytes(row->torch_bytes, row->reserved);
         table_add(&table, fits ? term_format_bytes(spare, text) : "-");
         table_add(&table, term_format_count(row->step_count, text));
         snprintf(text, sizeof text, "%.1f", row->seconds);
