@@ -400,8 +400,9 @@ def dump(torch):
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)
-    with open(name + ".json", "w", encoding="utf-8") as out:
+    with open(name + ".part", "w", encoding="utf-8") as out:
         json.dump(facts, out)
+    os.replace(name + ".part", name + ".json")  # whole, or not there
 
 
 def leave(code):

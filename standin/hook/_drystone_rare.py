@@ -61,10 +61,23 @@ def is_unseen(test, names, counters, turns):
     return False
 
 
-def find(loops, turns, name_line):
+def find_evaluation(trainer, steps):
+    """Name the evaluation that a Trainer of transformers makes after some steps; None: it came."""
+    settings = getattr(trainer, "args", None)
+    each = getattr(settings, "eval_steps", None)
+    is_late = getattr(settings, "eval_strategy", "no") == "steps" and \
+        isinstance(each, int) and each > steps
+    return f"the evaluation of step {each}" if is_late else None
+
+
+def find(loops, steps, name_line):
     """Return what the loops (frame, loop, chain) do in turns that did not come; None: nothing."""
+    turns = steps  # of the innermost loop, at most
     for frame, loop, _ in loops:
         names, counters = read_names(frame), find_counters(loop)
+        evaluation = find_evaluation(names.get("self"), steps)
+        if evaluation:
+            return f"{evaluation} waits for a later turn"
         for node in ast.walk(loop):
             if isinstance(node, ast.If) and not \
                     isinstance(node.body[-1], (ast.Break, ast.Continue, ast.Return, ast.Raise)) \

@@ -6,6 +6,7 @@ Each function has its own kind of loop, and asks to leave it by step(). No PyTor
 """
 import contextlib
 import sys
+import types
 
 sys.path.insert(0, sys.argv[1])
 import _drystone_rare  # noqa: E402
@@ -147,7 +148,21 @@ def rare_last():
             break
 
 
+def trainer():
+    class Trainer:
+        args = types.SimpleNamespace(eval_strategy="steps", eval_steps=500)
+
+        def run(self):
+            for turn in range(1000):
+                if turn == 20:
+                    log.append(ask_rare(21))
+                    log.append(ask_rare(501))
+                    break
+    Trainer().run()
+
+
 EXPECTED = {
+    trainer: ["the evaluation of step 500 waits for a later turn", None],
     with_in_epochs: ["begin", (0, 0), (0, 1), (1, 0), (1, 1), None],
     two_at_once: ["begin", 0, 1],
     without_condition: [3],
