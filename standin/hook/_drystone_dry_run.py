@@ -41,7 +41,7 @@ import _drystone_turns
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
-LEAST = 21  # turns before a loop is ended, or LEAST_S seconds
+LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 LEAST_S = 5
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
@@ -249,7 +249,7 @@ def on_step(torch):
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
-    _state.setdefault("first", time.time())
+    _state.setdefault("first", time.process_time())
     steps.append({"total": now, "kind": [now[0] - before[0], now[1] - before[1], *now[2:]]})
     tell_progress(now)
     if _settings["steps"]:
@@ -266,7 +266,7 @@ def on_step(torch):
 def is_long(turns, begin=None):
     """Tell whether a loop has run long enough to be ended. Ranks must agree, so theirs count."""
     is_one_of_many = os.environ.get("WORLD_SIZE", "1") != "1" and not _settings["world_size"]
-    seconds = time.time() - (begin or _state["first"])
+    seconds = time.process_time() - (begin or _state["first"])
     return turns >= LEAST or (seconds >= LEAST_S and not is_one_of_many)
 
 
@@ -296,7 +296,7 @@ def judge_turn(turns):
         nodes = torch._C._autograd._get_sequence_nr()
     except AttributeError:
         return []  # a release that does not tell
-    now = (nodes, time.time(), measure(torch))
+    now = (nodes, time.process_time(), measure(torch))
     turns = [one for one in turns or [] if one[0] == nodes] + [now]
     turns = turns[:1] + turns[1:][-TIMES * PERIOD_MAX - 1:]
     kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:]] for a, b in zip(turns, turns[1:])]
