@@ -265,7 +265,9 @@ def on_step(torch):
 
 def is_long(turns, begin=None):
     """Tell whether a loop has run long enough to be ended. Ranks must agree, so theirs count."""
-    is_one_of_many = os.environ.get("WORLD_SIZE", "1") != "1" and not _settings["world_size"]
+    jobs = getattr(sys.modules["torch"], "distributed", None)
+    is_one_of_many = not _settings["world_size"] and jobs and jobs.is_available() and \
+        jobs.is_initialized() and jobs.get_world_size() > 1
     seconds = time.process_time() - (begin or _state["first"])
     return turns >= LEAST or (seconds >= LEAST_S and not is_one_of_many)
 
