@@ -48,7 +48,8 @@ def step():
     _steps.append(0)
 import sys
 optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
-optimizer = types.ModuleType("torch.optim.optimizer"); sys.modules["torch.optim.optimizer"] = optimizer
+optimizer = types.ModuleType("torch.optim.optimizer")
+sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = _hooks.append
 """
 KNOWN, UNKNOWN = 0, 3
@@ -95,8 +96,9 @@ CASES = {
                             "ended with status 0 after a process used a GPU"),
     "worker_fits": ("subprocess.run([sys.executable, '-c', 'import torch; torch.use()'])",
                     KNOWN, "fits  3.00 MiB"),
-    "daemon": ("if os.fork() == 0:\n    os.setsid(); torch.use(); time.sleep(60)\n"
-               "time.sleep(0.5)", UNKNOWN, "after a process used a GPU", "left 1 process running"),
+    "daemon": ("if os.fork() == 0:\n    os.setsid(); torch.use(); os.mkdir('used'); time.sleep(60)\n"
+               "while not os.path.exists('used'): time.sleep(0.01)", UNKNOWN,
+               "after a process used a GPU", "left 1 process running"),
     "killed_first": ("os.kill(os.getpid(), 9)", UNKNOWN,
                      "signal 9 (Killed) ended the program before it used a GPU"),
     "exits_by_exec": ("torch.use(); os.execv('/bin/sh', ['sh', '-c', 'exit 3'])", UNKNOWN,
@@ -128,7 +130,8 @@ for number, name in ((6, "Aborted"), (11, "Segmentation fault"), (15, "Terminate
                                  UNKNOWN, f"signal {number} ({name}) ended the program after",
                                  "p.py:3")
 for number, name in ((9, "Killed"), (1, "Hangup"), (24, "CPU time limit exceeded")):
-    CASES[f"signal_{number}"] = (f"torch.use()\nos.kill(os.getpid(), {number}); time.sleep(60)",
+    CASES[f"signal_{number}"] = (f"if {number} != 9: signal.signal({number}, signal.SIG_DFL)\n"
+                                 f"torch.use()\nos.kill(os.getpid(), {number}); time.sleep(60)",
                                  UNKNOWN, f"signal {number} ({name}) ended the program after")
 CASES["abort"] = ("torch.use()\nos.abort()", UNKNOWN, "signal 6 (Aborted)", "p.py:3")
 CASES["abort_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None).abort()", UNKNOWN,

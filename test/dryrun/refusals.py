@@ -49,8 +49,8 @@ def main():
             wrong += check(name, status, expected, process, temporary)
         # the last one's torch again, and a program that does not end by itself
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = fake_torch.start(tool, folder, ["-c", "import time; open('begun', 'w'); time.sleep(60)"],
-                            temporary)
+            program = "import time; open('begun', 'w'); time.sleep(60)"
+            process = fake_torch.start(tool, folder, ["-c", program], temporary)
             while not (folder / "begun").exists() and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(number)

@@ -54,8 +54,8 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|reserved|unseen|check|needs|rules|with): (.*)$",
-                              head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect|reserved|unseen|check|needs|rules|"
+                              r"with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
