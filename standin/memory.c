@@ -97,7 +97,9 @@ get_region(int device)
     /* A touched byte must not cost a page of 2 MiB. */
     madvise(at, region->bytes + CHUNK, MADV_NOHUGEPAGE);
     region->base = ((uintptr_t)at + CHUNK - 1) & ~(CHUNK - 1);
-    region->used_bytes = standin_setup()->context_bytes;
+    const struct standin_setup *setup = standin_setup();
+    region->used_bytes = setup->context_bytes < setup->total_bytes ? setup->context_bytes
+                                                                   : setup->total_bytes;
     return region;
 }
 

@@ -3,8 +3,10 @@
 
 The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
 
-    out     a folder; each process that used a device writes PID.pickle and PID.json there
-    steps   number of optimiser steps to run; 0: until steps repeat, or the program ends
+    out     a folder; each process that used a device writes PID.pickle and PID.json there.
+            PID.begun is there from the first use on; a signal's traceback is written to it
+    steps   number of optimiser steps to run; 0: until the program ends
+    until   "epoch": end where steps repeat for the second time; "end": only end loops early
     events  maximal number of history events; the last ones are kept
     patience    seconds without a step or a new peak after which the program is ended; they
                 count from the first allocation
@@ -16,26 +18,37 @@ blocks and bytes, and leave equally many bytes allocated and reserved. Steps rep
 of them has come three times in a row; later ones are then assumed to do the same. Two nets
 that alternate have a period of 2. The program's own statistics are not reset.
 
+Steps that repeat end no program but the loop around them (_drystone_turns.py), so that what comes
+once an epoch is seen. The first loop runs some turns more, for what comes each tenth step.
+
 The hook starts when torch is imported, and does nothing in other processes. A failure of the hook
 must not fail the program: it is noted and reported.
 """
 import atexit
 import ctypes
+import faulthandler
 import importlib.abc
 import json
+import linecache
 import os
+import signal
 import sys
 import threading
 import time
 
 import _drystone_answers
+import _drystone_turns
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
+LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
+LEAST_S = 5
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
-          "begin": time.time(), "stopped": None, "initialized": False, "stuck": False}
+          "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
+          "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None}
 _lock = threading.Lock()
+_exit = os._exit
 
 
 def note(text):
@@ -68,7 +81,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     """
 
     def __init__(self):
-        self.watched = {"torch": attach,
+        self.watched = {"torch": attach, "torch.utils.data.dataloader":
+                        lambda module: _drystone_turns.wrap_loaders(module, judge_turn),
                         "transformers.generation.utils": _drystone_answers.end_generation}
 
     def find_spec(self, name, path=None, target=None):
@@ -100,7 +114,12 @@ def begin(torch):
     with _lock:
         if _state["initialized"]:
             return
-        _state["initialized"] = True
+        _state["initialized"], _state["pid"] = True, os.getpid()
+    keep_peaks(torch)
+    try:
+        trace_signals()
+    except (OSError, ValueError) as error:
+        note(f"where a signal ends it will not be known: {error}")
     threading.Thread(target=watch, args=(torch,), daemon=True).start()
     if not record(torch):
         return  # cudaMallocAsync's allocator, which has no tracker either
@@ -136,6 +155,40 @@ def record(torch):
 
     memory._record_memory_history = _record_memory_history
     return True
+
+
+def trace_signals():
+    """Have the line written where a signal ends the process, which tells nothing else then."""
+    _state["begun"] = open(get_name() + ".begun", "w", encoding="utf-8")  # noqa: SIM115
+    if not faulthandler.is_enabled():
+        faulthandler.enable(_state["begun"], all_threads=False)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        faulthandler.register(signal.SIGTERM, _state["begun"], all_threads=False, chain=True)
+
+
+def get_name():
+    return os.path.join(_settings["out"], str(os.getpid()))
+
+
+def keep_peaks(torch):
+    """Remember the peaks that the program resets."""
+    for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
+        reset = getattr(torch._C, name, None)
+        if reset:
+            def keep(*which, reset=reset):
+                read_peaks(torch)
+                reset(*which)
+            setattr(torch._C, name, keep)
+
+
+def read_peaks(torch):
+    """Return {(device, "reserved"): bytes} of the whole run."""
+    peaks = _state["peaks"]
+    for device, stats in enumerate(read_stats(torch)):
+        for kind in ("allocated", "reserved", "requested"):
+            peak = stats.get(f"{kind}_bytes.all.peak", 0)
+            peaks[device, kind] = max(peak, peaks.get((device, kind), 0))
+    return peaks
 
 
 def zero_blocks():
@@ -196,14 +249,61 @@ def on_step(torch):
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
+    _state.setdefault("first", time.process_time())
     steps.append({"total": now, "kind": [now[0] - before[0], now[1] - before[1], *now[2:]]})
     tell_progress(now)
     if _settings["steps"]:
         if len(steps) >= _settings["steps"]:
+            _state["unseen"] = f"what follows step {len(steps)} was not run"
             stop(torch, f"after {len(steps)} steps, as asked")
-    elif (period := find_period([step["kind"] for step in steps[-TIMES * PERIOD_MAX:]])):
-        each = "" if period == 1 else f", {period} at a time"
-        stop(torch, f"steps repeat from step {len(steps) - TIMES * period + 1} on{each}")
+        return
+    begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
+    kinds = [step["kind"] for step in steps[begin:]]
+    if (period := find_period(kinds)) and (_state["repeats"] or is_long(len(steps))):
+        on_repeat(torch, kinds[-period:])
+
+
+def is_long(turns, begin=None):
+    """Tell whether a loop has run long enough to be ended. Ranks must agree, so theirs count."""
+    jobs = getattr(sys.modules["torch"], "distributed", None)
+    is_one_of_many = not _settings["world_size"] and jobs and jobs.is_available() and \
+        jobs.is_initialized() and jobs.get_world_size() > 1
+    seconds = time.process_time() - (begin or _state["first"])
+    return turns >= LEAST or (seconds >= LEAST_S and not is_one_of_many)
+
+
+def on_repeat(torch, kinds):
+    """End the loop around steps that repeat, or the program where that is not possible."""
+    steps, each = len(_state["steps"]), "" if len(kinds) == 1 else f", {len(kinds)} at a time"
+    if _state["repeats"] is None:
+        _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}"
+    _state["since"] = steps
+    try:
+        goes_on, times, unseen = _drystone_turns.cut(kinds, steps)
+    except Exception as error:  # a frame or a source of a kind that nobody thought of
+        goes_on, times, unseen = False, 1, f"what follows its steps was not run ({error})"
+    if times > 1 and goes_on and _settings["until"] == "epoch":
+        goes_on, unseen = False, unseen or "what follows the second epoch was not run"
+    _state["unseen"] = _state["unseen"] or unseen
+    if not goes_on:
+        stop(torch, _state["repeats"])
+
+
+def judge_turn(turns):
+    """Judge one more turn of a loader; `turns` of it so far. None: they repeat without training."""
+    torch = sys.modules["torch"]
+    if not _state["repeats"] or threading.current_thread() is not threading.main_thread():
+        return []
+    try:
+        nodes = torch._C._autograd._get_sequence_nr()
+    except AttributeError:
+        return []  # a release that does not tell
+    now = (nodes, time.process_time(), measure(torch))
+    turns = [one for one in turns or [] if one[0] == nodes] + [now]
+    turns = turns[:1] + turns[1:][-TIMES * PERIOD_MAX - 1:]
+    kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:]] for a, b in zip(turns, turns[1:])]
+    is_over = is_long(len(kinds), turns[0][1]) and find_period(kinds[-TIMES * PERIOD_MAX:])
+    return None if is_over else turns
 
 
 def find_period(kinds):
@@ -216,8 +316,7 @@ def find_period(kinds):
 
 
 def tell_progress(now):
-    path = os.path.join(_settings["out"], f"{os.getpid()}.progress")
-    with open(path, "w", encoding="utf-8") as out:
+    with open(get_name() + ".progress", "w", encoding="utf-8") as out:
         out.write(f"{len(_state['steps'])} {now[2]} {now[3]}\n")
 
 
@@ -245,48 +344,67 @@ def watch(torch):
             seen, since = now, time.monotonic()
         elif time.monotonic() - since >= _settings["patience"]:
             break
-    _state["stuck"] = True
-    stop(torch, f"no step and no new peak for {_settings['patience']} s, at {find_line()}")
+    why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
+    _state["stuck"], _state["unseen"] = not _state["repeats"], why
+    stop(torch, why)
 
 
 def find_line():
     """Return the innermost line of the main thread in the program's own code."""
-    frame = sys._current_frames().get(threading.main_thread().ident)
-    first = None
+    frame, places = sys._current_frames().get(threading.main_thread().ident), []
     while frame:
-        name = frame.f_code.co_filename
-        first = first or f"{name}:{frame.f_lineno}"
-        if "site-packages" not in name and "/lib/python" not in name and name[:1] != "<":
-            return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+        places.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back
-    return first or "a line that is not known"
+    return name_own(places)
+
+
+def find_raised(trace):
+    """Return the innermost line of a traceback in the program's own code."""
+    places = []
+    while trace:
+        places.insert(0, (trace.tb_frame.f_code, trace.tb_lineno))
+        trace = trace.tb_next
+    return name_own(places)
+
+
+def name_own(places):
+    """Return the first place that is no library's, or the first; places are (code, line)."""
+    for code, line in places:
+        name = code.co_filename
+        if "site-packages" not in name and "/lib/python" not in name and name[:1] != "<":
+            return f"{name}:{line} {code.co_name}"
+    code, line = places[0] if places else (None, 0)
+    return f"{code.co_filename}:{line}" if code else "a line that is not known"
 
 
 # --- the end --------------------------------------------------------------------------------
 
 
 def dump(torch):
-    if _state["dumped"] or not _state["initialized"]:
-        return
+    if _state["dumped"] or _state["pid"] != os.getpid():
+        return  # the second: a child, which has the parent's memory but no device
     _state["dumped"] = True
-    name = os.path.join(_settings["out"], str(os.getpid()))
-    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck")}
+    name = get_name()
+    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
+                                         "unseen")}
     try:
         nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
         nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
+        torch.cuda.memory_stats(0)  # fails if the allocator counts nothing
+        peaks = read_peaks(torch)
         facts["devices"] = [
-            {"device": device, "nccl": nccl(device), **{key: stats.get(f"{key}_bytes.all.peak", 0)
-                                  for key in ("allocated", "reserved", "requested")}}
-            for device, stats in ((d, torch.cuda.memory_stats(d))
-                                  for d in range(torch.cuda.device_count()))]
+            {"device": device, "nccl": nccl(device), **{kind: peaks[device, kind]
+                                  for kind in ("allocated", "reserved", "requested")}}
+            for device in range(torch.cuda.device_count())]
         torch.cuda.memory._dump_snapshot(name + ".pickle")
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)
-    with open(name + ".json", "w", encoding="utf-8") as out:
+    with open(name + ".part", "w", encoding="utf-8") as out:
         json.dump(facts, out)
+    os.replace(name + ".part", name + ".json")  # whole, or not there
 
 
 def leave(code):
@@ -300,12 +418,12 @@ def leave(code):
         ctypes.CDLL(None).drystone_standin_report()
     except AttributeError:
         pass  # not under the stand-in
-    os._exit(code)
+    _exit(code)
 
 
 def on_exit():
     torch = sys.modules.get("torch")
-    if torch is None or not _state["initialized"]:
+    if torch is None or _state["pid"] != os.getpid():
         return
     dump(torch)
     leave(_state["code"])
@@ -316,10 +434,31 @@ def on_exception(kind, value, trace, before):
     where = trace
     while where and where.tb_next:
         where = where.tb_next
-    _state["error"] = {"kind": kind.__name__, "text": str(value)[:4000],
+    text = str(value) or (where and linecache.getline(where.tb_frame.f_code.co_filename,
+                                                      where.tb_lineno).strip())
+    _state["error"] = {"kind": kind.__name__, "text": (text or kind.__name__)[:4000],
                        "file": where.tb_frame.f_code.co_filename if where else None,
                        "line": where.tb_lineno if where else None}
+    if _state["repeats"] and not _state["oom"]:  # the loop that was ended may be the reason
+        _state["unseen"] = f"{kind.__name__} at {find_raised(trace)} ended it after its steps"
+        _state["error"], _state["stopped"] = None, f"{kind.__name__}: {str(value)[:400]}"
     before(kind, value, trace)
+
+
+def on_thread_exception(what, before):
+    """Note an exception that ends a thread: the program may go on without its work."""
+    if what.exc_type is not SystemExit and not _state["oom"]:
+        _state["unseen"] = _state["unseen"] or \
+            f"{what.exc_type.__name__} at {find_raised(what.exc_traceback)} ended a thread"
+    before(what)
+
+
+def exit_at_once(code):
+    """Stand in for os._exit(), after which nobody could write the facts."""
+    if _state["pid"] == os.getpid():
+        _state["code"] = code
+        on_exit()
+    _exit(code)
 
 
 def arm():
@@ -334,4 +473,7 @@ def arm():
         leave_by(code)
 
     sys.exit = remember
+    in_thread, threading.excepthook = threading.excepthook, \
+        lambda what: on_thread_exception(what, in_thread)
+    os._exit = exit_at_once
     atexit.register(on_exit)  # registered first, so called last

@@ -5,33 +5,15 @@
 Folders that look like a torch stand in for it. SMALL_LIBRARY is any shared library. Each run must
 end with its own status and line, and leave nothing in its temporary folder.
 """
-import os
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
+import fake_torch
+
 tool, library = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
-
-
-def make_torch(folder, version, cuda, libraries):
-    (folder / "torch/lib").mkdir(parents=True)
-    (folder / "torch/__init__.py").write_text("")
-    (folder / "torch/version.py").write_text(f"__version__ = '{version}'\ncuda = {cuda}\n")
-    for name, data in libraries.items():
-        (folder / "torch/lib" / name).write_bytes(data)
-
-
-def start(folder, words, temporary):
-    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    env.update(PYTHONPATH=str(folder), TMPDIR=str(temporary), PYTHONNOUSERSITE="1")
-    python = folder / "python3"  # one without the packages of this machine
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
-    python.chmod(0o755)
-    return subprocess.Popen([tool, "dry-run", "--", python, *words], env=env, cwd=folder,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def check(name, status, expected, process, temporary):
@@ -62,13 +44,13 @@ def main():
             folder.mkdir()
             temporary.mkdir()
             if torch:
-                make_torch(folder, *torch)
-            process = start(folder, ["-c", "raise SystemExit(7)"], temporary)
+                fake_torch.make(folder, *torch)
+            process = fake_torch.start(tool, folder, ["-c", "raise SystemExit(7)"], temporary)
             wrong += check(name, status, expected, process, temporary)
         # the last one's torch again, and a program that does not end by itself
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = start(folder, ["-c", "import time; open('begun', 'w'); time.sleep(60)"],
-                            temporary)
+            program = "import time; open('begun', 'w'); time.sleep(60)"
+            process = fake_torch.start(tool, folder, ["-c", program], temporary)
             while not (folder / "begun").exists() and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(number)

@@ -11,6 +11,8 @@ head says what differs from a plain run:
     options: WORDS                   further options of the command
     expect: fits, oom or unknown     how it ends
             none                     this allocator of PyTorch's makes no snapshot
+    reserved: BYTES                  the peak
+    unseen: TEXT                     what was not run, as the first line says it
     check: addresses                 the snapshot does not tell why segments were given back
     needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
                                      (requirements.txt has them all)
@@ -52,8 +54,8 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|rules|with): (.*)$",
-                              head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect|reserved|unseen|check|needs|rules|"
+                              r"with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -69,6 +71,10 @@ def judge(result, head, allocator):
     fits = OUTCOMES[head["expect"]][1]
     if result["fits"] is not fits:
         return f"fits is {result['fits']}, expected {fits}"
+    if "reserved" in head and int(head["reserved"]) != result["reserved_peak_bytes"]:
+        return f"{result['reserved_peak_bytes']} bytes reserved, expected {head['reserved']}"
+    if head.get("unseen", "None") not in str(result["unseen"]):
+        return f"unseen is {result['unseen']}, expected {head.get('unseen')}"
     if allocator == "paged":
         return None
     check = result["self_check"]

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/command.h"
@@ -26,7 +27,7 @@
 
 struct values {
     struct option_list vary;
-    const char *card, *output, *find, *rank;
+    const char *card, *output, *find, *rank, *until;
     int64_t gpus, steps, events, patience, world_size;
     bool bracket, values, quiet, json;
 };
@@ -56,9 +57,12 @@ static const struct option_spec specs[] = {
      .needs = {"world-size", "for --world-size alone"}},
     {"steps", 0, "N", OPTION_INT, offsetof(struct values, steps),
      .help =
-         "end after N optimizer steps; default: when steps repeat, or when the program "
-         "ends",
+         "end after N optimizer steps; default: end loops whose steps repeat, and go on "
+         "to the program's end",
      .min = 1, .max = 1000000},
+    {"until", 0, "WHERE", OPTION_STRING, offsetof(struct values, until),
+     .help = "end the program in its second `epoch`, or at its `end`; default end",
+     .refuses = {{"steps", "for a program without --steps"}}},
     {"patience", 0, "SECONDS", OPTION_INT, offsetof(struct values, patience),
      .help = "end a program that makes no step and no new peak for so long, and name its "
              "line; default 120",
@@ -164,12 +168,12 @@ report_trial(const struct session *s, const struct trial *trial)
 {
     struct dry_report report = {.trial = trial};
     struct trial again[AGAIN_COUNT] = {0};
-    int code = EXIT_FINE;
+    int code = EXIT_FINE, kept = EXIT_FINE;
     if (trial_main(trial)->snapshot) {
-        report.snapshot = s->values.output;
-        code = keep_snapshots(trial, report.snapshot);
+        kept = keep_snapshots(trial, s->values.output);
+        report.snapshot = kept == EXIT_FINE ? s->values.output : NULL;
     }
-    if (code == EXIT_FINE && (s->values.bracket || trial->verdict.has_deferred)) {
+    if (s->values.bracket || trial->verdict.has_deferred) {
         report.late = &again[AGAIN_LATE];
         code = run_again(s, AGAIN_LATE, again);
     }
@@ -177,7 +181,7 @@ report_trial(const struct session *s, const struct trial *trial)
         report.other_order = &again[AGAIN_OTHER_ORDER];
         code = run_again(s, AGAIN_OTHER_ORDER, again);
     }
-    if (code == EXIT_FINE && trial_outcome(trial) == TRIAL_FITS_NOT) {
+    if (code == EXIT_FINE && trial_has_oom(trial)) {
         report.boundless = &again[AGAIN_BOUNDLESS];
         code = run_again(s, AGAIN_BOUNDLESS, again);
     }
@@ -185,6 +189,7 @@ report_trial(const struct session *s, const struct trial *trial)
         code = print_report(s, &report);
     for (size_t i = 0; i < AGAIN_COUNT; i++)
         trial_finish(&again[i]);
+    code = code == EXIT_FINE ? kept : code;
     return code == EXIT_FINE ? outcome_codes[trial_outcome(trial)] : code;
 }
 
@@ -377,12 +382,16 @@ run_find(const struct session *s)
 
 /* --- the command -------------------------------------------------------------------------- */
 
-/* Check that the output's folder is writable before the run, which may take minutes. */
+/* Check that the output can be written before the run, which may take minutes. */
 static int
 check_output(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char folder[4096] = ".";
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return report_failure("dry-run", path, EXIT_MACHINE, "cannot write: %s",
+                              strerror(EISDIR));
     if (slash && (size_t)(slash - path) + 2 < sizeof folder)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
     if (access(folder, W_OK) == 0)
@@ -405,6 +414,10 @@ dry_run(struct session *s, const struct option_list *arguments)
         .patience_s = v->patience,
         .title = "running",
     };
+    bool ends_at_epoch = v->until && strcmp(v->until, "epoch") == 0;
+    if (v->until && !ends_at_epoch && strcmp(v->until, "end") != 0)
+        return report_usage("dry-run", "--until %s: expected epoch or end", v->until);
+    s->request.ends_at_epoch = ends_at_epoch;
     int code = card_file_find(&s->card, "dry-run", v->card, &s->request.card);
     if (code == EXIT_FINE)
         code = check_output(v->output);

@@ -120,6 +120,18 @@ make_peak(const struct facts_process *p, uint64_t bytes)
     return json_out_known(p->is_counted, bytes);
 }
 
+/* Make the exception that ended the program, or what else did. */
+static json_t *
+make_error(const struct trial *t)
+{
+    char end[TRIAL_END_BYTES];
+    const char *error = trial_main(t)->error;
+    trial_tell_end(t, end);
+    return error                                 ? json_out_string(error)
+           : trial_outcome(t) == TRIAL_NOT_KNOWN ? json_out_string(end)
+                                                 : json_null();
+}
+
 static json_t *
 make_fits(const struct dry_report *r)
 {
@@ -134,9 +146,7 @@ dry_report_make_json(const struct dry_report *r)
     const struct facts_process *p = trial_main(t);
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, "
-        "s:o, "
-        "s:s?, s:i}",
+        "s:o, s:o, s:s?, s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
@@ -148,6 +158,6 @@ dry_report_make_json(const struct dry_report *r)
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
-        p->error ? json_string(p->error) : json_null(), "snapshot", r->snapshot,
+        make_error(t), "unseen", trial_find_unseen(t), "snapshot", r->snapshot,
         "exit_status", t->status);
 }

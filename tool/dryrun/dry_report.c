@@ -23,9 +23,9 @@ static const struct {
 };
 
 const char *
-dry_report_outcome_name(enum trial_outcome outcome)
+dry_report_outcome_name(enum trial_outcome outcome, bool is_unseen)
 {
-    return outcomes[outcome].word;
+    return outcome == TRIAL_FITS && is_unseen ? "fits so far" : outcomes[outcome].word;
 }
 
 enum term_style
@@ -38,7 +38,8 @@ const struct trial_verdict *
 dry_report_find_cards(const struct dry_report *r)
 {
     const struct trial *t = r->boundless ? r->boundless : r->trial;
-    return t->verdict.card_count > 0 ? &t->verdict : NULL;
+    bool has_figure = trial_main(t)->reserved_peak > 0;
+    return t->verdict.card_count > 0 && has_figure ? &t->verdict : NULL;
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -46,11 +47,6 @@ dry_report_find_cards(const struct dry_report *r)
 static void
 print_head(const struct dry_report *r, const struct term *term)
 {
-    static const char *const texts[] = {
-        [TRIAL_FITS] = "",
-        [TRIAL_FITS_NOT] = "out of memory, with ",
-        [TRIAL_NOT_KNOWN] = "something else ended it, with ",
-    };
     const struct dry_card *card = r->trial->launch.request.card;
     enum trial_outcome outcome = trial_outcome(r->trial);
     uint64_t peak = trial_main(r->trial)->reserved_peak,
@@ -60,17 +56,31 @@ print_head(const struct dry_report *r, const struct term *term)
     fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card->name,
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
             outcomes[outcome].word, term_style(term, TERM_PLAIN));
+    if (outcome == TRIAL_FITS && trial_find_unseen(r->trial)) {
+        char safe[300];
+        const char *unseen = trial_find_unseen(r->trial);
+        term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
+        fprintf(term->out, "as far as it ran: %s; ", safe);
+    }
     if (!trial_main(r->trial)->is_counted) {
         fprintf(term->out,
                 "what it reserves is not known: its allocator counts nothing\n");
         return;
     }
-    fprintf(term->out, "%s%s of %s reserved at the peak", texts[outcome],
-            term_format_bytes(peak, reserved),
+    char end[TRIAL_END_BYTES] = "out of memory";
+    bool is_beyond = outcome == TRIAL_FITS_NOT && !trial_has_oom(r->trial);
+    if (outcome == TRIAL_NOT_KNOWN)
+        trial_tell_end(r->trial, end);
+    if (outcome != TRIAL_FITS && !is_beyond)
+        fprintf(term->out, "%s, with ", end);
+    fprintf(term->out, "%s of %s reserved at the peak", term_format_bytes(peak, reserved),
             term_format_bytes(card->usable_bytes, total));
     if (outcome == TRIAL_FITS)
         fprintf(term->out, ", %s to spare",
-                term_format_bytes(torch_bytes > peak ? torch_bytes - peak : 0, spare));
+                term_format_bytes(trial_spare_bytes(torch_bytes, peak), spare));
+    if (is_beyond)
+        fprintf(term->out, ", and the context and NCCL leave %s",
+                term_format_bytes(torch_bytes, spare));
     fprintf(term->out, "\n");
 }
 
@@ -145,11 +155,26 @@ print_moment(const struct dry_report *r, const struct term *term)
 }
 
 static void
+print_error(const struct term *term, const struct facts_process *p)
+{
+    const json_t *error = json_object_get(p->json, "error");
+    const char *kind = json_string_value(json_object_get(error, "kind")),
+               *file = json_string_value(json_object_get(error, "file"));
+    char text[600], safe[600];
+    snprintf(text, sizeof text, "%.60s: %.300s (%.200s:%lld)", kind ? kind : "", p->error,
+             file ? file : "?",
+             (long long)json_integer_value(json_object_get(error, "line")));
+    term_make_printable(safe, sizeof safe, text, strlen(text));
+    print_line(term, "error", safe);
+}
+
+static void
 print_run(const struct dry_report *r, const struct term *term)
 {
     const struct facts_process *p = trial_main(r->trial);
     const struct trial_verdict *v = &r->trial->verdict;
-    char text[400], done[TERM_NUMBER_BYTES], all[TERM_NUMBER_BYTES];
+    char text[700], end[TRIAL_END_BYTES], done[TERM_NUMBER_BYTES], all[TERM_NUMBER_BYTES];
+    trial_tell_end(r->trial, end);
     fprintf(term->out, "\n");
     print_moment(r, term);
     if (v->has_oom && v->view) {
@@ -158,13 +183,17 @@ print_run(const struct dry_report *r, const struct term *term)
         print_line(term, "cause", text);
     }
     if (p->error)
-        print_line(term, "error", p->error);
+        print_error(term, p);
     snprintf(text, sizeof text, "torch %s, %llu step%s in %.1f s; %s",
              p->torch ? p->torch : "?", (unsigned long long)p->step_count,
              p->step_count == 1 ? "" : "s", p->seconds,
-             p->stopped ? p->stopped
-             : p->error ? "ended by an exception"
-                        : "ran to its end");
+             p->stopped                                   ? p->stopped
+             : trial_outcome(r->trial) == TRIAL_NOT_KNOWN ? end
+             : p->error                                   ? "an exception ended it"
+             : p->repeats                                 ? p->repeats
+                                                          : "ran to its end");
+    if (!p->stopped && p->repeats && trial_outcome(r->trial) != TRIAL_NOT_KNOWN)
+        strncat(text, "; its loops ended early", sizeof text - strlen(text) - 1);
     print_line(term, "run", text);
     if (v->check.possible)
         snprintf(text, sizeof text, "%s: %s of %s addresses replay",
@@ -302,7 +331,8 @@ print_cards(const struct dry_report *r, const struct term *term)
         table_add(&table, row->card->name);
         table_add(&table, term_format_bytes(row->card->usable_bytes, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        table_add(&table, term_format_bytes(row->torch_bytes - row->reserved, text));
+        table_add(&table, term_format_bytes(
+                              trial_spare_bytes(row->torch_bytes, row->reserved), text));
         table_add(&table, term_format_count(row->retries, text));
         shown++;
     }
@@ -353,8 +383,11 @@ dry_report_print(const struct dry_report *r)
     print_head(r, &term);
     print_sums(r, &term);
     print_run(r, &term);
-    bool is_printed = print_processes(r, &term) && print_owners(r, &term) &&
-                      print_settings(r, &term) && print_cards(r, &term);
+    bool has_figure = trial_main(r->trial)->reserved_peak > 0;
+    bool is_printed =
+        print_processes(r, &term) &&
+        (!has_figure ||
+         (print_owners(r, &term) && print_settings(r, &term) && print_cards(r, &term)));
     print_doubts(r, &term);
     if (r->snapshot) {
         const char *verb = trial_outcome(r->trial) == TRIAL_FITS_NOT ? "explain" : "top";

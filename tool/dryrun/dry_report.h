@@ -25,8 +25,8 @@ bool dry_report_print(const struct dry_report *report);
 /* Return the members of drystone.dry-run/1 except for "schema"; NULL: memory ran out. */
 json_t *dry_report_make_json(const struct dry_report *report);
 
-/* Return "fits", "does not fit" or "not known". */
-const char *dry_report_outcome_name(enum trial_outcome outcome);
+/* Return "fits", "fits so far", "does not fit" or "not known". */
+const char *dry_report_outcome_name(enum trial_outcome outcome, bool is_unseen);
 enum term_style dry_report_style(enum trial_outcome outcome);
 
 /* Return the verdict with the cards that the requests were replayed on; NULL: none. */

@@ -52,6 +52,8 @@ take_facts(struct json_in *in, struct facts_process *p)
     p->seconds = json_number_value(json_object_get(p->json, "seconds"));
     p->rank = rank ? strtoll(rank, NULL, 10) : NO_NUMBER;
     p->stopped = get_text(p->json, "stopped");
+    p->repeats = get_text(p->json, "repeats");
+    p->unseen = get_text(p->json, "unseen");
     p->torch = get_text(p->json, "torch");
     p->error = get_text(json_object_get(p->json, "error"), "text");
     p->has_oom = json_is_object(json_object_get(p->json, "oom"));
@@ -163,6 +165,47 @@ compare_processes(const void *a, const void *b)
     return 0;
 }
 
+/* --- processes without facts ---------------------------------------------------------------- */
+
+/* Take "FILE:LINE" from a line of faulthandler's. Lines of libraries only count if there is
+   no other. */
+static void
+take_place(const char *line, char place[300], bool *is_own)
+{
+    char file[220];
+    unsigned long number;
+    if (sscanf(line, " File \"%219[^\"]\", line %lu", file, &number) != 2 || *is_own)
+        return;
+    bool is_library = strstr(file, "site-packages") || strstr(file, "/lib/python") ||
+                      file[0] == '<' || strstr(file, "_drystone_");
+    if (place[0] && is_library)
+        return;
+    snprintf(place, 300, "%s:%lu", file, number);
+    *is_own = !is_library;
+}
+
+/* Read PID.begun of a process, unless the process left PID.json. */
+static void
+read_begun(struct facts *facts, const char *path)
+{
+    char other[PATH_BYTES + 8], line[600], place[300] = "";
+    int stem = (int)(strlen(path) - strlen(".begun"));
+    bool is_own = false;
+    snprintf(other, sizeof other, "%.*s.json", stem, path);
+    if (access(other, R_OK) == 0)
+        return;
+    FILE *in = fopen(path, "r");
+    while (in && fgets(line, sizeof line, in))
+        take_place(line, place, &is_own);
+    if (in)
+        fclose(in);
+    snprintf(other, sizeof other, "%.*s.progress", stem, path);
+    facts->lost.begun++;
+    facts->lost.count += place[0] || access(other, R_OK) == 0;
+    if (place[0])
+        memcpy(facts->lost.place, place, sizeof place);
+}
+
 /* --- the folder --------------------------------------------------------------------------- */
 
 static void
@@ -203,6 +246,8 @@ facts_read(struct facts *facts, const char *command, const char *out)
         snprintf(path, sizeof path, "%s/%s", out, entry->d_name);
         if (ends_with(entry->d_name, ".json"))
             code = read_process(facts, command, path);
+        else if (ends_with(entry->d_name, ".begun"))
+            read_begun(facts, path);
         else if (strncmp(entry->d_name, "called.", 7) == 0)
             code = read_calls(facts, command, path);
     }

@@ -27,6 +27,8 @@ struct facts_process {
     uint64_t step_count;
     double seconds;
     const char *stopped; /* why the hook ended it; NULL: the process ended by itself */
+    const char *repeats; /* since when its steps repeated; NULL: they did not */
+    const char *unseen;  /* what of it was not run; NULL: nothing is known to be unseen */
     const char *error;   /* exception that ended the process, "Kind: text"; NULL: none */
     const char *torch;
     bool is_counted; /* the peaks are valid; CUDAPluggableAllocator reports none */
@@ -41,7 +43,15 @@ struct facts_call {
     uint64_t count;
 };
 
+/* Processes that used a device and left no facts: a signal ended them. */
+struct facts_lost {
+    size_t count;    /* of those that had made a step, or left a line */
+    size_t begun;    /* of all, Inductor's compile workers too */
+    char place[300]; /* "FILE:LINE" of one; "": not known */
+};
+
 struct facts {
+    struct facts_lost lost;
     struct facts_process *processes; /* sorted by rank, then by reserved bytes */
     size_t process_count;
     size_t main;              /* index of the process that reserved most */

@@ -52,12 +52,16 @@ find_support(struct launch *l)
 }
 
 /* Choose the folder for temporary files. /tmp replaces a TMPDIR that LD_PRELOAD (blanks,
-   colons) or the stand-in's setup (semicolons) would split. */
+   colons), the stand-in's setup (semicolons) or the hook's JSON would split. */
 static const char *
 choose_base(void)
 {
     const char *base = getenv("TMPDIR");
-    return base && *base && !strpbrk(base, " \t:;\"\\") ? base : "/tmp";
+    for (const char *c = base; c && *c; c++) {
+        if ((unsigned char)*c <= ' ' || strchr(":;\"\\", *c))
+            return "/tmp";
+    }
+    return base && *base ? base : "/tmp";
 }
 
 /* Link the stand-in and the hook into the temporary folder, because their installed paths

@@ -46,7 +46,8 @@ struct launch_request {
     bool is_late;        /* device work completes only when the program waits */
     bool is_other_order; /* hand out addresses in the opposite order of the driver's */
     bool has_values;     /* compute small operations, on the CPU */
-    int64_t step_max;    /* 0: run until the steps repeat */
+    int64_t step_max;    /* 0: run until the program ends */
+    bool ends_at_epoch;  /* end it where the steps of a second epoch repeat */
     uint64_t event_max;  /* maximum events in the recorded history */
     int64_t patience_s;  /* limit without a step or a new peak */
     int64_t world_size;  /* 0: not a rank of a distributed job */
@@ -63,6 +64,9 @@ struct launch {
     char standin[LAUNCH_PATH_BYTES], hook[LAUNCH_PATH_BYTES];
     struct wheel wheel;
     char *preload;
+    /* Filled by launch_run(). */
+    int signal;          /* the one that ended the program; 0: none */
+    size_t orphan_count; /* processes that the program left running */
 };
 
 /* Prepare a launch: find Python and torch, write the libraries. Requires that `request` is

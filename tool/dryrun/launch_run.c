@@ -82,11 +82,12 @@ set_hook(const struct launch *l)
     const struct launch_request *w = &l->request;
     char text[2 * LAUNCH_PATH_BYTES];
     snprintf(text, sizeof text,
-             "{\"out\": \"%s\", \"steps\": %lld, \"events\": %llu, \"patience\": %lld, "
+             "{\"out\": \"%s\", \"steps\": %lld, \"until\": \"%s\", "
+             "\"events\": %llu, \"patience\": %lld, "
              "\"values\": %s, \"world_size\": %lld}",
-             l->out, (long long)w->step_max, (unsigned long long)w->event_max,
-             (long long)w->patience_s, w->has_values ? "true" : "false",
-             (long long)w->world_size);
+             l->out, (long long)w->step_max, w->ends_at_epoch ? "epoch" : "end",
+             (unsigned long long)w->event_max, (long long)w->patience_s,
+             w->has_values ? "true" : "false", (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
     put_first("PYTHONPATH", l->hook);
 }
@@ -278,16 +279,19 @@ find_child(void)
 }
 
 /* Kill processes that the program left running, such as Inductor's compile workers,
-   because they keep writing into our temporary folder. */
-static void
+   because they keep writing into our temporary folder. Returns their number. */
+static size_t
 end_orphans(void)
 {
     pid_t child;
+    size_t count = 0;
     while ((child = find_child()) > 0) {
         kill(child, SIGKILL);
         if (waitpid(child, NULL, 0) < 0)
-            return;
+            break;
+        count++;
     }
+    return count;
 }
 
 int
@@ -307,7 +311,7 @@ launch_run(struct launch *l, int *status)
     if (w.child == 0)
         become_program(l, &before);
     int ended = w.child > 0 ? wait_for_end(&w) : 0, error = errno;
-    end_orphans();
+    l->orphan_count = end_orphans();
     progress_end(&w.progress);
     while (sigtimedwait(&w.signals, NULL, &(struct timespec){0}) > 0)
         ; /* drop pending signals that were meant for the program */
@@ -315,6 +319,7 @@ launch_run(struct launch *l, int *status)
     if (w.child < 0)
         return report_failure(l->request.command, NULL, EXIT_MACHINE, "%s",
                               strerror(error));
+    l->signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
     *status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
     if (w.interrupt_ns)
         return report_failure(l->request.command, NULL, EXIT_INTERRUPTED,

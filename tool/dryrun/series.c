@@ -29,6 +29,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
 {
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
+    row->is_unseen = trial_find_unseen(t) != NULL;
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
@@ -83,11 +84,10 @@ series_print(const struct series *s, size_t best)
         const struct series_row *row = &s->rows[i];
         bool fits = row->outcome == TRIAL_FITS;
         table_add(&table, row->label);
-        table_add(&table, dry_report_outcome_name(row->outcome));
+        table_add(&table, dry_report_outcome_name(row->outcome, row->is_unseen));
         table_add(&table, term_format_bytes(row->allocated, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        uint64_t spare =
-            row->torch_bytes > row->reserved ? row->torch_bytes - row->reserved : 0;
+        uint64_t spare = trial_spare_bytes(row->torch_bytes, row->reserved);
         table_add(&table, fits ? term_format_bytes(spare, text) : "-");
         table_add(&table, term_format_count(row->step_count, text));
         snprintf(text, sizeof text, "%.1f", row->seconds);

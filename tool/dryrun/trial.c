@@ -26,6 +26,28 @@ check_others(struct trial *t)
     return code;
 }
 
+/* Report a program that left no facts. Returns EXIT_INPUT. */
+static int
+report_nothing(const struct trial *t)
+{
+    char end[80], orphans[100] = "";
+    const struct launch *l = &t->launch;
+    const struct facts_lost *lost = &t->facts.lost;
+    if (l->signal)
+        snprintf(end, sizeof end, "signal %d (%s) ended the program", l->signal,
+                 strsignal(l->signal));
+    else
+        snprintf(end, sizeof end, "the program ended with status %d", t->status);
+    if (l->orphan_count > 0)
+        snprintf(orphans, sizeof orphans,
+                 "; it left %zu process%s running, ended with it", l->orphan_count,
+                 l->orphan_count == 1 ? "" : "es");
+    return report_failure(l->request.command, l->request.arguments->values[0], EXIT_INPUT,
+                          "%s %s a GPU%s%s%s", end,
+                          lost->begun ? "after a process used" : "before it used",
+                          lost->place[0] ? ", at " : "", lost->place, orphans);
+}
+
 static int
 read_results(struct trial *t)
 {
@@ -33,9 +55,7 @@ read_results(struct trial *t)
     if (code != EXIT_FINE)
         return code;
     if (t->facts.process_count == 0)
-        return report_failure(
-            t->launch.request.command, t->launch.request.arguments->values[0], EXIT_INPUT,
-            "the program ended with status %d before it used a GPU", t->status);
+        return report_nothing(t);
     const char *snapshot = trial_main(t)->snapshot;
     const struct trial_verdict_inputs request = {
         .command = t->launch.request.command,
@@ -72,16 +92,65 @@ trial_main(const struct trial *t)
     return &t->facts.processes[t->facts.main];
 }
 
+bool
+trial_has_oom(const struct trial *t)
+{
+    bool has_oom = t->verdict.has_oom;
+    for (size_t i = 0; i < t->facts.process_count; i++)
+        has_oom |= t->facts.processes[i].has_oom;
+    return has_oom;
+}
+
+const char *
+trial_find_unseen(const struct trial *t)
+{
+    const char *unseen = trial_main(t)->unseen;
+    for (size_t i = 0; i < t->facts.process_count && !unseen; i++)
+        unseen = t->facts.processes[i].unseen;
+    return unseen;
+}
+
+/* Tell whether a process ended without facts whose memory may have mattered. */
+static bool
+has_lost(const struct trial *t)
+{
+    const struct facts_lost *lost = &t->facts.lost;
+    bool has_figure = trial_main(t)->reserved_peak > 0 || !trial_main(t)->is_counted;
+    return lost->count > 0 || (lost->begun > 0 && !has_figure);
+}
+
+void
+trial_tell_end(const struct trial *t, char text[TRIAL_END_BYTES])
+{
+    const struct facts_process *p = trial_main(t);
+    const struct facts_lost *lost = &t->facts.lost;
+    if (has_lost(t))
+        snprintf(text, TRIAL_END_BYTES, "a process that used a GPU was killed%s%s",
+                 lost->place[0] ? " at " : "", lost->place);
+    else if (p->error)
+        snprintf(text, TRIAL_END_BYTES, "an exception ended it");
+    else if (p->is_stuck)
+        snprintf(text, TRIAL_END_BYTES, "it waited too long");
+    else if (t->launch.signal)
+        snprintf(text, TRIAL_END_BYTES, "signal %d (%s) ended it", t->launch.signal,
+                 strsignal(t->launch.signal));
+    else if (t->status)
+        snprintf(text, TRIAL_END_BYTES, "it ended with status %d", t->status);
+    else
+        snprintf(text, TRIAL_END_BYTES, "another of its processes failed");
+}
+
 enum trial_outcome
 trial_outcome(const struct trial *t)
 {
-    bool has_oom = t->verdict.has_oom, has_error = false;
+    bool is_beyond = false, has_error = has_lost(t);
     for (size_t i = 0; i < t->facts.process_count; i++) {
         const struct facts_process *p = &t->facts.processes[i];
-        has_oom |= p->has_oom;
+        is_beyond |=
+            p->reserved_peak > trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
         has_error |= p->error || p->is_stuck;
     }
-    if (has_oom)
+    if (trial_has_oom(t) || is_beyond)
         return TRIAL_FITS_NOT;
     bool has_stopped = trial_main(t)->stopped != NULL;
     return has_error || (t->status != 0 && !has_stopped) ? TRIAL_NOT_KNOWN : TRIAL_FITS;

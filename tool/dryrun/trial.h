@@ -37,6 +37,14 @@ void trial_finish(struct trial *trial);
 /* Return the process that reserved most. Requires that trial_run() succeeded. */
 const struct facts_process *trial_main(const struct trial *trial);
 enum trial_outcome trial_outcome(const struct trial *trial);
+/* Tell whether a request failed. A trial without one does not fit either if NCCL's buffers
+   and what PyTorch reserved are more than the card has. */
+bool trial_has_oom(const struct trial *trial);
+#define TRIAL_END_BYTES 420
+/* Write what ended a program whose memory is not known: "signal 9 (Killed) ended it". */
+void trial_tell_end(const struct trial *trial, char text[TRIAL_END_BYTES]);
+/* Return what of the program was not run, in words; NULL: all of it ran, or repeats. */
+const char *trial_find_unseen(const struct trial *trial);
 
 /* Copy a process's snapshot from the launch's folder to `to`, which appears only when
    complete. Requires process->snapshot. Returns an exit_code. */

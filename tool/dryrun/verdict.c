@@ -13,10 +13,15 @@
 /* --- other cards -------------------------------------------------------------------------- */
 
 uint64_t
+trial_spare_bytes(uint64_t bytes, uint64_t taken)
+{
+    return bytes > taken ? bytes - taken : 0;
+}
+
+uint64_t
 trial_torch_bytes(const struct dry_card *card, uint64_t nccl_bytes)
 {
-    uint64_t taken = card->context_bytes + nccl_bytes;
-    return card->usable_bytes > taken ? card->usable_bytes - taken : 0;
+    return trial_spare_bytes(card->usable_bytes, card->context_bytes + nccl_bytes);
 }
 
 static size_t
@@ -34,6 +39,8 @@ replay_on(struct dry_replay *replay, struct trial_verdict_card *row,
 {
     struct dry_run_options options;
     struct dry_run run;
+    if (row->torch_bytes == 0) /* a capacity of 0 would be no limit */
+        return DRY_OK;
     dry_run_options_init(&options);
     options.begin_anew = true;
     options.capacity_bytes = row->torch_bytes;

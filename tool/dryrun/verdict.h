@@ -41,6 +41,8 @@ struct trial_verdict {
     size_t card_count;
 };
 
+/* Return what is left of `bytes` after `taken`; 0 if more was taken. */
+uint64_t trial_spare_bytes(uint64_t bytes, uint64_t taken);
 /* Return the bytes of a card that PyTorch can use: all but a context and NCCL's. */
 uint64_t trial_torch_bytes(const struct dry_card *card, uint64_t nccl_bytes);
 

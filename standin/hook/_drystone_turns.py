@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends loops early whose turns repeat, so that a dry run reaches what follows them.
+
+    loaders     an iterator of a DataLoader ends; all that wrap one see the end of the data
+    other loops a jump from the loop's head to the statement behind the loop, as debuggers do
+
+The first time that steps repeat, the innermost loop ends: it is an epoch. Each time that the same
+steps repeat again, one more of the loops around them ends when its turn is over.
+"""
+import ast
+import functools
+import linecache
+import os
+import sys
+import threading
+from collections import Counter
+
+import _drystone_rare
+
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+CUTS_MAX = 10  # of the same steps: so many epochs run where the loop over them has no way out
+OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
+live, over = set(), set()  # ids of iterators: gave data since the last step; shall end
+_cuts = Counter()
+
+
+# --- loaders --------------------------------------------------------------------------------
+
+
+def wrap_loaders(module, judge):
+    """End an iterator that is over. judge(kinds) tells whether turns without autograd repeat."""
+    iterator = getattr(module, "_BaseDataLoaderIter", None)
+    if iterator is None:
+        return  # a release with other classes
+    following, turns = iterator.__next__, {}
+
+    def __next__(self):
+        me = id(self)
+        if self._num_yielded == 0:  # new, or begun again
+            over.discard(me)
+            turns.pop(me, None)
+        turns[me] = judge(turns.get(me))
+        if me in over or turns[me] is None:
+            live.discard(me)
+            turns.pop(me, None)
+            raise StopIteration
+        batch = following(self)
+        live.add(me)
+        return batch
+
+    iterator.__next__ = __next__
+
+
+def end_loaders():
+    """End the loaders that fed the last step. Returns whether there are any."""
+    over.update(live)
+    live.clear()
+    return bool(over)
+
+
+# --- statements of a frame ------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def parse(file):
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def find_chain(frame):
+    """Return [(body, index, whether the next is in its body)] of the statements that a frame is in.
+
+    An empty list: there is no source.
+    """
+    code, chain, body = frame.f_code, [], parse(frame.f_code.co_filename).body
+    name = "<module>"
+    while body:
+        index = next((i for i, one in enumerate(body)
+                      if one.lineno <= frame.f_lineno <= one.end_lineno), None)
+        if index is None:
+            break
+        node = body[index]
+        parts = [node.body if hasattr(node, "body") else [],
+                 *(getattr(node, part, []) for part in ("orelse", "finalbody")),
+                 *(one.body for part in ("handlers", "cases") for one in getattr(node, part, []))]
+        part = next((i for i, inner in enumerate(parts) if inner and inner[0].lineno <=
+                     frame.f_lineno <= inner[-1].end_lineno), None)
+        chain.append((body, index, part == 0))
+        body = parts[part] if part is not None else None
+        if body and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            chain, name = [], node.name
+    return chain if name == code.co_name else []
+
+
+def find_heads(loop):
+    """Return the lines that begin a turn of a loop; none: they cannot be told from others."""
+    if not isinstance(loop, ast.While):
+        return {loop.lineno, loop.iter.lineno}
+    if not isinstance(loop.test, ast.Constant):
+        return {loop.lineno}
+    return set() if hasattr(loop.body[0], "body") else {loop.body[0].lineno}
+
+
+def is_plain(node):
+    """Tell whether only the beginning of a statement is on its first line.
+
+    A jump to a line goes to the instruction with the deepest stack; other lines mislead it.
+    """
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return False
+    return not hasattr(node, "decorator_list") and \
+        (hasattr(node, "body") or node.lineno == node.end_lineno)
+
+
+def find_way(chain):
+    """Return the lines to jump to, one after the other, to leave a chain's last statement.
+
+    None: there is no way. A first jump to a plain line leaves the loop, and a second cannot
+    mistake the middle of a statement for its beginning.
+    """
+    while chain:
+        body, index, _ = chain[-1]
+        if index + 1 < len(body):
+            after = body[index + 1]
+            via = next((one.lineno for one in body if is_plain(one)), None)
+            return [after.lineno] if is_plain(after) else via and [via, after.lineno]
+        chain = chain[:-1]
+        parent = chain[-1][0][chain[-1][1]] if chain else None
+        if isinstance(parent, (ast.With, ast.AsyncWith)):  # its line has its end, too
+            return [parent.lineno] if parent.items[-1].context_expr.end_lineno == parent.lineno \
+                else None
+        if isinstance(parent, ast.Try) and (parent.orelse or parent.finalbody):
+            after = (parent.orelse or parent.finalbody)[0]
+            return [after.lineno] if chain[-1][2] and is_plain(after) else None
+    return None
+
+
+def is_last(chain):
+    """Tell whether nothing stands behind a chain's statements but the next turn of a loop."""
+    return all(index + 1 == len(body) for body, index, _ in chain)
+
+
+def find_frames():
+    """Return the frames from the program's call of an optimizer to its first line."""
+    frame, frames = sys._getframe(1), []
+    while frame:
+        name = frame.f_code.co_filename
+        if frames or not (os.path.basename(name).startswith("_drystone") or
+                          name.endswith(os.path.join("torch", "optim", "optimizer.py"))):
+            frames.append(frame)
+        frame = frame.f_back
+    return [one for one in frames if not one.f_code.co_filename.startswith("<frozen")]
+
+
+def find_loops(frames):
+    """Return (frame, loop, its chain) of each loop around a step, the innermost first."""
+    loops = []
+    for frame in frames:
+        chain = find_chain(frame)
+        for i in reversed(range(len(chain))):
+            body, index, is_inside = chain[i]
+            if is_inside and isinstance(body[index], LOOPS):
+                loops.append((frame, body[index], chain[:i + 1]))
+    return loops
+
+
+def find_rest(frames, loops):
+    """Return "FILE:LINE" behind which the program has more to do; None: it has not."""
+    for frame in frames:
+        chain = loops[0][2] if loops and loops[0][0] is frame else find_chain(frame)
+        if not chain or not is_last(chain):
+            return name_line(frame.f_code, chain[-1][0][chain[-1][1]].lineno if chain
+                             else frame.f_lineno)
+    return None
+
+
+def name_line(code, line):
+    return f"{os.path.basename(code.co_filename)}:{line}"
+
+
+# --- jumps ----------------------------------------------------------------------------------
+
+
+class Jumper:
+    """Waits for heads of loops in frames, and jumps there. Frames that end are forgotten."""
+
+    def __init__(self):
+        self.waiting, self.left = {}, None
+
+    def wait(self, frame, loop, chain):
+        """Ask for a jump out of a loop. Returns whether there is a way."""
+        heads, way = find_heads(loop), find_way(chain)
+        if not heads or not way or sys.gettrace() not in (None, self.on_call):
+            return False
+        self.waiting.setdefault(frame, {})[frozenset(heads)] = way
+        frame.f_trace = self.on_line
+        sys.settrace(self.on_call)
+        return True
+
+    def on_call(self, frame, event, arg):
+        if self.left is not None and frame is not self.left:
+            if sys.version_info < (3, 13) and self.left.f_code.co_flags & OPTIMIZED:
+                self.left.f_locals.clear()  # the copy that tracing made
+            self.left = None
+        if not self.waiting and self.left is None:
+            sys.settrace(None)
+
+    def on_line(self, frame, event, arg):
+        jumps = self.waiting.get(frame, {})
+        heads = next((h for h in jumps if event == "line" and frame.f_lineno in h), None)
+        if heads:
+            try:
+                for line in jumps.pop(heads):
+                    frame.f_lineno = line
+            except ValueError:
+                pass  # the loop goes on; the next repeat ends the program
+            self.left = frame
+        if event == "return" or not jumps:
+            self.waiting.pop(frame, None)
+            return None
+        return self.on_line
+
+
+_jumper = Jumper()
+
+
+def cut(kinds, step_count):
+    """End the loops around a step whose kinds repeat.
+
+    Returns (whether the program goes on, how often these steps were cut, what is not seen).
+    """
+    frames = find_frames()
+    loops = find_loops(frames)
+    where = (loops[0][0].f_code, loops[0][1].lineno) if loops else None
+    key = (where, tuple(sorted(tuple(kind[:2]) for kind in kinds)))
+    _cuts[key] += 1
+    times = _cuts[key]
+    rare = _drystone_rare.find(loops[:times], step_count, name_line)
+    has_loader, goes_on = end_loaders(), False
+    if threading.current_thread() is threading.main_thread() and times <= CUTS_MAX:
+        jumped = [_jumper.wait(*one) for one in loops[has_loader and times == 1:times]]
+        goes_on = any(jumped) or has_loader
+    if goes_on:
+        return True, times, rare
+    rest = find_rest(frames, loops)
+    return False, times, rare or (rest and f"what follows {rest} was not run")

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""However a program ends, `drystone dry-run` says it truly: endings.py TOOL SMALL_LIBRARY [NAME...]
+
+A folder that looks like a torch stands in for it: a device with 3 MiB reserved, and no snapshot.
+A case is a program, the status of the run, and words that the report or the error must hold. A
+word after "not" must be in neither.
+"""
+import concurrent.futures
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+import fake_torch
+
+tool, library = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
+chosen = sys.argv[3:]
+
+TORCH = """
+import types
+from torch.version import __version__
+from torch import version
+class OutOfMemoryError(RuntimeError): pass
+_calls, _peak, _hooks = [], [3 << 20], []
+def _stats(device=0):
+    sizes = {k: _peak[0] for k in ("reserved", "allocated", "requested")}
+    return {**{f"{k}_bytes.all.peak": v for k, v in sizes.items()},
+            "allocation.all.allocated": 8 * len(_steps), "requested_bytes.all.allocated": 0}
+_steps, _empty = [], []
+def _dump(path):
+    import pickle
+    if not _empty: _refuse()
+    with open(path, "wb") as out: pickle.dump({"segments": [], "device_traces": [[]]}, out)
+def _refuse(*_, **__): raise RuntimeError("no history here")
+def _reset(device): _peak[0] = 0
+cuda = types.SimpleNamespace(
+    _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
+    memory=types.SimpleNamespace(_record_memory_history=_refuse, _dump_snapshot=_dump),
+    OutOfMemoryError=OutOfMemoryError)
+_C = types.SimpleNamespace(_cuda_resetPeakMemoryStats=_reset)
+def use():
+    while _calls: _calls.pop(0)()
+def step():
+    use()
+    for hook in _hooks: hook()
+    _steps.append(0)
+import sys
+optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
+optimizer = types.ModuleType("torch.optim.optimizer")
+sys.modules["torch.optim.optimizer"] = optimizer
+optimizer.register_optimizer_step_post_hook = _hooks.append
+"""
+KNOWN, UNKNOWN = 0, 3
+CASES = {
+    "its_end": ("torch.use()", KNOWN, "fits  3.00 MiB", "ran to its end"),
+    "no_gpu": ("pass", UNKNOWN, "ended with status 0 before it used a GPU"),
+    "exit": ("torch.use(); sys.exit()", KNOWN, "fits  3.00 MiB"),
+    "exit_seven": ("torch.use(); sys.exit(7)", UNKNOWN, "known  it ended with status 7",
+                   "not ran to its end"),
+    "exit_text": ("torch.use(); sys.exit('bad data')", UNKNOWN, "it ended with status 1"),
+    "exit_first": ("sys.exit(7)", UNKNOWN, "ended with status 7 before it used a GPU"),
+    "at_once": ("torch.use(); os._exit(0)", KNOWN, "fits  3.00 MiB"),
+    "at_once_seven": ("torch.use(); os._exit(7)", UNKNOWN, "it ended with status 7"),
+    "at_once_first": ("os._exit(7)", UNKNOWN, "status 7 before it used a GPU"),
+    "exception": ("torch.use()\nraise ValueError('no data')", UNKNOWN, "an exception ended it",
+                  "ValueError: no data", "p.py:3"),
+    "assert_bare": ("torch.use()\nassert 1 > 2", UNKNOWN, "AssertionError: assert 1 > 2",
+                    "p.py:3"),
+    "no_text": ("torch.use()\nraise KeyboardInterrupt", UNKNOWN, "KeyboardInterrupt: raise"),
+    "exception_first": ("assert False", UNKNOWN, "before it used a GPU"),
+    "nothing_held": ("torch._peak[0] = 0; torch.use()\nassert False", UNKNOWN,
+                     "AssertionError: assert False", "not  fit, ", "not cards"),
+    "peaks_reset": ("torch.use(); torch._C._cuda_resetPeakMemoryStats(0)", KNOWN,
+                    "fits  3.00 MiB"),
+    "thread": ("torch.use()\ndef f(): raise ValueError('x')\nt = threading.Thread(target=f)\n"
+               "t.start(); t.join()", KNOWN, "fits as far as it ran: ValueError at",
+               "p.py:3 f ended a thread"),
+    "thread_exits": ("torch.use()\nt = threading.Thread(target=sys.exit)\nt.start(); t.join()",
+                     KNOWN, "fits  3.00 MiB"),
+    "child_exits": ("torch.use()\nif os.fork() == 0: os._exit(5)\nos.wait()", KNOWN,
+                    "fits  3.00 MiB"),
+    "child_killed": ("torch.use(); torch._peak[0] = 0\nif os.fork() == 0: os.kill(os.getpid(), 9)\n"
+                     "os.wait()", KNOWN, "fits  0 B"),
+    "worker_killed": ("subprocess.run([sys.executable, '-c', 'import torch, os; "
+                      "torch.use(); torch.step(); os.kill(os.getpid(), 9)'])\n"
+                      "torch._peak[0] = 0; torch.use()",
+                      UNKNOWN, "a process that used a GPU was killed", "not  0 B each"),
+    "worker_killed_early": ("subprocess.run([sys.executable, '-c', 'import torch, os; "
+                            "torch.use(); os.kill(os.getpid(), 9)'])\n"
+                            "torch._peak[0] = 0; torch.use()",
+                            UNKNOWN, "a process that used a GPU was killed"),
+    "worker_alone_killed": ("subprocess.run([sys.executable, '-c', 'import torch, os; "
+                            "torch.use(); os.kill(os.getpid(), 9)'])", UNKNOWN,
+                            "ended with status 0 after a process used a GPU"),
+    "worker_fits": ("subprocess.run([sys.executable, '-c', 'import torch; torch.use()'])",
+                    KNOWN, "fits  3.00 MiB"),
+    "daemon": ("if os.fork() == 0:\n    os.setsid(); torch.use(); os.mkdir('used'); time.sleep(60)\n"
+               "while not os.path.exists('used'): time.sleep(0.01)", UNKNOWN,
+               "after a process used a GPU", "left 1 process running"),
+    "killed_first": ("os.kill(os.getpid(), 9)", UNKNOWN,
+                     "signal 9 (Killed) ended the program before it used a GPU"),
+    "exits_by_exec": ("torch.use(); os.execv('/bin/sh', ['sh', '-c', 'exit 3'])", UNKNOWN,
+                      "status 3 after a process used a GPU"),
+    "recursion": ("torch.use()\ndef f(): f()\nf()", UNKNOWN, "RecursionError", "p.py:3"),
+    "syntax": ("torch.use()\nexec('(')", UNKNOWN, "SyntaxError"),
+    "no_module": ("import nothing_like_it", UNKNOWN, "status 1 before it used a GPU"),
+    "text_with_escapes": ("torch.use()\nraise ValueError('\\x1b[31m red')", UNKNOWN,
+                          "ValueError: ?[31m red"),
+    "handler_exits": ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); torch.use()\n"
+                      "os.kill(os.getpid(), 15); time.sleep(60)", KNOWN, "fits  3.00 MiB"),
+    "interrupts": ("torch.use(); os.kill(os.getpid(), 2); time.sleep(60)", UNKNOWN,
+                   "KeyboardInterrupt"),
+    "closes_streams": ("torch.use(); os.close(1); os.close(2)", KNOWN, "fits  3.00 MiB"),
+    "out_of_memory": ("torch.use()\nraise torch.OutOfMemoryError('CUDA out of memory')", UNKNOWN,
+                      "CUDA out of memory"),
+    "steps_asked": ("for _ in range(9): torch.step()", KNOWN,
+                    "fits as far as it ran: what follows step 2 was not run", "after 2 steps"),
+    "output_vanishes": ("torch._empty.append(1); torch.use()\n"
+                        "os.rmdir('out')", 4, "fits  3.00 MiB", "out/x.pickle: "),
+    "output_stays": ("torch._empty.append(1); torch.use()", KNOWN, "fits  3.00 MiB",
+                     "snapshot out/x.pickle"),
+    "waits": ("torch.use(); torch.step()\nwhile True: time.sleep(0.1)", UNKNOWN,
+              "it waited too long", "p.py:3"),
+}
+for number, name in ((6, "Aborted"), (11, "Segmentation fault"), (15, "Terminated"),
+                     (7, "Bus error"), (4, "Illegal instruction"), (8, "Floating point exception")):
+    CASES[f"signal_{number}"] = (f"torch.use()\nos.kill(os.getpid(), {number}); time.sleep(60)",
+                                 UNKNOWN, f"signal {number} ({name}) ended the program after",
+                                 "p.py:3")
+for number, name in ((9, "Killed"), (1, "Hangup"), (24, "CPU time limit exceeded")):
+    CASES[f"signal_{number}"] = (f"if {number} != 9: signal.signal({number}, signal.SIG_DFL)\n"
+                                 f"torch.use()\nos.kill(os.getpid(), {number}); time.sleep(60)",
+                                 UNKNOWN, f"signal {number} ({name}) ended the program after")
+CASES["abort"] = ("torch.use()\nos.abort()", UNKNOWN, "signal 6 (Aborted)", "p.py:3")
+CASES["abort_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None).abort()", UNKNOWN,
+                       "signal 6 (Aborted)", "p.py:3")
+CASES["exit_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None)._exit(4)", UNKNOWN,
+                      "status 4 after a process used a GPU")
+CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKNOWN,
+                         "signal 11 (Segmentation fault)", "p.py:3")
+OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
+           "steps_asked": ["--steps", "2"], "waits": ["--patience", "1"]}
+# How it is started, not what it does: options, the name in TMPDIR, status, words.
+STARTS = {
+    "output_is_folder": (["-o", "torch"], "tmp", 4, "cannot write: Is a directory"),
+    "output_nowhere": (["-o", "no/such.pickle"], "tmp", 4, "cannot write"),
+    "newline_in_tmpdir": ([], "t\nmp", 0, "fits  3.00 MiB"),
+    "tab_in_tmpdir": ([], "t\tmp", 0, "fits  3.00 MiB"),
+    "quote_in_tmpdir": ([], 't"mp', 0, "fits  3.00 MiB"),
+    "more_than_is_left": (["--card", "small.json"], "tmp", 1, "does not fit  3.00 MiB of",
+                          "the context and NCCL leave 2.00 MiB", "not 16.00 EiB"),
+}
+
+
+def run(name, case, top):
+    """None, or what is wrong."""
+    folder = top / name
+    folder.mkdir()
+    fake_torch.make(folder, "2.9.0", "'12.8'", {"libtorch_cuda.so": library.read_bytes()}, TORCH)
+    (folder / "small.json").write_text('{"name": "small", "usable_bytes": 806354944}')
+    program, status, *words = case
+    options, temporary = OPTIONS.get(name, []), "tmp"
+    if name in STARTS:
+        options, temporary = STARTS[name][:2]
+    (folder / temporary).mkdir()
+    (folder / "out").mkdir()
+    (folder / "p.py").write_text("import os, signal, subprocess, sys, threading, time, torch\n" +
+                                 textwrap.dedent(program) + "\n")
+    process = fake_torch.start(tool, folder, ["p.py"], folder / temporary, options, "")
+    try:
+        said = "".join(process.communicate(timeout=60))
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        said = "no end after 60 s\n" + "".join(process.communicate())
+    left = [path.name for path in (folder / temporary).iterdir()]
+    wrong = [word for word in words if (word[4:] in said if word[:4] == "not " else
+                                        " ".join(word.split()) not in " ".join(said.split()))]
+    if process.returncode == status and not wrong and not left:
+        return None
+    return f"status {process.returncode}, expected {status}; {wrong}; left {left}\n{said}"
+
+
+def main():
+    cases = {**CASES, **{name: ("torch.use()", *start[2:]) for name, start in STARTS.items()}}
+    cases = {name: case for name, case in cases.items() if not chosen or name in chosen}
+    failed = 0
+    with tempfile.TemporaryDirectory() as top, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        runs = {name: pool.submit(run, name, case, pathlib.Path(top))
+                for name, case in cases.items()}
+        for name, done in runs.items():
+            wrong = done.result()
+            failed += wrong is not None
+            if wrong:
+                print(f"{name}: {wrong}", flush=True)
+    print(f"{len(cases)} endings, {failed} wrong")
+    sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A dry run leaves loops of all kinds where their turns end: jumps.py HOOK_FOLDER
+
+Each function has its own kind of loop, and asks to leave it by step(). No PyTorch is needed.
+"""
+import contextlib
+import sys
+import types
+
+sys.path.insert(0, sys.argv[1])
+import _drystone_rare  # noqa: E402
+import _drystone_turns  # noqa: E402
+
+log = []
+
+
+def find():
+    frames = [frame for frame in _drystone_turns.find_frames()
+              if frame.f_code.co_filename == __file__ and frame.f_code.co_name not in
+              ("find", "step", "ask_rare", "<module>")]
+    return frames, _drystone_turns.find_loops(frames)
+
+
+def step(count=1):
+    """Ask to leave the innermost loops. Returns whether each has a way out, and what follows."""
+    frames, loops = find()
+    ways = [_drystone_turns._jumper.wait(*loop) for loop in loops[:count]]
+    return ways, _drystone_turns.find_rest(frames, loops)
+
+
+def ask_rare(turns):
+    return _drystone_rare.find(find()[1], turns, lambda code, line: code.co_name)
+
+
+def with_in_epochs():
+    log.append("begin")
+    for epoch in range(2):
+        with contextlib.nullcontext():
+            for turn in range(1000):
+                log.append((epoch, turn))
+                if turn == 1:
+                    step()
+    with contextlib.nullcontext() as nothing:
+        log.append(nothing)
+
+
+def two_at_once():
+    log.append("begin")
+    for _ in range(100):
+        for turn in range(1000):
+            if turn == 1:
+                step()
+    for turn in range(2):
+        log.append(turn)
+
+
+def without_condition():
+    turns = 0
+    while True:
+        turns += 1
+        if turns == 3:
+            step()
+        if turns > 100:
+            break
+    log.append(
+        turns)
+
+
+def outer_too():
+    for epoch in range(100):
+        for turn in range(1000):
+            if turn == 3 and epoch == 1:
+                step(2)
+            if turn == 5:
+                break
+        log.append(epoch)
+    pair = ("many",
+            "lines")
+    log.append(pair)
+
+
+def condition():
+    turns = 0
+    while turns < 1000:
+        turns += 1
+        if turns == 5:
+            step()
+    with contextlib.suppress(KeyError):
+        raise KeyError
+    log.append(turns)
+
+
+def in_try():
+    try:
+        for turn in range(1000):
+            if turn == 3:
+                step()
+        log.append(turn)
+        raise KeyError
+    except KeyError:
+        log.append("caught")
+
+
+def in_finally():
+    for epoch in range(2):
+        try:
+            for turn in range(1000):
+                if turn == 3:
+                    step()
+        finally:
+            log.append(turn)
+
+
+def no_way():
+    for turn in range(5):
+        if turn == 3:
+            log.append(step())
+
+
+def rare():
+    each, last = 500, 1000
+    for turn in range(last):
+        if turn % each == 0 or turn == 0:
+            log.append(turn)  # came in the first turn
+        if turn == 20:
+            log.append(ask_rare(21))
+            break
+
+
+def rare_each():
+    each = 500
+    for turn in range(1000):
+        if (turn + 1) % each == 0:
+            log.append(turn)
+        if turn == 20:
+            log.append(ask_rare(21))
+            break
+
+
+def rare_last():
+    rows = range(1000)
+    for turn in rows:
+        if turn == len(rows) - 1:
+            log.append(turn)
+        if turn >= 20:
+            log.append(ask_rare(21))
+            break
+
+
+def trainer():
+    class Trainer:
+        args = types.SimpleNamespace(eval_strategy="steps", eval_steps=500)
+
+        def run(self):
+            for turn in range(1000):
+                if turn == 20:
+                    log.append(ask_rare(21))
+                    log.append(ask_rare(501))
+                    break
+    Trainer().run()
+
+
+EXPECTED = {
+    trainer: ["the evaluation of step 500 waits for a later turn", None],
+    with_in_epochs: ["begin", (0, 0), (0, 1), (1, 0), (1, 1), None],
+    two_at_once: ["begin", 0, 1],
+    without_condition: [3],
+    outer_too: [0, 1, ("many", "lines")],
+    condition: [5],
+    in_try: [3, "caught"],
+    in_finally: [3, 3],
+    no_way: [([False], None)],
+    rare: [0, None],
+    rare_each: ["rare_each waits for a later turn"],
+    rare_last: ["rare_last waits for a later turn"],
+}
+wrong = 0
+for function, expected in EXPECTED.items():
+    log.clear()
+    function()
+    sys.settrace(None)
+    if log != expected or _drystone_turns._jumper.waiting:
+        print(f"{function.__name__}: {log}, expected {expected}")
+        wrong += 1
+sys.exit(wrong > 0)
