@@ -115,7 +115,7 @@ def begin(torch):
         _drystone_values.switch_on(note)
     else:
         _drystone_answers.trust_distributions()
-        make_masks(torch)
+    make_masks(torch)
 
 
 def record(torch):
@@ -151,10 +151,10 @@ def zero_blocks():
 
 
 def make_masks(torch):
-    """Give small masks and counts their real values."""
+    """Give masks and counts their real values, and note where unknown ones decide."""
     try:
         from _drystone_masks import Masks
-        _state["masks"] = Masks(torch, ctypes.CDLL(None))
+        _state["masks"] = Masks(torch, ctypes.CDLL(None), _settings["values"])
     except Exception as error:
         note(f"masks and counts read as zeros: {error}")
 
@@ -282,6 +282,8 @@ def dump(torch):
         torch.cuda.memory._dump_snapshot(name + ".pickle")
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
+    masks = _state.get("masks")
+    facts["guesses"] = masks.guesses.get() if masks else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)

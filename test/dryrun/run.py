@@ -11,6 +11,7 @@ head says what differs from a plain run:
     options: WORDS                   further options of the command
     expect: fits, oom or unknown     how it ends
             none                     this allocator of PyTorch's makes no snapshot
+    guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     check: addresses                 the snapshot does not tell why segments were given back
     needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
                                      (requirements.txt has them all)
@@ -52,8 +53,8 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|rules|with): (.*)$",
-                              head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|guesses|needs|"
+                              r"rules|with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -79,6 +80,10 @@ def judge(result, head, allocator):
     inexact = [p["rank"] for p in result["processes"] if not p["exact"]]
     if "check" not in head and inexact:
         return f"snapshots of ranks {inexact} do not replay exactly"
+    guesses = ", ".join(f"{one['line'].split(':')[-1].split()[0]} {one['what']}"
+                        for process in result["processes"] for one in process["guesses"]) or "none"
+    if guesses != head.get("guesses", guesses) or result["guessed"] is not (guesses != "none"):
+        return f"guesses: {guesses}"
     notes = [note for process in result["processes"] for note in process["notes"]]
     return f"notes: {notes}" if notes else None
 

@@ -136,6 +136,7 @@ dry_report_make_json(const struct dry_report *r)
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, "
         "s:o, "
+        "s:b, "
         "s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
@@ -148,6 +149,6 @@ dry_report_make_json(const struct dry_report *r)
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
-        p->error ? json_string(p->error) : json_null(), "snapshot", r->snapshot,
-        "exit_status", t->status);
+        p->error ? json_string(p->error) : json_null(), "guessed",
+        trial_guesses(t) != NULL, "snapshot", r->snapshot, "exit_status", t->status);
 }

@@ -8,6 +8,7 @@
 #include "base/table.h"
 
 #define CALLS_SHOWN 6
+#define GUESSES_SHOWN 8
 #define OWNERS_SHOWN 5
 #define SETTINGS_SHOWN 3
 #define CARDS_SHOWN 5 /* the smallest cards that fit */
@@ -72,6 +73,30 @@ print_head(const struct dry_report *r, const struct term *term)
         fprintf(term->out, ", %s to spare",
                 term_format_bytes(torch_bytes > peak ? torch_bytes - peak : 0, spare));
     fprintf(term->out, "\n");
+}
+
+/* Print where unknown numbers decided, which makes the answer above a guess. */
+static void
+print_guesses(const struct dry_report *r, const struct term *term)
+{
+    const json_t *guesses = trial_guesses(r->trial);
+    size_t count = json_array_size(guesses);
+    if (count == 0)
+        return;
+    fprintf(term->out,
+            "a guess: sizes or branches follow from numbers that no kernel computed\n");
+    for (size_t i = 0; i < count && i < GUESSES_SHOWN; i++) {
+        const json_t *guess = json_array_get(guesses, i);
+        const char *line = json_string_value(json_object_get(guess, "line")),
+                   *what = json_string_value(json_object_get(guess, "what"));
+        char text[400], safe[300];
+        term_make_printable(safe, sizeof safe, line ? line : "", line ? strlen(line) : 0);
+        snprintf(text, sizeof text, "%s (%.20s)", safe, what ? what : "?");
+        fprintf(term->out, "  ");
+        term_print_wrapped(term->out, text, 2, term->width);
+    }
+    if (count > GUESSES_SHOWN)
+        fprintf(term->out, "  and %zu more lines\n", count - GUESSES_SHOWN);
 }
 
 static void
@@ -168,7 +193,9 @@ print_run(const struct dry_report *r, const struct term *term)
     print_line(term, "run", text);
     if (v->check.possible)
         snprintf(text, sizeof text, "%s: %s of %s addresses replay",
-                 v->check.exact ? "exact" : "not exact",
+                 v->check.exact
+                     ? trial_guesses(r->trial) ? "exact, for these numbers" : "exact"
+                     : "not exact",
                  term_format_count(v->check.alloc_matched, done),
                  term_format_count(v->check.alloc_count, all));
     else
@@ -351,6 +378,7 @@ dry_report_print(const struct dry_report *r)
     struct term term;
     term_init(&term, stdout);
     print_head(r, &term);
+    print_guesses(r, &term);
     print_sums(r, &term);
     print_run(r, &term);
     bool is_printed = print_processes(r, &term) && print_owners(r, &term) &&
