@@ -140,6 +140,7 @@ complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l rank -x -d 'the
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l steps -x -d 'end after N optimizer steps'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l patience -x -d 'end a program that makes no step and no new peak for so...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l values -d 'do operations of at most 65536 elements, on the CPU -...'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l write -d 'let the program change and remove files that were there...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l events -x -d 'keep the last N events of the trace'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l bracket -d 'run twice more, with streams that lag until somebody waits'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s o -l output -r -d 'where the snapshot goes'

@@ -9,6 +9,7 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     patience    seconds without a step or a new peak after which the program is ended; they
                 count from the first allocation
     values      whether small operations are computed (_drystone_values.py)
+    write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
 A step ends when an optimiser has stepped. Two steps are alike when they request equally many
@@ -29,12 +30,14 @@ import threading
 import time
 
 import _drystone_answers
+import _drystone_files
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
-          "begin": time.time(), "stopped": None, "initialized": False, "stuck": False}
+          "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
+          "files": None}
 _lock = threading.Lock()
 
 
@@ -84,6 +87,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def attach(torch):
+    if _state["files"]:
+        _state["files"].guard_torch(torch)
     try:
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -284,6 +289,7 @@ def dump(torch):
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
     masks = _state.get("masks")
     facts["guesses"] = masks.guesses.get() if masks else []
+    facts["files"] = _state["files"].kept if _state["files"] else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)
@@ -327,7 +333,13 @@ def on_exception(kind, value, trace, before):
 def arm():
     """Install the hook. Called once, before the program's first line."""
     _settings.update(json.loads(os.environ["DRYSTONE_DRY_RUN"]))
-    sys.meta_path.insert(0, _Finder())
+    finder = _Finder()
+    if not _settings["write"]:
+        files = _drystone_files.Files(os.path.join(_settings["out"], "files"), note)
+        files.guard()
+        finder.watched["safetensors.torch"] = files.guard_safetensors
+        _state["files"] = files
+    sys.meta_path.insert(0, finder)
     before, leave_by = sys.excepthook, sys.exit
     sys.excepthook = lambda *what: on_exception(*what, before)
 

@@ -12,6 +12,7 @@ head says what differs from a plain run:
     expect: fits, oom or unknown     how it ends
             none                     this allocator of PyTorch's makes no snapshot
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
+    before: kept or changed          its argument is a file; the run leaves it, or does not
     check: addresses                 the snapshot does not tell why segments were given back
     needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
                                      (requirements.txt has them all)
@@ -53,7 +54,7 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|guesses|needs|"
+            **dict(re.findall(r"^(card|gpus|conf|options|before|expect|check|guesses|needs|"
                               r"rules|with): (.*)$", head, re.M))}
 
 
@@ -102,12 +103,23 @@ def run(tool, path, folder, torch, allocator):
     words = [tool, "dry-run", "--json", "--card", head["card"], "--gpus", head.get("gpus", "1"),
              "--output", snapshot, *head.get("options", "").split(), "--", sys.executable,
              *head.get("with", "").split(), path]
+    older = folder / f"{path.stem}.older/best.pt"
+    if "before" in head:
+        older.parent.mkdir()
+        older.write_text("of an earlier run\n")
+        words.append(older)
     done = subprocess.run([str(word) for word in words], env=env, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     status = OUTCOMES[head["expect"]][0]
     end = "\n".join(done.stderr.splitlines()[-12:])
     if done.returncode != status:
         return f"exit status {done.returncode}, expected {status}\n{end}"
+    if "before" in head:
+        is_kept = older.is_file() and older.read_bytes() == b"of an earlier run\n"
+        files = [name for process in json.loads(done.stdout)["processes"]
+                 for name in process["files"]]
+        if is_kept != (head["before"] == "kept") or is_kept != (str(older) in files):
+            return f"the older file is {'' if is_kept else 'not '}kept, told: {files}"
     if head["expect"] == "none":
         result = json.loads(done.stdout)
         is_told = result["snapshot"] is None and result["allocated_peak_bytes"] > 0

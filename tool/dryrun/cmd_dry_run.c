@@ -28,7 +28,7 @@ struct values {
     struct option_list vary;
     const char *card, *output, *find, *rank;
     int64_t gpus, steps, events, patience, world_size;
-    bool bracket, values, quiet, json;
+    bool bracket, values, write, quiet, json;
 };
 
 static const char of_one[] = "for a single run";
@@ -66,6 +66,9 @@ static const struct option_spec specs[] = {
     {"values", 0, NULL, OPTION_FLAG, offsetof(struct values, values),
      .help = "do operations of at most 65536 elements, on the CPU: for programs whose "
              "sizes depend on numbers they compute"},
+    {"write", 0, NULL, OPTION_FLAG, offsetof(struct values, write),
+     .help = "let the program change and remove files that were there before the run; "
+             "else it gets copies of them"},
     {"events", 0, "N", OPTION_INT, offsetof(struct values, events),
      .help = "keep the last N events of the trace; default 4000000", .min = 1000,
      .max = 100000000},
@@ -400,6 +403,7 @@ dry_run(struct session *s, const struct option_list *arguments)
         .arguments = arguments,
         .device_count = (int)v->gpus,
         .has_values = v->values,
+        .may_write = v->write,
         .step_max = v->steps,
         .event_max = (uint64_t)v->events,
         .patience_s = v->patience,

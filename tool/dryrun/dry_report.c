@@ -9,6 +9,7 @@
 
 #define CALLS_SHOWN 6
 #define GUESSES_SHOWN 8
+#define FILES_SHOWN 5
 #define OWNERS_SHOWN 5
 #define SETTINGS_SHOWN 3
 #define CARDS_SHOWN 5 /* the smallest cards that fit */
@@ -345,6 +346,17 @@ print_cards(const struct dry_report *r, const struct term *term)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
+/* Print a file that the program would have changed. */
+static void
+print_file(const struct term *term, const char *path, bool is_first)
+{
+    char safe[300], text[400];
+    term_make_printable(safe, sizeof safe, path ? path : "", path ? strlen(path) : 0);
+    snprintf(text, sizeof text, "%s%s", safe,
+             is_first ? ": left as it was before the run, see --write" : "");
+    print_line(term, is_first ? "files" : "", text);
+}
+
 /* Print the doubts: calls of CUDA functions that the stand-in does not implement, and
    notes of the hook. */
 static void
@@ -367,6 +379,12 @@ print_doubts(const struct dry_report *r, const struct term *term)
                 "\nnot vouched for: functions that succeed and do nothing here\n  ");
         term_print_wrapped(term->out, text, 2, term->width);
     }
+    const json_t *files = json_object_get(trial_main(r->trial)->json, "files");
+    for (size_t i = 0; i < json_array_size(files) && i < FILES_SHOWN; i++)
+        print_file(term, json_string_value(json_array_get(files, i)), i == 0);
+    if (json_array_size(files) > FILES_SHOWN)
+        fprintf(term->out, "%*sand %zu more\n", COLUMN, "",
+                json_array_size(files) - FILES_SHOWN);
     for (size_t i = 0; i < json_array_size(notes); i++)
         print_line(term, i == 0 ? "note" : "",
                    json_string_value(json_array_get(notes, i)));

@@ -83,10 +83,10 @@ set_hook(const struct launch *l)
     char text[2 * LAUNCH_PATH_BYTES];
     snprintf(text, sizeof text,
              "{\"out\": \"%s\", \"steps\": %lld, \"events\": %llu, \"patience\": %lld, "
-             "\"values\": %s, \"world_size\": %lld}",
+             "\"values\": %s, \"write\": %s, \"world_size\": %lld}",
              l->out, (long long)w->step_max, (unsigned long long)w->event_max,
              (long long)w->patience_s, w->has_values ? "true" : "false",
-             (long long)w->world_size);
+             w->may_write ? "true" : "false", (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
     put_first("PYTHONPATH", l->hook);
 }
