@@ -37,7 +37,7 @@ TIMES = 3  # a period must come this often to count as repeating
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
-          "files": None}
+          "files": None, "no_kernels": None}
 _lock = threading.Lock()
 
 
@@ -107,6 +107,7 @@ def begin(torch):
             return
         _state["initialized"] = True
     threading.Thread(target=watch, args=(torch,), daemon=True).start()
+    _state["no_kernels"] = find_lack(torch)
     if not record(torch):
         return  # cudaMallocAsync's allocator, which has no tracker either
     try:
@@ -121,6 +122,19 @@ def begin(torch):
     else:
         _drystone_answers.trust_distributions()
     make_masks(torch)
+
+
+def find_lack(torch):
+    """Return what this torch has kernels for, if the card is none of that; else None."""
+    card = torch.cuda.get_device_capability(0)
+    built = torch.cuda.get_arch_list()
+    for name in built:  # sm_90a, compute_120
+        kind, _, digits = name.partition("_")
+        number = divmod(int("".join(c for c in digits if c.isdigit())), 10)
+        if number <= card and (kind == "compute" or number[0] == card[0]):
+            return None
+    return f"it has kernels for {' '.join(built)}, the card is {card[0]}.{card[1]}" \
+        if built else None
 
 
 def record(torch):
@@ -275,7 +289,8 @@ def dump(torch):
         return
     _state["dumped"] = True
     name = os.path.join(_settings["out"], str(os.getpid()))
-    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck")}
+    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck",
+                                         "no_kernels")}
     try:
         nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
         nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64

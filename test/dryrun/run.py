@@ -12,6 +12,7 @@ head says what differs from a plain run:
     expect: fits, oom or unknown     how it ends
             none                     this allocator of PyTorch's makes no snapshot
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
+    kernels: lacking                 a torch of CUDA 13 has none for the card
     before: kept or changed          its argument is a file; the run leaves it, or does not
     check: addresses                 the snapshot does not tell why segments were given back
     needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
@@ -54,7 +55,7 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|before|expect|check|guesses|needs|"
+            **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|check|guesses|needs|"
                               r"rules|with): (.*)$", head, re.M))}
 
 
@@ -78,6 +79,9 @@ def judge(result, head, allocator):
         check["addresses_matched"] == check["addresses"]
     if not exact or check["addresses"] == 0:
         return f"the snapshot does not replay exactly: {check}"
+    main = result["processes"][0]
+    if "kernels" in head and int(main["cuda"].split(".")[0]) >= 13 and not main["no_kernels"]:
+        return "torch is not said to lack kernels for the card"
     inexact = [p["rank"] for p in result["processes"] if not p["exact"]]
     if "check" not in head and inexact:
         return f"snapshots of ranks {inexact} do not replay exactly"

@@ -45,6 +45,16 @@ dry_report_find_cards(const struct dry_report *r)
 
 /* --- the answer --------------------------------------------------------------------------- */
 
+/* Print that the card cannot run this torch, which no figure matters beside. */
+static void
+print_kernels(const struct dry_report *r, const struct term *term)
+{
+    const json_t *lack = json_object_get(trial_main(r->trial)->json, "no_kernels");
+    if (json_is_string(lack))
+        fprintf(term->out, "%s: this torch does not run there: %s\n",
+                r->trial->launch.request.card->name, json_string_value(lack));
+}
+
 static void
 print_head(const struct dry_report *r, const struct term *term)
 {
@@ -395,6 +405,7 @@ dry_report_print(const struct dry_report *r)
 {
     struct term term;
     term_init(&term, stdout);
+    print_kernels(r, &term);
     print_head(r, &term);
     print_guesses(r, &term);
     print_sums(r, &term);
