@@ -31,6 +31,7 @@ import time
 
 import _drystone_answers
 import _drystone_files
+import _drystone_history
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
@@ -90,6 +91,7 @@ def attach(torch):
     if _state["files"]:
         _state["files"].guard_torch(torch)
     try:
+        _state["history"] = _drystone_history.History(torch)
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda *_: on_step(torch))
@@ -108,7 +110,7 @@ def begin(torch):
         _state["initialized"] = True
     threading.Thread(target=watch, args=(torch,), daemon=True).start()
     _state["no_kernels"] = find_lack(torch)
-    if not record(torch):
+    if not record():
         return  # cudaMallocAsync's allocator, which has no tracker either
     try:
         torch._C._cuda_attach_out_of_memory_observer(on_oom)
@@ -137,10 +139,9 @@ def find_lack(torch):
         if built else None
 
 
-def record(torch):
-    """Start history, and keep it on even if the program ends its own."""
-    memory = torch.cuda.memory
-    start = memory._record_memory_history
+def record():
+    """Start the dry run's history; the program's own calls do not end it."""
+    start = _state["history"].start
     try:
         # Python frames only: C++ frames cost a hundred times as much
         start(max_entries=_settings["events"], stacks="python")
@@ -149,11 +150,6 @@ def record(torch):
     except RuntimeError as error:
         note(f"no history: {str(error).splitlines()[0]}")
         return False
-
-    def _record_memory_history(*_, **__):
-        """Do nothing: the dry run's history must go on."""
-
-    memory._record_memory_history = _record_memory_history
     return True
 
 
@@ -299,6 +295,7 @@ def dump(torch):
                                   for key in ("allocated", "reserved", "requested")}}
             for device, stats in ((d, torch.cuda.memory_stats(d))
                                   for d in range(torch.cuda.device_count()))]
+        _state["history"].is_ours = True
         torch.cuda.memory._dump_snapshot(name + ".pickle")
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
