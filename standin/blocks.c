@@ -57,13 +57,31 @@ manage(void *to, const void *from, int what)
     return 0;
 }
 
-/* Called by the hook in the program when it has written device memory itself. */
+/* Called by the hook in the program when it, or a kernel, has written device memory. */
 EXPORT void
-drystone_standin_wrote(uint64_t address, uint64_t bytes)
+drystone_standin_wrote(uint64_t address, uint64_t bytes, int is_known)
 {
     standin_lock();
-    standin_touch(address, bytes);
+    standin_touch(address, bytes, is_known != 0);
     standin_unlock();
+}
+
+EXPORT int
+drystone_standin_knows(uint64_t address, uint64_t bytes)
+{
+    standin_lock();
+    bool is_known = standin_knows(address, bytes);
+    standin_unlock();
+    return is_known;
+}
+
+EXPORT uint64_t
+drystone_standin_dirty_bytes(void)
+{
+    standin_lock();
+    uint64_t bytes = standin_dirty_bytes();
+    standin_unlock();
+    return bytes;
 }
 
 #define PLUGGABLE "22CUDAPluggableAllocator22CUDAPluggableAllocator"

@@ -26,10 +26,6 @@
 #define SMALL_PAGE UINT64_C(4096)
 #define CHUNK (UINT64_C(32) << 20)
 
-struct interval {
-    uint64_t begin, end;
-};
-
 static struct region {
     uint64_t base, bytes;
     uint64_t used_bytes;
@@ -37,21 +33,7 @@ static struct region {
 
 static struct range *ranges;
 static size_t range_count, range_capacity;
-static struct interval *dirty;
-static size_t dirty_count, dirty_capacity;
-
-static void *
-grow(void *array, size_t *capacity, size_t count, size_t item)
-{
-    if (count < *capacity)
-        return array;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *more = realloc(array, wanted * item);
-    if (!more)
-        abort();
-    *capacity = wanted;
-    return more;
-}
+static struct intervals dirty, known; /* M3, M4 */
 
 /* --- regions -------------------------------------------------------------------------------- */
 
@@ -140,7 +122,7 @@ standin_find(uint64_t address)
 static void
 insert(const struct range *range)
 {
-    ranges = grow(ranges, &range_capacity, range_count, sizeof *ranges);
+    ranges = standin_grow(ranges, &range_capacity, range_count, sizeof *ranges);
     size_t i = find_at(range->address);
     memmove(ranges + i + 1, ranges + i, (range_count - i) * sizeof *ranges);
     ranges[i] = *range;
@@ -298,36 +280,15 @@ standin_add_host(uint64_t address, uint64_t size, enum range_kind kind)
 
 /* --- dirty pages ---------------------------------------------------------------------------- */
 
-/* Return the index of the first dirty interval that ends after `at`. */
-static size_t
-find_dirty(uint64_t at)
-{
-    size_t low = 0, high = dirty_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (dirty[middle].end <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
+/* The bytes of [begin, end) are what a real device would hold, or a guess. */
 static void
-add_dirty(uint64_t begin, uint64_t end)
+write_down(uint64_t begin, uint64_t end, bool is_known)
 {
-    begin &= ~(SMALL_PAGE - 1);
-    end = (end + SMALL_PAGE - 1) & ~(SMALL_PAGE - 1);
-    size_t first = find_dirty(begin ? begin - 1 : 0), last = first;
-    for (; last < dirty_count && dirty[last].begin <= end; last++) {
-        begin = dirty[last].begin < begin ? dirty[last].begin : begin;
-        end = dirty[last].end > end ? dirty[last].end : end;
-    }
-    if (last == first)
-        dirty = grow(dirty, &dirty_capacity, dirty_count, sizeof *dirty);
-    memmove(dirty + first + 1, dirty + last, (dirty_count - last) * sizeof *dirty);
-    dirty_count = dirty_count + 1 - (last - first);
-    dirty[first] = (struct interval){begin, end};
+    standin_intervals_add(&dirty, begin & ~(SMALL_PAGE - 1), round_up(end, SMALL_PAGE));
+    if (is_known)
+        standin_intervals_add(&known, begin, end);
+    else
+        standin_intervals_cut(&known, begin, end);
 }
 
 static void
@@ -344,44 +305,40 @@ zero_pages(uint64_t begin, uint64_t end)
     memset((void *)(uintptr_t)last, 0, end - last);
 }
 
-/* Zero [begin, end). Its whole pages are clean afterwards; pages that it shares stay dirty. */
+/* Zero [begin, end), which is not known then. Its whole pages are clean afterwards; pages
+   that it shares stay dirty. */
 static void
 zero(uint64_t begin, uint64_t end)
 {
-    for (size_t i = find_dirty(begin); i < dirty_count && dirty[i].begin < end;) {
-        struct interval old = dirty[i];
-        uint64_t from = old.begin > begin ? old.begin : begin;
-        uint64_t to = old.end < end ? old.end : end;
-        zero_pages(from, to);
-        uint64_t keep_left = (from + SMALL_PAGE - 1) & ~(SMALL_PAGE - 1);
-        uint64_t keep_right = to & ~(SMALL_PAGE - 1);
-        bool has_left = old.begin < keep_left, has_right = keep_right < old.end;
-        if (keep_left >= keep_right) { /* it only covers parts of pages */
-            i++;
-            continue;
-        }
-        if (has_left && has_right) {
-            dirty = grow(dirty, &dirty_capacity, dirty_count, sizeof *dirty);
-            memmove(dirty + i + 1, dirty + i, (dirty_count - i) * sizeof *dirty);
-            dirty_count++;
-            dirty[i].end = keep_left;
-            dirty[i + 1].begin = keep_right;
-            i += 2;
-        } else if (has_left || has_right) {
-            dirty[i] = has_left ? (struct interval){old.begin, keep_left}
-                                : (struct interval){keep_right, old.end};
-            i++;
-        } else {
-            dirty_count--;
-            memmove(dirty + i, dirty + i + 1, (dirty_count - i) * sizeof *dirty);
-        }
+    for (size_t i = standin_intervals_find(&dirty, begin);
+         i < dirty.count && dirty.items[i].begin < end; i++) {
+        const struct interval *old = &dirty.items[i];
+        zero_pages(old->begin > begin ? old->begin : begin,
+                   old->end < end ? old->end : end);
     }
+    standin_intervals_cut(&dirty, round_up(begin, SMALL_PAGE), end & ~(SMALL_PAGE - 1));
+    standin_intervals_cut(&known, begin, end);
 }
 
 void
-standin_touch(uint64_t address, uint64_t bytes)
+standin_touch(uint64_t address, uint64_t bytes, bool is_known)
 {
-    add_dirty(address, address + bytes);
+    write_down(address, address + bytes, is_known);
+}
+
+bool
+standin_knows(uint64_t address, uint64_t bytes)
+{
+    return standin_intervals_have(&known, address, address + bytes);
+}
+
+uint64_t
+standin_dirty_bytes(void)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < dirty.count; i++)
+        sum += dirty.items[i].end - dirty.items[i].begin;
+    return sum;
 }
 
 void
@@ -420,7 +377,8 @@ standin_copy(uint64_t to, uint64_t from, uint64_t bytes)
     if (bytes > standin_setup()->copy_bytes_max) {
         zero(to, to + bytes);
     } else {
-        add_dirty(to, to + bytes);
+        bool is_known = standin_find_device(from) < 0 || standin_knows(from, bytes);
+        write_down(to, to + bytes, is_known);
         memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     }
     standin_unlock();
@@ -438,8 +396,10 @@ standin_set(uint64_t at, int value, uint64_t bytes)
     standin_lock();
     if ((unsigned char)value == 0 || bytes > standin_setup()->copy_bytes_max) {
         zero(at, at + bytes);
+        if ((unsigned char)value == 0)
+            standin_intervals_add(&known, at, at + bytes);
     } else {
-        add_dirty(at, at + bytes);
+        write_down(at, at + bytes, true);
         memset((void *)(uintptr_t)at, value, bytes);
     }
     standin_unlock();

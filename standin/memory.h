@@ -13,6 +13,8 @@
  * M1  Ranges of a device do not overlap and lie in its region, sorted by address.
  * M2  used_bytes is the sum of what ranges and handles take; it never exceeds the total.
  * M3  Every byte of a region outside the dirty intervals is 0.
+ * M4  The known intervals hold what a real device would: bytes from the host, zeros that were
+ *     set, and what the hook computed from such. All else is a guess, mostly 0.
  *
  * Threads   The lock is held by the caller (standin.h), except for the copies.
  */
@@ -65,9 +67,36 @@ uint64_t standin_used(int device);
  */
 void standin_copy(uint64_t to, uint64_t from, uint64_t bytes);
 void standin_set(uint64_t at, int value, uint64_t bytes);
-/* Record that device memory was written. Requires the lock. */
-void standin_touch(uint64_t address, uint64_t bytes);
+/* Record that device memory was written, with what a real device would hold or with a guess.
+   Requires the lock. */
+void standin_touch(uint64_t address, uint64_t bytes, bool is_known);
+/* Return whether all these bytes are known (M4). Requires the lock. */
+bool standin_knows(uint64_t address, uint64_t bytes);
+/* Return what the written pages take. Requires the lock. */
+uint64_t standin_dirty_bytes(void);
 /* Zero device memory; only what was written costs anything. Requires the lock. */
 void standin_wipe(uint64_t address, uint64_t bytes);
+
+/* --- sets of addresses (intervals.c) --------------------------------------------------------- */
+
+struct interval {
+    uint64_t begin, end;
+};
+
+/* One array of intervals, sorted, apart from one another. */
+struct intervals {
+    struct interval *items;
+    size_t count, capacity;
+};
+
+/* Return `array` with room for one more than `count` items. Running out of memory ends the
+   process. */
+void *standin_grow(void *array, size_t *capacity, size_t count, size_t item);
+/* Return the index of the first interval that ends after `at`. */
+size_t standin_intervals_find(const struct intervals *set, uint64_t at);
+void standin_intervals_add(struct intervals *set, uint64_t begin, uint64_t end);
+void standin_intervals_cut(struct intervals *set, uint64_t begin, uint64_t end);
+/* Return whether the set has all of [begin, end). */
+bool standin_intervals_have(const struct intervals *set, uint64_t begin, uint64_t end);
 
 #endif

@@ -3,7 +3,7 @@
 #define DRY_CARD_H
 
 /*
- * NVIDIA's cards by name: the memory of each, and the values its driver reports.
+ * Cards by name, NVIDIA's and two of AMD's: the memory of each, and the values its driver reports.
  *
  *     const struct dry_card *card = dry_card_find("h100-80");
  *     if (card)
@@ -16,7 +16,8 @@
  * A driver reserves some memory, and newer drivers reserve more: the totals of one card
  * vary by about 1 %. Each total here was reported by some Linux driver for a whole card
  * (no MIG). Windows is left out, for it reports all of the memory. Cards are sorted by
- * usable_bytes, so the cards with at least a given size are at the end.
+ * usable_bytes, so the cards with at least a given size are at the end. Where host and
+ * device share their memory (Jetson, GB10), the total is both's.
  *
  * Threads    Any; the cards are constants.
  * Units      Bytes; nominal_gb is the number on the box, 10^9 or 2^30 bytes each.

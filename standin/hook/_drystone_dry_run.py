@@ -11,6 +11,7 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     patience    seconds without a step or a new peak after which the program is ended; they
                 count from the first allocation
     values      whether small operations are computed (_drystone_values.py)
+    write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
 A step ends when an optimiser has stepped. Two steps are alike when they request equally many
@@ -37,6 +38,8 @@ import threading
 import time
 
 import _drystone_answers
+import _drystone_files
+import _drystone_history
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
@@ -46,7 +49,8 @@ LEAST_S = 5
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
-          "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None}
+          "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
+          "no_kernels": None}
 _lock = threading.Lock()
 _exit = os._exit
 
@@ -98,7 +102,10 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def attach(torch):
+    if _state["files"]:
+        _state["files"].guard_torch(torch)
     try:
+        _state["history"] = _drystone_history.History(torch)
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda *_: on_step(torch))
@@ -121,7 +128,8 @@ def begin(torch):
     except (OSError, ValueError) as error:
         note(f"where a signal ends it will not be known: {error}")
     threading.Thread(target=watch, args=(torch,), daemon=True).start()
-    if not record(torch):
+    _state["no_kernels"] = find_lack(torch)
+    if not record():
         return  # cudaMallocAsync's allocator, which has no tracker either
     try:
         torch._C._cuda_attach_out_of_memory_observer(on_oom)
@@ -134,13 +142,25 @@ def begin(torch):
         _drystone_values.switch_on(note)
     else:
         _drystone_answers.trust_distributions()
-        make_masks(torch)
+    make_masks(torch)
 
 
-def record(torch):
-    """Start history, and keep it on even if the program ends its own."""
-    memory = torch.cuda.memory
-    start = memory._record_memory_history
+def find_lack(torch):
+    """Return what this torch has kernels for, if the card is none of that; else None."""
+    card = torch.cuda.get_device_capability(0)
+    built = torch.cuda.get_arch_list()
+    for name in built:  # sm_90a, compute_120
+        kind, _, digits = name.partition("_")
+        number = divmod(int("".join(c for c in digits if c.isdigit())), 10)
+        if number <= card and (kind == "compute" or number[0] == card[0]):
+            return None
+    return f"it has kernels for {' '.join(built)}, the card is {card[0]}.{card[1]}" \
+        if built else None
+
+
+def record():
+    """Start the dry run's history; the program's own calls do not end it."""
+    start = _state["history"].start
     try:
         # Python frames only: C++ frames cost a hundred times as much
         start(max_entries=_settings["events"], stacks="python")
@@ -149,11 +169,6 @@ def record(torch):
     except RuntimeError as error:
         note(f"no history: {str(error).splitlines()[0]}")
         return False
-
-    def _record_memory_history(*_, **__):
-        """Do nothing: the dry run's history must go on."""
-
-    memory._record_memory_history = _record_memory_history
     return True
 
 
@@ -204,10 +219,10 @@ def zero_blocks():
 
 
 def make_masks(torch):
-    """Give small masks and counts their real values."""
+    """Give masks and counts their real values, and note where unknown ones decide."""
     try:
         from _drystone_masks import Masks
-        _state["masks"] = Masks(torch, ctypes.CDLL(None))
+        _state["masks"] = Masks(torch, ctypes.CDLL(None), _settings["values"])
     except Exception as error:
         note(f"masks and counts read as zeros: {error}")
 
@@ -386,7 +401,7 @@ def dump(torch):
     _state["dumped"] = True
     name = get_name()
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
-                                         "unseen")}
+                                         "unseen", "no_kernels")}
     try:
         nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
         nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
@@ -396,9 +411,13 @@ def dump(torch):
             {"device": device, "nccl": nccl(device), **{kind: peaks[device, kind]
                                   for kind in ("allocated", "reserved", "requested")}}
             for device in range(torch.cuda.device_count())]
+        _state["history"].is_ours = True
         torch.cuda.memory._dump_snapshot(name + ".pickle")
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
+    masks = _state.get("masks")
+    facts["guesses"] = masks.guesses.get() if masks else []
+    facts["files"] = _state["files"].kept if _state["files"] else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)
@@ -464,7 +483,13 @@ def exit_at_once(code):
 def arm():
     """Install the hook. Called once, before the program's first line."""
     _settings.update(json.loads(os.environ["DRYSTONE_DRY_RUN"]))
-    sys.meta_path.insert(0, _Finder())
+    finder = _Finder()
+    if not _settings["write"]:
+        files = _drystone_files.Files(os.path.join(_settings["out"], "files"), note)
+        files.guard()
+        finder.watched["safetensors.torch"] = files.guard_safetensors
+        _state["files"] = files
+    sys.meta_path.insert(0, finder)
     before, leave_by = sys.excepthook, sys.exit
     sys.excepthook = lambda *what: on_exception(*what, before)
 

@@ -1,43 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a dry-run program: gives small masks, counts and indices their real values.
+"""Runs inside a dry-run program: gives masks, counts and indices their real values.
 
 No kernel runs, so all results of kernels read as zeros: a mask selects nothing, and memory that
 depends on the selection is missed. So operations that make masks and counts are repeated
 on the host, in the device's memory, which is host memory. PyTorch's own
 function runs first, so its allocations are unchanged.
 
-This covers integers and booleans up to VALUES_MAX elements, and comparisons of other numbers that
-came from the host. Numbers that are all zeros count as unknown, and their comparison stays false.
+This covers whole numbers and booleans up to WHOLE_MAX elements, and comparisons of other numbers
+that came from the host. Other numbers that are all zeros count as unknown, and their comparison
+stays false. The stand-in keeps which bytes are known (M4): a result is known if all its inputs
+are. Where unknown ones decide a size or a branch, Guesses notes the line.
+
 Operations are intercepted at BackendSelect, the last dispatch key before the device's. Each
 intercepted operation costs 8 us more.
 """
 import ctypes
+import threading
 
-from _drystone_memory import VALUES_MAX, WHOLE, lie_over, note_written, write
+from _drystone_guesses import Guesses
+from _drystone_memory import (COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, get_bytes, has_room, is_known,
+                              lie_over, note_written, write)
 
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
             for kind in ("Scalar", "Tensor")]
 MADE = ["bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not",
         "logical_and", "logical_or", "logical_xor", "logical_not", "all", "all.dim", "any",
-        "any.dim", "sum", "sum.dim_IntList", "max", "min", "cumsum", "gather", "masked_fill.Scalar",
-        "where.self", "index.Tensor"]
-CHANGED = ["fill_.Scalar", "copy_", "masked_fill_.Scalar"]
+        "any.dim", "sum", "sum.dim_IntList", "max", "min", "cumsum", "gather",
+        "masked_fill.Scalar", "where.self", "index.Tensor", "cat", "stack", "flip", "roll",
+        "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor_mode", "floor_divide",
+        "remainder.Scalar", "remainder.Tensor", "neg", "abs", "clamp", "minimum", "maximum",
+        "max.dim", "min.dim", "amax", "amin", "argmax", "argmin", "aminmax", "prod",
+        "count_nonzero.dim_IntList", "sort.stable", "index_select", "isin.Tensor_Tensor",
+        "searchsorted.Tensor", "bucketize.Tensor", "bincount", "repeat_interleave.Tensor", "tril",
+        "triu", "repeat", "scatter.src", "scatter.value", "scatter_add", "index_add",
+        "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor", "topk"]
+CHANGED = ["fill_.Scalar", "fill_.Tensor", "copy_", "masked_fill_.Scalar", "masked_fill_.Tensor",
+           "_index_put_impl_", "scatter_.src", "scatter_.value", "scatter_add_",
+           "scatter_reduce_.two", "index_fill_.int_Scalar", "index_add_", "index_copy_",
+           "add_.Tensor", "sub_.Tensor", "mul_.Tensor", "div_.Tensor_mode", "floor_divide_.Tensor",
+           "remainder_.Tensor", "remainder_.Scalar", "clamp_", "bitwise_and_.Tensor",
+           "bitwise_or_.Tensor", "bitwise_xor_.Tensor", "bitwise_not_", "logical_and_",
+           "logical_or_", "logical_xor_", "logical_not_"]
+DRAWN = ["random_", "random_.from", "random_.to", "bernoulli_.float"]
+DISTINCT = ["_unique2", "unique_consecutive", "unique_dim"]
 
 
 class Masks:
-    def __init__(self, torch, standin):
+    def __init__(self, torch, standin, has_values):
+        """Intercept operations; with --values only those that ask for a number."""
         self.torch, self.answer = torch, standin.drystone_standin_answer
         self.answer.argtypes, self.answer.restype = [ctypes.c_int64], None
+        self.guesses, self.local = Guesses(torch), threading.local()
         self.library = torch.library.Library("aten", "IMPL")
         self.below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
-        for names, way in ((COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
-                           (["arange.start_out"], self.range), (["nonzero"], self.nonzero)):
+        ways = [(["nonzero"], self.nonzero), (DISTINCT, self.distinct),
+                (["_local_scalar_dense"], self.item)]
+        if not has_values:
+            ways += [(COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
+                     (DRAWN, self.draw), (["arange.start_out"], self.range),
+                     (["randperm.generator_out"], self.permute), (["isnan", "isinf"], self.trust)]
+        for names, way in ways:
             for name in names:
                 self.watch(name, way)
 
     def watch(self, name, way):
         packet, _, overload = name.partition(".")
-        operation = getattr(getattr(self.torch.ops.aten, packet), overload or "default")
+        operation = getattr(getattr(self.torch.ops.aten, packet, None), overload or "default", None)
+        if operation is None:
+            return  # a release without it
         places = [i for i, one in enumerate(operation._schema.arguments)
                   if str(one.type) == "Tensor"]
 
@@ -74,47 +104,107 @@ class Masks:
             return [self.on_host(one, any_kind) for one in value]
         if not isinstance(value, torch.Tensor) or not value.is_cuda:
             return value
-        if value.numel() > VALUES_MAX or not (any_kind or value.dtype in WHOLE):
+        is_whole = value.dtype in WHOLE
+        if value.numel() > (WHOLE_MAX if is_whole else VALUES_MAX) or not (any_kind or is_whole):
             raise LookupError
         same = lie_over(value)
-        if value.numel() and value.dtype not in WHOLE and not same.any():
+        if value.numel() and not is_whole and not same.any():
             raise LookupError  # zeros that a kernel would have filled
         return same
 
+    def knows(self, value):
+        """Return whether all tensors in the arguments are known; those of the host are."""
+        if isinstance(value, (list, tuple)):
+            return all(self.knows(one) for one in value)
+        return not isinstance(value, self.torch.Tensor) or not value.is_cuda or is_known(value)
+
     def is_small(self, value):
-        return value.is_cuda and value.dtype in WHOLE and value.numel() <= VALUES_MAX
+        return value.is_cuda and value.dtype in WHOLE and value.numel() <= WHOLE_MAX and \
+            has_room(value)
 
     def is_captured(self):
         return self.torch.cuda.is_current_stream_capturing()
+
+    def ask(self, what, value):
+        """Note that a size or a number is taken from tensors that may be unknown."""
+        if not getattr(self.local, "is_answered", False) and not self.knows(value):
+            self.guesses.add(what)
 
     # --- handlers -----------------------------------------------------------------------------
 
     def compare(self, operation, keys, args, named, any_kind=True):
         result = operation.redispatch(keys, *args, **named)
+        outputs = result if isinstance(result, (list, tuple)) else [result]
         try:
-            if result.is_cuda and result.dtype in WHOLE and not self.is_captured():
-                write(result, operation(*self.on_host(args, any_kind), **named))
+            if all(self.is_small(one) for one in outputs) and not self.is_captured():
+                done = operation(*self.on_host(args, any_kind), **named)
+                known = self.knows(args)
+                for output, numbers in zip(outputs, done if result is not outputs[0] else [done]):
+                    write(output, numbers, known)
         except (LookupError, RuntimeError):
             pass
         return result
 
     def make(self, operation, keys, args, named):
-        first = args[0]
-        if not first.is_cuda or first.dtype not in WHOLE:
-            return operation.redispatch(keys, *args, **named)
         return self.compare(operation, keys, args, named, any_kind=False)
 
     def change(self, operation, keys, args, named):
+        target, source = args[0], args[1] if len(args) > 1 else None
+        is_copy = operation is self.torch.ops.aten.copy_.default
+        if is_copy and not target.is_cuda and source.dtype in WHOLE:
+            self.ask("copy", source)
+        is_new = is_copy or operation._schema.name == "aten::fill_"
+        known = target.is_cuda and self.knows(args[1:] if is_new else args)
         result = operation.redispatch(keys, *args, **named)
+        if not target.is_cuda or target.numel() == 0 or self.is_captured():
+            return result
+        if is_copy and not source.is_cuda:
+            found = target.dtype in WHOLE and get_bytes(target)
+            if found and found[1] <= COPY_MAX and has_room(target):
+                write(target, source)
+        elif not (is_copy and self.is_plain(target, source)):
+            is_whole = self.is_small(source if is_copy and target.numel() <= VALUES_MAX else target)
+            self.repeat(operation, args, named, is_whole, known)
+        return result
+
+    @staticmethod
+    def is_plain(target, source):
+        """Return whether a copy between devices moves bytes, which the stand-in does."""
+        return target.dtype not in WHOLE and target.dtype == source.dtype and \
+            target.is_contiguous() and source.is_contiguous()
+
+    def repeat(self, operation, args, named, is_whole, known):
+        """Change a target on the host; one that is not of whole numbers is unknown then."""
         target = args[0]
-        others_host = any(isinstance(one, self.torch.Tensor) and not one.is_cuda for one in args)
-        if self.is_small(target) and not others_host and target.numel() and not self.is_captured():
-            try:
-                args = self.on_host(args)
-                note_written(target)
-                operation(*args, **named)
-            except (LookupError, RuntimeError):
-                pass
+        try:
+            if not is_whole:
+                raise LookupError
+            host = [lie_over(target), *self.on_host(args[1:])]
+            note_written(target, known)
+            operation(*host, **named)
+        except (LookupError, RuntimeError):
+            note_written(target, known=False)
+
+    def draw(self, operation, keys, args, named):
+        """A generator's numbers are unknown, whatever the tensor held."""
+        result = operation.redispatch(keys, *args, **named)
+        if args[0].is_cuda and args[0].dtype in WHOLE:
+            note_written(args[0], known=False)
+        return result
+
+    def trust(self, operation, keys, args, named):
+        """Numbers of kernels count as finite: the answer stays false, and is known."""
+        result = operation.redispatch(keys, *args, **named)
+        if result.is_cuda:
+            note_written(result)
+        return result
+
+    def permute(self, operation, keys, args, named):
+        result = operation.redispatch(keys, *args, **named)
+        if self.is_small(result) and not self.is_captured():
+            own = self.torch.Generator()  # the program's draws go on as ever
+            write(result, self.torch.randperm(args[0], generator=own, dtype=result.dtype),
+                  known=False)
         return result
 
     def range(self, operation, keys, args, named):
@@ -123,15 +213,52 @@ class Masks:
             write(result, self.torch.arange(*args, dtype=result.dtype))
         return result
 
+    def item(self, operation, keys, args, named):
+        if args[0].is_cuda and args[0].dtype in WHOLE:
+            self.ask("item", args)
+        return operation.redispatch(keys, *args, **named)
+
     def nonzero(self, operation, keys, args, named):
+        if not args[0].is_cuda or self.is_captured():
+            return operation.redispatch(keys, *args, **named)
+        self.ask("nonzero", args)
         try:
-            if not args[0].is_cuda or self.is_captured():
-                raise LookupError
             found = self.torch.nonzero(self.on_host(args[0], any_kind=True))
         except LookupError:
             return operation.redispatch(keys, *args, **named)
-        self.answer(found.shape[0])  # PyTorch reads the count from the device
-        result = operation.redispatch(keys, *args, **named)
-        self.answer(-1)
-        write(result, found)
+        known = self.knows(args)
+        result = self.tell(found.shape[0], operation, keys, args, named)
+        write(result, found, known)
         return result
+
+    def distinct(self, operation, keys, args, named):
+        first = args[0]
+        if not first.is_cuda or self.is_captured():
+            return operation.redispatch(keys, *args, **named)
+        self.ask("unique", args)
+        try:
+            found = operation(*self.on_host(args), **named)
+        except LookupError:
+            return operation.redispatch(keys, *args, **named)
+        dim = args[1] if operation is self.torch.ops.aten.unique_dim.default else \
+            named.get("dim", args[3] if len(args) > 3 else None)
+        has_dim = isinstance(dim, int) and not isinstance(dim, bool)
+        count = found[0].shape[dim] if has_dim else found[0].numel()
+        if first.dtype is self.torch.bool and not has_dim:
+            count = int(lie_over(first).sum())  # what the kernel for booleans counts
+        known = self.knows(args)
+        result = self.tell(count, operation, keys, args, named)
+        for output, numbers in zip(result, found):
+            if output is not None and output.shape == numbers.shape:
+                write(output, numbers, known)
+        return result
+
+    def tell(self, count, operation, keys, args, named):
+        """Run an operation that reads the size of its result from the device."""
+        self.local.is_answered = True
+        self.answer(count)
+        try:
+            return operation.redispatch(keys, *args, **named)
+        finally:
+            self.answer(-1)
+            self.local.is_answered = False

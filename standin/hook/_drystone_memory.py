@@ -5,15 +5,34 @@ import ctypes
 import torch
 
 VALUES_MAX = 65536  # maximal elements of a tensor that gets real values
-WHOLE = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
-_wrote = ctypes.CDLL(None).drystone_standin_wrote
-_wrote.argtypes, _wrote.restype = [ctypes.c_uint64, ctypes.c_uint64], None
+WHOLE_MAX = 1 << 24  # the same, of whole numbers and booleans without --values
+COPY_MAX = 1 << 30  # maximal bytes of a copy of whole numbers that is kept
+KEPT_MAX = 4 << 30  # maximal bytes that all devices keep; larger tensors are zeros then
+WHOLE = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+                   *(getattr(torch, name) for name in ("uint16", "uint32", "uint64")
+                     if hasattr(torch, name))))
+
+
+def declare(name, result, *arguments):
+    function = getattr(ctypes.CDLL(None), name)
+    function.argtypes, function.restype = arguments, result
+    return function
+
+
+_wrote = declare("drystone_standin_wrote", None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int)
+_knows = declare("drystone_standin_knows", ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64)
+_count_kept = declare("drystone_standin_dirty_bytes", ctypes.c_uint64)
 
 
 def get_span(tensor):
     """Return the bytes from the first element to the end of the last."""
     reach = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
     return (reach + 1) * tensor.element_size()
+
+
+def has_room(tensor):
+    """Return whether the host can take the numbers of one more tensor."""
+    return tensor.numel() <= VALUES_MAX or get_span(tensor) + _count_kept() <= KEPT_MAX
 
 
 def lie_over(tensor):
@@ -26,12 +45,30 @@ def lie_over(tensor):
         flat.untyped_storage(), 0, tensor.shape, tensor.stride())
 
 
-def note_written(tensor):
-    """Report a write: the stand-in only zeroes memory that it knows to be written."""
-    if tensor.numel():
-        _wrote(tensor.data_ptr(), get_span(tensor))
+def get_bytes(tensor):
+    """Return address and size of a tensor's memory; None: it has none of its own (sparse)."""
+    try:
+        return (tensor.data_ptr(), get_span(tensor)) if tensor.numel() else None
+    except RuntimeError:
+        return None
 
 
-def write(tensor, numbers):
-    note_written(tensor)
+def is_known(tensor):
+    """Return whether a device tensor has the numbers that a real device would have."""
+    found = get_bytes(tensor)
+    return not found or bool(_knows(*found))
+
+
+def note_written(tensor, known=True):
+    """Report a write: the stand-in only zeroes memory that it knows to be written.
+
+    Gaps between the rows of a view count as written, too.
+    """
+    found = get_bytes(tensor)
+    if found:
+        _wrote(*found, known)
+
+
+def write(tensor, numbers, known=True):
+    note_written(tensor, known)
     lie_over(tensor).copy_(numbers)

@@ -13,6 +13,9 @@ head says what differs from a plain run:
             none                     this allocator of PyTorch's makes no snapshot
     reserved: BYTES                  the peak
     unseen: TEXT                     what was not run, as the first line says it
+    guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
+    kernels: lacking                 a torch of CUDA 13 has none for the card
+    before: kept or changed          its argument is a file; the run leaves it, or does not
     check: addresses                 the snapshot does not tell why segments were given back
     needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
                                      (requirements.txt has them all)
@@ -54,8 +57,8 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|reserved|unseen|check|needs|rules|"
-                              r"with): (.*)$", head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
+                              r"guesses|needs|rules|with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -82,9 +85,16 @@ def judge(result, head, allocator):
         check["addresses_matched"] == check["addresses"]
     if not exact or check["addresses"] == 0:
         return f"the snapshot does not replay exactly: {check}"
+    main = result["processes"][0]
+    if "kernels" in head and int(main["cuda"].split(".")[0]) >= 13 and not main["no_kernels"]:
+        return "torch is not said to lack kernels for the card"
     inexact = [p["rank"] for p in result["processes"] if not p["exact"]]
     if "check" not in head and inexact:
         return f"snapshots of ranks {inexact} do not replay exactly"
+    guesses = ", ".join(f"{one['line'].split(':')[-1].split()[0]} {one['what']}"
+                        for process in result["processes"] for one in process["guesses"]) or "none"
+    if guesses != head.get("guesses", guesses) or result["guessed"] is not (guesses != "none"):
+        return f"guesses: {guesses}"
     notes = [note for process in result["processes"] for note in process["notes"]]
     return f"notes: {notes}" if notes else None
 
@@ -103,12 +113,23 @@ def run(tool, path, folder, torch, allocator):
     words = [tool, "dry-run", "--json", "--card", head["card"], "--gpus", head.get("gpus", "1"),
              "--output", snapshot, *head.get("options", "").split(), "--", sys.executable,
              *head.get("with", "").split(), path]
+    older = folder / f"{path.stem}.older/best.pt"
+    if "before" in head:
+        older.parent.mkdir()
+        older.write_text("of an earlier run\n")
+        words.append(older)
     done = subprocess.run([str(word) for word in words], env=env, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     status = OUTCOMES[head["expect"]][0]
     end = "\n".join(done.stderr.splitlines()[-12:])
     if done.returncode != status:
         return f"exit status {done.returncode}, expected {status}\n{end}"
+    if "before" in head:
+        is_kept = older.is_file() and older.read_bytes() == b"of an earlier run\n"
+        files = [name for process in json.loads(done.stdout)["processes"]
+                 for name in process["files"]]
+        if is_kept != (head["before"] == "kept") or is_kept != (str(older) in files):
+            return f"the older file is {'' if is_kept else 'not '}kept, told: {files}"
     if head["expect"] == "none":
         result = json.loads(done.stdout)
         is_told = result["snapshot"] is None and result["allocated_peak_bytes"] > 0

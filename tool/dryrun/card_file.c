@@ -14,14 +14,16 @@
 
 /* --- by name ------------------------------------------------------------------------------ */
 
+/* Find the only card whose name begins with `text`, or with `text` and a size. */
 static const struct dry_card *
-find_beginning(const char *text, char names[NAMES_BYTES])
+find_beginning(const char *text, const char *then, char names[NAMES_BYTES])
 {
     const struct dry_card *found = NULL, *card;
-    size_t count = 0, used = 0;
+    size_t count = 0, used = 0, length = strlen(text);
     names[0] = '\0';
     for (size_t i = 0; (card = dry_card_get(i)) != NULL; i++) {
-        if (strncmp(card->name, text, strlen(text)) != 0)
+        if (strncmp(card->name, text, length) != 0 ||
+            strncmp(card->name + length, then, strlen(then)) != 0)
             continue;
         found = card;
         if (used < NAMES_BYTES)
@@ -38,7 +40,9 @@ find_name(const char *command, const char *text, const struct dry_card **card)
     char names[NAMES_BYTES];
     *card = dry_card_find(text);
     if (!*card && *text)
-        *card = find_beginning(text, names);
+        *card = find_beginning(text, "-", names); /* l4 is no beginning of l40-48 */
+    if (!*card && *text && !names[0])
+        *card = find_beginning(text, "", names);
     if (*card)
         return EXIT_FINE;
     if (*text && names[0])

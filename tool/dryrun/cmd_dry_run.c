@@ -28,8 +28,9 @@
 struct values {
     struct option_list vary;
     const char *card, *output, *find, *rank, *until;
+    uint64_t memory;
     int64_t gpus, steps, events, patience, world_size;
-    bool bracket, values, quiet, json;
+    bool bracket, values, write, quiet, json;
 };
 
 static const char of_one[] = "for a single run";
@@ -38,6 +39,10 @@ static const struct option_spec specs[] = {
     {"card", 0, "CARD", OPTION_STRING, offsetof(struct values, card),
      .help = "the card to run on: a name, or the beginning of one, of drystone estimate "
              "--list, or a FILE.json; default h100-80"},
+    {"memory", 0, "SIZE", OPTION_SIZE, offsetof(struct values, memory),
+     .help =
+         "the total that the card's driver reports, 79.19GiB, where it is not that of "
+         "the table"},
     {"gpus", 0, "N", OPTION_INT, offsetof(struct values, gpus),
      .help = "how many of them this machine has; default 1", .min = 1, .max = 16},
     {"vary", 0, "NAME=LIST", OPTION_LIST, offsetof(struct values, vary),
@@ -70,6 +75,9 @@ static const struct option_spec specs[] = {
     {"values", 0, NULL, OPTION_FLAG, offsetof(struct values, values),
      .help = "do operations of at most 65536 elements, on the CPU: for programs whose "
              "sizes depend on numbers they compute"},
+    {"write", 0, NULL, OPTION_FLAG, offsetof(struct values, write),
+     .help = "let the program change and remove files that were there before the run; "
+             "else it gets copies of them"},
     {"events", 0, "N", OPTION_INT, offsetof(struct values, events),
      .help = "keep the last N events of the trace; default 4000000", .min = 1000,
      .max = 100000000},
@@ -400,6 +408,28 @@ check_output(const char *path)
                           strerror(errno));
 }
 
+/* Give the card the memory of --memory. Refuse one that runs no CUDA. */
+static int
+adapt_card(struct session *s)
+{
+    const struct dry_card *card = s->request.card;
+    if (strncmp(card->title, "AMD ", 4) == 0)
+        return report_usage("dry-run",
+                            "--card %s: no CUDA runs there; replays alone know the card",
+                            card->name);
+    if (s->values.memory == 0)
+        return EXIT_FINE;
+    if (s->values.memory <= card->context_bytes || s->values.memory > UINT64_C(1) << 44)
+        return report_usage("dry-run",
+                            "--memory: expected more than the context's %llu bytes, and "
+                            "at most 16 TiB",
+                            (unsigned long long)card->context_bytes);
+    s->card.card = *card;
+    s->card.card.usable_bytes = s->values.memory;
+    s->request.card = &s->card.card;
+    return EXIT_FINE;
+}
+
 static int
 dry_run(struct session *s, const struct option_list *arguments)
 {
@@ -409,6 +439,7 @@ dry_run(struct session *s, const struct option_list *arguments)
         .arguments = arguments,
         .device_count = (int)v->gpus,
         .has_values = v->values,
+        .may_write = v->write,
         .step_max = v->steps,
         .event_max = (uint64_t)v->events,
         .patience_s = v->patience,
@@ -419,6 +450,8 @@ dry_run(struct session *s, const struct option_list *arguments)
         return report_usage("dry-run", "--until %s: expected epoch or end", v->until);
     s->request.ends_at_epoch = ends_at_epoch;
     int code = card_file_find(&s->card, "dry-run", v->card, &s->request.card);
+    if (code == EXIT_FINE)
+        code = adapt_card(s);
     if (code == EXIT_FINE)
         code = check_output(v->output);
     if (code != EXIT_FINE)

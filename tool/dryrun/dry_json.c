@@ -146,7 +146,7 @@ dry_report_make_json(const struct dry_report *r)
     const struct facts_process *p = trial_main(t);
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:s?, s:s?, s:i}",
+        "s:o, s:o, s:b, s:s?, s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
@@ -158,6 +158,6 @@ dry_report_make_json(const struct dry_report *r)
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
-        make_error(t), "unseen", trial_find_unseen(t), "snapshot", r->snapshot,
-        "exit_status", t->status);
+        make_error(t), "guessed", trial_guesses(t) != NULL, "unseen",
+        trial_find_unseen(t), "snapshot", r->snapshot, "exit_status", t->status);
 }

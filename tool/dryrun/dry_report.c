@@ -8,6 +8,8 @@
 #include "base/table.h"
 
 #define CALLS_SHOWN 6
+#define GUESSES_SHOWN 8
+#define FILES_SHOWN 5
 #define OWNERS_SHOWN 5
 #define SETTINGS_SHOWN 3
 #define CARDS_SHOWN 5 /* the smallest cards that fit */
@@ -43,6 +45,16 @@ dry_report_find_cards(const struct dry_report *r)
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
+
+/* Print that the card cannot run this torch, which no figure matters beside. */
+static void
+print_kernels(const struct dry_report *r, const struct term *term)
+{
+    const json_t *lack = json_object_get(trial_main(r->trial)->json, "no_kernels");
+    if (json_is_string(lack))
+        fprintf(term->out, "%s: this torch does not run there: %s\n",
+                r->trial->launch.request.card->name, json_string_value(lack));
+}
 
 static void
 print_head(const struct dry_report *r, const struct term *term)
@@ -82,6 +94,30 @@ print_head(const struct dry_report *r, const struct term *term)
         fprintf(term->out, ", and the context and NCCL leave %s",
                 term_format_bytes(torch_bytes, spare));
     fprintf(term->out, "\n");
+}
+
+/* Print where unknown numbers decided, which makes the answer above a guess. */
+static void
+print_guesses(const struct dry_report *r, const struct term *term)
+{
+    const json_t *guesses = trial_guesses(r->trial);
+    size_t count = json_array_size(guesses);
+    if (count == 0)
+        return;
+    fprintf(term->out,
+            "a guess: sizes or branches follow from numbers that no kernel computed\n");
+    for (size_t i = 0; i < count && i < GUESSES_SHOWN; i++) {
+        const json_t *guess = json_array_get(guesses, i);
+        const char *line = json_string_value(json_object_get(guess, "line")),
+                   *what = json_string_value(json_object_get(guess, "what"));
+        char text[400], safe[300];
+        term_make_printable(safe, sizeof safe, line ? line : "", line ? strlen(line) : 0);
+        snprintf(text, sizeof text, "%s (%.20s)", safe, what ? what : "?");
+        fprintf(term->out, "  ");
+        term_print_wrapped(term->out, text, 2, term->width);
+    }
+    if (count > GUESSES_SHOWN)
+        fprintf(term->out, "  and %zu more lines\n", count - GUESSES_SHOWN);
 }
 
 static void
@@ -197,7 +233,9 @@ print_run(const struct dry_report *r, const struct term *term)
     print_line(term, "run", text);
     if (v->check.possible)
         snprintf(text, sizeof text, "%s: %s of %s addresses replay",
-                 v->check.exact ? "exact" : "not exact",
+                 v->check.exact
+                     ? trial_guesses(r->trial) ? "exact, for these numbers" : "exact"
+                     : "not exact",
                  term_format_count(v->check.alloc_matched, done),
                  term_format_count(v->check.alloc_count, all));
     else
@@ -348,6 +386,17 @@ print_cards(const struct dry_report *r, const struct term *term)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
+/* Print a file that the program would have changed. */
+static void
+print_file(const struct term *term, const char *path, bool is_first)
+{
+    char safe[300], text[400];
+    term_make_printable(safe, sizeof safe, path ? path : "", path ? strlen(path) : 0);
+    snprintf(text, sizeof text, "%s%s", safe,
+             is_first ? ": left as it was before the run, see --write" : "");
+    print_line(term, is_first ? "files" : "", text);
+}
+
 /* Print the doubts: calls of CUDA functions that the stand-in does not implement, and
    notes of the hook. */
 static void
@@ -370,6 +419,12 @@ print_doubts(const struct dry_report *r, const struct term *term)
                 "\nnot vouched for: functions that succeed and do nothing here\n  ");
         term_print_wrapped(term->out, text, 2, term->width);
     }
+    const json_t *files = json_object_get(trial_main(r->trial)->json, "files");
+    for (size_t i = 0; i < json_array_size(files) && i < FILES_SHOWN; i++)
+        print_file(term, json_string_value(json_array_get(files, i)), i == 0);
+    if (json_array_size(files) > FILES_SHOWN)
+        fprintf(term->out, "%*sand %zu more\n", COLUMN, "",
+                json_array_size(files) - FILES_SHOWN);
     for (size_t i = 0; i < json_array_size(notes); i++)
         print_line(term, i == 0 ? "note" : "",
                    json_string_value(json_array_get(notes, i)));
@@ -380,7 +435,9 @@ dry_report_print(const struct dry_report *r)
 {
     struct term term;
     term_init(&term, stdout);
+    print_kernels(r, &term);
     print_head(r, &term);
+    print_guesses(r, &term);
     print_sums(r, &term);
     print_run(r, &term);
     bool has_figure = trial_main(r->trial)->reserved_peak > 0;

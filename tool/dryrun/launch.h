@@ -46,6 +46,7 @@ struct launch_request {
     bool is_late;        /* device work completes only when the program waits */
     bool is_other_order; /* hand out addresses in the opposite order of the driver's */
     bool has_values;     /* compute small operations, on the CPU */
+    bool may_write;      /* the program may change files that were there before */
     int64_t step_max;    /* 0: run until the program ends */
     bool ends_at_epoch;  /* end it where the steps of a second epoch repeat */
     uint64_t event_max;  /* maximum events in the recorded history */

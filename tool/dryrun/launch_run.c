@@ -84,10 +84,11 @@ set_hook(const struct launch *l)
     snprintf(text, sizeof text,
              "{\"out\": \"%s\", \"steps\": %lld, \"until\": \"%s\", "
              "\"events\": %llu, \"patience\": %lld, "
-             "\"values\": %s, \"world_size\": %lld}",
+             "\"values\": %s, \"write\": %s, \"world_size\": %lld}",
              l->out, (long long)w->step_max, w->ends_at_epoch ? "epoch" : "end",
              (unsigned long long)w->event_max, (long long)w->patience_s,
-             w->has_values ? "true" : "false", (long long)w->world_size);
+             w->has_values ? "true" : "false", w->may_write ? "true" : "false",
+             (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
     put_first("PYTHONPATH", l->hook);
 }

@@ -140,6 +140,18 @@ trial_tell_end(const struct trial *t, char text[TRIAL_END_BYTES])
         snprintf(text, TRIAL_END_BYTES, "another of its processes failed");
 }
 
+const json_t *
+trial_guesses(const struct trial *t)
+{
+    for (size_t i = 0; i < t->facts.process_count; i++) {
+        size_t k = (t->facts.main + i) % t->facts.process_count;
+        const json_t *guesses = json_object_get(t->facts.processes[k].json, "guesses");
+        if (json_array_size(guesses) > 0)
+            return guesses;
+    }
+    return NULL;
+}
+
 enum trial_outcome
 trial_outcome(const struct trial *t)
 {

@@ -36,6 +36,9 @@ void trial_finish(struct trial *trial);
 
 /* Return the process that reserved most. Requires that trial_run() succeeded. */
 const struct facts_process *trial_main(const struct trial *trial);
+/* Return the lines where unknown numbers decided a size or a branch, of the main process or
+   else of another; NULL: there are none. */
+const json_t *trial_guesses(const struct trial *trial);
 enum trial_outcome trial_outcome(const struct trial *trial);
 /* Tell whether a request failed. A trial without one does not fit either if NCCL's buffers
    and what PyTorch reserved are more than the card has. */

@@ -5,7 +5,7 @@
  * The comment above a row is the driver's total as a program printed it. Totals in GiB
  * are from PyTorch's out-of-memory message ("has a total capacity of 15.61 GiB"), rounded
  * down to MiB here. Totals in MiB are from torch.cuda.get_device_properties(), llama.cpp,
- * deviceQuery or a tool of TensorRT. Some rows are more precise than their GiB: they are
+ * deviceQuery or a tool of TensorRT, those in bytes from rocm-smi or sysinfo. Some rows are more precise than their GiB: they are
  * older than these comments, and PyTorch would print the GiB for them.
  */
 #include <drystone/card.h>
@@ -21,13 +21,31 @@
 #define SM_75 7, 5, 1024, KIB(64), KIB(64), MIB(250), true
 #define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), true
 #define SM_86 8, 6, 1536, KIB(100), KIB(99), MIB(400), true
+#define SM_87 8, 7, 1536, KIB(164), KIB(163), MIB(400), true
 #define SM_89 8, 9, 1536, KIB(100), KIB(99), MIB(400), true
 #define SM_90 9, 0, 2048, KIB(228), KIB(227), MIB(767), true
 #define SM_100 10, 0, 2048, KIB(228), KIB(227), MIB(600), true
 #define SM_103 10, 3, 2048, KIB(228), KIB(227), MIB(600), true
 #define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), true
+#define SM_121 12, 1, 1536, KIB(100), KIB(99), MIB(600), true
+/* AMD's architectures, as PyTorch numbers them; a compute unit counts as a multiprocessor */
+#define GFX_942 9, 4, 2048, KIB(64), KIB(64), MIB(600), true
+#define GFX_950 9, 5, 2048, KIB(160), KIB(160), MIB(600), true
 
 static const struct dry_card cards[] = {
+    /* driver total: 3.81 GiB (ultralytics/yolov5 #285) */
+    {"gtx1650-4", "NVIDIA GeForce GTX 1650", 4, MIB(3901), 14, MIB(1), SM_75},
+    /* driver total: 3.81 GiB (NVlabs/RVT #7) */
+    {"rtx3050laptop-4", "NVIDIA GeForce RTX 3050 Laptop GPU", 4, MIB(3901), 16, MIB(2),
+     SM_86},
+    /* driver total: 5.80 GiB (JiehongLin/SAM-6D #13) */
+    {"rtx3060laptop-6", "NVIDIA GeForce RTX 3060 Laptop GPU", 6, MIB(5939), 30, MIB(3),
+     SM_86},
+    /* driver total: 5.81 GiB (zhou13/lcnn #23) */
+    {"gtx1660ti-6", "NVIDIA GeForce GTX 1660 Ti", 6, MIB(5949), 24, KIB(1536), SM_75},
+    /* driver total: 7815 MiB */
+    {"rtx4060laptop-8", "NVIDIA GeForce RTX 4060 Laptop GPU", 8, MIB(7815), 24, MIB(32),
+     SM_89},
     /* driver total: 7817 MiB */
     {"rtx3070-8", "NVIDIA GeForce RTX 3070", 8, MIB(7817), 46, MIB(4), SM_86},
     /* driver total: 9.65 GiB */
@@ -88,7 +106,9 @@ static const struct dry_card cards[] = {
     /* driver total: 48622 MiB */
     {"rtx6000ada-48", "NVIDIA RTX 6000 Ada Generation", 48, MIB(48622), 142, MIB(96),
      SM_89},
-    /* driver total: 79.09 GiB */
+    /* total of tegrastats: 62841 MiB, shared with the host */
+    {"agxorin-64", "Orin", 64, MIB(62841), 16, MIB(4), SM_87},
+    /* driver total: 79.09 GiB; others print 79.18 and 79.19 */
     {"h100-80", "NVIDIA H100 80GB HBM3", 80, MIB(80988), 132, MIB(50), SM_90},
     /* driver total: 81008 MiB */
     {"h100pcie-80", "NVIDIA H100 PCIe", 80, MIB(81008), 114, MIB(50), SM_90},
@@ -101,12 +121,18 @@ static const struct dry_card cards[] = {
     /* driver total: 94.97 GiB */
     {"rtxpro6000-96", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 96, MIB(97249),
      188, MIB(128), SM_120},
+    /* total of sysinfo: 128501256192 bytes, shared with the host (leptonai/gpud #1170) */
+    {"gb10-128", "NVIDIA GB10", 128, MIB(122548), 48, MIB(24), SM_121},
     /* driver total: 139.80 GiB */
     {"h200-141", "NVIDIA H200", 141, MIB(143156), 132, MIB(60), SM_90},
     /* driver total: 178.35 GiB */
     {"b200-180", "NVIDIA B200", 180, MIB(182630), 148, KIB(129536), SM_100},
+    /* driver total: 206141652992 bytes, 191.98 GiB */
+    {"mi300x-192", "AMD Instinct MI300X", 192, MIB(196592), 304, MIB(4), GFX_942},
     /* driver total: 274113 MiB */
     {"b300-288", "NVIDIA B300 SXM6 AC", 288, MIB(274113), 148, KIB(129536), SM_103},
+    /* driver total: 287.98 GiB */
+    {"mi355x-288", "AMD Instinct MI355X", 288, MIB(294891), 256, MIB(4), GFX_950},
 };
 #define CARD_COUNT (sizeof cards / sizeof *cards)
 

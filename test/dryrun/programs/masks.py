@@ -1,4 +1,7 @@
-"""Masks and counts: how much they select is what they say, not nothing."""
+"""Masks and counts: how much they select is what they say, not nothing.
+
+guesses: none
+"""
 import torch
 
 labels = torch.tensor([[5, -100, 7, 8], [-100, -100, 1, 2]], device="cuda")

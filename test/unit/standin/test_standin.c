@@ -57,6 +57,8 @@ static struct {
     int (*cuMemUnmap)(uint64_t address, size_t size);
     int (*cuMemExportToShareableHandle)(void *to, void *handle, int kind,
                                         unsigned long long flags);
+    void (*drystone_standin_wrote)(uint64_t address, uint64_t bytes, int is_known);
+    int (*drystone_standin_knows)(uint64_t address, uint64_t bytes);
 } cuda;
 
 #define LOOK_UP(name) look_up(library, #name, &cuda.name, sizeof cuda.name)
@@ -91,7 +93,8 @@ open_library(void)
     LOOK_UP(cudaEventRecord), LOOK_UP(cudaEventQuery), LOOK_UP(cudaEventSynchronize);
     LOOK_UP(cudaGraphGetNodes), LOOK_UP(cuMemAddressReserve), LOOK_UP(cuMemAddressFree);
     LOOK_UP(cuMemCreate), LOOK_UP(cuMemRelease), LOOK_UP(cuMemMap), LOOK_UP(cuMemUnmap);
-    LOOK_UP(cuMemExportToShareableHandle);
+    LOOK_UP(cuMemExportToShareableHandle), LOOK_UP(drystone_standin_wrote);
+    LOOK_UP(drystone_standin_knows);
 }
 
 #define CHECK(condition)                                                                 \
@@ -266,6 +269,42 @@ mapped_memory_lives_until_it_is_unmapped(void **state)
     run_on("", do_virtual_memory);
 }
 
+static bool
+knows(const char *at, uint64_t begin, uint64_t end)
+{
+    return cuda.drystone_standin_knows((uintptr_t)at + begin, end - begin) != 0;
+}
+
+/* M4: each byte by itself, though what is zeroed goes by pages. */
+static void
+follow_known(void)
+{
+    void *block, *other;
+    char host[1000] = "";
+    CHECK(cuda.cudaMalloc(&block, 2 * MIB) == OK &&
+          cuda.cudaMalloc(&other, 2 * MIB) == OK);
+    char *at = block, *to = other;
+    CHECK(!knows(at, 0, 1) && knows(at, 5, 5));
+    cuda.cudaMemcpy(at + 100, host, 900, 1);
+    CHECK(knows(at, 100, 1000) && !knows(at, 99, 1000) && !knows(at, 100, 1001));
+    cuda.cudaMemset(at + 1000, 0, 2 * MIB - 1000);
+    CHECK(knows(at, 100, 2 * MIB));
+    cuda.drystone_standin_wrote((uintptr_t)at + 500, 1, false);
+    CHECK(knows(at, 100, 500) && !knows(at, 500, 501) && knows(at, 501, 2 * MIB));
+    cuda.cudaMemcpy(to, at + 501, 400, 3);
+    CHECK(knows(to, 0, 400));
+    cuda.cudaMemcpy(to, at + 450, 100, 3); /* has a guess */
+    CHECK(!knows(to, 0, 100) && knows(to, 100, 400));
+    CHECK(cuda.cudaFree(block) == OK && !knows(at, 100, 500));
+}
+
+static void
+known_bytes_come_from_the_host(void **state)
+{
+    (void)state;
+    run_on("", follow_known);
+}
+
 /* --- time --------------------------------------------------------------------------------- */
 
 static void
@@ -357,6 +396,7 @@ main(void)
         cmocka_unit_test(memory_is_kept_account_of),
         cmocka_unit_test(errors_are_the_runtimes),
         cmocka_unit_test(small_copies_keep_their_bytes),
+        cmocka_unit_test(known_bytes_come_from_the_host),
         cmocka_unit_test(mapped_memory_lives_until_it_is_unmapped),
         cmocka_unit_test(events_pass_at_once_or_when_somebody_waits),
         cmocka_unit_test(a_capture_takes_in_streams_that_wait_for_it),

@@ -48,6 +48,12 @@ a_name_or_its_beginning_is_a_card(void **state)
     assert_ptr_equal(card, dry_card_find("a100-40"));
     assert_int_equal(find_name("t4", &card), EXIT_FINE);
     assert_ptr_equal(card, dry_card_find("t4-16"));
+    assert_int_equal(find_name("l4", &card), EXIT_FINE); /* not l40-48 */
+    assert_ptr_equal(card, dry_card_find("l4-24"));
+    assert_int_equal(find_name("h100", &card), EXIT_FINE);
+    assert_ptr_equal(card, dry_card_find("h100-80"));
+    assert_int_equal(find_name("l40", &card), EXIT_FINE);
+    assert_ptr_equal(card, dry_card_find("l40-48"));
     assert_int_equal(find_name("a100", &card), EXIT_USAGE); /* which of two? */
     assert_int_equal(find_name("tpu", &card), EXIT_USAGE);
     assert_int_equal(find_name("", &card), EXIT_USAGE);

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a dry-run program: lines where unknown whole numbers decide a size or a branch.
+
+Every question of a program about such a number is noted with its innermost line outside of
+torch and Python's library. A number that is only added up, divided or printed decides nothing.
+"""
+import dis
+import functools
+import os
+import sys
+import sysconfig
+
+LINES_MAX = 100
+HARMLESS = {"+=", "/", "/="}  # of BINARY_OP; older releases of Python have names for them
+HARMLESS_NAMES = {"INPLACE_ADD", "BINARY_TRUE_DIVIDE", "INPLACE_TRUE_DIVIDE", "FORMAT_VALUE",
+                  "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
+
+
+@functools.lru_cache(maxsize=1000)
+def is_harmless(code, offset):
+    """Return whether the result of the call at this offset is only summed, divided or printed."""
+    following = (one for one in dis.get_instructions(code)
+                 if one.offset > offset and one.opname != "CACHE")
+    then = next(following, None)
+    return then is not None and (then.opname in HARMLESS_NAMES or
+                                 (then.opname == "BINARY_OP" and then.argrepr in HARMLESS))
+
+
+class Guesses:
+    def __init__(self, torch):
+        places = os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__))
+        self.hidden = *(os.path.join(place, "") for place in places), "<"
+        self.library = os.path.join(sysconfig.get_paths()["stdlib"], "")
+        self.counts = {}
+
+    def is_theirs(self, name):
+        is_installed = "site-packages" in name or "dist-packages" in name
+        is_library = name.startswith(self.library) and not is_installed
+        return not (name.startswith(self.hidden) or is_library)
+
+    def find_frame(self):
+        frame = sys._getframe(2)
+        while frame and not self.is_theirs(frame.f_code.co_filename):
+            frame = frame.f_back
+        return frame
+
+    def add(self, what):
+        """Note a question: a size for "nonzero" and "unique", a number for "item" and "copy"."""
+        frame = self.find_frame()
+        if frame and what == "item" and is_harmless(frame.f_code, frame.f_lasti):
+            return
+        line = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}" \
+            if frame else "backward pass"
+        key = (line, what)
+        if key in self.counts or len(self.counts) < LINES_MAX:
+            self.counts[key] = self.counts.get(key, 0) + 1
+
+    def get(self):
+        return [{"line": line, "what": what, "count": count}
+                for (line, what), count in self.counts.items()]

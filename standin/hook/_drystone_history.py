@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a dry-run program: a recording of the program's own, beside the dry run's.
+
+PyTorch has one history, and the dry run needs all of it. So the program's calls of
+_record_memory_history() only say what its own snapshots are to have: events since the call, the
+last max_entries of them, frames where it asked for them. Events since the call begin behind
+the last allocation before it. Frames are Python's; stacks="all" has none of C++ here.
+"""
+
+ALLOCATIONS = ("alloc", "segment_alloc", "segment_map")
+CONTEXTS = {None: (), "state": ("alloc",), "alloc": ALLOCATIONS}  # "all": every action
+
+
+class History:
+    def __init__(self, torch):
+        self.torch, memory = torch, torch.cuda.memory
+        self.start, self.take = memory._record_memory_history, memory._snapshot
+        self.entries, self.begins, self.actions = None, {}, ()  # None: nothing is recorded
+        self.is_ours = False  # the dry run's own snapshot has everything
+        memory._record_memory_history, memory._snapshot = self.record, self.snapshot
+
+    def count_allocations(self, device):
+        return self.torch.cuda.memory_stats(device).get("allocation.all.allocated", 0)
+
+    def record(self, enabled="all", context="all", stacks="all", max_entries=None, *_,
+               clear_history=False, **older):
+        """Begin or end the program's recording; older releases have other names."""
+        wanted = older.get("trace_alloc_max_entries", max_entries)
+        if isinstance(enabled, bool):
+            enabled = "all" if enabled and older.get("trace_alloc_max_entries", 1) else None
+            context = "all" if older.get("trace_alloc_record_context") else "state"
+        if self.entries is None or clear_history:
+            self.begins = {device: self.count_allocations(device)
+                           for device in range(self.torch.cuda.device_count())}
+        self.entries = None if enabled is None else 0 if enabled == "state" else wanted or 1 << 62
+        self.actions = CONTEXTS.get(context)
+
+    def cut(self, trace, device):
+        """Return the program's part of a device's events."""
+        left = self.count_allocations(device) - self.begins.get(device, 0)
+        begin = len(trace)
+        while begin > 0 and (left > 0 or trace[begin - 1]["action"] != "alloc"):
+            begin -= 1
+            left -= trace[begin]["action"] == "alloc"
+        kept = trace[begin:][-self.entries:] if self.entries else []
+        for event in kept:
+            if self.actions is not None and event["action"] not in self.actions:
+                event.pop("frames", None)
+        return kept
+
+    def snapshot(self, *more, **named):
+        found = self.take(*more, **named)
+        if not self.is_ours:
+            found["device_traces"] = [self.cut(trace, device)
+                                      for device, trace in enumerate(found["device_traces"])]
+        return found
