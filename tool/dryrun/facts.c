@@ -172,15 +172,14 @@ compare_processes(const void *a, const void *b)
 static void
 take_place(const char *line, char place[300], bool *is_own)
 {
-    char file[220];
-    unsigned long number;
-    if (sscanf(line, " File \"%219[^\"]\", line %lu", file, &number) != 2 || *is_own)
+    char file[220], number[20];
+    if (sscanf(line, " File \"%219[^\"]\", line %19[0-9]", file, number) != 2 || *is_own)
         return;
     bool is_library = strstr(file, "site-packages") || strstr(file, "/lib/python") ||
                       file[0] == '<' || strstr(file, "_drystone_");
     if (place[0] && is_library)
         return;
-    snprintf(place, 300, "%s:%lu", file, number);
+    snprintf(place, 300, "%s:%s", file, number);
     *is_own = !is_library;
 }
 
