@@ -102,9 +102,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def attach(torch):
-    if _state["files"]:
-        _state["files"].guard_torch(torch)
     try:
+        if _state["files"]:
+            _state["files"].guard_torch(torch)
         _state["history"] = _drystone_history.History(torch)
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook

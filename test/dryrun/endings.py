@@ -35,9 +35,12 @@ def _dump(path):
     with open(path, "wb") as out: pickle.dump({"segments": [], "device_traces": [[]]}, out)
 def _refuse(*_, **__): raise RuntimeError("no history here")
 def _reset(device): _peak[0] = 0
+def save(*_, **__): raise RuntimeError("nothing to save")
 cuda = types.SimpleNamespace(
     _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
-    memory=types.SimpleNamespace(_record_memory_history=_refuse, _dump_snapshot=_dump),
+    memory=types.SimpleNamespace(_record_memory_history=_refuse, _dump_snapshot=_dump,
+                                 _snapshot=_refuse),
+    get_device_capability=lambda _: (9, 0), get_arch_list=lambda: ["sm_90"],
     OutOfMemoryError=OutOfMemoryError)
 _C = types.SimpleNamespace(_cuda_resetPeakMemoryStats=_reset)
 def use():
