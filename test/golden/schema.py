@@ -266,7 +266,13 @@ stats = {f"{key}_bytes.all.peak": 1 << 30 for key in ("allocated", "reserved", "
 cuda = types.SimpleNamespace(memory=Memory, device_count=lambda: 2, memory_stats=lambda d: stats)
 torch = types.SimpleNamespace(__version__="2.9.0", version=types.SimpleNamespace(cuda="12.8"),
                               cuda=cuda)
-hook._state["initialized"] = True
+guesses = [{"line": "p.py:3 f", "what": what, "count": 2}
+           for what in ("copy", "item", "nonzero", "unique")]
+hook._state.update(
+    initialized=True, pid=os.getpid(), history=types.SimpleNamespace(), unseen="what follows",
+    masks=types.SimpleNamespace(guesses=types.SimpleNamespace(get=lambda: guesses)),
+    files=types.SimpleNamespace(kept=["best.pt"]), no_kernels="it has none",
+    repeats=None if how == "error" else "step 3")
 hook.note("a note")
 if how == "oom":
     hook.on_oom(0, 1 << 30, 80 << 30, 1 << 20)
@@ -368,8 +374,8 @@ def check_words(lists):
     used = {words for schema in schemas.values() for words in enums_in(schema)}
     for words in known - used:
         need(False, "in no schema is the library's list", "|".join(sorted(words)))
-    text = "".join(path.read_text() for folder in ("tool", "src")
-                   for path in (ROOT / folder).rglob("*.c"))
+    text = "".join(path.read_text() for files in ("tool/**/*.c", "src/**/*.c", "standin/hook/*.py")
+                   for path in ROOT.glob(files))
     for words in used - known:
         for word in words:
             need(f'"{word}"' in text, "nobody says", word, "of", "|".join(sorted(words)))
