@@ -214,6 +214,8 @@ int
 stand_in_transfer(uint64_t address, size_t bytes, void *out, const void *in)
 {
     size_t done = 0;
+    if (!out && !in && bytes > 0)
+        return DRYI_CUDA_INVALID_VALUE;
     while (done < bytes) {
         uint64_t bytes_to_end;
         unsigned char *at = reach(address + done, &bytes_to_end);

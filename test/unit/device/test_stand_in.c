@@ -120,6 +120,7 @@ ranges_are_freed_once(void **state)
     unsigned char byte = 0;
     assert_int_equal(b.read(&byte, a + 5 * MIB - 1, 1), 0);
     assert_int_equal(byte, 7);
+    assert_int_equal(b.read(NULL, a, 1), DRYI_CUDA_INVALID_VALUE);
     assert_misuse(&b, b.d.mem_free(a + 512));
     assert_int_equal(b.d.mem_free(a), 0);
     assert_misuse(&b, b.d.mem_free(a));
