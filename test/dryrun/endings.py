@@ -36,6 +36,7 @@ def _dump(path):
 def _refuse(*_, **__): raise RuntimeError("no history here")
 def _reset(device): _peak[0] = 0
 def save(*_, **__): raise RuntimeError("nothing to save")
+serialization = types.SimpleNamespace(save=save)
 cuda = types.SimpleNamespace(
     _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
     memory=types.SimpleNamespace(_record_memory_history=_refuse, _dump_snapshot=_dump,
