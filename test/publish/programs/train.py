@@ -20,6 +20,8 @@ if os.environ["TEST_WAY"] == "call":
 
 if os.environ.get("TEST_HISTORY") == "none":
     here.switch_history_off(torch)
+else:
+    torch.cuda.memory._record_memory_history(stacks="python")
 model = torch.nn.Sequential(torch.nn.Linear(3000, 3000), torch.nn.ReLU(),
                             torch.nn.Linear(3000, 10)).to("cuda:1")
 optimizer = torch.optim.AdamW(model.parameters())
