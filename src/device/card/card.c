@@ -5,8 +5,9 @@
  * The comment above a row is the driver's total as a program printed it. Totals in GiB
  * are from PyTorch's out-of-memory message ("has a total capacity of 15.61 GiB"), rounded
  * down to MiB here. Totals in MiB are from torch.cuda.get_device_properties(), llama.cpp,
- * deviceQuery or a tool of TensorRT, those in bytes from rocm-smi or sysinfo. Some rows are more precise than their GiB: they are
- * older than these comments, and PyTorch would print the GiB for them.
+ * deviceQuery or a tool of TensorRT, those in bytes from rocm-smi or sysinfo. Some rows are more
+ * precise than their GiB: they are older than these comments, and PyTorch would print the GiB for
+ * them. The context of AMD's cards is assumed.
  */
 #include <drystone/card.h>
 
