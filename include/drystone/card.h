@@ -66,6 +66,8 @@ struct dry_card {
      * Linux.
      */
     bool descends;
+    /* What a replay on this card does not know, in words; NULL: nothing beside the above. */
+    const char *caveat;
 };
 
 /* Return the card of this name; NULL: no card has it. */

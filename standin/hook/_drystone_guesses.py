@@ -11,7 +11,7 @@ import sys
 import sysconfig
 
 LINES_MAX = 100
-HARMLESS = {"+=", "/", "/="}  # of BINARY_OP; older releases of Python have names for them
+HARMLESS = {"+=", "/", "/="}  # arguments of BINARY_OP; older Pythons have names for them
 HARMLESS_NAMES = {"INPLACE_ADD", "BINARY_TRUE_DIVIDE", "INPLACE_TRUE_DIVIDE", "FORMAT_VALUE",
                   "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
 
@@ -30,13 +30,13 @@ class Guesses:
     def __init__(self, torch):
         places = os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__))
         self.hidden = *(os.path.join(place, "") for place in places), "<"
-        self.library = os.path.join(sysconfig.get_paths()["stdlib"], "")
+        self.stdlib = os.path.join(sysconfig.get_paths()["stdlib"], "")
         self.counts = {}
 
     def is_theirs(self, name):
         is_installed = "site-packages" in name or "dist-packages" in name
-        is_library = name.startswith(self.library) and not is_installed
-        return not (name.startswith(self.hidden) or is_library)
+        is_standard = name.startswith(self.stdlib) and not is_installed
+        return not (name.startswith(self.hidden) or is_standard)
 
     def find_frame(self):
         frame = sys._getframe(2)

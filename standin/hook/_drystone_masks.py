@@ -245,7 +245,7 @@ class Masks:
         has_dim = isinstance(dim, int) and not isinstance(dim, bool)
         count = found[0].shape[dim] if has_dim else found[0].numel()
         if first.dtype is self.torch.bool and not has_dim:
-            count = int(lie_over(first).sum())  # what the kernel for booleans counts
+            count = int(lie_over(first).sum())  # as the kernel for booleans counts
         known = self.knows(args)
         result = self.tell(count, operation, keys, args, named)
         for output, numbers in zip(result, found):

@@ -72,7 +72,7 @@ def find_evaluation(trainer, steps):
 
 def find(loops, steps, name_line):
     """Return what the loops (frame, loop, chain) do in turns that did not come; None: nothing."""
-    turns = steps  # of the innermost loop, at most
+    turns = steps  # the innermost loop made as many, at most
     for frame, loop, _ in loops:
         names, counters = read_names(frame), find_counters(loop)
         evaluation = find_evaluation(names.get("self"), steps)
@@ -83,5 +83,5 @@ def find(loops, steps, name_line):
                     isinstance(node.body[-1], (ast.Break, ast.Continue, ast.Return, ast.Raise)) \
                     and is_unseen(node.test, names, counters, turns):
                 return f"{name_line(frame.f_code, node.lineno)} waits for a later turn"
-        turns = 2  # of the loops around it
+        turns = 2  # the loops around it made no more
     return None

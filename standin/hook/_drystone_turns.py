@@ -18,7 +18,7 @@ from collections import Counter
 import _drystone_rare
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-CUTS_MAX = 10  # of the same steps: so many epochs run where the loop over them has no way out
+CUTS_MAX = 10  # epochs of the same steps that run where the loop over them has no way out
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
 live, over = set(), set()  # ids of iterators: gave data since the last step; shall end
 _cuts = Counter()

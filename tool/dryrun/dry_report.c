@@ -56,44 +56,69 @@ print_kernels(const struct dry_report *r, const struct term *term)
                 r->trial->launch.request.card->name, json_string_value(lack));
 }
 
+/* Write what "fits" depends on: what was not run, and numbers that no kernel computed. */
+static void
+write_condition(const struct trial *t, char *text, size_t capacity)
+{
+    char safe[300] = "";
+    const char *unseen = trial_find_unseen(t);
+    bool has_ended_early = trial_main(t)->repeats != NULL;
+    if (unseen)
+        term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
+    snprintf(text, capacity, "%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
+             unseen            ? "; "
+             : has_ended_early ? "if later turns repeat those that ran; "
+                               : "",
+             trial_guesses(t) ? "if the guesses below are right; " : "");
+}
+
+/* Write the figures of the answer. */
+static void
+write_figures(const struct trial *t, char *text, size_t capacity)
+{
+    const struct dry_card *card = t->launch.request.card;
+    const struct facts_process *p = trial_main(t);
+    uint64_t torch_bytes = trial_torch_bytes(card, p->nccl_bytes);
+    char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
+    char end[TRIAL_END_BYTES] = "out of memory", rest[TERM_NUMBER_BYTES + 40] = "";
+    bool fits = trial_outcome(t) == TRIAL_FITS;
+    bool is_beyond = trial_outcome(t) == TRIAL_FITS_NOT && !trial_has_oom(t);
+    if (trial_outcome(t) == TRIAL_NOT_KNOWN)
+        trial_tell_end(t, end);
+    if (fits)
+        snprintf(
+            rest, sizeof rest, ", %s to spare",
+            term_format_bytes(trial_spare_bytes(torch_bytes, p->reserved_peak), spare));
+    if (is_beyond)
+        snprintf(rest, sizeof rest, ", and the context and NCCL leave %s",
+                 term_format_bytes(torch_bytes, spare));
+    snprintf(text, capacity, "%s%s%s of %s reserved at the peak%s",
+             fits || is_beyond ? "" : end, fits || is_beyond ? "" : ", with ",
+             term_format_bytes(p->reserved_peak, reserved),
+             term_format_bytes(card->usable_bytes, total), rest);
+}
+
 static void
 print_head(const struct dry_report *r, const struct term *term)
 {
-    const struct dry_card *card = r->trial->launch.request.card;
+    const char *card = r->trial->launch.request.card->name;
     enum trial_outcome outcome = trial_outcome(r->trial);
-    uint64_t peak = trial_main(r->trial)->reserved_peak,
-             nccl = trial_main(r->trial)->nccl_bytes,
-             torch_bytes = trial_torch_bytes(card, nccl);
-    char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
-    fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card->name,
+    char condition[400] = "", figures[TRIAL_END_BYTES + 200],
+         text[sizeof condition + sizeof figures];
+    fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card,
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
             outcomes[outcome].word, term_style(term, TERM_PLAIN));
-    if (outcome == TRIAL_FITS && trial_find_unseen(r->trial)) {
-        char safe[300];
-        const char *unseen = trial_find_unseen(r->trial);
-        term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
-        fprintf(term->out, "as far as it ran: %s; ", safe);
-    }
-    if (!trial_main(r->trial)->is_counted) {
-        fprintf(term->out,
-                "what it reserves is not known: its allocator counts nothing\n");
-        return;
-    }
-    char end[TRIAL_END_BYTES] = "out of memory";
-    bool is_beyond = outcome == TRIAL_FITS_NOT && !trial_has_oom(r->trial);
-    if (outcome == TRIAL_NOT_KNOWN)
-        trial_tell_end(r->trial, end);
-    if (outcome != TRIAL_FITS && !is_beyond)
-        fprintf(term->out, "%s, with ", end);
-    fprintf(term->out, "%s of %s reserved at the peak", term_format_bytes(peak, reserved),
-            term_format_bytes(card->usable_bytes, total));
     if (outcome == TRIAL_FITS)
-        fprintf(term->out, ", %s to spare",
-                term_format_bytes(trial_spare_bytes(torch_bytes, peak), spare));
-    if (is_beyond)
-        fprintf(term->out, ", and the context and NCCL leave %s",
-                term_format_bytes(torch_bytes, spare));
-    fprintf(term->out, "\n");
+        write_condition(r->trial, condition, sizeof condition);
+    if (trial_main(r->trial)->is_counted)
+        write_figures(r->trial, figures, sizeof figures);
+    else
+        snprintf(figures, sizeof figures,
+                 "what it reserves is not known: its allocator counts nothing");
+    snprintf(text, sizeof text, "%s%s", condition, figures);
+    term_print_wrapped(term->out, text,
+                       (int)(strlen(card) + strlen(outcomes[outcome].word)) + 4,
+                       term->width);
 }
 
 /* Print where unknown numbers decided, which makes the answer above a guess. */
@@ -361,7 +386,7 @@ print_cards(const struct dry_report *r, const struct term *term)
         return true;
     fprintf(term->out, "\ncards, each by a replay of the same requests: %zu of %zu fit\n",
             fitting, v->card_count);
-    table_init(&table, "<card >memory >reserved >to_spare >retries");
+    table_init(&table, "<card >memory >reserved >to_spare >retries <");
     for (size_t i = 0; i < v->card_count && shown < CARDS_SHOWN; i++) {
         const struct trial_verdict_card *row = &v->cards[i];
         if (!row->fits)
@@ -372,6 +397,7 @@ print_cards(const struct dry_report *r, const struct term *term)
         table_add(&table, term_format_bytes(
                               trial_spare_bytes(row->torch_bytes, row->reserved), text));
         table_add(&table, term_format_count(row->retries, text));
+        table_add(&table, row->card->caveat ? row->card->caveat : "");
         shown++;
     }
     if (shown == 0) {

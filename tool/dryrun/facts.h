@@ -28,8 +28,9 @@ struct facts_process {
     double seconds;
     const char *stopped; /* why the hook ended it; NULL: the process ended by itself */
     const char *repeats; /* since when its steps repeated; NULL: they did not */
-    const char *unseen;  /* what of it was not run; NULL: nothing is known to be unseen */
-    const char *error;   /* exception that ended the process, "Kind: text"; NULL: none */
+    const char
+        *unseen; /* the part that was not run; NULL: nothing is known to be unseen */
+    const char *error; /* exception that ended the process, "Kind: text"; NULL: none */
     const char *torch;
     bool is_counted; /* the peaks are valid; CUDAPluggableAllocator reports none */
     bool has_oom;
@@ -45,7 +46,7 @@ struct facts_call {
 
 /* Processes that used a device and left no facts: a signal ended them. */
 struct facts_lost {
-    size_t count;    /* of those that had made a step, or left a line */
+    size_t count;    /* processes that had made a step, or left a line */
     size_t begun;    /* of all, Inductor's compile workers too */
     char place[300]; /* "FILE:LINE" of one; "": not known */
 };

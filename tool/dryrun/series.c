@@ -30,6 +30,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
     row->is_unseen = trial_find_unseen(t) != NULL;
+    row->has_ended_early = p->repeats != NULL;
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
@@ -94,7 +95,12 @@ series_print(const struct series *s, size_t best)
         table_add(&table, text);
         table_add(&table, i == best ? "<- the largest that fits" : "");
     }
-    return table_print(&table, &term);
+    bool is_printed = table_print(&table, &term), has_ended_early = false;
+    for (size_t i = 0; i < s->count; i++)
+        has_ended_early |= s->rows[i].has_ended_early;
+    if (has_ended_early)
+        printf("  loops ended early: \"fits\" if later turns repeat those that ran\n");
+    return is_printed;
 }
 
 int

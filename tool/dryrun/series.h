@@ -22,6 +22,7 @@ struct series_row {
     char *snapshot; /* path of the snapshot; NULL: not kept */
     enum trial_outcome outcome;
     bool is_unseen;               /* a part of the program was not run */
+    bool has_ended_early;         /* so did loops: later turns are taken to repeat */
     uint64_t torch_bytes;         /* bytes left after a CUDA context and NCCL */
     uint64_t reserved, allocated; /* peak bytes of the fullest process */
     uint64_t step_count;

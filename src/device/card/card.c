@@ -16,22 +16,25 @@
 #define KIB(count) ((uint64_t)(count) << 10)
 #define MIB(count) ((uint64_t)(count) << 20)
 
+#define SHARED "the memory is shared with the host"
+#define OTHER_REQUESTS "requests under ROCm may differ"
+
 /* Capabilities: major, minor, threads and shared memory per SM, shared memory per block,
-   context (assumed), falling addresses. */
-#define SM_70 7, 0, 2048, KIB(96), KIB(96), MIB(250), true
-#define SM_75 7, 5, 1024, KIB(64), KIB(64), MIB(250), true
-#define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), true
-#define SM_86 8, 6, 1536, KIB(100), KIB(99), MIB(400), true
-#define SM_87 8, 7, 1536, KIB(164), KIB(163), MIB(400), true
-#define SM_89 8, 9, 1536, KIB(100), KIB(99), MIB(400), true
-#define SM_90 9, 0, 2048, KIB(228), KIB(227), MIB(767), true
-#define SM_100 10, 0, 2048, KIB(228), KIB(227), MIB(600), true
-#define SM_103 10, 3, 2048, KIB(228), KIB(227), MIB(600), true
-#define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), true
-#define SM_121 12, 1, 1536, KIB(100), KIB(99), MIB(600), true
+   context (assumed), falling addresses, caveat. */
+#define SM_70 7, 0, 2048, KIB(96), KIB(96), MIB(250), true, NULL
+#define SM_75 7, 5, 1024, KIB(64), KIB(64), MIB(250), true, NULL
+#define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), true, NULL
+#define SM_86 8, 6, 1536, KIB(100), KIB(99), MIB(400), true, NULL
+#define SM_87 8, 7, 1536, KIB(164), KIB(163), MIB(400), true, SHARED
+#define SM_89 8, 9, 1536, KIB(100), KIB(99), MIB(400), true, NULL
+#define SM_90 9, 0, 2048, KIB(228), KIB(227), MIB(767), true, NULL
+#define SM_100 10, 0, 2048, KIB(228), KIB(227), MIB(600), true, NULL
+#define SM_103 10, 3, 2048, KIB(228), KIB(227), MIB(600), true, NULL
+#define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), true, NULL
+#define SM_121 12, 1, 1536, KIB(100), KIB(99), MIB(600), true, SHARED
 /* AMD's architectures, as PyTorch numbers them; a compute unit counts as a multiprocessor */
-#define GFX_942 9, 4, 2048, KIB(64), KIB(64), MIB(600), true
-#define GFX_950 9, 5, 2048, KIB(160), KIB(160), MIB(600), true
+#define GFX_942 9, 4, 2048, KIB(64), KIB(64), MIB(600), true, OTHER_REQUESTS
+#define GFX_950 9, 5, 2048, KIB(160), KIB(160), MIB(600), true, OTHER_REQUESTS
 
 static const struct dry_card cards[] = {
     /* driver total: 3.81 GiB (ultralytics/yolov5 #285) */

@@ -78,7 +78,7 @@ struct kineto {
     struct dry_error *err;
     bool is_in_events, is_in_args;
     enum field field;       /* the key that was read, NONE if no value of it is wanted */
-    bool is_memory, is_oom; /* what the event's name says */
+    bool is_memory, is_oom; /* the event's name says so */
     uint32_t step;          /* the name, if it is that of a step */
     bool is_range;          /* the category says that the program named it */
     uint32_t seen;          /* bit f: the event has field f */

@@ -128,6 +128,9 @@ limits_are_those_of_a_known_capability(void **state)
                     (known[k].major >= 8 && !is_amd(card) ? KIB(1) : 0));
         assert_true(card->context_bytes == MIB(known[k].context_mib));
         assert_true(card->descends);
+        bool is_shared =
+            strcmp(card->name, "agxorin-64") == 0 || strcmp(card->name, "gb10-128") == 0;
+        assert_true((card->caveat != NULL) == (is_shared || is_amd(card)));
     }
 }
 

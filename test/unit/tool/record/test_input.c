@@ -237,6 +237,17 @@ struct refusal {
 };
 
 static void
+are_refused(const struct refusal *refusals, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct outcome o = open_and_read(refusals[i].text, strlen(refusals[i].text));
+        assert_int_equal(o.status, refusals[i].status);
+        if (!strstr(o.err.text, refusals[i].complaint))
+            fail_msg("%s: %s", refusals[i].text, o.err.text);
+    }
+}
+
+static void
 broken_json_is_refused(void **state)
 {
     (void)state;
@@ -250,12 +261,7 @@ broken_json_is_refused(void **state)
         {"{\"a\": 1}", DRY_ERR_FORMAT, "expected a memory snapshot"},
         {"[", DRY_ERR_FORMAT, "JSON broken at line 1"},
     };
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        struct outcome o = open_and_read(refusals[i].text, strlen(refusals[i].text));
-        assert_int_equal(o.status, refusals[i].status);
-        if (!strstr(o.err.text, refusals[i].complaint))
-            fail_msg("%s: %s", refusals[i].text, o.err.text);
-    }
+    are_refused(refusals, sizeof refusals / sizeof *refusals);
 }
 
 static void
@@ -355,12 +361,7 @@ broken_pages_are_refused(void **state)
         {PAGE_BEGIN "\"base64\":\"gARj", DRY_ERR_FORMAT,
          "byte 75: it ends in the snapshot"},
     };
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        struct outcome o = open_and_read(refusals[i].text, strlen(refusals[i].text));
-        assert_int_equal(o.status, refusals[i].status);
-        if (!strstr(o.err.text, refusals[i].complaint))
-            fail_msg("%s: %s", refusals[i].text, o.err.text);
-    }
+    are_refused(refusals, sizeof refusals / sizeof *refusals);
 }
 
 /* A page of any size takes no memory, and is given up where no snapshot begins. */
