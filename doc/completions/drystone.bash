@@ -68,7 +68,7 @@ _drystone()
         sweep) options="--goal --without --min-gain --runs --grid --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
         view) options="--port --output --max-size --quick --terminal --help" ;;
         live) options="--once --for --every --at-used --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --listen --metrics --lanes --processes-max --help" ;;
-        dry-run) options="--card --memory --gpus --vary --find --world-size --rank --steps --until --patience --values --write --events --bracket --output --quiet --json --help" ;;
+        dry-run) options="--card --memory --gpus --vary --find --world-size --rank --steps --until --patience --values --write --events --bracket --output --svg --quiet --json --help" ;;
         plan) options="--budget --method --interval --slots --window --table-max --compare --curve --timeline --explain --svg --output --lp --judge --json --help" ;;
         estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --virtual-pipeline --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
         export) options="--output --format --at --device --slices --min-size --every-point --help" ;;

@@ -15,6 +15,7 @@
 
 #include "base/command.h"
 #include "base/json_out.h"
+#include "base/output.h"
 #include "base/report.h"
 #include "dryrun/card_file.h"
 #include "dryrun/dry_report.h"
@@ -27,7 +28,7 @@
 
 struct values {
     struct option_list vary;
-    const char *card, *output, *find, *rank, *until;
+    const char *card, *output, *find, *rank, *until, *svg;
     uint64_t memory;
     int64_t gpus, steps, events, patience, world_size;
     bool bracket, values, write, quiet, json;
@@ -87,6 +88,8 @@ static const struct option_spec specs[] = {
      .refuses = {{"vary find", of_one}}},
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
+    {"svg", 0, "OUT", OPTION_STRING, offsetof(struct values, svg),
+     .help = "memory over the value that --vary, --find or --rank varies, as a picture"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
      .help = "hide the program's own output, and show progress",
      .refuses = {{"vary find", of_one}}},
@@ -220,14 +223,33 @@ run_once(const struct session *s)
 
 /* --- several runs ------------------------------------------------------------------------- */
 
+static int
+draw_series(const struct session *s, const struct series *series)
+{
+    struct output out;
+    struct writer w;
+    struct dry_error err;
+    int code = output_open(&out, "dry-run", s->values.svg);
+    if (code != EXIT_FINE)
+        return code;
+    const struct dry_sink sink = output_sink(&out);
+    writer_init(&w, &sink, NULL);
+    if (!series_write_svg(series, &w))
+        writer_fail(&w, DRY_ERR_MEMORY, "memory ran out");
+    enum dry_status status = writer_finish(&w, &err);
+    return output_close(&out, status, &err);
+}
+
 /* Print the series. Returns the exit code of the worst row, or EXIT_FINE if a search
    found a best row. */
 static int
 report_series(const struct session *s, const struct series *series, size_t best)
 {
+    int drawn = s->values.svg ? draw_series(s, series) : EXIT_FINE;
     int code = s->values.json               ? series_print_json(series, best)
                : series_print(series, best) ? EXIT_FINE
                                             : report_memory("dry-run", NULL);
+    code = code == EXIT_FINE ? drawn : code;
     if (code != EXIT_FINE || best != SIZE_MAX)
         return code;
     for (size_t i = 0; i < series->count; i++) {
@@ -454,6 +476,8 @@ dry_run(struct session *s, const struct option_list *arguments)
         code = adapt_card(s);
     if (code == EXIT_FINE)
         code = check_output(v->output);
+    if (code == EXIT_FINE && v->svg)
+        code = check_output(v->svg);
     if (code != EXIT_FINE)
         return code;
     int64_t ranks[RANKS_MAX] = {0};
@@ -465,9 +489,11 @@ dry_run(struct session *s, const struct option_list *arguments)
         {"rank", is_series && count > 1, "a single number with --vary and --find"},
         {"bracket", v->bracket && count > 1, of_one},
         {"quiet", v->quiet && count > 1, of_one},
+        {"svg", v->svg && !is_series && count == 1,
+         "for --vary, --find or several ranks"},
     };
     if (code == EXIT_FINE)
-        code = options_refuse_misuse(&command_dry_run, misuses, 3);
+        code = options_refuse_misuse(&command_dry_run, misuses, 4);
     if (code != EXIT_FINE)
         return code;
     s->request.world_size = v->world_size;
@@ -504,7 +530,7 @@ const struct command command_dry_run = {
     .examples =
         "drystone dry-run -- python train.py --batch 32\n"
         "drystone dry-run --card a100-40 -- python train.py\n"
-        "drystone dry-run --vary BATCH=8,16,32 -- python train.py --batch {BATCH}\n"
+        "drystone dry-run --vary BATCH=8,16,32 --svg x.svg -- python train.py {BATCH}\n"
         "drystone dry-run --find BATCH -- python train.py --batch {BATCH}\n"
         "drystone dry-run --gpus 4 -- torchrun --nproc-per-node 4 train.py\n"
         "drystone dry-run --world-size 256 --rank 0,8,255 -- python train.py\n"

@@ -15,6 +15,7 @@
  * reason than memory, the end of its output is shown.
  */
 
+#include "base/writer.h"
 #include "dryrun/dry_report.h"
 
 struct series_row {
@@ -48,6 +49,9 @@ bool series_print(const struct series *series, size_t best);
 /* Print {"schema": ..., "best": ..., "runs": [...]}; `best` SIZE_MAX: none. Returns an
    exit code. */
 int series_print_json(const struct series *series, size_t best);
+/* Draw memory over the value that varies. Returns false if memory ran out; nothing is written if
+   there is no row. */
+bool series_write_svg(const struct series *series, struct writer *w);
 void series_finish(struct series *series);
 
 #endif
