@@ -7,6 +7,7 @@ where there is no GPU. It is installed without them, and what the dynamic linker
 is filled in by libraries without functions. The folder is for DRY_TEST_PYTHON, together with
 TORCH_USE_RTLD_GLOBAL=1, by which PyTorch looks functions up when they are called.
 """
+import compileall
 import pathlib
 import re
 import shutil
@@ -84,6 +85,8 @@ def main():
         libraries = sorted(path for path in folder.rglob("*.so*") if path.is_file())
         for name, users in sorted(wanted_by(libraries).items()):
             make_empty(folder / "torch" / "lib", name, users)
+        # A test that could not keep what Python compiles would compile 2,000 files at each start.
+        compileall.compile_dir(folder, quiet=2, workers=0)
         ready.touch()
     except (subprocess.CalledProcessError, OSError) as why:
         sys.exit(f"get_torch: {why}")

@@ -412,6 +412,8 @@ def dump(torch):
                                   for kind in ("allocated", "reserved", "requested")}}
             for device in range(torch.cuda.device_count())]
         _state["history"].is_ours = True
+        # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
+        vars(torch).setdefault("_inductor", None)
         torch.cuda.memory._dump_snapshot(name + ".pickle")
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
