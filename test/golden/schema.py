@@ -89,9 +89,10 @@ def judge(document, *about):
     error = jsonschema.exceptions.best_match(judges[name].iter_errors(document))
     need(not error, *about, name, error and f"{error.json_path}: {error.message[:300]}")
     if not error:
+        if not counts[name]:  # one document tells it of its schema
+            refuse_unknown(name, document)
         counts[name] += 1
         look(name, schemas[name], "", document)
-        refuse_unknown(name, document)
 
 
 def refuse_unknown(name, document):
