@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from .._command import find_command
 from .._errors import Error
+from ._inductor import without_import
 from ._rank import rank_of
 
 ENTRIES = 200_000  # of the history, a device: what a step of a large model makes a few times
@@ -96,7 +97,8 @@ def _name_of(name: str, count: int) -> str:
 
 def _write(path: str, _device: int) -> None:
     import torch
-    snapshot = torch.cuda.memory._snapshot()
+    with without_import(torch):
+        snapshot = torch.cuda.memory._snapshot()
     with open(path, "wb") as file:
         pickle.dump(snapshot, file)
 

@@ -28,4 +28,5 @@ try:
 except torch.OutOfMemoryError:
     pass
 assert len(list(support.OUT.glob("plain-*.pickle"))) == 1
+assert "torch._inductor" not in sys.modules, "a snapshot loads the compiler"
 support.passed()
