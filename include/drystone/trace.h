@@ -80,6 +80,11 @@ enum dry_trace_kind {
     DRY_TRACE_KINETO,    /* the memory events of PyTorch's profiler, in a Chrome trace */
 };
 
+/* Return the name of a kind: "snapshot", "plain" ... A value that is no kind has that of BUILT. */
+DRY_API const char *dry_trace_kind_name(enum dry_trace_kind kind);
+/* Return a few words that tell a reader what such a file holds, and what it lacks. */
+DRY_API const char *dry_trace_kind_text(enum dry_trace_kind kind);
+
 /*
  * Actions: first those of PyTorch (c10/core/CachingDeviceAllocator.h, TraceEntry), then
  * those that exist in plain traces only. `addr` is an address if the view says has_addresses,

@@ -191,7 +191,7 @@ conclude_settings(struct dry_explanation *e, bool is_helped, uint64_t missing)
 {
     const struct dry_recommend_summary *s =
         e->settings ? dry_recommend_get_summary(e->settings) : NULL;
-    if (e->subject.timeline->trace->kind == DRY_TRACE_BFC)
+    if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
         return; /* no setting of PyTorch is about another allocator */
     if (missing > 0)
         add_change(e, DRY_CHANGE_NO_SETTING, missing);
