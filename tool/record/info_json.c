@@ -158,7 +158,8 @@ put_file(struct writer *w, json_t *root, const struct info_report *s)
     put(w, root, "protocol", v->protocol >= 0 ? json_integer(v->protocol) : json_null());
     put(w, root, "packed", json_string(s->input.format));
     put(w, root, "file_bytes", json_out_known(s->input.file_bytes, s->input.file_bytes));
-    put_number(w, root, "read_bytes", v->byte_count);
+    put_number(w, root, "read_bytes",
+               v->byte_count ? v->byte_count : s->input.file_bytes);
     put(w, root, "segments_only", json_boolean(v->is_bare_list));
     put(w, root, "recorded_reserved_peak_bytes",
         json_out_known(v->reserved_peak_bytes, v->reserved_peak_bytes));

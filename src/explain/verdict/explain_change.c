@@ -299,7 +299,7 @@ add_program_changes(struct dry_explanation *e)
     if (stranded)
         add_change(e, DRY_CHANGE_POOL, stranded->bytes);
     const struct dry_finding *overflow = find_cause(e, DRY_CAUSE_OVERFLOW);
-    if (overflow)
+    if (overflow && !e->subject.timeline->trace->is_of_driver) /* by PyTorch's recorder */
         add_change(e, DRY_CHANGE_RECORD, overflow->bytes);
     uint64_t activations = w->category_bytes[DRY_CATEGORY_ACTIVATIONS];
     if (w->short_bytes > 0 && activations > w->state->active / CHECKPOINT_SHARE &&

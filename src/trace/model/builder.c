@@ -110,6 +110,7 @@ dryi_builder_set_kind(struct dry_trace_builder *builder, enum dry_trace_kind kin
 {
     builder->trace->view.kind = kind;
     builder->trace->view.has_addresses = dryi_kind_get(kind)->has_addresses;
+    builder->trace->view.is_of_driver = dryi_kind_get(kind)->is_of_driver;
 }
 
 static bool

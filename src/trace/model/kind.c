@@ -18,6 +18,14 @@ static const struct dryi_kind kinds[] = {
         {.name = "kineto",
          .text = "memory events of PyTorch's profiler, without segments, stacks "
                  "and requests"},
+    [DRY_TRACE_NSIGHT] =
+        {.name = "nsight",
+         .text =
+             "allocations from CUDA's driver, recorded by Nsight Systems; blocks inside "
+             "are not recorded, so no settings can be tried",
+         .has_addresses = true,
+         .is_of_driver = true,
+         .is_foreign = true},
 };
 
 const struct dryi_kind *

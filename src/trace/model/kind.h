@@ -11,6 +11,7 @@
 struct dryi_kind {
     const char *name, *text; /* dry_trace_kind_name(), dry_trace_kind_text() */
     bool has_addresses;      /* becomes the view's has_addresses */
+    bool is_of_driver;       /* becomes the view's is_of_driver */
     bool is_foreign;         /* another allocator than PyTorch's placed the blocks */
 };
 
