@@ -78,7 +78,13 @@ enum dry_trace_kind {
     DRY_TRACE_BUILT,     /* made by a dry_trace_builder */
     DRY_TRACE_BFC,       /* a dump of the BFC allocator of TensorFlow and XLA, in a log */
     DRY_TRACE_KINETO,    /* the memory events of PyTorch's profiler, in a Chrome trace */
+    DRY_TRACE_NSIGHT, /* what processes got from CUDA's driver, recorded by Nsight Systems */
 };
+
+/* Return the name of a kind: "snapshot", "plain" ... A value that is no kind has that of BUILT. */
+DRY_API const char *dry_trace_kind_name(enum dry_trace_kind kind);
+/* Return a few words that tell a reader what such a file holds, and what it lacks. */
+DRY_API const char *dry_trace_kind_text(enum dry_trace_kind kind);
 
 /*
  * Actions: first those of PyTorch (c10/core/CachingDeviceAllocator.h, TraceEntry), then
@@ -255,10 +261,14 @@ struct dry_trace_view {
     uint32_t lane_count, frame_count, stack_count, string_count, note_count;
     const struct dry_lane *lanes;
     const struct dry_frame *frames;
-    bool has_addresses; /* events and segments have addresses: SNAPSHOT, BUILT, BFC */
+    bool
+        has_addresses; /* events and segments have addresses: SNAPSHOT, BUILT, BFC, NSIGHT */
     uint64_t
         reserved_peak_bytes; /* KINETO: most that a device reserved, as recorded; else 0 */
     uint32_t dump_count; /* BFC: dumps in the log, of which the last was read; else 0 */
+    /* NSIGHT: an allocation is one of the driver, a segment with one block. No request to an allocator
+       is known, nor whether one failed; so such a trace cannot be run or written. */
+    bool is_of_driver;
 };
 
 /* Return the view, which lives as long as the trace. */

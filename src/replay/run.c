@@ -467,6 +467,11 @@ take_options(const struct dry_replay *r, const struct dry_run_options *given,
              struct dry_run_options *o, struct attempt *a, struct dry_error *err)
 {
     dry_run_options_init(o);
+    if (r->view->is_of_driver)
+        return dryi_fail(
+            err, DRY_ERR_UNSUPPORTED,
+            "the trace tells what processes got from CUDA's driver, no requests "
+            "to an allocator: they cannot be run");
     enum dry_status status = dryi_sized_take(o, sizeof *o, given, err);
     return status == DRY_OK ? resolve(r, o, a, err) : status;
 }

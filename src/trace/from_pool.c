@@ -15,6 +15,7 @@
 #include "base/sized.h"
 #include "pool/copy.h"
 #include "trace/from_pool.h"
+#include "trace/model/kind.h"
 #include "trace/model/trace.h"
 #include "trace/pickle/pickle.h"
 
@@ -306,7 +307,7 @@ dryi_trace_is_foreign(const struct dry_trace *trace)
 {
     const struct dry_trace_settings *settings = &dry_trace_get_view(trace)->settings;
     size_t length;
-    if (find_in_conf(trace, &length))
+    if (dryi_kind_get(trace->view.kind)->is_foreign || find_in_conf(trace, &length))
         return true;
     if (!settings->known || settings->extra == DRY_NONE)
         return false;

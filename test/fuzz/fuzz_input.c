@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any bytes as a file of the tool's: unpacked, perhaps JSON, then read, in little memory.
+ * Any bytes as a file of the tool's: unpacked, perhaps JSON or SQLite, then read, in little memory.
  * The file lies in memory; the tool opens it by name, like any other.
  */
 #include "support/fuzz.h"
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "record/input.h"
+#include "record/load.h"
 
 #define MEMORY_BYTES_MAX (UINT64_C(64) << 20)
 
@@ -69,6 +69,21 @@ read_input(struct input *in, const struct dry_source *source, size_t size)
     dry_trace_destroy(trace);
 }
 
+/* Read the file as commands do, which read SQLite by its name. */
+static void
+load_file(const char *path)
+{
+    struct dry_trace *trace = NULL;
+    struct dry_error err = {0};
+    struct input_content content;
+    enum dry_status status =
+        load_trace_quietly(path, MEMORY_BYTES_MAX, &trace, &content, &err);
+    require((status == DRY_OK) == (trace != NULL));
+    if (status != DRY_OK)
+        check_error(status, &err);
+    dry_trace_destroy(trace);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -85,6 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_error(status, &err);
     require(status == DRY_OK || in == NULL);
     input_close(in);
+    load_file(path);
     close(fd);
     return 0;
 }

@@ -252,7 +252,7 @@ explain_report_print_json(const char *command, const struct explain_report *r)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:I, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, "
-        "s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o}",
         "schema", "drystone.explain/1", "file", json_out_string(r->file), "device",
         (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
         r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
@@ -262,6 +262,7 @@ explain_report_print_json(const char *command, const struct explain_report *r)
         make_categories(v), "step", make_step(v), "siblings", make_siblings(v),
         "projected_bytes", json_out_known(v->projected_bytes > 0, v->projected_bytes),
         "changes", make_changes(v), "trust", make_trust(v), "releases", make_releases(r),
-        "capacity", make_capacity(r));
+        "capacity", make_capacity(r), "recorded_reserved_peak_bytes",
+        json_out_known(r->recorded_reserved_bytes > 0, r->recorded_reserved_bytes));
     return json_out_print(command, root);
 }

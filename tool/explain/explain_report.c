@@ -504,6 +504,9 @@ print_header(const struct explain_printer *p)
                        r->is_simulated ? "simulated " : "", events == 1 ? "" : "s");
     if (r->is_simulated)
         printf("requests alone, placed by PyTorch's rules on a simulated device\n");
+    if (dry_trace_get_view(r->trace)->is_of_driver)
+        term_print_wrapped(stdout, dry_trace_kind_text(DRY_TRACE_NSIGHT), 0,
+                           p->term.width);
     if (r->recorded_reserved_bytes)
         printf("the profiler itself saw at most %s reserved\n",
                term_format_bytes(r->recorded_reserved_bytes, number));

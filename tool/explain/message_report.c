@@ -18,6 +18,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/term.h"
+#include "record/load.h"
 
 #define DISTINCT_MAX 64
 #define LABELS_MAX 16
@@ -758,6 +759,33 @@ message_report_is_log(const char *path)
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
+/* Return whether the file holds the map of an allocator, which other commands show. */
+static bool
+holds_dump(const char *path)
+{
+    struct dry_trace *trace = NULL;
+    struct input_content content;
+    struct dry_error err;
+    bool is_read =
+        load_trace_quietly(path, load_memory_bytes(), &trace, &content, &err) == DRY_OK;
+    bool is_dump = is_read && dry_trace_get_view(trace)->kind == DRY_TRACE_BFC;
+    dry_trace_destroy(trace);
+    return is_dump;
+}
+
+static int
+report_nothing(const struct report *r, const char *path)
+{
+    if (path && strcmp(path, "-") != 0 && holds_dump(path))
+        return report_failure(r->command, path, EXIT_INPUT,
+                              "a dump of the BFC allocator without an OOM message: "
+                              "drystone top --free and drystone view show it");
+    return report_failure(r->command, r->path, EXIT_INPUT,
+                          "%sno OOM message in the %" PRIu64 " byte%s read",
+                          path ? "not a known trace or snapshot, and " : "",
+                          r->bytes_read, r->bytes_read == 1 ? "" : "s");
+}
+
 int
 message_report_run(const char *command, const char *text, const char *path, bool json)
 {
@@ -768,10 +796,7 @@ message_report_run(const char *command, const char *text, const char *path, bool
     r->path = text ? NULL : path ? path : "-";
     int code = collect_all(r, text);
     if (code == EXIT_FINE && r->count == 0)
-        code = report_failure(command, r->path, EXIT_INPUT,
-                              "%sno OOM message in the %" PRIu64 " byte%s read",
-                              text || !path ? "" : "not a known trace or snapshot, and ",
-                              r->bytes_read, r->bytes_read == 1 ? "" : "s");
+        code = report_nothing(r, text ? NULL : path);
     else if (code == EXIT_FINE && json)
         code = print_json(r);
     else if (code == EXIT_FINE)

@@ -36,28 +36,6 @@ put_string(struct writer *w, json_t *object, const char *key, const struct info_
     put(w, object, key, json_out_text(bytes, length));
 }
 
-static const char *
-name_kind(enum dry_trace_kind kind)
-{
-    switch (kind) {
-    case DRY_TRACE_SNAPSHOT:
-        return "snapshot";
-    case DRY_TRACE_PLAIN:
-        return "plain";
-    case DRY_TRACE_RMM:
-        return "rmm";
-    case DRY_TRACE_LIFETIMES:
-        return "lifetimes";
-    case DRY_TRACE_KINETO:
-        return "kineto";
-    case DRY_TRACE_BFC:
-        return "bfc";
-    case DRY_TRACE_BUILT:
-        return "built";
-    }
-    return "unknown";
-}
-
 static json_t *
 make_device(struct writer *w, const struct info_device *d)
 {
@@ -176,11 +154,12 @@ put_file(struct writer *w, json_t *root, const struct info_report *s)
     const struct dry_trace_view *v = s->view;
     put(w, root, "schema", json_string("drystone.info/1"));
     put(w, root, "file", json_out_string(s->path));
-    put(w, root, "kind", json_string(name_kind(v->kind)));
+    put(w, root, "kind", json_string(dry_trace_kind_name(v->kind)));
     put(w, root, "protocol", v->protocol >= 0 ? json_integer(v->protocol) : json_null());
     put(w, root, "packed", json_string(s->input.format));
     put(w, root, "file_bytes", json_out_known(s->input.file_bytes, s->input.file_bytes));
-    put_number(w, root, "read_bytes", v->byte_count);
+    put_number(w, root, "read_bytes",
+               v->byte_count ? v->byte_count : s->input.file_bytes);
     put(w, root, "segments_only", json_boolean(v->is_bare_list));
     put(w, root, "recorded_reserved_peak_bytes",
         json_out_known(v->reserved_peak_bytes, v->reserved_peak_bytes));

@@ -16,29 +16,6 @@
 
 /* --- names --------------------------------------------------------------------------- */
 
-static const char *
-describe_kind(enum dry_trace_kind kind)
-{
-    switch (kind) {
-    case DRY_TRACE_SNAPSHOT:
-        return "PyTorch memory snapshot";
-    case DRY_TRACE_PLAIN:
-        return "plain trace";
-    case DRY_TRACE_RMM:
-        return "RMM log";
-    case DRY_TRACE_LIFETIMES:
-        return "lifetimes";
-    case DRY_TRACE_KINETO:
-        return "memory events of PyTorch's profiler, without segments, stacks and "
-               "requests";
-    case DRY_TRACE_BFC:
-        return "map of the BFC allocator, without events";
-    case DRY_TRACE_BUILT:
-        break;
-    }
-    return "trace";
-}
-
 const char *
 info_report_name_state(size_t state)
 {
@@ -110,7 +87,7 @@ print_head(const struct info_report *s, const struct term *term)
     if (s->input.is_unpacked && !s->input.is_converted)
         snprintf(packed, sizeof packed, " (%s unpacked)",
                  term_format_bytes(v->byte_count, unpacked));
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", describe_kind(v->kind), protocol,
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", dry_trace_kind_text(v->kind), protocol,
              v->is_bare_list ? ", segments only" : detail, s->input.format[0] ? ", " : "",
              s->input.format, bytes, packed);
     printf("%s", term_style(term, TERM_BOLD));

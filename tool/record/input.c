@@ -26,6 +26,7 @@
 #include "record/byte_hash.h"
 #include "record/html_source.h"
 #include "record/json_source.h"
+#include "record/nsight.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define PEEKED_BYTES ((size_t)32 << 10)
@@ -431,6 +432,7 @@ open_json(struct input *in, uint64_t memory_bytes_max, struct dry_error *err)
 {
     struct dry_source text = {.read = read_content, .self = in};
     enum dry_status status = peek(in, &text, &in->content, err);
+    in->about.is_database = nsight_is_database(in->content.bytes, in->content.end);
     if (status != DRY_OK || !take_mark_of_json(&in->content))
         return status;
     add_format(in, "JSON");

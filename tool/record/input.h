@@ -37,6 +37,7 @@ struct input;
 struct input_description {
     char format[24];         /* layers: "", "zstd", "gzip, HTML", "JSON" ... */
     bool is_unpacked;        /* the reader's offsets count unpacked or decoded bytes */
+    bool is_database;        /* the file is SQLite's, which is read by its name */
     bool is_converted;       /* the file was JSON: the reader's offsets are meaningless */
     bool is_at_fault;        /* the last failure was in the stream, not the reader */
     uint64_t file_bytes;     /* 0 if unknown (a pipe) */

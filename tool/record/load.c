@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include "base/command.h"
+#include "base/fail.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "bucket/object_name.h"
+#include "record/nsight.h"
 
 /* Progress counts bytes of the file: the number of unpacked bytes is unknown. */
 struct watch {
@@ -78,9 +81,26 @@ get_share(uint64_t bytes, uint64_t file_bytes)
     return bytes < fair ? bytes : fair;
 }
 
+/* Read an input, which `d` describes. SQLite needs a file whose bytes it can read in any order. */
+static enum dry_status
+read_input(const struct input_description *d, const struct dry_source *source,
+           const char *path, const struct dry_trace_options *options,
+           struct dry_trace **trace, char note[NSIGHT_NOTE_BYTES], struct dry_error *err)
+{
+    note[0] = '\0';
+    if (!d->is_database)
+        return dry_trace_read(source, options, trace, err);
+    if (d->is_unpacked || d->file_bytes == 0 || object_is_name(path) ||
+        !strcmp(path, "-"))
+        return fail_at(
+            err, DRY_ERR_UNSUPPORTED, DRY_NO_OFFSET,
+            "an SQLite file is read by its name, unpacked and on this machine");
+    return nsight_read(path, options->memory_bytes_max, trace, note, err);
+}
+
 static enum dry_status
 read_trace(const struct input *in, const struct dry_source *source, const char *path,
-           struct dry_trace **trace, struct dry_error *err)
+           struct dry_trace **trace, char note[NSIGHT_NOTE_BYTES], struct dry_error *err)
 {
     char what[512];
     snprintf(what, sizeof what, "reading %s", path);
@@ -93,7 +113,7 @@ read_trace(const struct input *in, const struct dry_source *source, const char *
     options.memory_bytes_max = get_share(load_memory_bytes(), d.file_bytes);
     options.progress = show_progress;
     options.progress_self = &watch;
-    enum dry_status status = dry_trace_read(source, &options, trace, err);
+    enum dry_status status = read_input(&d, source, path, &options, trace, note, err);
     progress_end(&watch.progress);
     return status;
 }
@@ -156,7 +176,8 @@ load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace
     struct dry_trace_options options;
     dry_trace_options_init(&options);
     options.memory_bytes_max = get_share(memory_bytes_max, d.file_bytes);
-    status = dry_trace_read(&source, &options, trace, err);
+    char note[NSIGHT_NOTE_BYTES];
+    status = read_input(&d, &source, path, &options, trace, note, err);
     if (status == DRY_OK)
         status = input_read_content(in, content, err);
     input_describe(in, &d);
@@ -179,12 +200,15 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
         err.offset = DRY_NO_OFFSET; /* the text names it if it matters */
         return report_error(command, path, &err);
     }
-    enum dry_status status = read_trace(in, &source, path, trace, &err);
+    char note[NSIGHT_NOTE_BYTES];
+    enum dry_status status = read_trace(in, &source, path, trace, note, &err);
     struct input_description d;
     input_describe(in, &d);
     if (about)
         *about = d;
     int code = status == DRY_OK ? EXIT_FINE : report_unread(command, path, &d, &err);
+    if (code == EXIT_FINE && note[0])
+        report_failure(command, path, EXIT_FINE, "%s", note);
     input_close(in);
     return code;
 }

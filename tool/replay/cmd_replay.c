@@ -96,7 +96,9 @@ report_run(const struct session *s, const struct dry_run_options *options,
            const struct dry_error *err)
 {
     const char *conf = options->conf ? options->conf : "";
-    if (err->status != DRY_ERR_ARGUMENT && err->status != DRY_ERR_UNSUPPORTED)
+    bool is_of_file = dry_trace_get_view(s->trace)->is_of_driver;
+    if (is_of_file ||
+        (err->status != DRY_ERR_ARGUMENT && err->status != DRY_ERR_UNSUPPORTED))
         return report_error("replay", s->path, err);
     if (options->place)
         return report_usage("replay", "--place %s, settings '%s': %s", options->place,

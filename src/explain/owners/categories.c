@@ -587,8 +587,11 @@ dry_categories_create(const struct dry_timeline *timeline, const struct dry_step
     c->memory = memory;
     c->count = (size_t)dry_timeline_get_view(timeline)->allocation_count + 1;
     c->guesses = dryi_memory_zalloc(&memory, c->count, sizeof *c->guesses);
-    status = c->guesses ? create(c, timeline, steps, err)
-                        : dryi_fail_memory(err, "the categories");
+    const struct dry_trace *trace = dry_timeline_get_view(timeline)->trace;
+    if (!c->guesses)
+        status = dryi_fail_memory(err, "the categories");
+    else if (!dry_trace_get_view(trace)->is_of_driver) /* its blocks are no tensors */
+        status = create(c, timeline, steps, err);
     if (status == DRY_OK)
         *categories = c;
     else

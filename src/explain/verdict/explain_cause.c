@@ -415,12 +415,16 @@ dryi_explain_waste(struct dry_explanation *e)
                      "before anything fails: only what is stranded is in pieces");
     }
     if (e->view.finding_count == 0) {
-        bool is_known = dryi_timeline_tells_requests(e->timeline);
+        bool is_of_driver = e->subject.timeline->trace->is_of_driver;
+        bool is_known = !is_of_driver && dryi_timeline_tells_requests(e->timeline);
         enum dry_cause cause = is_known ? DRY_CAUSE_NONE : DRY_CAUSE_UNKNOWN;
         struct dry_finding *f = dryi_finding_add(e, cause, is_known ? 100 : 0, 0);
         if (!is_known)
-            snprintf(f->note, sizeof f->note,
-                     "without events the file does not tell whether a request failed");
+            snprintf(
+                f->note, sizeof f->note,
+                is_of_driver
+                    ? "the file does not tell whether the driver refused an allocation"
+                    : "without events the file does not tell whether a request failed");
         struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "reserved", s->reserved);
         dryi_proof_right(p, "active", s->active);

@@ -191,7 +191,7 @@ conclude_settings(struct dry_explanation *e, bool is_helped, uint64_t missing)
 {
     const struct dry_recommend_summary *s =
         e->settings ? dry_recommend_get_summary(e->settings) : NULL;
-    if (e->subject.timeline->trace->kind == DRY_TRACE_BFC)
+    if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
         return; /* no setting of PyTorch is about another allocator */
     if (missing > 0)
         add_change(e, DRY_CHANGE_NO_SETTING, missing);
@@ -299,7 +299,7 @@ add_program_changes(struct dry_explanation *e)
     if (stranded)
         add_change(e, DRY_CHANGE_POOL, stranded->bytes);
     const struct dry_finding *overflow = find_cause(e, DRY_CAUSE_OVERFLOW);
-    if (overflow)
+    if (overflow && !e->subject.timeline->trace->is_of_driver) /* by PyTorch's recorder */
         add_change(e, DRY_CHANGE_RECORD, overflow->bytes);
     uint64_t activations = w->category_bytes[DRY_CATEGORY_ACTIVATIONS];
     if (w->short_bytes > 0 && activations > w->state->active / CHECKPOINT_SHARE &&

@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "trace/model/kind.h"
 #include "trace/model/trace.h"
 
 void
@@ -108,8 +109,8 @@ void
 dryi_builder_set_kind(struct dry_trace_builder *builder, enum dry_trace_kind kind)
 {
     builder->trace->view.kind = kind;
-    builder->trace->view.has_addresses =
-        kind == DRY_TRACE_SNAPSHOT || kind == DRY_TRACE_BUILT || kind == DRY_TRACE_BFC;
+    builder->trace->view.has_addresses = dryi_kind_get(kind)->has_addresses;
+    builder->trace->view.is_of_driver = dryi_kind_get(kind)->is_of_driver;
 }
 
 static bool

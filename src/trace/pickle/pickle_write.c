@@ -756,6 +756,11 @@ check_writable(const struct dry_trace_view *v, struct dry_error *err)
         return dryi_fail(err, DRY_ERR_UNSUPPORTED,
                          "a snapshot has addresses and this trace has none: replay it "
                          "first");
+    if (v->is_of_driver)
+        return dryi_fail(
+            err, DRY_ERR_UNSUPPORTED,
+            "a snapshot tells of PyTorch's allocator and this trace of CUDA's "
+            "driver");
     size_t places = count_places(v);
     if (places > v->device_count + DEVICE_GAP_MAX)
         return dryi_fail(err, DRY_ERR_ARGUMENT,

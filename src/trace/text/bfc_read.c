@@ -7,6 +7,7 @@
  *
  * A line is known by a phrase after any prefix of the logger:
  *
+ *     BFCAllocator dump for GPU_0_bfc
  *     Next region of size 268435456
  *     InUse at 7f0000000000 of size 256 next 1        (2020 on)
  *     Free  at 0x7f0000000100 next 2 of size 1024     (until 2020; first "Chunk at")
@@ -23,12 +24,15 @@
 #include "trace/text/text_read.h"
 
 #define ADDRESS_DIGITS_MAX 16
+#define DEVICE_MAX 63
 
 struct bfc {
     struct dryi_text_read *r;
     struct dry_trace_view *view;
     struct dry_trace_segment region; /* address 0: no chunk so far */
     uint64_t region_end, chunk_end;  /* chunk_end: of the last chunk */
+    int32_t device;                  /* the latest that a dump's first line named */
+    int32_t dump_device;             /* that of the dump that is open */
     bool is_open;                    /* a region has begun, the dump has not ended */
     uint32_t lane;
 };
@@ -66,6 +70,7 @@ begin_region(struct bfc *b)
     if (!b->is_open) {
         b->view->dump_count++;
         b->view->segment_count = b->view->block_count = 0;
+        b->dump_device = b->device;
     }
     b->is_open = true;
     b->region = (struct dry_trace_segment){.total_size = size,
@@ -73,9 +78,31 @@ begin_region(struct bfc *b)
                                            .stack = DRY_NONE,
                                            .extra = DRY_NONE,
                                            .first_block = b->view->block_count,
+                                           .device = b->dump_device,
                                            .is_large = true,
                                            .expandable_known = true};
     return status;
+}
+
+/* Read the name of the allocator whose dump follows: GPU_1_bfc is that of device 1. */
+static enum dry_status
+name_device(struct bfc *b)
+{
+    static const char begin[] = "GPU_", end[] = "_bfc";
+    const size_t around = sizeof begin - 1 + sizeof end - 1;
+    struct dryi_word word, number;
+    uint64_t device = 0;
+    b->device = 0;
+    if (!dryi_text_next_word(&b->r->text, &word) || word.length <= around ||
+        memcmp(word.bytes, begin, sizeof begin - 1) != 0 ||
+        memcmp(word.bytes + word.length - sizeof end + 1, end, sizeof end - 1) != 0)
+        return DRY_OK;
+    number = word;
+    number.bytes += sizeof begin - 1;
+    number.length -= around;
+    if (dryi_text_number(&b->r->text, &number, "a device", DEVICE_MAX, &device) == DRY_OK)
+        b->device = (int32_t)device;
+    return DRY_OK;
 }
 
 /* Read an address, with or without 0x. */
@@ -170,6 +197,7 @@ static const struct phrase {
     const char *words[PHRASE_WORDS_MAX];
     enum dry_status (*take)(struct bfc *b);
 } phrases[] = {
+    {{"BFCAllocator", "dump", "for"}, name_device},
     {{"Next", "region", "of", "size"}, begin_region},
     {{"InUse", "at"}, take_used},
     {{"Chunk", "at"}, take_used},
@@ -219,5 +247,6 @@ dryi_bfc_read(struct dryi_text_read *r)
     }
     if (b.view->dump_count == 0)
         return status == DRY_ERR_FORMAT ? DRY_END : status;
+    r->builder->trace->devices[0].device = b.dump_device; /* the reader began device 0 */
     return status == DRY_END ? end_dump(&b) : status;
 }

@@ -395,6 +395,16 @@ actions_have_names(void **state)
                         "unknown action");
 }
 
+static void
+kinds_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(dry_trace_kind_name(DRY_TRACE_SNAPSHOT), "snapshot");
+    assert_string_equal(dry_trace_kind_name(DRY_TRACE_KINETO), "kineto");
+    assert_string_equal(dry_trace_kind_text(DRY_TRACE_RMM), "RMM log");
+    assert_string_equal(dry_trace_kind_name((enum dry_trace_kind)99), "built");
+}
+
 int
 main(void)
 {
@@ -411,6 +421,7 @@ main(void)
         cmocka_unit_test(options_of_other_sizes),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(actions_have_names),
+        cmocka_unit_test(kinds_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -483,6 +483,33 @@ static const struct dry_trace_block
                     {.address = 0x10100, .size = 512, .state = DRY_BLOCK_INACTIVE}};
 
 static void
+check_device(const char *text, int32_t device)
+{
+    struct dry_trace *trace = read_text(text);
+    const struct dry_trace_view *v = dry_trace_get_view(trace);
+    assert_int_equal(v->device_count, 1);
+    assert_int_equal(v->devices[0].device, device);
+    dry_trace_destroy(trace);
+}
+
+static void
+a_dump_names_its_device(void **state)
+{
+    (void)state;
+    check_device("I bfc.cc:1] BFCAllocator dump for GPU_3_bfc\n" NEW_DUMP, 3);
+    check_device("BFCAllocator dump for GPU_3_bfc\n" NEW_DUMP
+                 "BFCAllocator dump for GPU_1_bfc\n" OLD_DUMP
+                 "BFCAllocator dump for GPU_2_bfc\n"
+                 "I bfc.cc:1] Next region of size 1024\n",
+                 1);
+    check_device("BFCAllocator dump for GPU_64_bfc\n" NEW_DUMP, 0);
+    check_device("BFCAllocator dump for GPU__bfc\n" NEW_DUMP, 0);
+    check_device("BFCAllocator dump for GPU_99999999999999999999_bfc\n" NEW_DUMP, 0);
+    check_device("BFCAllocator dump for\n" NEW_DUMP, 0);
+    check_device("BFCAllocator dump for gpu_host_bfc\n" NEW_DUMP, 0);
+}
+
+static void
 the_last_dump_of_a_log_becomes_segments(void **state)
 {
     (void)state;
@@ -619,6 +646,7 @@ main(void)
         cmocka_unit_test(lines_end_at_64_kib),
         cmocka_unit_test(pools_nest_64_deep),
         cmocka_unit_test(many_lives_are_followed),
+        cmocka_unit_test(a_dump_names_its_device),
         cmocka_unit_test(the_last_dump_of_a_log_becomes_segments),
         cmocka_unit_test(long_lines_of_a_log_are_passed_over),
         cmocka_unit_test(real_files_have_their_counts),
