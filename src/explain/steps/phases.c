@@ -14,7 +14,7 @@
 /* --- by names ----------------------------------------------------------------------------- */
 
 struct name_counts {
-    uint32_t backward, python, bare;
+    uint32_t backward, engine, python, bare; /* engine: named so outside Python */
 };
 
 /* Return whether the frame is a hook of a dry run, which C++ called. */
@@ -52,10 +52,18 @@ count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
         counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
+        counts.engine += (flags & (DRYI_HINT_BACKWARD | DRYI_HINT_PYTHON)) ==
+                         DRYI_HINT_BACKWARD;
         counts.python += (flags & DRYI_HINT_PYTHON) != 0;
         counts.bare += is_bare(p->view, stack);
     }
     return counts;
+}
+
+static bool
+is_percent(uint32_t part, uint32_t all, uint32_t percent)
+{
+    return part > 0 && (uint64_t)part * 100 >= (uint64_t)all * percent;
 }
 
 /*
@@ -67,22 +75,22 @@ static bool
 read_names(struct dryi_phases *p, const struct dryi_hints *hints)
 {
     struct name_counts counts = count_names(p, hints);
-    bool by_hints = (uint64_t)counts.backward * 100 >= p->count && counts.backward > 0;
-    /* With Python stacks only, allocations without Python frames are the engine's. */
-    bool by_thread = !by_hints && counts.python > counts.bare / 4 &&
-                     (uint64_t)counts.bare * 20 >= p->count && counts.bare > 0;
+    bool by_engine = is_percent(counts.engine, p->count, 1);
+    /* With Python stacks only, allocations without Python frames are the engine's. The call of
+       backward() itself is Python's. */
+    bool by_thread = !by_engine && counts.python > counts.bare / 4 &&
+                     is_percent(counts.bare, p->count, 5);
+    bool by_hints = by_engine || by_thread || is_percent(counts.backward, p->count, 1);
     for (uint32_t a = 0; a < p->count; a++) {
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
-        bool is_backward = by_hints    ? (flags & DRYI_HINT_BACKWARD) != 0
-                           : by_thread ? is_bare(p->view, stack)
-                                       : false;
-        if (is_backward)
+        if ((by_hints && (flags & DRYI_HINT_BACKWARD)) ||
+            (by_thread && is_bare(p->view, stack)))
             p->of[a] = DRYI_PHASE_BACKWARD;
         else if (flags & (DRYI_HINT_OPTIMIZER | DRYI_HINT_ZERO_GRAD))
             p->of[a] = DRYI_PHASE_UPDATE;
     }
-    p->has_backward = by_hints || by_thread;
+    p->has_backward = by_hints;
     return p->has_backward || (uint64_t)counts.python * 20 >= (uint64_t)p->count * 19;
 }
 
