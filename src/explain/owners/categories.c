@@ -32,6 +32,8 @@
 /* Temporaries are freed before this many other allocations are made: within the same
    operation or the next one. */
 #define TEMPORARY_SPAN 8u
+/* So many of one forward pass that are freed at once, and are no temporaries, are a graph's. */
+#define GRAPH_MIN 6u
 /* Inputs are among this many first allocations of a step. */
 #define INPUT_PLACES 3u
 /* Percent by which confidence falls, at most to DOUBTED_MIN, if only the
@@ -69,6 +71,9 @@ struct judge {
     struct dryi_hints hints;
     struct dryi_phases phases;
     struct dryi_map weight_sizes; /* requested sizes of presumed weights */
+    uint32_t *
+        dropped; /* by allocation: frees after it, and before the next, of long lives that
+                          a forward pass made */
     struct dry_category_guess *guesses;
 };
 
@@ -83,6 +88,7 @@ struct life {
     bool is_early;       /* born in the first whole step or before */
     bool in_same_step;   /* freed in the step in which it was born */
     bool is_last_of_run; /* freed when its pass made no more allocations */
+    bool is_of_graph;    /* freed with many others at once, as a graph that is dropped */
 };
 
 const char *
@@ -167,7 +173,21 @@ read_life(const struct judge *j, uint32_t a)
     l.in_same_step = row->freed <= j->rows[l.step].end;
     l.is_last_of_run = last + 1 >= p->count || p->of[last + 1] != p->of[last] ||
                        p->steps[last + 1] != p->steps[last];
+    l.is_of_graph = last != DRY_NONE && j->dropped[last] >= GRAPH_MIN;
     return l;
+}
+
+static bool
+count_dropped(struct judge *j)
+{
+    j->dropped =
+        dryi_memory_zalloc(&j->memory, (size_t)j->phases.count + 1, sizeof *j->dropped);
+    for (uint32_t a = 0; j->dropped && a < j->phases.count; a++) {
+        uint32_t last = dryi_phases_last(&j->phases, j->v->allocations[a].freed);
+        if (j->phases.of[a] == DRYI_PHASE_FORWARD && last > a + TEMPORARY_SPAN)
+            j->dropped[last]++;
+    }
+    return j->dropped != NULL;
 }
 
 static bool
@@ -213,6 +233,9 @@ judge_forward(const struct judge *j, const struct life *l)
             return guess(DRY_CATEGORY_TEMPORARIES, 90);
         if (is_input(j, l) && !is_training)
             return guess(DRY_CATEGORY_INPUTS, 55);
+        /* Held until its pass was over: saved for a backward pass that did not come. */
+        if (is_training && (l->is_last_of_run || l->is_of_graph))
+            return guess(DRY_CATEGORY_ACTIVATIONS, 65);
         return is_training ? guess(DRY_CATEGORY_TEMPORARIES, 70)
                            : guess(DRY_CATEGORY_ACTIVATIONS, 55);
     }
@@ -427,13 +450,16 @@ find_first_step(struct judge *j)
    Moore), then count its votes. */
 struct vote {
     uint32_t lead, voters, agree;
+    uint32_t span; /* the longest of those that agree */
     uint8_t category;
 };
 
+/* Return whether allocation `a` votes: of an empty stack nobody knows whether the code is the same. */
 static bool
 is_voter(const struct judge *j, uint32_t a)
 {
-    return j->guesses[a].confidence >= VOTE_CONFIDENCE;
+    return j->guesses[a].confidence >= VOTE_CONFIDENCE &&
+           (j->phases.by_shape || !dryi_phases_is_bare(j->v, j->v->allocations[a].stack));
 }
 
 static void
@@ -450,7 +476,11 @@ count_votes(const struct judge *j, const struct dryi_sequence *q, struct vote *v
     for (uint32_t a = 0; a < q->count; a++) {
         struct vote *v = &votes[q->symbols[a]];
         v->voters += is_voter(j, a);
-        v->agree += is_voter(j, a) && v->category == j->guesses[a].category;
+        if (!is_voter(j, a) || v->category != j->guesses[a].category)
+            continue;
+        uint32_t span = read_life(j, a).span;
+        v->agree++;
+        v->span = span > v->span ? span : v->span;
     }
 }
 
@@ -464,8 +494,10 @@ take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *vo
         if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
             g->category == v->category || g->confidence >= DOUBTFUL)
             continue;
-        /* An allocation that outlived its step differs from the others of its code. */
-        if (read_life(j, a).is_long)
+        /* One that outlived its step, or all the temporaries, differs from the others of its code:
+           a line may make several tensors of a size. */
+        struct life l = read_life(j, a);
+        if (l.is_long || (v->category == DRY_CATEGORY_TEMPORARIES && l.span > v->span))
             continue;
         *g = guess((enum dry_category)v->category, 70);
     }
@@ -516,7 +548,7 @@ static enum dry_status
 judge_all(struct judge *j, struct dry_error *err)
 {
     find_first_step(j);
-    if (!collect_weight_sizes(j))
+    if (!collect_weight_sizes(j) || !count_dropped(j))
         return dryi_fail_memory(err, "the categories");
     for (uint32_t a = 0; a < j->phases.count; a++) {
         struct life l = read_life(j, a);
@@ -564,6 +596,7 @@ create(struct dry_categories *c, const struct dry_timeline *timeline,
     if (status == DRY_OK)
         status = judge_all(&j, err);
     tell_passes(&j);
+    dryi_memory_free(&j.memory, j.dropped, (size_t)j.phases.count + 1, sizeof *j.dropped);
     dryi_phases_finish(&j.phases);
     dryi_hints_finish(&j.hints);
     dryi_map_finish(&j.weight_sizes);

@@ -32,10 +32,8 @@ is_of_hook(const struct dry_trace *trace, uint32_t frame)
            memcmp(text + base, head, sizeof head - 1) == 0;
 }
 
-/* Return whether the stack has no Python frames. The outermost frame may be a dry run's
-   hook, which C++ called. */
-static bool
-is_bare(const struct dry_timeline_view *v, uint32_t stack)
+bool
+dryi_phases_is_bare(const struct dry_timeline_view *v, uint32_t stack)
 {
     size_t count = 0;
     const uint32_t *frames = NULL;
@@ -52,10 +50,10 @@ count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
         counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
-        counts.engine += (flags & (DRYI_HINT_BACKWARD | DRYI_HINT_PYTHON)) ==
-                         DRYI_HINT_BACKWARD;
+        counts.engine +=
+            (flags & (DRYI_HINT_BACKWARD | DRYI_HINT_PYTHON)) == DRYI_HINT_BACKWARD;
         counts.python += (flags & DRYI_HINT_PYTHON) != 0;
-        counts.bare += is_bare(p->view, stack);
+        counts.bare += dryi_phases_is_bare(p->view, stack);
     }
     return counts;
 }
@@ -85,7 +83,7 @@ read_names(struct dryi_phases *p, const struct dryi_hints *hints)
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
         if ((by_hints && (flags & DRYI_HINT_BACKWARD)) ||
-            (by_thread && is_bare(p->view, stack)))
+            (by_thread && dryi_phases_is_bare(p->view, stack)))
             p->of[a] = DRYI_PHASE_BACKWARD;
         else if (flags & (DRYI_HINT_OPTIMIZER | DRYI_HINT_ZERO_GRAD))
             p->of[a] = DRYI_PHASE_UPDATE;

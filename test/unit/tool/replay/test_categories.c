@@ -210,6 +210,9 @@ take(struct allocation_builder *s, enum naming naming, const char *code, uint64_
 static void
 run_backward(struct allocation_builder *s, struct made *m, enum naming naming)
 {
+    /* the call is Python's, whatever else is recorded */
+    allocation_builder_free(
+        s, take(s, naming, "/x/torch/_tensor.py:9 backward < train.py:13 main", 1024));
     for (unsigned i = LAYERS; i-- > 0;) {
         m->flow[i] = take(s, naming, "engine.cpp:1 autograd::Engine::run", 8 * MIB + 512);
         m->grads[i] =
@@ -367,6 +370,105 @@ annotations_tell_the_update(void **state)
         expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
     }
     expect(&j, work, DRY_CATEGORY_TEMPORARIES);
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* A line makes three tensors of a size, and the last is saved: q @ k / 8 and its softmax. */
+static uint32_t
+run_line(struct allocation_builder *s, enum naming naming, uint64_t size)
+{
+    uint32_t made[3];
+    for (int i = 0; i < 3; i++) {
+        made[i] = take(s, naming, "model.py:31 layer < train.py:12 main", size);
+        if (i > 0)
+            allocation_builder_free(s, made[i - 1]);
+    }
+    return made[2];
+}
+
+/* At an out-of-memory in the forward pass nothing has been given back yet. The size is new, so that
+   only the line's temporaries have whole lives. */
+static void
+cut_off_softmaxes_are_no_temporaries(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    struct made m = {0};
+    uint32_t kept[LAYERS];
+    allocation_builder_begin(&s);
+    make_weights(&s, &m, NAMED);
+    for (int i = 0; i < 4; i++)
+        run_step(&s, &m, NAMED);
+    for (unsigned i = 0; i < LAYERS; i++)
+        kept[i] = run_line(&s, NAMED, 24 * MIB);
+    allocation_builder_oom(&s, 16 * MIB);
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS - 3; i++) /* the others have lived no longer */
+        expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* A program that evaluates with autograd on: the next loss drops the graph of the last one. */
+static void
+graphs_that_are_dropped_were_saved(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    struct made m = {0};
+    uint32_t kept[3][LAYERS];
+    allocation_builder_begin(&s);
+    make_weights(&s, &m, NAMED);
+    for (int i = 0; i < 4; i++)
+        run_step(&s, &m, NAMED);
+    for (int turn = 0; turn < 3; turn++) {
+        for (unsigned i = 0; i < LAYERS; i++)
+            kept[turn][i] = run_line(&s, NAMED, 20 * MIB);
+        for (unsigned i = 0; turn > 0 && i < LAYERS; i++)
+            allocation_builder_free(&s, kept[turn - 1][i]);
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS; i++) {
+        expect(&j, kept[0][i], DRY_CATEGORY_ACTIVATIONS);
+        expect(&j, kept[1][i], DRY_CATEGORY_ACTIVATIONS);
+    }
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* Python's stacks are empty in all of the backward pass: that is no code with votes. */
+static void
+an_empty_stack_has_no_votes(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    struct made m = {0};
+    uint32_t kept[LAYERS], grads[LAYERS];
+    allocation_builder_begin(&s);
+    for (int step = 0; step < 5; step++) {
+        for (unsigned i = 0; i < LAYERS; i++)
+            kept[i] =
+                take(&s, PYTHON_ONLY, "model.py:31 layer < train.py:12 main", 9 * MIB);
+        for (unsigned i = LAYERS; i-- > 0;) {
+            for (int work = 0; work < 4; work++)
+                allocation_builder_free(
+                    &s, take(&s, PYTHON_ONLY, "e.cpp:1 autograd::Engine", 9 * MIB));
+            grads[i] = take(&s, PYTHON_ONLY, "e.cpp:1 autograd::Engine", 9 * MIB);
+            allocation_builder_free(&s, kept[i]);
+        }
+        m.update[0] =
+            take(&s, PYTHON_ONLY, "/x/torch/optim/sgd.py:9 f < train.py:15 main", MIB);
+        for (unsigned i = 0; i < LAYERS; i++)
+            allocation_builder_free(&s, grads[i]);
+        allocation_builder_free(&s, m.update[0]);
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS; i++)
+        expect(&j, grads[i], DRY_CATEGORY_GRADIENTS);
     finish(&j);
     allocation_builder_finish(&s);
 }
@@ -625,6 +727,9 @@ main(void)
         cmocka_unit_test(gradients_that_stay_are_gradients),
         cmocka_unit_test(annotations_tell_the_update),
         cmocka_unit_test(cut_off_activations_are_told_by_the_steps_before),
+        cmocka_unit_test(cut_off_softmaxes_are_no_temporaries),
+        cmocka_unit_test(graphs_that_are_dropped_were_saved),
+        cmocka_unit_test(an_empty_stack_has_no_votes),
         cmocka_unit_test(unwinding_tells_nothing),
         cmocka_unit_test(inference_has_no_gradients_and_its_cache_is_unknown),
         cmocka_unit_test(a_cache_of_keys_and_values_is_named),
