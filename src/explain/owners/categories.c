@@ -19,6 +19,7 @@
  */
 #include <drystone/categories.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -48,6 +49,8 @@
 #define VOTE_CONFIDENCE 60u
 #define DOUBTFUL 80u
 #define NAMES_CONFIDENCE 80u
+/* Percent, of what the backward pass made and the update or the next step freed. */
+#define GRADIENT_CONFIDENCE 75u
 
 struct dry_categories {
     struct dry_memory memory;
@@ -67,6 +70,7 @@ struct judge {
     bool has_backward_end; /* a backward pass has ended, so no older activations remain */
     uint32_t horizon;      /* frees after this moment do not count: the
                               block lived until the end */
+    uint32_t last_birth;   /* the moment of the last allocation */
     uint32_t first_call;   /* first allocation under a model's call; DRY_NONE */
     struct dryi_hints hints;
     struct dryi_phases phases;
@@ -200,6 +204,15 @@ is_input(const struct judge *j, const struct life *l)
     return is_loaded || (is_first && j->rows[l->step].begin > 0);
 }
 
+/* Return whether an allocation of before the last step stays to the end. A program that ends frees
+   its model when nothing is allocated any more: that tells nothing. */
+static bool
+stays(const struct judge *j, const struct dry_allocation *row)
+{
+    bool is_older = j->step_count > 1 && row->begin <= j->rows[j->step_count - 1].begin;
+    return row->freed > j->horizon || (is_older && row->freed > j->last_birth);
+}
+
 static bool
 has_weight_size(const struct judge *j, const struct dry_allocation *row)
 {
@@ -259,7 +272,7 @@ judge_backward(const struct judge *j, const struct life *l)
             return guess(DRY_CATEGORY_GRADIENTS, 65);
         return guess(DRY_CATEGORY_TEMPORARIES, l->span <= TEMPORARY_SPAN ? 90 : 80);
     }
-    return guess(DRY_CATEGORY_GRADIENTS, fits ? 90 : 75);
+    return guess(DRY_CATEGORY_GRADIENTS, fits ? 90 : GRADIENT_CONFIDENCE);
 }
 
 static struct dry_category_guess
@@ -339,7 +352,7 @@ judge_old(const struct judge *j, const struct dry_allocation *row)
 static struct dry_category_guess
 judge_carried(const struct judge *j, const struct dry_allocation *row)
 {
-    if (row->freed > j->horizon)
+    if (stays(j, row))
         return judge_old(j, row);
     uint32_t last = dryi_phases_last(&j->phases, row->freed);
     enum dryi_phase freed = find_phase_of_free(j, row->freed, last);
@@ -397,7 +410,7 @@ collect_weight_sizes(struct judge *j)
         bool is_old = a >= born;
         if (!is_old && j->phases.steps[a] > j->first_step)
             continue;
-        if (row->freed <= j->horizon ||
+        if (!stays(j, row) ||
             (!is_old && j->phases.of[a] != DRYI_PHASE_FORWARD))
             continue;
         if (!note_weight(j, row))
@@ -426,6 +439,7 @@ static void
 find_first_step(struct judge *j)
 {
     j->horizon = find_horizon(j);
+    j->last_birth = j->phases.count ? j->v->allocations[j->phases.count - 1].begin : 0;
     while (j->first_step + 1 < j->step_count && j->rows[j->first_step].is_partial)
         j->first_step++;
     if (j->rows[j->first_step].is_partial)
@@ -442,6 +456,100 @@ find_first_step(struct judge *j)
     for (uint32_t a = 1; a < j->phases.count; a++)
         j->has_backward_end |= j->phases.of[a - 1] == DRYI_PHASE_BACKWARD &&
                                j->phases.of[a] != DRYI_PHASE_BACKWARD;
+}
+
+/* --- weights and state from before the window --------------------------------------------- */
+
+struct old {
+    uint64_t requested, address;
+    uint32_t number;
+};
+
+static int
+compare_old(const void *a, const void *b)
+{
+    const struct old *x = a, *y = b;
+    if (x->requested != y->requested)
+        return x->requested < y->requested ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Count by size the gradients of the first whole step that has any: a weight has one. Those that the
+   backward pass itself freed are doubtful. */
+static bool
+count_gradients(const struct judge *j, struct dryi_map *counts)
+{
+    unsigned sure = GRADIENT_CONFIDENCE - (j->phases.by_shape ? SHAPE_DOUBT : 0);
+    uint32_t step = DRY_NONE;
+    for (uint32_t a = 0; a < j->phases.count && j->phases.steps[a] <= step; a++) {
+        uint64_t size = j->v->allocations[a].requested;
+        const uint32_t *count = dryi_map_find(counts, size);
+        if (j->guesses[a].category != DRY_CATEGORY_GRADIENTS ||
+            j->guesses[a].confidence < sure || j->rows[j->phases.steps[a]].is_partial)
+            continue;
+        step = j->phases.steps[a];
+        if (!dryi_map_put(counts, size, count ? *count + 1 : 1))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Tell the optimizer's state from weights among `count` old blocks of a size, by address, of which
+ * `weights` have gradients. A model is made in one go, so the weights lie closest together; state
+ * alternates, and fills holes. Requires count a multiple of weights, and more.
+ */
+static void
+split_size(const struct judge *j, const struct old *rows, size_t count, size_t weights)
+{
+    size_t best = 0;
+    for (size_t i = 1; i + weights <= count; i++) {
+        if (rows[i + weights - 1].address - rows[i].address <
+            rows[best + weights - 1].address - rows[best].address)
+            best = i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i < best || i >= best + weights)
+            j->guesses[rows[i].number] = guess(DRY_CATEGORY_OPTIMIZER, 50);
+    }
+}
+
+static void
+split_sizes(const struct judge *j, struct old *rows, size_t count,
+            const struct dryi_map *gradients)
+{
+    if (count > 0)
+        qsort(rows, count, sizeof *rows, compare_old);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && rows[end].requested == rows[i].requested;)
+            end++;
+        const uint32_t *weights = dryi_map_find(gradients, rows[i].requested);
+        if (weights && end - i > *weights && (end - i) % *weights == 0)
+            split_size(j, rows + i, end - i, *weights);
+    }
+}
+
+/* Among old blocks that were taken for weights by their lives alone, find the optimizer's state.
+   Returns false if memory ran out. */
+static bool
+split_old(struct judge *j)
+{
+    size_t count = 0, capacity = (size_t)j->v->carried_over_count + 1;
+    struct old *rows = dryi_memory_zalloc(&j->memory, capacity, sizeof *rows);
+    struct dryi_map gradients;
+    dryi_map_init(&gradients, &j->memory);
+    for (uint32_t a = j->phases.count; rows && a < j->v->allocation_count; a++) {
+        const struct dry_allocation *row = &j->v->allocations[a];
+        if (j->guesses[a].category == DRY_CATEGORY_WEIGHTS &&
+            j->guesses[a].evidence == DRY_EVIDENCE_LIFE)
+            rows[count++] = (struct old){row->requested, row->address, a};
+    }
+    bool is_ok = rows && count_gradients(j, &gradients);
+    if (is_ok)
+        split_sizes(j, rows, count, &gradients);
+    dryi_map_finish(&gradients);
+    dryi_memory_free(&j->memory, rows, capacity, sizeof *rows);
+    return is_ok;
 }
 
 /* --- votes of the same code --------------------------------------------------------------- */
@@ -556,6 +664,8 @@ judge_all(struct judge *j, struct dry_error *err)
     }
     for (uint32_t a = j->phases.count; a < j->v->allocation_count; a++)
         j->guesses[a] = judge_carried(j, &j->v->allocations[a]);
+    if (!split_old(j))
+        return dryi_fail_memory(err, "the categories");
     enum dry_status status = vote(j, err);
     for (uint32_t a = 0; status == DRY_OK && a < j->phases.count; a++) {
         struct life l = read_life(j, a);
