@@ -213,6 +213,13 @@ stays(const struct judge *j, const struct dry_allocation *row)
     return row->freed > j->horizon || (is_older && row->freed > j->last_birth);
 }
 
+static uint32_t
+read_count(const struct dryi_map *counts, uint64_t key)
+{
+    const uint32_t *count = dryi_map_find(counts, key);
+    return count ? *count : 0;
+}
+
 static bool
 has_weight_size(const struct judge *j, const struct dry_allocation *row)
 {
@@ -410,8 +417,7 @@ collect_weight_sizes(struct judge *j)
         bool is_old = a >= born;
         if (!is_old && j->phases.steps[a] > j->first_step)
             continue;
-        if (!stays(j, row) ||
-            (!is_old && j->phases.of[a] != DRYI_PHASE_FORWARD))
+        if (!stays(j, row) || (!is_old && j->phases.of[a] != DRYI_PHASE_FORWARD))
             continue;
         if (!note_weight(j, row))
             return false;
@@ -483,12 +489,11 @@ count_gradients(const struct judge *j, struct dryi_map *counts)
     uint32_t step = DRY_NONE;
     for (uint32_t a = 0; a < j->phases.count && j->phases.steps[a] <= step; a++) {
         uint64_t size = j->v->allocations[a].requested;
-        const uint32_t *count = dryi_map_find(counts, size);
         if (j->guesses[a].category != DRY_CATEGORY_GRADIENTS ||
             j->guesses[a].confidence < sure || j->rows[j->phases.steps[a]].is_partial)
             continue;
         step = j->phases.steps[a];
-        if (!dryi_map_put(counts, size, count ? *count + 1 : 1))
+        if (!dryi_map_put(counts, size, read_count(counts, size) + 1))
             return false;
     }
     return true;
@@ -523,9 +528,9 @@ split_sizes(const struct judge *j, struct old *rows, size_t count,
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i; end < count && rows[end].requested == rows[i].requested;)
             end++;
-        const uint32_t *weights = dryi_map_find(gradients, rows[i].requested);
-        if (weights && end - i > *weights && (end - i) % *weights == 0)
-            split_size(j, rows + i, end - i, *weights);
+        uint32_t weights = read_count(gradients, rows[i].requested);
+        if (weights && end - i > weights && (end - i) % weights == 0)
+            split_size(j, rows + i, end - i, weights);
     }
 }
 
@@ -549,6 +554,59 @@ split_old(struct judge *j)
         split_sizes(j, rows, count, &gradients);
     dryi_map_finish(&gradients);
     dryi_memory_free(&j->memory, rows, capacity, sizeof *rows);
+    return is_ok;
+}
+
+/* --- caches that grow ---------------------------------------------------------------------- */
+
+/* Return whether a step made the allocation, and the next one freed it and went on. */
+static bool
+is_handed_on(const struct judge *j, const struct life *l)
+{
+    return !l->in_same_step && !l->is_long && l->row->freed <= j->last_birth;
+}
+
+/* Return whether just before its free an allocation was made that is larger and of its stack, or of a
+   stack that `growing` counts more than once a step. */
+static bool
+is_replaced(const struct judge *j, const struct life *l, const struct dryi_map *growing)
+{
+    uint32_t last = dryi_phases_last(&j->phases, l->row->freed);
+    for (uint32_t b = last; b > l->number && last - b < TEMPORARY_SPAN; b--) {
+        const struct dry_allocation *next = &j->v->allocations[b];
+        if (growing ? read_count(growing, next->stack) > j->step_count
+                    : next->stack == l->row->stack && next->requested > l->row->requested)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Find caches of keys and values that have no name, in inference: code that in each step replaces
+ * what it made by something larger, more than once. What it replaces first is of other code.
+ * Returns false if memory ran out.
+ */
+static bool
+find_caches(struct judge *j)
+{
+    struct dryi_map growing; /* stack -> how often it replaced its own */
+    bool is_ok = true;
+    dryi_map_init(&growing, &j->memory);
+    for (uint32_t a = 0; is_ok && a < j->phases.count; a++) {
+        struct life l = read_life(j, a);
+        if (is_handed_on(j, &l) && !dryi_phases_is_bare(j->v, l.row->stack) &&
+            is_replaced(j, &l, NULL))
+            is_ok = dryi_map_put(&growing, l.row->stack,
+                                 read_count(&growing, l.row->stack) + 1);
+    }
+    for (uint32_t a = 0; is_ok && growing.count > 0 && a < j->phases.count; a++) {
+        struct life l = read_life(j, a);
+        bool is_own = read_count(&growing, l.row->stack) > j->step_count;
+        if ((is_own && !l.in_same_step) ||
+            (is_handed_on(j, &l) && is_replaced(j, &l, &growing)))
+            j->guesses[a] = guess(DRY_CATEGORY_KV_CACHE, 70);
+    }
+    dryi_map_finish(&growing);
     return is_ok;
 }
 
@@ -664,7 +722,7 @@ judge_all(struct judge *j, struct dry_error *err)
     }
     for (uint32_t a = j->phases.count; a < j->v->allocation_count; a++)
         j->guesses[a] = judge_carried(j, &j->v->allocations[a]);
-    if (!split_old(j))
+    if (!split_old(j) || (!j->phases.has_backward && !find_caches(j)))
         return dryi_fail_memory(err, "the categories");
     enum dry_status status = vote(j, err);
     for (uint32_t a = 0; status == DRY_OK && a < j->phases.count; a++) {

@@ -439,6 +439,45 @@ graphs_that_are_dropped_were_saved(void **state)
     allocation_builder_finish(&s);
 }
 
+/* A word a step: each block's keys and values are made anew, one place longer, and have no name. */
+static void
+caches_that_grow_need_no_name(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    uint32_t weights[LAYERS], cache[2 * LAYERS] = {0}, first = 0;
+    allocation_builder_begin(&s);
+    for (unsigned i = 0; i < LAYERS; i++)
+        weights[i] =
+            allocation_builder_alloc(&s, "model.py:3 build < serve.py:2 main", 8 * MIB);
+    for (unsigned word = 0; word < 9; word++) {
+        uint32_t x =
+            allocation_builder_alloc(&s, "model.py:8 embed < serve.py:9 main", MIB);
+        for (unsigned i = 0; i < 2 * LAYERS; i++) {
+            const char *code = word == 0 ? "model.py:5 project < serve.py:9 main"
+                                         : "model.py:7 extend < serve.py:9 main";
+            uint32_t made = allocation_builder_alloc(&s, code, (word + 1) * MIB);
+            if (word > 0)
+                allocation_builder_free(&s, cache[i]);
+            first = word == 0 ? made : first;
+            cache[i] = made;
+            allocation_builder_free(
+                &s, allocation_builder_alloc(&s, "model.py:9 mix < serve.py:9 main",
+                                             3 * MIB));
+        }
+        allocation_builder_free(&s, x);
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    expect(&j, first, DRY_CATEGORY_KV_CACHE);
+    for (unsigned i = 0; i < 2 * LAYERS; i++) {
+        expect(&j, cache[i], DRY_CATEGORY_KV_CACHE);
+        assert_int_not_equal(j.guesses[weights[i / 2]].category, DRY_CATEGORY_KV_CACHE);
+    }
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
 /* Python's stacks are empty in all of the backward pass: that is no code with votes. */
 static void
 an_empty_stack_has_no_votes(void **state)
@@ -730,6 +769,7 @@ main(void)
         cmocka_unit_test(cut_off_softmaxes_are_no_temporaries),
         cmocka_unit_test(graphs_that_are_dropped_were_saved),
         cmocka_unit_test(an_empty_stack_has_no_votes),
+        cmocka_unit_test(caches_that_grow_need_no_name),
         cmocka_unit_test(unwinding_tells_nothing),
         cmocka_unit_test(inference_has_no_gradients_and_its_cache_is_unknown),
         cmocka_unit_test(a_cache_of_keys_and_values_is_named),
