@@ -75,9 +75,7 @@ struct judge {
     struct dryi_hints hints;
     struct dryi_phases phases;
     struct dryi_map weight_sizes; /* requested sizes of presumed weights */
-    uint32_t *
-        dropped; /* by allocation: frees after it, and before the next, of long lives that
-                          a forward pass made */
+    uint32_t *dropped; /* [a]: forward lives that end before the birth of a + 1 */
     struct dry_category_guess *guesses;
 };
 
@@ -204,8 +202,8 @@ is_input(const struct judge *j, const struct life *l)
     return is_loaded || (is_first && j->rows[l->step].begin > 0);
 }
 
-/* Return whether an allocation of before the last step stays to the end. A program that ends frees
-   its model when nothing is allocated any more: that tells nothing. */
+/* Return whether an allocation of before the last step stays to the end. A program that ends
+   frees its model when nothing is allocated any more: that tells nothing. */
 static bool
 stays(const struct judge *j, const struct dry_allocation *row)
 {
@@ -269,8 +267,11 @@ static struct dry_category_guess
 judge_backward(const struct judge *j, const struct life *l)
 {
     bool fits = has_weight_size(j, l->row);
-    if (l->is_long)
-        return l->is_early ? guess(DRY_CATEGORY_GRADIENTS, fits ? 75 : 60) : unknown;
+    if (l->is_long) {
+        /* Not of the first step, it is a leak, or a gradient that another model's step frees. */
+        bool is_gradient = l->is_early || (fits && l->row->freed <= j->last_birth);
+        return is_gradient ? guess(DRY_CATEGORY_GRADIENTS, fits ? 75 : 60) : unknown;
+    }
     if (l->is_open)
         return guess(DRY_CATEGORY_GRADIENTS, fits ? 70 : 50);
     if (l->in_same_step && l->freed == DRYI_PHASE_BACKWARD) {
@@ -288,7 +289,8 @@ judge_update(const struct judge *j, const struct life *l)
     bool is_scoped = j->phases.scoped[l->number];
     struct dry_category_guess g = unknown;
     if (l->is_long || l->is_open) {
-        bool may_be_first = l->is_early || j->step_count == 1;
+        bool may_be_first =
+            l->is_early || j->step_count == 1 || (is_scoped && l->is_long);
         unsigned confidence = l->is_long ? 85 : 70;
         if (may_be_first)
             g = guess(DRY_CATEGORY_OPTIMIZER, is_scoped ? confidence + 10 : confidence);
@@ -306,8 +308,8 @@ judge_update(const struct judge *j, const struct life *l)
     return g;
 }
 
-/* Return whether the optimizer's step freed the block, and not zero_grad(): some optimizers replace
-   their state by new tensors. */
+/* Return whether the optimizer's step freed the block, and not zero_grad(): some optimizers
+   replace their state by new tensors. */
 static bool
 is_freed_by_optimizer(const struct judge *j, uint32_t freed)
 {
@@ -480,8 +482,8 @@ compare_old(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Count by size the gradients of the first whole step that has any: a weight has one. Those that the
-   backward pass itself freed are doubtful. */
+/* Count by size the gradients of the first whole step that has any: a weight has one. A gradient
+   that the backward pass itself freed is doubtful, and not counted. */
 static bool
 count_gradients(const struct judge *j, struct dryi_map *counts)
 {
@@ -566,8 +568,8 @@ is_handed_on(const struct judge *j, const struct life *l)
     return !l->in_same_step && !l->is_long && l->row->freed <= j->last_birth;
 }
 
-/* Return whether just before its free an allocation was made that is larger and of its stack, or of a
-   stack that `growing` counts more than once a step. */
+/* Return whether just before its free an allocation was made that is larger and of its stack, or
+   of a stack that `growing` counts more than once a step. */
 static bool
 is_replaced(const struct judge *j, const struct life *l, const struct dryi_map *growing)
 {
@@ -583,8 +585,8 @@ is_replaced(const struct judge *j, const struct life *l, const struct dryi_map *
 
 /*
  * Find caches of keys and values that have no name, in inference: code that in each step replaces
- * what it made by something larger, more than once. What it replaces first is of other code.
- * Returns false if memory ran out.
+ * what it made by something larger, more than once. Other code may have made what is replaced
+ * first. Returns false if memory ran out.
  */
 static bool
 find_caches(struct judge *j)
@@ -620,12 +622,13 @@ struct vote {
     uint8_t category;
 };
 
-/* Return whether allocation `a` votes: of an empty stack nobody knows whether the code is the same. */
+/* Return whether allocation `a` votes. An empty stack does not tell whether the code is the
+   same. */
 static bool
 is_voter(const struct judge *j, uint32_t a)
 {
     return j->guesses[a].confidence >= VOTE_CONFIDENCE &&
-           (j->phases.by_shape || !dryi_phases_is_bare(j->v, j->v->allocations[a].stack));
+           !dryi_phases_is_bare(j->v, j->v->allocations[a].stack);
 }
 
 static void
@@ -660,8 +663,8 @@ take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *vo
         if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
             g->category == v->category || g->confidence >= DOUBTFUL)
             continue;
-        /* One that outlived its step, or all the temporaries, differs from the others of its code:
-           a line may make several tensors of a size. */
+        /* One that outlived its step, or all the temporaries, differs from the others of its
+           code: a line may make several tensors of a size. */
         struct life l = read_life(j, a);
         if (l.is_long || (v->category == DRY_CATEGORY_TEMPORARIES && l.span > v->span))
             continue;

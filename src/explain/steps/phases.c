@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "explain/steps/markers.h"
+
+/* An allocation freed before this many others were made is a temporary. */
+#define TEMPORARY_SPAN 8u
 
 /* --- by names ----------------------------------------------------------------------------- */
 
@@ -117,8 +121,8 @@ struct across {
     uint32_t freed;
 };
 
-/* The longest chain of such allocations that were freed in reverse order of birth: a backward pass.
-   The pass ends when the chain reaches its full length. */
+/* The longest chain of such allocations that were freed in reverse order of birth: a backward
+   pass. The pass ends when the chain reaches its full length. */
 struct shape {
     struct across *rows;
     size_t count, capacity;
@@ -214,23 +218,103 @@ find_end_of_backward(const struct dryi_phases *p, const struct shape *shape)
     return shape->grown[last];
 }
 
+/* Return the moment when the step's update begins; UINT32_MAX: no scope tells. *scope goes on
+   from step to step. */
+static uint32_t
+find_update(const struct dryi_scopes *scopes, const struct dry_step *step, size_t *scope)
+{
+    while (*scope < scopes->count && scopes->rows[*scope].begin <= step->begin)
+        (*scope)++;
+    return *scope < scopes->count && scopes->rows[*scope].begin <= step->end
+               ? scopes->rows[*scope].begin
+               : UINT32_MAX;
+}
+
+/* Collect what the step makes from `first` on and frees before its update, without temporaries.
+   Gradients are not among them: the update reads these. */
 static bool
-read_shapes(struct dryi_phases *p, const struct dry_steps *steps)
+collect_passing(const struct dryi_phases *p, uint32_t first, uint32_t update,
+                struct shape *shape)
+{
+    shape->count = 0;
+    for (uint32_t a = first; a < p->count && p->view->allocations[a].begin <= update;
+         a++) {
+        uint32_t freed = p->view->allocations[a].freed;
+        if (freed > update || dryi_phases_last(p, freed) <= a + TEMPORARY_SPAN)
+            continue;
+        if (!dryi_memory_grow(&p->memory, &shape->rows, &shape->capacity,
+                              shape->count + 1, sizeof *shape->rows))
+            return false;
+        shape->rows[shape->count++] = (struct across){.born = a, .freed = freed};
+    }
+    return true;
+}
+
+/* Set *turn to the moment when most of these bytes are alive: a backward pass only frees them.
+   Returns false if memory ran out. */
+static bool
+find_turn(const struct dryi_phases *p, uint32_t first, uint32_t update,
+          struct shape *shape, uint32_t *turn)
+{
+    const struct dry_allocation *rows = p->view->allocations;
+    uint64_t alive = 0, most = 0;
+    if (!collect_passing(p, first, update, shape) ||
+        !dryi_memory_grow(&p->memory, &shape->tails, &shape->tail_capacity,
+                          shape->count + 1, sizeof *shape->tails))
+        return false;
+    for (size_t i = 0; i < shape->count; i++)
+        shape->tails[i] = shape->rows[i].born;
+    if (shape->count > 0)
+        qsort(shape->rows, shape->count, sizeof *shape->rows, compare_across);
+    *turn = update;
+    for (size_t born = 0, freed = 0; born < shape->count; born++) {
+        const struct dry_allocation *row = &rows[shape->tails[born]];
+        for (; freed < born && shape->rows[freed].freed <= row->begin; freed++)
+            alive -= rows[shape->rows[freed].born].size;
+        alive = dryi_add_saturating(alive, row->size);
+        if (alive > most) {
+            most = alive;
+            *turn = row->begin;
+        }
+    }
+    return true;
+}
+
+/* Set *turn and *end, the moments when the step's backward pass begins and ends. Both are
+   UINT32_MAX if it has none. `update` is the moment of an update that a scope tells; it proves the
+   backward pass. Returns false if memory ran out. */
+static bool
+find_backward(const struct dryi_phases *p, const struct dry_step *step, uint32_t first,
+              uint32_t update, struct shape *shape, uint32_t *turn, uint32_t *end)
+{
+    *turn = *end = update;
+    if (update != UINT32_MAX)
+        return find_turn(p, first, update, shape, turn);
+    if (!collect_across(p, step, first, shape) || !find_chain(p, shape))
+        return false;
+    if (is_training_step(shape, step)) {
+        *turn = step->peak.moment;
+        *end = find_end_of_backward(p, shape);
+    }
+    return true;
+}
+
+static bool
+read_shapes(struct dryi_phases *p, const struct dry_steps *steps,
+            const struct dryi_scopes *scopes)
 {
     uint32_t count;
     const struct dry_step *rows = dry_steps_get(steps, &count);
     struct shape shape = {0};
     bool is_ok = true;
+    size_t scope = 0;
     for (uint32_t a = 0; a < p->count;) {
         const struct dry_step *step = &rows[p->steps[a]];
-        uint32_t first = a;
-        is_ok = collect_across(p, step, first, &shape) && find_chain(p, &shape);
+        uint32_t first = a, turn, end, update = find_update(scopes, step, &scope);
+        is_ok = find_backward(p, step, first, update, &shape, &turn, &end);
         if (!is_ok)
             break;
-        bool is_training = is_training_step(&shape, step);
-        uint32_t turn = is_training ? step->peak.moment : UINT32_MAX;
-        uint32_t end = is_training ? find_end_of_backward(p, &shape) : UINT32_MAX;
-        p->has_backward |= is_training;
+        p->has_backward |= turn != UINT32_MAX;
         for (; a < p->count && p->steps[a] == p->steps[first]; a++) {
             uint32_t begin = p->view->allocations[a].begin;
             if (p->of[a] == DRYI_PHASE_UPDATE)
@@ -260,7 +344,7 @@ find_phases(struct dryi_phases *p, const struct dry_steps *steps,
         p->steps[a] = step;
     }
     p->by_shape = !read_names(p, hints);
-    if (p->by_shape && !read_shapes(p, steps))
+    if (p->by_shape && !read_shapes(p, steps, scopes))
         return false;
     read_scopes(p, scopes);
     return true;

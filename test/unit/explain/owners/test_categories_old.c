@@ -178,7 +178,8 @@ run_steps(struct record_builder *s)
     s->stack = DRY_NONE;
 }
 
-/* A weight has a gradient in each step. It does not matter whether the program has ended, and freed all. */
+/* A weight has a gradient in each step. It does not matter whether the program has ended, and
+   freed all. */
 static void
 old_state_is_told_from_weights(void **state)
 {

@@ -374,6 +374,50 @@ annotations_tell_the_update(void **state)
     allocation_builder_finish(&s);
 }
 
+/* No stacks, and more gradients than activations: the peak is the backward pass's end. Two
+   optimizers, a step each in turns, so that neither's state nor its gradients are of one step
+   alone. */
+static void
+updates_tell_the_passes_without_names(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    uint32_t kept[LAYERS], grads[8][LAYERS], moments[2][LAYERS];
+    allocation_builder_begin(&s);
+    for (unsigned i = 0; i < 2 * LAYERS; i++)
+        allocation_builder_alloc(&s, NULL, (20 + i % LAYERS) * MIB);
+    for (unsigned turn = 0; turn < 8; turn++) {
+        unsigned who = turn % 2;
+        for (unsigned i = 0; i < LAYERS; i++) {
+            kept[i] = allocation_builder_alloc(&s, NULL, MIB);
+            allocation_builder_free(&s, allocation_builder_alloc(&s, NULL, MIB / 2));
+        }
+        for (unsigned i = LAYERS; i-- > 0;) {
+            if (turn > 1)
+                allocation_builder_free(&s, grads[turn - 2][i]);
+            grads[turn][i] = allocation_builder_alloc(&s, NULL, (20 + i) * MIB);
+            allocation_builder_free(&s, allocation_builder_alloc(&s, NULL, MIB / 2));
+            allocation_builder_free(&s, kept[i]);
+        }
+        allocation_builder_annotate(&s, "Optimizer.step#Adam.step", "START");
+        for (unsigned i = 0; i < LAYERS && turn < 2; i++)
+            moments[who][i] = allocation_builder_alloc(&s, NULL, (20 + i) * MIB);
+        allocation_builder_free(&s, allocation_builder_alloc(&s, NULL, 90 * MIB));
+        allocation_builder_annotate(&s, "Optimizer.step#Adam.step", "END");
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < 2 * LAYERS; i++) {
+        expect(&j, i, DRY_CATEGORY_WEIGHTS);
+        expect(&j, moments[i % 2][i / 2], DRY_CATEGORY_OPTIMIZER);
+        expect(&j, grads[2 + i % 2][i / 2], DRY_CATEGORY_GRADIENTS);
+    }
+    for (unsigned i = 0; i < LAYERS - 3; i++) /* it is not sure where the turn is */
+        expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
 /* A line makes three tensors of a size, and the last is saved: q @ k / 8 and its softmax. */
 static uint32_t
 run_line(struct allocation_builder *s, enum naming naming, uint64_t size)
@@ -387,8 +431,8 @@ run_line(struct allocation_builder *s, enum naming naming, uint64_t size)
     return made[2];
 }
 
-/* At an out-of-memory in the forward pass nothing has been given back yet. The size is new, so that
-   only the line's temporaries have whole lives. */
+/* At an out-of-memory in the forward pass nothing has been given back yet. The size is new, so
+   that only the line's temporaries have whole lives. */
 static void
 cut_off_softmaxes_are_no_temporaries(void **state)
 {
@@ -766,6 +810,7 @@ main(void)
         cmocka_unit_test(gradients_that_stay_are_gradients),
         cmocka_unit_test(annotations_tell_the_update),
         cmocka_unit_test(cut_off_activations_are_told_by_the_steps_before),
+        cmocka_unit_test(updates_tell_the_passes_without_names),
         cmocka_unit_test(cut_off_softmaxes_are_no_temporaries),
         cmocka_unit_test(graphs_that_are_dropped_were_saved),
         cmocka_unit_test(an_empty_stack_has_no_votes),
