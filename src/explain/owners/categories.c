@@ -9,7 +9,7 @@
  * one pass: a temporary. phases.c finds the passes. Names are the last resort, with two exceptions:
  * blocks from before the window, and caches of keys and values.
  *
- * Then allocations of the same code are compared. A life may be cut off by the window's
+ * A graph that is dropped was saved, too. Then allocations of the same code are compared. A life may be cut off by the window's
  * end, or have a doubtful shape. Its allocation gets the category of its stack and size if
  * three of four others agree.
  *
