@@ -28,8 +28,7 @@
  *     in any scope's update   never                            optimizer      95
  *     in any update           in the next step's               optimizer      75
  *     forward                 backward                         activations    90, 65 at once
- *     forward                 when its pass is over, or with   activations    65
- *                             many others at once
+ *     forward                 with many others at once         activations    65
  *     backward                update, zero_grad, next step     gradients      90 of a weight's
  *                                                                             size, else 75
  *     in the first backward   never                            gradients      60, 75

@@ -4,11 +4,11 @@
 
     categories.py TOOL PRINT_CATEGORIES [--table] [--wrong]
 
-Programs of categories/*.py run under a dry run and label their storages (categories/labels.py). Each
-block that is alive at a mark is compared with what the library takes it for: once with the stacks
-of Python, and once without any. What has no label is none of these: it is rightly a temporary, or
-unknown; an activation, too, where the program saves nothing for a backward pass. --table prints
-the tables for doc/benchmarks.md, --wrong each kind of mistake.
+Programs of categories/*.py run under a dry run and label their storages (categories/labels.py).
+Each block that is alive at a mark is compared with what the library takes it for: once with the
+stacks of Python, and once without any. What has no label is none of these: it is rightly a
+temporary, or unknown; an activation, too, where the program saves nothing for a backward pass.
+--table prints the tables for doc/benchmarks.md, --wrong each kind of mistake.
 
 PyTorch with CUDA is $DRY_TEST_TORCH (made by scripts/get_torch.py); without it all are skipped.
 """
@@ -59,7 +59,7 @@ def strip(path):
 
 
 def compare(helper, path, moments):
-    """Yield (label, answer, bytes) of each block that is alive at a mark."""
+    """Yield (label, answer, bytes, row) of each block that is alive at a mark."""
     done = subprocess.run([helper, path], capture_output=True, text=True, check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     marks = {int(row[4]) - MARK_BYTES: int(row[0]) - 1 for row in rows

@@ -251,8 +251,8 @@ judge_forward(const struct judge *j, const struct life *l)
             return guess(DRY_CATEGORY_TEMPORARIES, 90);
         if (is_input(j, l) && !is_training)
             return guess(DRY_CATEGORY_INPUTS, 55);
-        /* Held until its pass was over: saved for a backward pass that did not come. */
-        if (is_training && (l->is_last_of_run || l->is_of_graph))
+        /* Saved for a backward pass that did not come. */
+        if (is_training && l->is_of_graph)
             return guess(DRY_CATEGORY_ACTIVATIONS, 65);
         return is_training ? guess(DRY_CATEGORY_TEMPORARIES, 70)
                            : guess(DRY_CATEGORY_ACTIVATIONS, 55);

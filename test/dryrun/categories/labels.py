@@ -38,7 +38,7 @@ class Labels:
         return kept
 
     def record(self):
-        """Begin the recording here. The programs that are late call this; of others it is no news."""
+        """Begin the recording here, of a program that is late."""
         if self.late:
             torch.cuda.memory._record_memory_history(clear_history=True)
 
@@ -49,7 +49,7 @@ class Labels:
         tensors = {
             "weights": parameters + (list(model.buffers()) if model else []),
             "gradients": [p.grad for p in parameters if p.grad is not None],
-            "optimizer": [one for state in states for one in state.values() if torch.is_tensor(one)],
+            "optimizer": [t for state in states for t in state.values() if torch.is_tensor(t)],
             "kv-cache": list(cache), "inputs": list(inputs),
             "activations": [kept.tensor for kept in self.kept] + list(saved)}
         storages = {}

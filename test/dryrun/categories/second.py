@@ -21,7 +21,8 @@ class Encoder(nn.Module):
         self.heads = heads
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
+                                 nn.Linear(4 * width, width))
 
     def forward(self, x, cache=None):
         q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2)
