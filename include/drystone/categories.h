@@ -28,7 +28,7 @@
  *     in any scope's update   never                            optimizer      95
  *     in any update           in the next step's               optimizer      75
  *     forward                 backward                         activations    90, 65 at once
- *     forward                 with many others at once         activations    65
+ *     forward                 with many others at once         activations    80
  *     backward                update, zero_grad, next step     gradients      90 of a weight's
  *                                                                             size, else 75
  *     in the first backward   never                            gradients      60, 75
@@ -50,7 +50,8 @@
  *
  * A life is doubtful if, for example, the window's end cuts it off. Its allocation then
  * gets the category that three of four other allocations of its stack and size have, at
- * 70. Empty stacks are no code, so they do not count; nor do temporaries that lived shorter.
+ * 70. Empty stacks are no code, so they do not count; nor do temporaries that lived shorter
+ * than what lives still.
  * What is freed after the last allocation was freed by the program's end: it stayed.
  * Without a backward pass, an allocation that lives within a step is an activation at 55,
  * or a temporary. An allocation that outlives steps stays unknown in this case, if it is no

@@ -253,7 +253,7 @@ judge_forward(const struct judge *j, const struct life *l)
             return guess(DRY_CATEGORY_INPUTS, 55);
         /* Saved for a backward pass that did not come. */
         if (is_training && l->is_of_graph)
-            return guess(DRY_CATEGORY_ACTIVATIONS, 65);
+            return guess(DRY_CATEGORY_ACTIVATIONS, DOUBTFUL);
         return is_training ? guess(DRY_CATEGORY_TEMPORARIES, 70)
                            : guess(DRY_CATEGORY_ACTIVATIONS, 55);
     }
@@ -663,10 +663,11 @@ take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *vo
         if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
             g->category == v->category || g->confidence >= DOUBTFUL)
             continue;
-        /* One that outlived its step, or all the temporaries, differs from the others of its
-           code: a line may make several tensors of a size. */
+        /* An allocation that outlived its step differs from the others of its code. So does one
+           that lives still, and longer than all temporaries: a line makes several tensors. */
         struct life l = read_life(j, a);
-        if (l.is_long || (v->category == DRY_CATEGORY_TEMPORARIES && l.span > v->span))
+        bool is_older = l.is_open && l.span > v->span;
+        if (l.is_long || (v->category == DRY_CATEGORY_TEMPORARIES && is_older))
             continue;
         *g = guess((enum dry_category)v->category, 70);
     }
