@@ -25,35 +25,46 @@
  *                             has ended
  *     in the first step's     never                            optimizer      85, 95 in a scope
  *       update
+ *     in any scope's update   never                            optimizer      95
  *     in any update           in the next step's               optimizer      75
  *     forward                 backward                         activations    90, 65 at once
+ *     forward                 with many others at once         activations    80
  *     backward                update, zero_grad, next step     gradients      90 of a weight's
  *                                                                             size, else 75
  *     in the first backward   never                            gradients      60, 75
+ *     in any backward         after the next step, of a        gradients      75
+ *                             weight's size
  *     anywhere                in the same pass                 temporaries    70 to 95
  *     first in its step       at the step's end                inputs         75
+ *     in a step, no training  when the same code made a        kv-cache       70
+ *                             larger one in the next step
  *
  * "At once" is a life of at most 8 further allocations.
  *
  * The pass (forward, backward, update) is recognized by Optimizer.step annotations or by
  * names in the stacks: autograd's engine, torch.optim. A missing Python stack also marks
  * the engine's thread. If no name marks a pass, it is inferred from the curve: memory
- * rises to a peak in the forward and falls in reverse in the backward. The confidence is
- * then lower by 15, and the pass is uncertain near the peak.
+ * rises to a peak in the forward and falls in reverse in the backward. An annotation of
+ * Optimizer.step proves a backward pass, and tells where it ends. The confidence is
+ * lower by 15 without names, and the pass is uncertain near the peak.
  *
  * A life is doubtful if, for example, the window's end cuts it off. Its allocation then
  * gets the category that three of four other allocations of its stack and size have, at
- * 70. Without a backward pass, an allocation that lives within a step is an activation at
- * 55, or a temporary. An allocation that outlives steps, such as a cache of keys and
- * values, stays unknown in this case. So is every one that no later step frees.
+ * 70. Empty stacks are no code, so they do not count; nor do temporaries that lived shorter
+ * than what lives still.
+ * What is freed after the last allocation was freed by the program's end: it stayed.
+ * Without a backward pass, an allocation that lives within a step is an activation at 55,
+ * or a temporary. An allocation that outlives steps stays unknown in this case, if it is no
+ * cache. So is every one that no later step frees.
  *
  * Allocations older than the window and never freed may be weights, optimizer state,
  * caches, or activations of a pass that had begun. Only names in a stack tell these
  * apart, at 80: __init__ and load_weights make weights, kv_cache makes a cache of keys
  * and values. Without names they stay unknown, and so do those in a private pool. The
  * exception: once a backward pass has ended in the window, it has freed the older
- * activations. The rest are weights and optimizer state, which look the same: both are
- * called weights, at 50.
+ * activations. The rest are weights and optimizer state. A step makes one gradient for each
+ * weight: so many blocks of its size are weights, those that lie closest together, and the
+ * others optimizer state, both at 50. Sizes without gradients are called weights.
  *
  * Ownership  create / destroy; timeline and steps must outlive the categories.
  * Errors     An allocation without evidence is no error: its category is UNKNOWN.

@@ -9,7 +9,7 @@
  * one pass: a temporary. phases.c finds the passes. Names are the last resort, with two exceptions:
  * blocks from before the window, and caches of keys and values.
  *
- * Then allocations of the same code are compared. A life may be cut off by the window's
+ * A graph that is dropped was saved, too. Then allocations of the same code are compared. A life may be cut off by the window's
  * end, or have a doubtful shape. Its allocation gets the category of its stack and size if
  * three of four others agree.
  *
@@ -19,6 +19,7 @@
  */
 #include <drystone/categories.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -32,6 +33,8 @@
 /* Temporaries are freed before this many other allocations are made: within the same
    operation or the next one. */
 #define TEMPORARY_SPAN 8u
+/* So many of one forward pass that are freed at once, and are no temporaries, are a graph's. */
+#define GRAPH_MIN 6u
 /* Inputs are among this many first allocations of a step. */
 #define INPUT_PLACES 3u
 /* Percent by which confidence falls, at most to DOUBTED_MIN, if only the
@@ -46,6 +49,8 @@
 #define VOTE_CONFIDENCE 60u
 #define DOUBTFUL 80u
 #define NAMES_CONFIDENCE 80u
+/* Percent, of what the backward pass made and the update or the next step freed. */
+#define GRADIENT_CONFIDENCE 75u
 
 struct dry_categories {
     struct dry_memory memory;
@@ -65,10 +70,12 @@ struct judge {
     bool has_backward_end; /* a backward pass has ended, so no older activations remain */
     uint32_t horizon;      /* frees after this moment do not count: the
                               block lived until the end */
+    uint32_t last_birth;   /* the moment of the last allocation */
     uint32_t first_call;   /* first allocation under a model's call; DRY_NONE */
     struct dryi_hints hints;
     struct dryi_phases phases;
     struct dryi_map weight_sizes; /* requested sizes of presumed weights */
+    uint32_t *dropped; /* [a]: forward lives that end before the birth of a + 1 */
     struct dry_category_guess *guesses;
 };
 
@@ -83,6 +90,7 @@ struct life {
     bool is_early;       /* born in the first whole step or before */
     bool in_same_step;   /* freed in the step in which it was born */
     bool is_last_of_run; /* freed when its pass made no more allocations */
+    bool is_of_graph;    /* freed with many others at once, as a graph that is dropped */
 };
 
 const char *
@@ -167,7 +175,21 @@ read_life(const struct judge *j, uint32_t a)
     l.in_same_step = row->freed <= j->rows[l.step].end;
     l.is_last_of_run = last + 1 >= p->count || p->of[last + 1] != p->of[last] ||
                        p->steps[last + 1] != p->steps[last];
+    l.is_of_graph = last != DRY_NONE && j->dropped[last] >= GRAPH_MIN;
     return l;
+}
+
+static bool
+count_dropped(struct judge *j)
+{
+    j->dropped =
+        dryi_memory_zalloc(&j->memory, (size_t)j->phases.count + 1, sizeof *j->dropped);
+    for (uint32_t a = 0; j->dropped && a < j->phases.count; a++) {
+        uint32_t last = dryi_phases_last(&j->phases, j->v->allocations[a].freed);
+        if (j->phases.of[a] == DRYI_PHASE_FORWARD && last > a + TEMPORARY_SPAN)
+            j->dropped[last]++;
+    }
+    return j->dropped != NULL;
 }
 
 static bool
@@ -178,6 +200,22 @@ is_input(const struct judge *j, const struct life *l)
         l->number < INPUT_PLACES || j->phases.steps[back] != j->phases.steps[l->number];
     bool is_loaded = (dryi_hints_get(&j->hints, l->row->stack) & DRYI_HINT_LOADER) != 0;
     return is_loaded || (is_first && j->rows[l->step].begin > 0);
+}
+
+/* Return whether an allocation of before the last step stays to the end. A program that ends
+   frees its model when nothing is allocated any more: that tells nothing. */
+static bool
+stays(const struct judge *j, const struct dry_allocation *row)
+{
+    bool is_older = j->step_count > 1 && row->begin <= j->rows[j->step_count - 1].begin;
+    return row->freed > j->horizon || (is_older && row->freed > j->last_birth);
+}
+
+static uint32_t
+read_count(const struct dryi_map *counts, uint64_t key)
+{
+    const uint32_t *count = dryi_map_find(counts, key);
+    return count ? *count : 0;
 }
 
 static bool
@@ -213,6 +251,9 @@ judge_forward(const struct judge *j, const struct life *l)
             return guess(DRY_CATEGORY_TEMPORARIES, 90);
         if (is_input(j, l) && !is_training)
             return guess(DRY_CATEGORY_INPUTS, 55);
+        /* Saved for a backward pass that did not come. */
+        if (is_training && l->is_of_graph)
+            return guess(DRY_CATEGORY_ACTIVATIONS, DOUBTFUL);
         return is_training ? guess(DRY_CATEGORY_TEMPORARIES, 70)
                            : guess(DRY_CATEGORY_ACTIVATIONS, 55);
     }
@@ -226,8 +267,11 @@ static struct dry_category_guess
 judge_backward(const struct judge *j, const struct life *l)
 {
     bool fits = has_weight_size(j, l->row);
-    if (l->is_long)
-        return l->is_early ? guess(DRY_CATEGORY_GRADIENTS, fits ? 75 : 60) : unknown;
+    if (l->is_long) {
+        /* Not of the first step, it is a leak, or a gradient that another model's step frees. */
+        bool is_gradient = l->is_early || (fits && l->row->freed <= j->last_birth);
+        return is_gradient ? guess(DRY_CATEGORY_GRADIENTS, fits ? 75 : 60) : unknown;
+    }
     if (l->is_open)
         return guess(DRY_CATEGORY_GRADIENTS, fits ? 70 : 50);
     if (l->in_same_step && l->freed == DRYI_PHASE_BACKWARD) {
@@ -236,7 +280,7 @@ judge_backward(const struct judge *j, const struct life *l)
             return guess(DRY_CATEGORY_GRADIENTS, 65);
         return guess(DRY_CATEGORY_TEMPORARIES, l->span <= TEMPORARY_SPAN ? 90 : 80);
     }
-    return guess(DRY_CATEGORY_GRADIENTS, fits ? 90 : 75);
+    return guess(DRY_CATEGORY_GRADIENTS, fits ? 90 : GRADIENT_CONFIDENCE);
 }
 
 static struct dry_category_guess
@@ -245,7 +289,8 @@ judge_update(const struct judge *j, const struct life *l)
     bool is_scoped = j->phases.scoped[l->number];
     struct dry_category_guess g = unknown;
     if (l->is_long || l->is_open) {
-        bool may_be_first = l->is_early || j->step_count == 1;
+        bool may_be_first =
+            l->is_early || j->step_count == 1 || (is_scoped && l->is_long);
         unsigned confidence = l->is_long ? 85 : 70;
         if (may_be_first)
             g = guess(DRY_CATEGORY_OPTIMIZER, is_scoped ? confidence + 10 : confidence);
@@ -263,8 +308,8 @@ judge_update(const struct judge *j, const struct life *l)
     return g;
 }
 
-/* Return whether the optimizer's step freed the block, and not zero_grad(): some optimizers replace
-   their state by new tensors. */
+/* Return whether the optimizer's step freed the block, and not zero_grad(): some optimizers
+   replace their state by new tensors. */
 static bool
 is_freed_by_optimizer(const struct judge *j, uint32_t freed)
 {
@@ -316,7 +361,7 @@ judge_old(const struct judge *j, const struct dry_allocation *row)
 static struct dry_category_guess
 judge_carried(const struct judge *j, const struct dry_allocation *row)
 {
-    if (row->freed > j->horizon)
+    if (stays(j, row))
         return judge_old(j, row);
     uint32_t last = dryi_phases_last(&j->phases, row->freed);
     enum dryi_phase freed = find_phase_of_free(j, row->freed, last);
@@ -374,8 +419,7 @@ collect_weight_sizes(struct judge *j)
         bool is_old = a >= born;
         if (!is_old && j->phases.steps[a] > j->first_step)
             continue;
-        if (row->freed <= j->horizon ||
-            (!is_old && j->phases.of[a] != DRYI_PHASE_FORWARD))
+        if (!stays(j, row) || (!is_old && j->phases.of[a] != DRYI_PHASE_FORWARD))
             continue;
         if (!note_weight(j, row))
             return false;
@@ -403,6 +447,7 @@ static void
 find_first_step(struct judge *j)
 {
     j->horizon = find_horizon(j);
+    j->last_birth = j->phases.count ? j->v->allocations[j->phases.count - 1].begin : 0;
     while (j->first_step + 1 < j->step_count && j->rows[j->first_step].is_partial)
         j->first_step++;
     if (j->rows[j->first_step].is_partial)
@@ -421,19 +466,169 @@ find_first_step(struct judge *j)
                                j->phases.of[a] != DRYI_PHASE_BACKWARD;
 }
 
+/* --- weights and state from before the window --------------------------------------------- */
+
+struct old {
+    uint64_t requested, address;
+    uint32_t number;
+};
+
+static int
+compare_old(const void *a, const void *b)
+{
+    const struct old *x = a, *y = b;
+    if (x->requested != y->requested)
+        return x->requested < y->requested ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Count by size the gradients of the first whole step that has any: a weight has one. A gradient
+   that the backward pass itself freed is doubtful, and not counted. */
+static bool
+count_gradients(const struct judge *j, struct dryi_map *counts)
+{
+    unsigned sure = GRADIENT_CONFIDENCE - (j->phases.by_shape ? SHAPE_DOUBT : 0);
+    uint32_t step = DRY_NONE;
+    for (uint32_t a = 0; a < j->phases.count && j->phases.steps[a] <= step; a++) {
+        uint64_t size = j->v->allocations[a].requested;
+        if (j->guesses[a].category != DRY_CATEGORY_GRADIENTS ||
+            j->guesses[a].confidence < sure || j->rows[j->phases.steps[a]].is_partial)
+            continue;
+        step = j->phases.steps[a];
+        if (!dryi_map_put(counts, size, read_count(counts, size) + 1))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Tell the optimizer's state from weights among `count` old blocks of a size, by address, of which
+ * `weights` have gradients. A model is made in one go, so the weights lie closest together; state
+ * alternates, and fills holes. Requires count a multiple of weights, and more.
+ */
+static void
+split_size(const struct judge *j, const struct old *rows, size_t count, size_t weights)
+{
+    size_t best = 0;
+    for (size_t i = 1; i + weights <= count; i++) {
+        if (rows[i + weights - 1].address - rows[i].address <
+            rows[best + weights - 1].address - rows[best].address)
+            best = i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i < best || i >= best + weights)
+            j->guesses[rows[i].number] = guess(DRY_CATEGORY_OPTIMIZER, 50);
+    }
+}
+
+static void
+split_sizes(const struct judge *j, struct old *rows, size_t count,
+            const struct dryi_map *gradients)
+{
+    if (count > 0)
+        qsort(rows, count, sizeof *rows, compare_old);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && rows[end].requested == rows[i].requested;)
+            end++;
+        uint32_t weights = read_count(gradients, rows[i].requested);
+        if (weights && end - i > weights && (end - i) % weights == 0)
+            split_size(j, rows + i, end - i, weights);
+    }
+}
+
+/* Among old blocks that were taken for weights by their lives alone, find the optimizer's state.
+   Returns false if memory ran out. */
+static bool
+split_old(struct judge *j)
+{
+    size_t count = 0, capacity = (size_t)j->v->carried_over_count + 1;
+    struct old *rows = dryi_memory_zalloc(&j->memory, capacity, sizeof *rows);
+    struct dryi_map gradients;
+    dryi_map_init(&gradients, &j->memory);
+    for (uint32_t a = j->phases.count; rows && a < j->v->allocation_count; a++) {
+        const struct dry_allocation *row = &j->v->allocations[a];
+        if (j->guesses[a].category == DRY_CATEGORY_WEIGHTS &&
+            j->guesses[a].evidence == DRY_EVIDENCE_LIFE)
+            rows[count++] = (struct old){row->requested, row->address, a};
+    }
+    bool is_ok = rows && count_gradients(j, &gradients);
+    if (is_ok)
+        split_sizes(j, rows, count, &gradients);
+    dryi_map_finish(&gradients);
+    dryi_memory_free(&j->memory, rows, capacity, sizeof *rows);
+    return is_ok;
+}
+
+/* --- caches that grow ---------------------------------------------------------------------- */
+
+/* Return whether a step made the allocation, and the next one freed it and went on. */
+static bool
+is_handed_on(const struct judge *j, const struct life *l)
+{
+    return !l->in_same_step && !l->is_long && l->row->freed <= j->last_birth;
+}
+
+/* Return whether just before its free an allocation was made that is larger and of its stack, or
+   of a stack that `growing` counts more than once a step. */
+static bool
+is_replaced(const struct judge *j, const struct life *l, const struct dryi_map *growing)
+{
+    uint32_t last = dryi_phases_last(&j->phases, l->row->freed);
+    for (uint32_t b = last; b > l->number && last - b < TEMPORARY_SPAN; b--) {
+        const struct dry_allocation *next = &j->v->allocations[b];
+        if (growing ? read_count(growing, next->stack) > j->step_count
+                    : next->stack == l->row->stack && next->requested > l->row->requested)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Find caches of keys and values that have no name, in inference: code that in each step replaces
+ * what it made by something larger, more than once. Other code may have made what is replaced
+ * first. Returns false if memory ran out.
+ */
+static bool
+find_caches(struct judge *j)
+{
+    struct dryi_map growing; /* stack -> how often it replaced its own */
+    bool is_ok = true;
+    dryi_map_init(&growing, &j->memory);
+    for (uint32_t a = 0; is_ok && a < j->phases.count; a++) {
+        struct life l = read_life(j, a);
+        if (is_handed_on(j, &l) && !dryi_phases_is_bare(j->v, l.row->stack) &&
+            is_replaced(j, &l, NULL))
+            is_ok = dryi_map_put(&growing, l.row->stack,
+                                 read_count(&growing, l.row->stack) + 1);
+    }
+    for (uint32_t a = 0; is_ok && growing.count > 0 && a < j->phases.count; a++) {
+        struct life l = read_life(j, a);
+        bool is_own = read_count(&growing, l.row->stack) > j->step_count;
+        if ((is_own && !l.in_same_step) ||
+            (is_handed_on(j, &l) && is_replaced(j, &l, &growing)))
+            j->guesses[a] = guess(DRY_CATEGORY_KV_CACHE, 70);
+    }
+    dryi_map_finish(&growing);
+    return is_ok;
+}
+
 /* --- votes of the same code --------------------------------------------------------------- */
 
 /* The vote of one stack and size: find the majority's candidate (Boyer and
    Moore), then count its votes. */
 struct vote {
     uint32_t lead, voters, agree;
+    uint32_t span; /* the longest of those that agree */
     uint8_t category;
 };
 
+/* Return whether allocation `a` votes. An empty stack does not tell whether the code is the
+   same. */
 static bool
 is_voter(const struct judge *j, uint32_t a)
 {
-    return j->guesses[a].confidence >= VOTE_CONFIDENCE;
+    return j->guesses[a].confidence >= VOTE_CONFIDENCE &&
+           !dryi_phases_is_bare(j->v, j->v->allocations[a].stack);
 }
 
 static void
@@ -450,7 +645,11 @@ count_votes(const struct judge *j, const struct dryi_sequence *q, struct vote *v
     for (uint32_t a = 0; a < q->count; a++) {
         struct vote *v = &votes[q->symbols[a]];
         v->voters += is_voter(j, a);
-        v->agree += is_voter(j, a) && v->category == j->guesses[a].category;
+        if (!is_voter(j, a) || v->category != j->guesses[a].category)
+            continue;
+        uint32_t span = read_life(j, a).span;
+        v->agree++;
+        v->span = span > v->span ? span : v->span;
     }
 }
 
@@ -464,8 +663,11 @@ take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *vo
         if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
             g->category == v->category || g->confidence >= DOUBTFUL)
             continue;
-        /* An allocation that outlived its step differs from the others of its code. */
-        if (read_life(j, a).is_long)
+        /* An allocation that outlived its step differs from the others of its code. So does one
+           that lives still, and longer than all temporaries: a line makes several tensors. */
+        struct life l = read_life(j, a);
+        bool is_older = l.is_open && l.span > v->span;
+        if (l.is_long || (v->category == DRY_CATEGORY_TEMPORARIES && is_older))
             continue;
         *g = guess((enum dry_category)v->category, 70);
     }
@@ -516,7 +718,7 @@ static enum dry_status
 judge_all(struct judge *j, struct dry_error *err)
 {
     find_first_step(j);
-    if (!collect_weight_sizes(j))
+    if (!collect_weight_sizes(j) || !count_dropped(j))
         return dryi_fail_memory(err, "the categories");
     for (uint32_t a = 0; a < j->phases.count; a++) {
         struct life l = read_life(j, a);
@@ -524,6 +726,8 @@ judge_all(struct judge *j, struct dry_error *err)
     }
     for (uint32_t a = j->phases.count; a < j->v->allocation_count; a++)
         j->guesses[a] = judge_carried(j, &j->v->allocations[a]);
+    if (!split_old(j) || (!j->phases.has_backward && !find_caches(j)))
+        return dryi_fail_memory(err, "the categories");
     enum dry_status status = vote(j, err);
     for (uint32_t a = 0; status == DRY_OK && a < j->phases.count; a++) {
         struct life l = read_life(j, a);
@@ -564,6 +768,7 @@ create(struct dry_categories *c, const struct dry_timeline *timeline,
     if (status == DRY_OK)
         status = judge_all(&j, err);
     tell_passes(&j);
+    dryi_memory_free(&j.memory, j.dropped, (size_t)j.phases.count + 1, sizeof *j.dropped);
     dryi_phases_finish(&j.phases);
     dryi_hints_finish(&j.hints);
     dryi_map_finish(&j.weight_sizes);

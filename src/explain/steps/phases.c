@@ -7,14 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "explain/steps/markers.h"
 
+/* An allocation freed before this many others were made is a temporary. */
+#define TEMPORARY_SPAN 8u
+
 /* --- by names ----------------------------------------------------------------------------- */
 
 struct name_counts {
-    uint32_t backward, python, bare;
+    uint32_t backward, engine, python, bare; /* engine: named so outside Python */
 };
 
 /* Return whether the frame is a hook of a dry run, which C++ called. */
@@ -32,10 +36,8 @@ is_of_hook(const struct dry_trace *trace, uint32_t frame)
            memcmp(text + base, head, sizeof head - 1) == 0;
 }
 
-/* Return whether the stack has no Python frames. The outermost frame may be a dry run's
-   hook, which C++ called. */
-static bool
-is_bare(const struct dry_timeline_view *v, uint32_t stack)
+bool
+dryi_phases_is_bare(const struct dry_timeline_view *v, uint32_t stack)
 {
     size_t count = 0;
     const uint32_t *frames = NULL;
@@ -52,10 +54,18 @@ count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
         counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
+        counts.engine +=
+            (flags & (DRYI_HINT_BACKWARD | DRYI_HINT_PYTHON)) == DRYI_HINT_BACKWARD;
         counts.python += (flags & DRYI_HINT_PYTHON) != 0;
-        counts.bare += is_bare(p->view, stack);
+        counts.bare += dryi_phases_is_bare(p->view, stack);
     }
     return counts;
+}
+
+static bool
+is_percent(uint32_t part, uint32_t all, uint32_t percent)
+{
+    return part > 0 && (uint64_t)part * 100 >= (uint64_t)all * percent;
 }
 
 /*
@@ -67,22 +77,22 @@ static bool
 read_names(struct dryi_phases *p, const struct dryi_hints *hints)
 {
     struct name_counts counts = count_names(p, hints);
-    bool by_hints = (uint64_t)counts.backward * 100 >= p->count && counts.backward > 0;
-    /* With Python stacks only, allocations without Python frames are the engine's. */
-    bool by_thread = !by_hints && counts.python > counts.bare / 4 &&
-                     (uint64_t)counts.bare * 20 >= p->count && counts.bare > 0;
+    bool by_engine = is_percent(counts.engine, p->count, 1);
+    /* With Python stacks only, allocations without Python frames are the engine's. The call of
+       backward() itself is Python's. */
+    bool by_thread = !by_engine && counts.python > counts.bare / 4 &&
+                     is_percent(counts.bare, p->count, 5);
+    bool by_hints = by_engine || by_thread || is_percent(counts.backward, p->count, 1);
     for (uint32_t a = 0; a < p->count; a++) {
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
-        bool is_backward = by_hints    ? (flags & DRYI_HINT_BACKWARD) != 0
-                           : by_thread ? is_bare(p->view, stack)
-                                       : false;
-        if (is_backward)
+        if ((by_hints && (flags & DRYI_HINT_BACKWARD)) ||
+            (by_thread && dryi_phases_is_bare(p->view, stack)))
             p->of[a] = DRYI_PHASE_BACKWARD;
         else if (flags & (DRYI_HINT_OPTIMIZER | DRYI_HINT_ZERO_GRAD))
             p->of[a] = DRYI_PHASE_UPDATE;
     }
-    p->has_backward = by_hints || by_thread;
+    p->has_backward = by_hints;
     return p->has_backward || (uint64_t)counts.python * 20 >= (uint64_t)p->count * 19;
 }
 
@@ -111,8 +121,8 @@ struct across {
     uint32_t freed;
 };
 
-/* The longest chain of such allocations that were freed in reverse order of birth: a backward pass.
-   The pass ends when the chain reaches its full length. */
+/* The longest chain of such allocations that were freed in reverse order of birth: a backward
+   pass. The pass ends when the chain reaches its full length. */
 struct shape {
     struct across *rows;
     size_t count, capacity;
@@ -208,23 +218,103 @@ find_end_of_backward(const struct dryi_phases *p, const struct shape *shape)
     return shape->grown[last];
 }
 
+/* Return the moment when the step's update begins; UINT32_MAX: no scope tells. *scope goes on
+   from step to step. */
+static uint32_t
+find_update(const struct dryi_scopes *scopes, const struct dry_step *step, size_t *scope)
+{
+    while (*scope < scopes->count && scopes->rows[*scope].begin <= step->begin)
+        (*scope)++;
+    return *scope < scopes->count && scopes->rows[*scope].begin <= step->end
+               ? scopes->rows[*scope].begin
+               : UINT32_MAX;
+}
+
+/* Collect what the step makes from `first` on and frees before its update, without temporaries.
+   Gradients are not among them: the update reads these. */
 static bool
-read_shapes(struct dryi_phases *p, const struct dry_steps *steps)
+collect_passing(const struct dryi_phases *p, uint32_t first, uint32_t update,
+                struct shape *shape)
+{
+    shape->count = 0;
+    for (uint32_t a = first; a < p->count && p->view->allocations[a].begin <= update;
+         a++) {
+        uint32_t freed = p->view->allocations[a].freed;
+        if (freed > update || dryi_phases_last(p, freed) <= a + TEMPORARY_SPAN)
+            continue;
+        if (!dryi_memory_grow(&p->memory, &shape->rows, &shape->capacity,
+                              shape->count + 1, sizeof *shape->rows))
+            return false;
+        shape->rows[shape->count++] = (struct across){.born = a, .freed = freed};
+    }
+    return true;
+}
+
+/* Set *turn to the moment when most of these bytes are alive: a backward pass only frees them.
+   Returns false if memory ran out. */
+static bool
+find_turn(const struct dryi_phases *p, uint32_t first, uint32_t update,
+          struct shape *shape, uint32_t *turn)
+{
+    const struct dry_allocation *rows = p->view->allocations;
+    uint64_t alive = 0, most = 0;
+    if (!collect_passing(p, first, update, shape) ||
+        !dryi_memory_grow(&p->memory, &shape->tails, &shape->tail_capacity,
+                          shape->count + 1, sizeof *shape->tails))
+        return false;
+    for (size_t i = 0; i < shape->count; i++)
+        shape->tails[i] = shape->rows[i].born;
+    if (shape->count > 0)
+        qsort(shape->rows, shape->count, sizeof *shape->rows, compare_across);
+    *turn = update;
+    for (size_t born = 0, freed = 0; born < shape->count; born++) {
+        const struct dry_allocation *row = &rows[shape->tails[born]];
+        for (; freed < born && shape->rows[freed].freed <= row->begin; freed++)
+            alive -= rows[shape->rows[freed].born].size;
+        alive = dryi_add_saturating(alive, row->size);
+        if (alive > most) {
+            most = alive;
+            *turn = row->begin;
+        }
+    }
+    return true;
+}
+
+/* Set *turn and *end, the moments when the step's backward pass begins and ends. Both are
+   UINT32_MAX if it has none. `update` is the moment of an update that a scope tells; it proves the
+   backward pass. Returns false if memory ran out. */
+static bool
+find_backward(const struct dryi_phases *p, const struct dry_step *step, uint32_t first,
+              uint32_t update, struct shape *shape, uint32_t *turn, uint32_t *end)
+{
+    *turn = *end = update;
+    if (update != UINT32_MAX)
+        return find_turn(p, first, update, shape, turn);
+    if (!collect_across(p, step, first, shape) || !find_chain(p, shape))
+        return false;
+    if (is_training_step(shape, step)) {
+        *turn = step->peak.moment;
+        *end = find_end_of_backward(p, shape);
+    }
+    return true;
+}
+
+static bool
+read_shapes(struct dryi_phases *p, const struct dry_steps *steps,
+            const struct dryi_scopes *scopes)
 {
     uint32_t count;
     const struct dry_step *rows = dry_steps_get(steps, &count);
     struct shape shape = {0};
     bool is_ok = true;
+    size_t scope = 0;
     for (uint32_t a = 0; a < p->count;) {
         const struct dry_step *step = &rows[p->steps[a]];
-        uint32_t first = a;
-        is_ok = collect_across(p, step, first, &shape) && find_chain(p, &shape);
+        uint32_t first = a, turn, end, update = find_update(scopes, step, &scope);
+        is_ok = find_backward(p, step, first, update, &shape, &turn, &end);
         if (!is_ok)
             break;
-        bool is_training = is_training_step(&shape, step);
-        uint32_t turn = is_training ? step->peak.moment : UINT32_MAX;
-        uint32_t end = is_training ? find_end_of_backward(p, &shape) : UINT32_MAX;
-        p->has_backward |= is_training;
+        p->has_backward |= turn != UINT32_MAX;
         for (; a < p->count && p->steps[a] == p->steps[first]; a++) {
             uint32_t begin = p->view->allocations[a].begin;
             if (p->of[a] == DRYI_PHASE_UPDATE)
@@ -254,7 +344,7 @@ find_phases(struct dryi_phases *p, const struct dry_steps *steps,
         p->steps[a] = step;
     }
     p->by_shape = !read_names(p, hints);
-    if (p->by_shape && !read_shapes(p, steps))
+    if (p->by_shape && !read_shapes(p, steps, scopes))
         return false;
     read_scopes(p, scopes);
     return true;

@@ -14,6 +14,7 @@
 #define BASE (UINT64_C(1) << 32)
 #define OLD (UINT64_C(2) << 32)
 #define NONE NULL
+#define SIZE (2 * MIB)
 
 /* The window's own allocations: each lives until the next one is made. */
 enum window { EMPTY, INFERENCE, TRAINING, CUT_IN_BACKWARD };
@@ -137,6 +138,87 @@ the_end_of_a_backward_pass_leaves_weights(void **state)
     assert_int_equal(g.confidence, 50);
 }
 
+static void
+make(struct record_builder *s, const char *name, uint64_t place)
+{
+    record_builder_stack(s, name);
+    record_builder_event(s, DRY_ACTION_ALLOC, BASE + place * SIZE, SIZE);
+}
+
+static void
+drop(struct record_builder *s, const char *name, uint64_t address)
+{
+    record_builder_stack(s, name);
+    record_builder_event(s, DRY_ACTION_FREE_REQUESTED, address, SIZE);
+    record_builder_event(s, DRY_ACTION_FREE_COMPLETED, address, SIZE);
+}
+
+/* Two weights that lie together, and four blocks of an optimizer's state around them. */
+static const uint64_t old_places[] = {0, 7, 20, 21, 40, 44};
+static const enum dry_category old_truth[] = {
+    DRY_CATEGORY_OPTIMIZER, DRY_CATEGORY_OPTIMIZER, DRY_CATEGORY_WEIGHTS,
+    DRY_CATEGORY_WEIGHTS,   DRY_CATEGORY_OPTIMIZER, DRY_CATEGORY_OPTIMIZER};
+#define OLD_COUNT (sizeof old_places / sizeof *old_places)
+
+static void
+run_steps(struct record_builder *s)
+{
+    for (int step = 0; step < 5; step++) {
+        make(s, "embed", 0);
+        make(s, "mix", 1);
+        make(s, "autograd::Engine::run", 2);
+        drop(s, "autograd::Engine::run", BASE + SIZE);
+        make(s, "autograd::Engine::run", 3);
+        drop(s, "autograd::Engine::run", BASE);
+        make(s, "Adam.step", 4);
+        drop(s, "Adam.step", BASE + 4 * SIZE);
+        drop(s, "zero_grad", BASE + 2 * SIZE);
+        drop(s, "zero_grad", BASE + 3 * SIZE);
+    }
+    s->stack = DRY_NONE;
+}
+
+/* A weight has a gradient in each step. It does not matter whether the program has ended, and
+   freed all. */
+static void
+old_state_is_told_from_weights(void **state)
+{
+    (void)state;
+    for (int has_ended = 0; has_ended < 2; has_ended++) {
+        struct record_builder s;
+        struct dry_steps *steps;
+        struct dry_categories *categories;
+        record_builder_begin(&s);
+        record_builder_device(&s, 0);
+        run_steps(&s);
+        for (size_t i = 0; i < OLD_COUNT; i++) {
+            uint64_t address = OLD + old_places[i] * SIZE;
+            if (has_ended) {
+                drop(&s, "main", address);
+                continue;
+            }
+            record_builder_segment(
+                &s, &(struct record_builder_segment){
+                        .address = address, .size = SIZE, .is_large = true});
+            record_builder_block(&s, SIZE, SIZE, DRY_BLOCK_ACTIVE);
+        }
+        const struct dry_timeline_view *v = record_builder_timeline(&s);
+        assert_int_equal(dry_steps_create(s.timeline, NULL, &steps, NULL), DRY_OK);
+        assert_int_equal(
+            dry_categories_create(s.timeline, steps, NULL, &categories, NULL), DRY_OK);
+        assert_int_equal(v->carried_over_count, OLD_COUNT);
+        for (size_t a = v->allocation_count - OLD_COUNT; a < v->allocation_count; a++) {
+            size_t i = 0;
+            while (OLD + old_places[i] * SIZE != v->allocations[a].address)
+                i++;
+            assert_int_equal(dry_categories_get(categories)[a].category, old_truth[i]);
+        }
+        dry_categories_destroy(categories);
+        dry_steps_destroy(steps);
+        record_builder_end(&s);
+    }
+}
+
 int
 main(void)
 {
@@ -144,6 +226,7 @@ main(void)
         cmocka_unit_test(what_cannot_be_known_is_unknown),
         cmocka_unit_test(names_tell_what_is_old),
         cmocka_unit_test(the_end_of_a_backward_pass_leaves_weights),
+        cmocka_unit_test(old_state_is_told_from_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,6 +210,9 @@ take(struct allocation_builder *s, enum naming naming, const char *code, uint64_
 static void
 run_backward(struct allocation_builder *s, struct made *m, enum naming naming)
 {
+    /* the call is Python's, whatever else is recorded */
+    allocation_builder_free(
+        s, take(s, naming, "/x/torch/_tensor.py:9 backward < train.py:13 main", 1024));
     for (unsigned i = LAYERS; i-- > 0;) {
         m->flow[i] = take(s, naming, "engine.cpp:1 autograd::Engine::run", 8 * MIB + 512);
         m->grads[i] =
@@ -367,6 +370,188 @@ annotations_tell_the_update(void **state)
         expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
     }
     expect(&j, work, DRY_CATEGORY_TEMPORARIES);
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* No stacks, and more gradients than activations: the peak is the backward pass's end. Two
+   optimizers, a step each in turns, so that neither's state nor its gradients are of one step
+   alone. */
+static void
+updates_tell_the_passes_without_names(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    uint32_t kept[LAYERS], grads[8][LAYERS], moments[2][LAYERS];
+    allocation_builder_begin(&s);
+    for (unsigned i = 0; i < 2 * LAYERS; i++)
+        allocation_builder_alloc(&s, NULL, (20 + i % LAYERS) * MIB);
+    for (unsigned turn = 0; turn < 8; turn++) {
+        unsigned who = turn % 2;
+        for (unsigned i = 0; i < LAYERS; i++) {
+            kept[i] = allocation_builder_alloc(&s, NULL, MIB);
+            allocation_builder_free(&s, allocation_builder_alloc(&s, NULL, MIB / 2));
+        }
+        for (unsigned i = LAYERS; i-- > 0;) {
+            if (turn > 1)
+                allocation_builder_free(&s, grads[turn - 2][i]);
+            grads[turn][i] = allocation_builder_alloc(&s, NULL, (20 + i) * MIB);
+            allocation_builder_free(&s, allocation_builder_alloc(&s, NULL, MIB / 2));
+            allocation_builder_free(&s, kept[i]);
+        }
+        allocation_builder_annotate(&s, "Optimizer.step#Adam.step", "START");
+        for (unsigned i = 0; i < LAYERS && turn < 2; i++)
+            moments[who][i] = allocation_builder_alloc(&s, NULL, (20 + i) * MIB);
+        allocation_builder_free(&s, allocation_builder_alloc(&s, NULL, 90 * MIB));
+        allocation_builder_annotate(&s, "Optimizer.step#Adam.step", "END");
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < 2 * LAYERS; i++) {
+        expect(&j, i, DRY_CATEGORY_WEIGHTS);
+        expect(&j, moments[i % 2][i / 2], DRY_CATEGORY_OPTIMIZER);
+        expect(&j, grads[2 + i % 2][i / 2], DRY_CATEGORY_GRADIENTS);
+    }
+    for (unsigned i = 0; i < LAYERS - 3; i++) /* it is not sure where the turn is */
+        expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* A line makes three tensors of a size, and the last is saved: q @ k / 8 and its softmax. */
+static uint32_t
+run_line(struct allocation_builder *s, enum naming naming, uint64_t size)
+{
+    uint32_t made[3];
+    for (int i = 0; i < 3; i++) {
+        made[i] = take(s, naming, "model.py:31 layer < train.py:12 main", size);
+        if (i > 0)
+            allocation_builder_free(s, made[i - 1]);
+    }
+    return made[2];
+}
+
+/* At an out-of-memory in the forward pass nothing has been given back yet. The size is new, so
+   that only the line's temporaries have whole lives. */
+static void
+cut_off_softmaxes_are_no_temporaries(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    struct made m = {0};
+    uint32_t kept[LAYERS];
+    allocation_builder_begin(&s);
+    make_weights(&s, &m, NAMED);
+    for (int i = 0; i < 4; i++)
+        run_step(&s, &m, NAMED);
+    for (unsigned i = 0; i < LAYERS; i++)
+        kept[i] = run_line(&s, NAMED, 24 * MIB);
+    allocation_builder_oom(&s, 16 * MIB);
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS - 3; i++) /* the others have lived no longer */
+        expect(&j, kept[i], DRY_CATEGORY_ACTIVATIONS);
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* A program that evaluates with autograd on: the next loss drops the graph of the last one. */
+static void
+graphs_that_are_dropped_were_saved(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    struct made m = {0};
+    uint32_t kept[3][LAYERS];
+    allocation_builder_begin(&s);
+    make_weights(&s, &m, NAMED);
+    for (int i = 0; i < 4; i++)
+        run_step(&s, &m, NAMED);
+    for (int turn = 0; turn < 3; turn++) {
+        for (unsigned i = 0; i < LAYERS; i++)
+            kept[turn][i] = run_line(&s, NAMED, 20 * MIB);
+        for (unsigned i = 0; turn > 0 && i < LAYERS; i++)
+            allocation_builder_free(&s, kept[turn - 1][i]);
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS; i++) {
+        expect(&j, kept[0][i], DRY_CATEGORY_ACTIVATIONS);
+        expect(&j, kept[1][i], DRY_CATEGORY_ACTIVATIONS);
+    }
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* A word a step: each block's keys and values are made anew, one place longer, and have no name. */
+static void
+caches_that_grow_need_no_name(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    uint32_t weights[LAYERS], cache[2 * LAYERS] = {0}, first = 0;
+    allocation_builder_begin(&s);
+    for (unsigned i = 0; i < LAYERS; i++)
+        weights[i] =
+            allocation_builder_alloc(&s, "model.py:3 build < serve.py:2 main", 8 * MIB);
+    for (unsigned word = 0; word < 9; word++) {
+        uint32_t x =
+            allocation_builder_alloc(&s, "model.py:8 embed < serve.py:9 main", MIB);
+        for (unsigned i = 0; i < 2 * LAYERS; i++) {
+            const char *code = word == 0 ? "model.py:5 project < serve.py:9 main"
+                                         : "model.py:7 extend < serve.py:9 main";
+            uint32_t made = allocation_builder_alloc(&s, code, (word + 1) * MIB);
+            if (word > 0)
+                allocation_builder_free(&s, cache[i]);
+            first = word == 0 ? made : first;
+            cache[i] = made;
+            allocation_builder_free(
+                &s, allocation_builder_alloc(&s, "model.py:9 mix < serve.py:9 main",
+                                             3 * MIB));
+        }
+        allocation_builder_free(&s, x);
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    expect(&j, first, DRY_CATEGORY_KV_CACHE);
+    for (unsigned i = 0; i < 2 * LAYERS; i++) {
+        expect(&j, cache[i], DRY_CATEGORY_KV_CACHE);
+        assert_int_not_equal(j.guesses[weights[i / 2]].category, DRY_CATEGORY_KV_CACHE);
+    }
+    finish(&j);
+    allocation_builder_finish(&s);
+}
+
+/* Python's stacks are empty in all of the backward pass: that is no code with votes. */
+static void
+an_empty_stack_has_no_votes(void **state)
+{
+    (void)state;
+    struct allocation_builder s;
+    struct made m = {0};
+    uint32_t kept[LAYERS], grads[LAYERS];
+    allocation_builder_begin(&s);
+    for (int step = 0; step < 5; step++) {
+        for (unsigned i = 0; i < LAYERS; i++)
+            kept[i] =
+                take(&s, PYTHON_ONLY, "model.py:31 layer < train.py:12 main", 9 * MIB);
+        for (unsigned i = LAYERS; i-- > 0;) {
+            for (int work = 0; work < 4; work++)
+                allocation_builder_free(
+                    &s, take(&s, PYTHON_ONLY, "e.cpp:1 autograd::Engine", 9 * MIB));
+            grads[i] = take(&s, PYTHON_ONLY, "e.cpp:1 autograd::Engine", 9 * MIB);
+            allocation_builder_free(&s, kept[i]);
+        }
+        m.update[0] =
+            take(&s, PYTHON_ONLY, "/x/torch/optim/sgd.py:9 f < train.py:15 main", MIB);
+        for (unsigned i = 0; i < LAYERS; i++)
+            allocation_builder_free(&s, grads[i]);
+        allocation_builder_free(&s, m.update[0]);
+    }
+    allocation_builder_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS; i++)
+        expect(&j, grads[i], DRY_CATEGORY_GRADIENTS);
     finish(&j);
     allocation_builder_finish(&s);
 }
@@ -625,6 +810,11 @@ main(void)
         cmocka_unit_test(gradients_that_stay_are_gradients),
         cmocka_unit_test(annotations_tell_the_update),
         cmocka_unit_test(cut_off_activations_are_told_by_the_steps_before),
+        cmocka_unit_test(updates_tell_the_passes_without_names),
+        cmocka_unit_test(cut_off_softmaxes_are_no_temporaries),
+        cmocka_unit_test(graphs_that_are_dropped_were_saved),
+        cmocka_unit_test(an_empty_stack_has_no_votes),
+        cmocka_unit_test(caches_that_grow_need_no_name),
         cmocka_unit_test(unwinding_tells_nothing),
         cmocka_unit_test(inference_has_no_gradients_and_its_cache_is_unknown),
         cmocka_unit_test(a_cache_of_keys_and_values_is_named),
