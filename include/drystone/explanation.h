@@ -25,7 +25,8 @@
  *
  * Each cause is judged by what its removal would have bought: bytes of headroom at the
  * failure, and how many steps these last by the recorded growth (struct dry_effect). The
- * verdict is the cause whose removal lasts longest. Every finding has its sums; bytes
+ * verdict is the cause whose removal lasts longest. No change is about a spike alone, so
+ * its effect is not known. Every finding has its sums; bytes
  * that they do not explain are `unexplained_bytes`.
  *
  * Settings are tested by replays, by the search of <drystone/recommend.h>; only settings

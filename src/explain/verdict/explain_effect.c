@@ -318,9 +318,7 @@ removes(enum dry_change_kind kind, enum dry_cause cause)
 static void
 measure_finding(struct dry_explanation *e, struct dry_finding *f)
 {
-    if (f->cause == DRY_CAUSE_SPIKE)
-        f->effect = make_effect_of_less(e, f->bytes);
-    else if (f->cause == DRY_CAUSE_FRAGMENTATION && !e->settings)
+    if (f->cause == DRY_CAUSE_FRAGMENTATION && !e->settings)
         f->effect = make_effect_of_less(e, 0);
     for (size_t i = 0; i < e->view.change_count; i++) {
         const struct dry_change *c = &e->changes[i];
@@ -406,6 +404,16 @@ measure_change(struct dry_explanation *e, struct dry_change *c, struct dry_error
     return status;
 }
 
+/* Report the lines that use up what the first change buys, however little they hold yet. */
+static void
+add_leak_to_come(struct dry_explanation *e)
+{
+    const struct dry_effect *first = &e->findings[0].effect;
+    if (first->is_known && first->lasting == DRY_LASTING_STEPS && first->steps > 0 &&
+        e->leak_growth_bytes > e->growth_bytes / 2 && !has_cause(e, DRY_CAUSE_LEAK))
+        dryi_add_leak(e);
+}
+
 enum dry_status
 dryi_explain_effects(struct dry_explanation *e, struct dry_error *err)
 {
@@ -421,5 +429,6 @@ dryi_explain_effects(struct dry_explanation *e, struct dry_error *err)
     sort_changes(e);
     add_capacity_at_edge(e);
     add_pieces_at_edge(e);
+    add_leak_to_come(e);
     return DRY_OK;
 }

@@ -107,6 +107,9 @@ void dryi_explain_waste(struct dry_explanation *e);
 /* Add the reasons: leak, spike, imbalance, overflow. They go before a lack of capacity. */
 void dryi_explain_reasons(struct dry_explanation *e);
 
+/* Add a leak, however small its share. Returns false if the lines of the steps tell none. */
+bool dryi_add_leak(struct dry_explanation *e);
+
 /*
  * Return whether steps free memory. In a window with a single forward pass, layers look like steps:
  * each keeps its activations, and none frees any. So steps found by periodicity must free half of

@@ -181,9 +181,7 @@ static const struct known_wrong {
     const char *name;
     unsigned what;
 } known_wrong[] = {
-    {"third-edge-steps", FIRST | SECOND},
     {"third-sleep-adapters", ADVICE},
-    {"third-limit-evaluation", FIRST | SECOND},
 };
 
 /* Sums that differ by less than a fiftieth: either cause may come first. */
