@@ -23,7 +23,8 @@
  * combinations near the best.
  *
  * Simple candidates come before complex ones. A candidate becomes the best only if it
- * gains `min_gain_bytes` over the best so far, or is as good with fewer caveats. So the
+ * gains `min_gain_bytes` over the best so far, or is as good and holds so much less at a
+ * recorded OOM, or is as good with fewer caveats. So the
  * result is at most `min_gain_bytes` worse than the best candidate, and no more
  * complicated than necessary. For FIT, the others that help are then listed by the
  * smallest device of each, found to `min_gain_bytes` as far as `run_max` allows.

@@ -51,6 +51,8 @@ run_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity,
     o.begin_anew = true;
     o.capacity_bytes = capacity;
     o.past_event = s->options.past_event;
+    if (o.past_event == DRY_EVENT_NONE && summary->oom_recorded)
+        o.past_event = dry_replay_get_recorded(s->replay)->oom_event;
     summary->run_count++;
     return dry_replay_run(s->replay, &o, run, s->err);
 }
@@ -228,13 +230,17 @@ dryi_recommend_adds_retries(const struct dry_recommend_summary *summary,
            c->run.stats.num_alloc_retries > recorded->run.stats.num_alloc_retries;
 }
 
-/* Return whether a candidate as good as the best has fewer objections. On a proved limit retries
-   count more than caveats. */
+/* Return whether a candidate as good as the best has fewer objections. The first is what cannot go
+   back at a recorded OOM: more requests follow. On a proved limit retries count more than caveats. */
 static bool
 is_less_objectionable(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dry_candidate *c = &s->rec->tried[index].result;
     const struct dry_candidate *best = &s->rec->tried[s->rec->summary.best].result;
+    uint64_t held = c->run.past_held_bytes, best_held = best->run.past_held_bytes;
+    uint64_t gain = s->rec->summary.min_gain_bytes;
+    if (held + gain <= best_held || best_held + gain <= held)
+        return held < best_held;
     int64_t retries = c->run.stats.num_alloc_retries;
     int64_t best_retries = best->run.stats.num_alloc_retries;
     if (s->rec->summary.capacity_high_bytes > 0 && retries != best_retries)

@@ -176,14 +176,6 @@ nothing_else_is_claimed(void **state)
 #define SECOND 2U /* the second is not told */
 #define ADVICE 4U /* a setting is named that does not help, or none though one does */
 
-/* What is known to be wrong. What is right again is to be taken off. */
-static const struct known_wrong {
-    const char *name;
-    unsigned what;
-} known_wrong[] = {
-    {"third-sleep-adapters", ADVICE},
-};
-
 /* Sums that differ by less than a fiftieth: either cause may come first. */
 static bool
 is_tie(const struct made *m)
@@ -252,24 +244,18 @@ print_third(const struct made *m)
 }
 
 static void
-is_wrong_as_known(const struct made *m)
+is_nowhere_wrong(const struct made *m)
 {
-    unsigned wrong = find_wrong(m), known = 0;
-    for (size_t i = 0; i < sizeof known_wrong / sizeof *known_wrong; i++) {
-        if (strcmp(known_wrong[i].name, m->label->name) == 0)
-            known = known_wrong[i].what;
-    }
-    if (wrong != known)
-        fail_msg("case %s: wrong are %u, known are %u", m->label->name, wrong, known);
+    unsigned wrong = find_wrong(m);
+    if (wrong != 0)
+        fail_msg("case %s: wrong are %u", m->label->name, wrong);
 }
 
 static void
-the_third_set_is_wrong_where_known(void **state)
+the_third_set_is_as_labelled(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof known_wrong / sizeof *known_wrong; i++)
-        assert_non_null(case_find(known_wrong[i].name));
-    for_each_between(case_third_begin(), case_count(), is_wrong_as_known);
+    for_each_between(case_third_begin(), case_count(), is_nowhere_wrong);
 }
 
 /* --- what changes buy --------------------------------------------------------------------- */
@@ -982,7 +968,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_verdict_is_the_label),
         cmocka_unit_test(nothing_else_is_claimed),
-        cmocka_unit_test(the_third_set_is_wrong_where_known),
+        cmocka_unit_test(the_third_set_is_as_labelled),
         cmocka_unit_test(changes_are_judged_by_what_they_buy),
         cmocka_unit_test(changes_to_the_program_are_replayed),
         cmocka_unit_test(a_leak_let_go_leaves_what_its_absence_leaves),
