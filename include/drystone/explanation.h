@@ -25,7 +25,8 @@
  *
  * Each cause is judged by what its removal would have bought: bytes of headroom at the
  * failure, and how many steps these last by the recorded growth (struct dry_effect). The
- * verdict is the cause whose removal lasts longest. Every finding has its sums; bytes
+ * verdict is the cause whose removal lasts longest. No change is about a spike alone, so
+ * its effect is not known. Every finding has its sums; bytes
  * that they do not explain are `unexplained_bytes`.
  *
  * Settings are tested by replays, by the search of <drystone/recommend.h>; only settings
@@ -127,8 +128,17 @@ enum dry_lasting {
 DRY_API const char *dry_lasting_name(enum dry_lasting lasting);
 
 /*
- * What a change would have bought at the OOM, or the removal of a cause. A setting's is
- * found by replay. The other effects are sums, which ignore the layout: upper bounds.
+ * What a change would have bought at the OOM, or the removal of a cause. SETTING: how
+ * much smaller the device could have been, by replay.
+ *
+ * LEAK, OTHER and POOL: the recorded requests are replayed up to the one that failed, on
+ * the device that failed. What steps left behind is freed at the end of its step; others'
+ * memory is given back; blocks of other pools and streams move to the request's before
+ * it. The headroom is what is free beside the request, without the cache. Negative: it
+ * fails all the same, and where nothing is scarce it takes so much more.
+ *
+ * The other effects are sums, which ignore the layout: upper bounds. So are these if
+ * nothing can be replayed, or if the recorded failure does not come back.
  */
 struct dry_effect {
     bool is_known;

@@ -23,9 +23,11 @@
  * combinations near the best.
  *
  * Simple candidates come before complex ones. A candidate becomes the best only if it
- * gains `min_gain_bytes` over the best so far, or is as good with fewer caveats. So the
+ * gains `min_gain_bytes` over the best so far, or is as good and holds so much less at a
+ * recorded OOM, or is as good with fewer caveats. So the
  * result is at most `min_gain_bytes` worse than the best candidate, and no more
- * complicated than necessary.
+ * complicated than necessary. For FIT, the others that help are then listed by the
+ * smallest device of each, found to `min_gain_bytes` as far as `run_max` allows.
  *
  * A snapshot does not name its PyTorch release, and several may have made it. Settings
  * that all of these releases support are tried first, and others only if none of the
@@ -101,8 +103,9 @@ struct dry_recommend_options {
     /* The smallest difference that counts as a gain; 0, the default: 64 MiB or 1 % of the
        recorded settings' peak, whichever is larger. */
     uint64_t min_gain_bytes;
-    /* Limit on replays of the whole program. 0, the default: 48; fewer for programs of
-       more than 4 million operations (200 million in all), but at least 16. */
+    /* Limit on replays of the whole program. 0, the default: 64; fewer for programs of
+       more than 3 million operations (200 million in all), but at least 16. What the
+       search leaves goes to the smallest devices of the settings that help (FIT). */
     size_t run_max;
     /* Called before every run with the number of runs done; a result of true cancels. */
     bool (*progress)(void *self, size_t run_count, size_t run_max);

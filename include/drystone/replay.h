@@ -324,8 +324,9 @@ struct dry_run {
     uint64_t order_fault_count;
     char first_order_fault[192]; /* "" if there is none */
     /* With past_event: the run reached that event, and the request that failed there
-       succeeded. */
+       succeeded. Then the bytes in segments that cannot go back to the driver there. */
     bool gets_past;
+    uint64_t past_held_bytes;
 };
 
 /* The members of a dry_run: all, or one part that not every run has. */

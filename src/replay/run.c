@@ -59,15 +59,28 @@ tell_refusal(const struct attempt *a)
         a->listener->refused(a->listener->self);
 }
 
+/* Note that the run succeeds at the event asked about, and what it cannot give back there. */
+static void
+note_past(const struct dryi_execution *x, struct dry_run *run)
+{
+    struct dry_stats stats;
+    x->place.ops->get_stats(x->place.self, &stats);
+    run->gets_past = true;
+    run->past_held_bytes = (uint64_t)stats.active_bytes.all.current +
+                           (uint64_t)stats.inactive_split_bytes.all.current;
+}
+
 /* Note the outcome of an operation. Returns DRY_END if the run ended early, out of memory. */
 static enum dry_status
-after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *run,
-         size_t op, enum dry_status status)
+after_op(const struct dry_replay *r, const struct attempt *a,
+         const struct dryi_execution *x, struct dry_run *run, size_t op,
+         enum dry_status status)
 {
     const struct dryi_program *p = &r->program;
     size_t event = r->device->first_event + p->events[op];
     if (status == DRY_OK) {
-        run->gets_past |= p->kinds[op] == OP_OOM && event == a->past_event;
+        if (p->kinds[op] == OP_OOM && event == a->past_event)
+            note_past(x, run);
         return a->listener ? a->listener->after(a->listener->self, op) : DRY_OK;
     }
     if (status != DRY_ERR_NO_SPACE)
@@ -174,7 +187,7 @@ run_ops(const struct dry_replay *r, const struct attempt *a, struct dryi_executi
             return DRY_ERR_CANCELLED;
         if (op == steady.first_op)
             begin_steady(x, &steady, run);
-        status = after_op(r, a, run, op, dryi_execution_do(x, op));
+        status = after_op(r, a, x, run, op, dryi_execution_do(x, op));
         if (run->has_steady)
             watch_steady(x, run);
         run->op_count++;

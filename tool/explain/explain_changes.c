@@ -20,11 +20,13 @@ static void
 print_effect(const struct explain_printer *p, const struct dry_effect *e)
 {
     char bytes[TERM_NUMBER_BYTES], steps[TERM_NUMBER_BYTES], text[160];
-    if (!e->is_known || e->headroom_bytes < 0)
+    if (!e->is_known || (e->headroom_bytes < 0 && !e->is_replayed))
         return;
     const char *bound = e->is_replayed ? "" : "up to ";
     term_format_bytes((uint64_t)e->headroom_bytes, bytes);
-    if (e->lasting == DRY_LASTING_RECORDING)
+    if (e->headroom_bytes < 0)
+        snprintf(text, sizeof text, "replayed: the request fails all the same");
+    else if (e->lasting == DRY_LASTING_RECORDING)
         snprintf(text, sizeof text, "leaves %s%s free; nothing else grows", bound, bytes);
     else if (e->lasting == DRY_LASTING_LITTLE)
         snprintf(

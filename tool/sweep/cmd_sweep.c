@@ -54,7 +54,7 @@ static const struct option_spec specs[] = {
      OF_SEARCH},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, search.runs),
      .help =
-         "replay the program N times at most; default: 48, fewer for very long "
+         "replay the program N times at most; default: 64, fewer for very long "
          "programs; with --grid run N combinations whole at most, and prune the others "
          "after a part of the events, half of them at a time; default: all",
      .min = 1, .max = SWEEP_COMBINATIONS_MAX},

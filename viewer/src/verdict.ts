@@ -299,7 +299,7 @@ function savingText(c: Change): string {
 /* Say what a change buys at the failure, and how long that lasts. A sum is an upper bound. */
 function effectText(e: Effect | null): string {
   if (e === null || e.headroom_bytes < 0)
-    return "";
+    return e?.replayed === true ? " Replayed: the request fails all the same." : "";
   const bound = e.replayed ? "" : "up to ", free = `${bound}${bytes(e.headroom_bytes)}`;
   if (e.lasting === "steps" && e.steps === 0)
     return ` It puts the failure off by ${free}: by the recorded growth, less than one step.`;

@@ -11,7 +11,7 @@ import type { State } from "./state.ts";
 interface Candidate {
   conf: string; label: string; verdict: string; recorded: boolean; default: boolean; allowed: boolean;
   oom: boolean; oom_at_event: number | null; reserved_peak_bytes: number | null; gain_bytes: number | null;
-  runs_on_bytes: number | null; runs_on_retries: number | null; num_alloc_retries: number;
+  runs_on_bytes: number | null; fails_on_bytes: number | null; runs_on_retries: number | null; num_alloc_retries: number;
   num_device_alloc: number; num_device_free: number; driver_time_us: number; since: string | null;
   caveats: { name: string; text: string }[];
 }
@@ -84,12 +84,11 @@ export class WhatIf implements View {
   }
 
   private compared(r: Recommend): HTMLElement {
-    const isFit = r.goal === "fit";
-    const value = (c: Candidate) => (isFit ? c.runs_on_bytes : c.reserved_peak_bytes);
+    const isFit = r.goal === "fit", value = (c: Candidate) => judged(r, c);
     const most = Math.max(1, r.capacity_bytes ?? 0, ...r.candidates.map((c) => value(c) ?? 0));
     const rows: Child[][] = r.candidates.map((c) => {
       const v = value(c);
-      return [verdictWord(c), v === null ? "–" : bytes(v),
+      return [verdictWord(c), judgedText(r, c),
         c.gain_bytes === null || c.gain_bytes === 0 ? "–" : difference(-c.gain_bytes),
         count(c.num_alloc_retries), duration(c.driver_time_us),
         el("span", { class: "line" },
@@ -119,9 +118,20 @@ export class WhatIf implements View {
     const { answer: r, app } = this;
     if (r === null) return "";
     return [app.subject, ...r.candidates.map((c) =>
-      `${verdictWord(c).padEnd(8)} ${bytes(c.runs_on_bytes ?? c.reserved_peak_bytes ?? 0).padStart(11)}  ${
+      `${verdictWord(c).padEnd(8)} ${judgedText(r, c).padStart(11)}  ${
         c.recorded ? "recorded settings" : clean(c.label)}`)].join("\n");
   }
+}
+
+/* The figure that settings are ranked by: the smallest device, or the peak of reserved bytes. */
+function judged(r: Recommend, c: Candidate): number | null {
+  return r.goal === "fit" ? c.runs_on_bytes : c.reserved_peak_bytes;
+}
+
+/* Say a figure; "<" marks a device whose search ended early. */
+function judgedText(r: Recommend, c: Candidate): string {
+  const v = judged(r, c), bound = r.goal === "fit" && v !== null && v - (c.fails_on_bytes ?? 0) > r.min_gain_bytes;
+  return v === null ? "–" : `${bound ? "<" : ""}${bytes(v)}`;
 }
 
 function verdictWord(c: Candidate): string {

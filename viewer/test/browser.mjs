@@ -354,6 +354,25 @@ test("where the recorded settings are the best, there is no setting to copy", as
   }
 });
 
+test("settings are told by the device that each needs, where that is the goal", async () => {
+  const answer = JSON.parse(new TextDecoder().decode(mock.answers.get("0/sweep"))), file = join(folder, "fit.html");
+  const make = (label, runs, fails) => ({ ...answer.candidates[0], conf: label, label, verdict: "good",
+    runs_on_bytes: runs * 2 ** 30, fails_on_bytes: fails * 2 ** 30 });
+  const fit = { ...answer, goal: "fit", candidates: [make("a:1", 4, 4 - 2 ** -11), make("b:1", 5, 2),
+    { ...make("c:1", 1, 0), runs_on_bytes: null, fails_on_bytes: null }] };
+  writeFileSync(file, makeReport(page0, new Map(mock.answers).set("0/sweep", Buffer.from(JSON.stringify(fit)))));
+  const { page, done } = await open(at(file, "view=whatif"), { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.waitForSelector(".head h2");
+  const cells = await page.locator("tbody tr td:nth-child(2)").allTextContents();
+  assert.deepEqual(cells.map((c) => c.replace(/\s/g, " ")), ["4.00 GiB", "<5.00 GiB", "–"]);
+  await page.getByRole("button", { name: "Copy", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector(".status, dialog.text")?.textContent !== "");
+  const dialog = page.locator("dialog.text textarea");
+  const text = await dialog.count() > 0 ? await dialog.inputValue() : await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(text, /good +– +c:1/);
+  await done();
+});
+
 test("several files are compared on one scale", async () => {
   const { page, done } = await open(at(ranks, "view=compare"));
   await page.waitForFunction(() => document.body.dataset.painted === "compare");

@@ -16,7 +16,7 @@
 #include "replay/inside.h"
 #include "replay/releases.h"
 
-#define RUNS_DEFAULT 48u
+#define RUNS_DEFAULT 64u
 #define RUNS_MIN 16u
 #define OPS_MAX UINT64_C(200000000)
 #define SPLIT_SIZES_MAX 10u
@@ -309,6 +309,8 @@ search(struct dryi_recommend_search *s)
         status = try_by_release(s);
     if (status == DRY_OK || status == DRY_END)
         status = find_recorded_need(s);
+    if (status == DRY_OK)
+        status = dryi_recommend_narrow_all(s);
     return status == DRY_END ? DRY_OK : status;
 }
 

@@ -71,6 +71,9 @@ enum dry_status dryi_recommend_try(struct dryi_recommend_search *search,
                                    const struct dryi_setting *setting);
 /* Find the smallest capacity of the candidate at `index`. */
 enum dry_status dryi_recommend_narrow(struct dryi_recommend_search *search, size_t index);
+/* Find the smallest capacities of all candidates that help, to the minimum gain, so that they are
+   listed by these. The least known is searched first. */
+enum dry_status dryi_recommend_narrow_all(struct dryi_recommend_search *search);
 
 /* Write a candidate's option string for a device of `capacity`. A recorded memory fraction is left
    out if the capacity is unknown. */

@@ -51,6 +51,8 @@ run_on(struct dryi_recommend_search *s, size_t index, uint64_t capacity,
     o.begin_anew = true;
     o.capacity_bytes = capacity;
     o.past_event = s->options.past_event;
+    if (o.past_event == DRY_EVENT_NONE && summary->oom_recorded)
+        o.past_event = dry_replay_get_recorded(s->replay)->oom_event;
     summary->run_count++;
     return dry_replay_run(s->replay, &o, run, s->err);
 }
@@ -102,26 +104,77 @@ find_sufficient_capacity(struct dryi_recommend_search *s, size_t index)
     return status;
 }
 
+/* Note that no setting fits below the peak of live bytes. */
+static void
+note_floor(const struct dryi_recommend_search *s, struct dry_candidate *c)
+{
+    uint64_t too_small = dryi_round_down(s->demand->floor_bytes - 1, DRYI_CAPACITY_STEP);
+    if (s->demand->floor_bytes > 0 && too_small > c->fails_on_bytes)
+        c->fails_on_bytes = too_small;
+}
+
+/* Return the distance between the devices that are known to suffice and to fail. */
+static uint64_t
+get_gap(const struct dry_candidate *c)
+{
+    return c->runs_on_bytes > c->fails_on_bytes ? c->runs_on_bytes - c->fails_on_bytes
+                                                : 0;
+}
+
+static enum dry_status
+halve_gap(struct dryi_recommend_search *s, size_t index)
+{
+    const struct dry_candidate *c = &s->rec->tried[index].result;
+    bool fits;
+    return try_on(s, index,
+                  c->fails_on_bytes + dryi_round_up(get_gap(c) / 2, DRYI_CAPACITY_STEP),
+                  &fits);
+}
+
 enum dry_status
 dryi_recommend_narrow(struct dryi_recommend_search *s, size_t index)
 {
     struct dry_candidate *c = &s->rec->tried[index].result;
-    uint64_t step = s->rec->summary.capacity_step_bytes;
     enum dry_status status =
         c->runs_on_bytes == 0 ? find_sufficient_capacity(s, index) : DRY_OK;
     if (status != DRY_OK || c->runs_on_bytes == 0)
         return status;
-    /* No setting fits below the peak of live bytes. */
-    uint64_t too_small = dryi_round_down(s->demand->floor_bytes - 1, DRYI_CAPACITY_STEP);
-    if (s->demand->floor_bytes > 0 && too_small > c->fails_on_bytes)
-        c->fails_on_bytes = too_small;
-    while (status == DRY_OK && c->runs_on_bytes > c->fails_on_bytes &&
-           c->runs_on_bytes - c->fails_on_bytes > step) {
-        uint64_t half = (c->runs_on_bytes - c->fails_on_bytes) / 2;
-        bool fits;
-        status = try_on(
-            s, index, c->fails_on_bytes + dryi_round_up(half, DRYI_CAPACITY_STEP), &fits);
+    note_floor(s, c);
+    while (status == DRY_OK && get_gap(c) > s->rec->summary.capacity_step_bytes)
+        status = halve_gap(s, index);
+    return status;
+}
+
+/* Return the candidate to be listed whose smallest device is known least; SIZE_MAX if all are
+   known well enough. */
+static size_t
+find_vaguest(const struct dryi_recommend_search *s)
+{
+    uint64_t widest = s->rec->summary.min_gain_bytes;
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < s->rec->tried_count; i++) {
+        struct dry_candidate *c = &s->rec->tried[i].result;
+        if (c->verdict > DRY_VERDICT_GOOD || c->runs_on_bytes == 0 || !c->is_allowed)
+            continue;
+        note_floor(s, c);
+        if (get_gap(c) > widest) {
+            widest = get_gap(c);
+            found = i;
+        }
     }
+    return found;
+}
+
+enum dry_status
+dryi_recommend_narrow_all(struct dryi_recommend_search *s)
+{
+    enum dry_status status = DRY_OK;
+    if (s->rec->summary.goal != DRY_GOAL_FIT || s->rec->summary.evidence_gap)
+        return DRY_OK;
+    dryi_recommend_judge_all(s);
+    for (size_t i = find_vaguest(s); i != SIZE_MAX && status == DRY_OK;
+         i = find_vaguest(s))
+        status = halve_gap(s, i);
     return status;
 }
 
@@ -177,13 +230,17 @@ dryi_recommend_adds_retries(const struct dry_recommend_summary *summary,
            c->run.stats.num_alloc_retries > recorded->run.stats.num_alloc_retries;
 }
 
-/* Return whether a candidate as good as the best has fewer objections. On a proved limit retries
-   count more than caveats. */
+/* Return whether a candidate as good as the best has fewer objections. The first is what cannot go
+   back at a recorded OOM: more requests follow. On a proved limit retries count more than caveats. */
 static bool
 is_less_objectionable(const struct dryi_recommend_search *s, size_t index)
 {
     const struct dry_candidate *c = &s->rec->tried[index].result;
     const struct dry_candidate *best = &s->rec->tried[s->rec->summary.best].result;
+    uint64_t held = c->run.past_held_bytes, best_held = best->run.past_held_bytes;
+    uint64_t gain = s->rec->summary.min_gain_bytes;
+    if (held + gain <= best_held || best_held + gain <= held)
+        return held < best_held;
     int64_t retries = c->run.stats.num_alloc_retries;
     int64_t best_retries = best->run.stats.num_alloc_retries;
     if (s->rec->summary.capacity_high_bytes > 0 && retries != best_retries)

@@ -65,19 +65,36 @@ compare_growth(const void *a, const void *b)
 /* An empty stack counts as none: with Python stacks only, the autograd engine's
    allocations have empty stacks. */
 static uint64_t
-get_key(const struct growing *g, const struct dry_allocation *a)
+get_key(const struct dry_timeline_view *v, const struct dry_allocation *a)
 {
     size_t count = 0;
     if (a->stack != DRY_NONE)
-        dry_trace_stack(g->v->trace, a->stack, &count);
+        dry_trace_stack(v->trace, a->stack, &count);
     return count > 0 ? a->stack : BY_SIZE | a->requested;
+}
+
+/* Return whether an allocation of the whole steps outlived the last of them. */
+static bool
+is_survivor(const struct dry_steps *s, const struct dry_allocation *a)
+{
+    uint32_t end = s->rows[s->whole_end - 1].end;
+    return a->begin > s->rows[s->first_whole].begin && a->begin <= end && a->end > end;
+}
+
+bool
+dryi_growth_counts(const struct dry_steps *s, const struct dry_growth *growth,
+                   const struct dry_allocation *a)
+{
+    const struct dry_timeline_view *v = dry_timeline_get_view(s->timeline);
+    return is_survivor(s, a) &&
+           get_key(v, a) == get_key(v, &v->allocations[growth->allocation]);
 }
 
 static bool
 add_survivor(struct growing *g, uint32_t allocation, uint32_t step)
 {
     const struct dry_allocation *a = &g->v->allocations[allocation];
-    uint64_t key = get_key(g, a);
+    uint64_t key = get_key(g->v, a);
     const uint32_t *known = dryi_map_find(&g->groups, key);
     uint32_t group = known ? *known : (uint32_t)g->groups.count;
     if (!known && !dryi_map_put(&g->groups, key, group))
@@ -103,8 +120,7 @@ collect_survivors(struct growing *g)
             i++;
         if (row->begin > end)
             break;
-        if (row->begin > s->rows[s->first_whole].begin && row->end > end &&
-            !add_survivor(g, a, i))
+        if (is_survivor(s, row) && !add_survivor(g, a, i))
             return false;
     }
     if (g->count > 0)

@@ -49,5 +49,8 @@ bool dryi_steps_enclose_models(const struct dry_steps *steps);
 /* Find the growth per step and its suspects. Requires that the rows are complete. */
 DRY_CHECK_RESULT enum dry_status dryi_growth_find(struct dry_steps *steps,
                                                   struct dry_error *err);
+/* Return whether an allocation is one of those that `growth` counts: its code left it behind. */
+bool dryi_growth_counts(const struct dry_steps *steps, const struct dry_growth *growth,
+                        const struct dry_allocation *allocation);
 
 #endif

@@ -49,9 +49,8 @@ is_at_oom(const struct dry_explanation *e)
 
 /* --- settings ----------------------------------------------------------------------------- */
 
-/* Return the bytes that are missing even with unrounded sizes packed without gaps. */
-static uint64_t
-missing_in_any_layout(const struct dry_explanation *e)
+uint64_t
+dryi_explain_missing(const struct dry_explanation *e)
 {
     const struct dry_explanation_view *w = &e->view;
     uint64_t wanted = w->state->requested + w->request_bytes;
@@ -66,7 +65,7 @@ is_worth_running(const struct dry_explanation *e)
         return false;
     if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
         return false; /* the settings are PyTorch's; another allocator made the record */
-    return missing_in_any_layout(e) == 0;
+    return dryi_explain_missing(e) == 0;
 }
 
 /* Search as dry_recommend_create() does alone, so that both agree. At an OOM the
@@ -320,7 +319,7 @@ dryi_change_owners_first(struct dry_explanation *e, uint64_t bytes)
 enum dry_status
 dryi_explain_changes(struct dry_explanation *e, struct dry_error *err)
 {
-    uint64_t missing = missing_in_any_layout(e);
+    uint64_t missing = dryi_explain_missing(e);
     bool is_helped = false;
     enum dry_status status = DRY_OK;
     if (find_cause(e, DRY_CAUSE_LIMIT))

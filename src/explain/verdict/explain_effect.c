@@ -10,7 +10,7 @@
  * last whole step. The rest of the headroom, divided by the growth, is how long a change lasts.
  * Without steps, headroom counts beside the climb: what was added since memory last fell, if the
  * program never held as much before.
- * Cost: O(moments + findings x changes).
+ * Cost: O(moments + findings x changes), and the replays.
  */
 #include <stdio.h>
 
@@ -137,8 +137,26 @@ measure_setting(const struct dry_explanation *e, const struct dry_change *c)
     return effect;
 }
 
+uint64_t
+dryi_explain_device(const struct dry_explanation *e, enum dry_change_kind kind)
+{
+    uint64_t others = kind == DRY_CHANGE_OTHER ? e->shortage.other_bytes : 0;
+    return dryi_add_saturating(e->view.budget_bytes, others);
+}
+
 static struct dry_effect
-measure_change(const struct dry_explanation *e, const struct dry_change *c)
+measure_need(const struct dry_explanation *e, enum dry_change_kind kind, uint64_t need)
+{
+    uint64_t leaked = kind == DRY_CHANGE_LEAK ? e->leak_growth_bytes : 0;
+    struct dry_effect effect = make_effect(
+        e, dryi_difference(dryi_explain_device(e, kind), need), e->growth_bytes - leaked);
+    effect.is_replayed = true;
+    return effect;
+}
+
+/* Measure a change by sums. */
+static struct dry_effect
+sum_up_change(const struct dry_explanation *e, const struct dry_change *c)
 {
     const struct dryi_shortage *s = &e->shortage;
     const struct dry_explanation_view *w = &e->view;
@@ -300,9 +318,7 @@ removes(enum dry_change_kind kind, enum dry_cause cause)
 static void
 measure_finding(struct dry_explanation *e, struct dry_finding *f)
 {
-    if (f->cause == DRY_CAUSE_SPIKE)
-        f->effect = make_effect_of_less(e, f->bytes);
-    else if (f->cause == DRY_CAUSE_FRAGMENTATION && !e->settings)
+    if (f->cause == DRY_CAUSE_FRAGMENTATION && !e->settings)
         f->effect = make_effect_of_less(e, 0);
     for (size_t i = 0; i < e->view.change_count; i++) {
         const struct dry_change *c = &e->changes[i];
@@ -376,16 +392,43 @@ add_pieces_at_edge(struct dry_explanation *e)
     f->confidence = 60;
 }
 
-void
-dryi_explain_effects(struct dry_explanation *e)
+/* Measure a change by replay, else by sums. */
+static enum dry_status
+measure_change(struct dry_explanation *e, struct dry_change *c, struct dry_error *err)
 {
+    uint64_t need;
+    enum dry_status status = dryi_explain_need(e, c->kind, &need, err);
+    c->effect = need > 0 ? measure_need(e, c->kind, need) : sum_up_change(e, c);
+    if (c->effect.is_replayed && c->kind != DRY_CHANGE_SETTING)
+        c->removes_oom = c->effect.headroom_bytes >= 0;
+    return status;
+}
+
+/* Report the lines that use up what the first change buys, however little they hold yet. */
+static void
+add_leak_to_come(struct dry_explanation *e)
+{
+    const struct dry_effect *first = &e->findings[0].effect;
+    if (first->is_known && first->lasting == DRY_LASTING_STEPS && first->steps > 0 &&
+        e->leak_growth_bytes > e->growth_bytes / 2 && !has_cause(e, DRY_CAUSE_LEAK))
+        dryi_add_leak(e);
+}
+
+enum dry_status
+dryi_explain_effects(struct dry_explanation *e, struct dry_error *err)
+{
+    enum dry_status status = DRY_OK;
     measure_growth(e);
-    for (size_t i = 0; i < e->view.change_count; i++)
-        e->changes[i].effect = measure_change(e, &e->changes[i]);
+    for (size_t i = 0; i < e->view.change_count && status == DRY_OK; i++)
+        status = measure_change(e, &e->changes[i], err);
+    if (status != DRY_OK)
+        return status;
     for (size_t i = 0; i < e->view.finding_count; i++)
         measure_finding(e, &e->findings[i]);
     sort_findings(e);
     sort_changes(e);
     add_capacity_at_edge(e);
     add_pieces_at_edge(e);
+    add_leak_to_come(e);
+    return DRY_OK;
 }

@@ -64,45 +64,64 @@ dryi_steps_give_back(const struct dry_explanation *e)
     return fall > rise / 2;
 }
 
-static void
-add_leak(struct dry_explanation *e)
+/* The lines that leave memory behind, and what they left. */
+struct leak {
+    size_t lines;
+    uint64_t bytes;
+    double confidence;
+};
+
+static struct leak
+measure_leak(const struct dry_explanation *e)
 {
-    size_t count, lines = 0;
-    uint32_t step_count;
+    struct leak leak = {0};
+    size_t count;
     const struct dry_growth *growth = dry_steps_get_growth(e->steps, &count);
-    dry_steps_get(e->steps, &step_count);
-    uint64_t leaked = 0;
-    double confidence = 0;
     for (size_t i = 0; i < count; i++) {
         if (growth[i].confidence < DRYI_LEAK_CONFIDENCE_MIN)
             continue;
-        lines++;
-        leaked += growth[i].bytes;
-        if (growth[i].confidence > confidence)
-            confidence = growth[i].confidence;
+        leak.lines++;
+        leak.bytes += growth[i].bytes;
+        if (growth[i].confidence > leak.confidence)
+            leak.confidence = growth[i].confidence;
     }
+    return leak;
+}
+
+bool
+dryi_add_leak(struct dry_explanation *e)
+{
+    struct leak leak = measure_leak(e);
     const struct dry_state *s = e->view.state;
-    if (leaked < LEAK_BYTES_MIN || leaked < s->active / LEAK_SHARE ||
-        leaked > s->active || !dryi_steps_give_back(e))
-        return;
-    bool promotes = is_promoting(e);
-    struct dry_finding *f =
-        dryi_finding_add(e, DRY_CAUSE_LEAK, (unsigned)(confidence * 100.0 + 0.5), leaked);
+    uint32_t step_count;
+    dry_steps_get(e->steps, &step_count);
+    if (leak.bytes < LEAK_BYTES_MIN || leak.bytes > s->active || !dryi_steps_give_back(e))
+        return false;
+    struct dry_finding *f = dryi_finding_add(
+        e, DRY_CAUSE_LEAK, (unsigned)(leak.confidence * 100.0 + 0.5), leak.bytes);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", s->active);
-    dryi_proof_right(p, "left behind by earlier steps", leaked);
-    dryi_proof_right(p, "everything else", s->active - leaked);
+    dryi_proof_right(p, "left behind by earlier steps", leak.bytes);
+    dryi_proof_right(p, "everything else", s->active - leak.bytes);
     if (e->view.moment_kind == DRY_MOMENT_AT_OOM) {
         p = dryi_finding_prove(f);
-        dryi_proof_left(p, "everything else", s->active - leaked);
+        dryi_proof_left(p, "everything else", s->active - leak.bytes);
         dryi_proof_left(p, "asked for", e->view.request_bytes);
         dryi_proof_right(p, "reserved", s->reserved);
         dryi_proof_right(p, "free on the device", e->view.device_free_bytes);
     }
     snprintf(f->note, sizeof f->note,
-             "%zu line%s leave%s memory behind, step after step, in %u steps", lines,
-             lines == 1 ? "" : "s", lines == 1 ? "s" : "", step_count);
-    rank(e, promotes);
+             "%zu line%s leave%s memory behind, step after step, in %u steps", leak.lines,
+             leak.lines == 1 ? "" : "s", leak.lines == 1 ? "s" : "", step_count);
+    return true;
+}
+
+static void
+find_leak(struct dry_explanation *e)
+{
+    bool promotes = is_promoting(e);
+    if (measure_leak(e).bytes >= e->view.state->active / LEAK_SHARE && dryi_add_leak(e))
+        rank(e, promotes);
 }
 
 /* --- spike -------------------------------------------------------------------------------- */
@@ -132,7 +151,8 @@ add_spike(struct dry_explanation *e)
         e->view.request_bytes > e->view.budget_bytes)
         return;
     uint64_t before = earlier_peak(e);
-    if (before == 0 || wanted <= before ||
+    /* A step that holds no more than others did is like them: the request alone is large. */
+    if (before == 0 || e->view.state->active <= before ||
         wanted - before < e->view.budget_bytes / SPIKE_SHARE)
         return;
     bool promotes = is_promoting(e);
@@ -205,6 +225,6 @@ dryi_explain_reasons(struct dry_explanation *e)
 {
     add_overflow(e);
     add_spike(e);
-    add_leak(e);
+    find_leak(e);
     add_imbalance(e);
 }

@@ -352,7 +352,7 @@ explain(struct dry_explanation *e, struct dry_error *err)
     e->view.findings = e->findings;
     status = dryi_explain_changes(e, err);
     if (status == DRY_OK && e->view.moment_kind == DRY_MOMENT_AT_OOM)
-        dryi_explain_effects(e);
+        status = dryi_explain_effects(e, err);
     dryi_findings_settle(e);
     e->view.changes = e->changes;
     e->view.settings = e->settings;

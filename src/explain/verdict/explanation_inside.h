@@ -11,6 +11,7 @@
  *     explain_sibling.c  the same code on other devices
  *     explain_change.c   changes to recommend
  *     explain_effect.c   what each would have bought, and the order
+ *     explain_need.c     what the changed program would need, by replay
  */
 
 #include <stdbool.h>
@@ -106,6 +107,9 @@ void dryi_explain_waste(struct dry_explanation *e);
 /* Add the reasons: leak, spike, imbalance, overflow. They go before a lack of capacity. */
 void dryi_explain_reasons(struct dry_explanation *e);
 
+/* Add a leak, however small its share. Returns false if the lines of the steps tell none. */
+bool dryi_add_leak(struct dry_explanation *e);
+
 /*
  * Return whether steps free memory. In a window with a single forward pass, layers look like steps:
  * each keeps its activations, and none frees any. So steps found by periodicity must free half of
@@ -119,7 +123,19 @@ bool dryi_steps_give_back(const struct dry_explanation *e);
 /* --- explain_effect.c --------------------------------------------------------------------- */
 
 /* Measure what each change buys, and sort findings and changes by that. Requires an OOM. */
-void dryi_explain_effects(struct dry_explanation *e);
+DRY_CHECK_RESULT enum dry_status dryi_explain_effects(struct dry_explanation *e,
+                                                      struct dry_error *err);
+/* Return the bytes that PyTorch would have had after a change of this kind. */
+uint64_t dryi_explain_device(const struct dry_explanation *e, enum dry_change_kind kind);
+
+/* --- explain_need.c ----------------------------------------------------------------------- */
+
+/* Replay the program with a change of this kind, up to the OOM. The result is *need, see
+   dryi_replay_find_need(). It is 0 if no replay tells: the kind is none that is replayed, or the
+   record's own failure does not come back. */
+DRY_CHECK_RESULT enum dry_status dryi_explain_need(struct dry_explanation *e,
+                                                   enum dry_change_kind kind,
+                                                   uint64_t *need, struct dry_error *err);
 
 /* --- explain_sibling.c -------------------------------------------------------------------- */
 
@@ -130,6 +146,8 @@ DRY_CHECK_RESULT enum dry_status dryi_explain_siblings(struct dry_explanation *e
 
 DRY_CHECK_RESULT enum dry_status dryi_explain_changes(struct dry_explanation *e,
                                                       struct dry_error *err);
+/* Return the bytes that are missing even with unrounded sizes packed without gaps. */
+uint64_t dryi_explain_missing(const struct dry_explanation *e);
 /* Put the change of the largest lines first: they must shrink by `bytes` at least; 0: unknown. */
 void dryi_change_owners_first(struct dry_explanation *e, uint64_t bytes);
 

@@ -295,6 +295,52 @@ explanation_and_recommendation_agree(void **state)
     for_each_case(says_the_same_twice);
 }
 
+/* --- order -------------------------------------------------------------------------------- */
+
+static bool
+runs_on(const struct asked *a, const struct dry_candidate *c, uint64_t device)
+{
+    struct dry_run_options options;
+    struct dry_run run;
+    dry_run_options_init(&options);
+    options.conf = c->conf;
+    options.begin_anew = true;
+    options.capacity_bytes = device;
+    assert_int_equal(dry_replay_run(a->replay, &options, &run, NULL), DRY_OK);
+    return !run.oom;
+}
+
+/* A device is known to the least gain. The best is known better. */
+static void
+is_in_order_of_devices(const struct asked *a)
+{
+    struct dry_recommend_options options;
+    struct dry_recommendation *r;
+    uint64_t before = 0, gain = a->summary->min_gain_bytes;
+    size_t count;
+    if (a->summary->goal != DRY_GOAL_FIT)
+        return;
+    dry_recommend_options_init(&options);
+    options.run_max = 256;
+    assert_int_equal(dry_recommend_create(a->replay, &options, &r, NULL), DRY_OK);
+    const struct dry_candidate *c = dry_recommend_get_candidates(r, &count);
+    for (size_t i = 0; i < count && c[i].verdict <= DRY_VERDICT_GOOD; i++) {
+        HOLDS(a, c[i].runs_on_bytes >= before || i == 1);
+        HOLDS(a, c[i].runs_on_bytes - c[i].fails_on_bytes <= gain);
+        HOLDS(a, runs_on(a, &c[i], c[i].runs_on_bytes));
+        HOLDS(a, !runs_on(a, &c[i], c[i].fails_on_bytes));
+        before = c[i].runs_on_bytes;
+    }
+    dry_recommend_destroy(r);
+}
+
+static void
+what_helps_is_listed_by_the_device_that_it_needs(void **state)
+{
+    (void)state;
+    for_each_case(is_in_order_of_devices);
+}
+
 /* --- the room that retries prove ---------------------------------------------------------- */
 
 static void
@@ -431,6 +477,7 @@ main(void)
         cmocka_unit_test(named_settings_help_in_every_release),
         cmocka_unit_test(a_setting_that_a_release_does_not_know_says_so),
         cmocka_unit_test(explanation_and_recommendation_agree),
+        cmocka_unit_test(what_helps_is_listed_by_the_device_that_it_needs),
         cmocka_unit_test(retries_bound_the_room),
         cmocka_unit_test(an_emptied_cache_is_no_retry),
         cmocka_unit_test(fields_and_rules_bound_the_releases),
