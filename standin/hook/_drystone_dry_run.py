@@ -14,7 +14,8 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped. Two steps are alike when they request equally many
+A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by hand
+(_drystone_by_hand.py). Two steps are alike when they request equally many
 blocks and bytes, and leave equally many bytes allocated and reserved. Steps repeat when a period
 of them has come three times in a row; later ones are then assumed to do the same. Two nets
 that alternate have a period of 2. The program's own statistics are not reset.
@@ -39,6 +40,7 @@ import threading
 import time
 
 import _drystone_answers
+import _drystone_by_hand
 import _drystone_files
 import _drystone_history
 import _drystone_turns
@@ -51,7 +53,7 @@ _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
-          "no_kernels": None, "traces": None}
+          "no_kernels": None, "traces": None, "has_optimizer": False}
 _lock = threading.Lock()
 _exit = os._exit
 
@@ -110,6 +112,7 @@ def attach(torch):
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
+        _drystone_by_hand.ByHand(torch, lambda: on_step(torch, None))
         if _settings["world_size"]:
             import _drystone_lone_rank
             _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
@@ -173,6 +176,7 @@ def find_owners():
         owners = Owners()
         owners.watch(guard)
         _state["look"], _state["get_owners"] = guard(owners.look_at), guard(owners.get)
+        _state["calls"] = owners.calls
     except Exception as error:
         note(f"owners by module are not known: {error}")
 
@@ -293,14 +297,18 @@ def look_at_owners(peak, optimizer=None):
 
 
 def on_step(torch, optimizer):
-    if not _state["initialized"] or threading.current_thread() is not threading.main_thread():
+    """Note a step of an optimizer; None: an update by hand, before any optimizer made one."""
+    _state["has_optimizer"] |= optimizer is not None
+    is_by_hand = optimizer is None and not _state["has_optimizer"]
+    if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
+            (optimizer is None and not is_by_hand):
         return
     look_at_owners(sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch)),
                    optimizer)
     steps = _state["steps"]
     now = measure(torch)
     # several optimisers in a row are one step: fewer than 8 allocations in between
-    if steps and now[0] - steps[-1]["total"][0] < 8:
+    if steps and not is_by_hand and now[0] - steps[-1]["total"][0] < 8:
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
@@ -402,9 +410,17 @@ def watch(torch):
             seen, since = now, time.monotonic()
         elif time.monotonic() - since >= _settings["patience"]:
             break
+    if not _state["repeats"] and has_rounds(since):
+        _state["repeats"] = "its modules are called in rounds of equal allocations"
     why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
     _state["stuck"], _state["unseen"] = not _state["repeats"], why
     stop(torch, why)
+
+
+def has_rounds(since):
+    """Tell whether calls of outermost modules repeat since a time, by the blocks that each asks for."""
+    calls = [call for call in tuple(_state.get("calls", ())) if call[0] >= since]
+    return find_period([(a[1], b[2] - a[2]) for a, b in zip(calls, calls[1:])]) > 0
 
 
 def find_line():
@@ -427,9 +443,12 @@ def find_raised(trace):
 
 def name_own(places):
     """Return the first place that is no library's, or the first; places are (code, line)."""
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    theirs = ("<", os.path.join(os.path.dirname(torch), "")) if torch else "<"
     for code, line in places:
         name = code.co_filename
-        if "site-packages" not in name and "/lib/python" not in name and name[:1] != "<":
+        if not ("site-packages" in name or "/lib/python" in name or name.startswith(theirs) or
+                os.path.basename(name).startswith("_drystone_")):
             return f"{name}:{line} {code.co_name}"
     code, line = places[0] if places else (None, 0)
     return f"{code.co_filename}:{line}" if code else "a line that is not known"

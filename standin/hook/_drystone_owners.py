@@ -16,8 +16,9 @@ module runs no hooks: what it makes belongs to the module around it.
 """
 import ctypes
 import threading
+import time
 import weakref
-from collections import defaultdict
+from collections import defaultdict, deque
 
 import torch
 from torch.nn.modules import module as hooks
@@ -38,6 +39,7 @@ class Owners:
         self.paths, self.labels = [""], weakref.WeakKeyDictionary()  # label -> path, module -> label
         self.weights, self.local = [], threading.local()
         self.optimizers, self.peak = weakref.WeakSet(), 0
+        self.calls = deque(maxlen=100)  # of outermost modules: (time, label, blocks until then)
         self.found = defaultdict(list)  # (device, address) -> [(blocks until then, kind, label)]
 
     def watch(self, guard):
@@ -64,6 +66,9 @@ class Owners:
         running = self.local.__dict__.setdefault("running", [])
         if module not in self.labels:
             self.name(module, self.paths[running[-1]] if running else "")
+        if not running:
+            now = self.count(torch.cuda.current_device())
+            self.calls.append((time.monotonic(), self.labels[module], now))
         running.append(self.labels[module])
         self.set_label(running[-1])
 
