@@ -88,8 +88,8 @@ static const struct option_spec specs[] = {
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
-     .help = "hide the program's own output, and show progress",
-     .refuses = {{"vary find", of_one}}},
+     .help =
+         "hide the program's own output, and show progress, as several runs always do"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help =
          "print JSON, schema drystone.dry-run/1, see drystone-dry-run(1); the program's "
@@ -464,10 +464,9 @@ dry_run(struct session *s, const struct option_list *arguments)
     const struct option_misuse misuses[] = {
         {"rank", is_series && count > 1, "a single number with --vary and --find"},
         {"bracket", v->bracket && count > 1, of_one},
-        {"quiet", v->quiet && count > 1, of_one},
     };
     if (code == EXIT_FINE)
-        code = options_refuse_misuse(&command_dry_run, misuses, 3);
+        code = options_refuse_misuse(&command_dry_run, misuses, 2);
     if (code != EXIT_FINE)
         return code;
     s->request.world_size = v->world_size;
