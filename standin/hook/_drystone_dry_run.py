@@ -15,10 +15,10 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
 A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by hand
-(_drystone_by_hand.py). Two steps are alike when they request equally many
-blocks and bytes, and leave equally many bytes allocated and reserved. Steps repeat when a period
-of them has come three times in a row; later ones are then assumed to do the same. Two nets
-that alternate have a period of 2. The program's own statistics are not reset.
+(_drystone_by_hand.py). Two steps are alike when they request equally many blocks and bytes, and add
+equally many bytes to those allocated and reserved. Steps repeat when a period of them has come three
+times in a row and added little; later ones are then assumed to do the same. Two nets that alternate
+have a period of 2. The program's own statistics are not reset.
 
 Steps that repeat end no program but the loop around them (_drystone_turns.py), so that what comes
 once an epoch is seen. The first loop runs some turns more, for what comes each tenth step.
@@ -49,6 +49,7 @@ PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 LEAST_S = 5
+GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
@@ -313,11 +314,13 @@ def on_step(torch, optimizer):
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
     _state.setdefault("first", time.process_time())
-    steps.append({"total": now, "kind": [now[0] - before[0], now[1] - before[1], *now[2:]]})
+    steps.append({"total": now, "kind": [a - b for a, b in zip(now, before)]})
     tell_progress(now)
     begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
     kinds = [step["kind"] for step in steps[begin:]]
     period = find_period(kinds)
+    if sum(kind[2] for kind in kinds[-period:]) > GROWTH_MAX:
+        period = 0
     if _state["traces"] is not None:  # there is a history
         trace_forward(torch, not period)
     if _settings["steps"]:
@@ -344,13 +347,16 @@ def on_repeat(torch, kinds):
     if _state["repeats"] is None:
         _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}"
     _state["since"] = steps
+    growth = sum(kind[2] for kind in kinds)
+    whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
         goes_on, times, unseen = _drystone_turns.cut(kinds, steps)
     except Exception as error:  # a frame or a source of a kind that nobody thought of
         goes_on, times, unseen = False, 1, f"what follows its steps was not run ({error})"
     if times > 1 and goes_on and _settings["until"] == "epoch":
         goes_on, unseen = False, unseen or "what follows the second epoch was not run"
-    _state["unseen"] = _state["unseen"] or unseen
+    unseen = "; ".join(filter(None, [unseen, growth and f"{whole} {growth} B more"]))
+    _state["unseen"] = _state["unseen"] or unseen or None
     if not goes_on:
         stop(torch, _state["repeats"])
 
