@@ -13,9 +13,9 @@ def find_leaf(tensors):
     """Return the leaf at the end of the first path through a graph; None: there is none."""
     tensors = tensors if isinstance(tensors, (list, tuple)) else [tensors]
     node = next((one.grad_fn for one in tensors if getattr(one, "grad_fn", None)), None)
-    while node is not None and not hasattr(node, "variable"):
+    while node is not None and type(node).__name__ != "AccumulateGrad":
         node = next((one for one, _ in node.next_functions if one is not None), None)
-    return node and node.variable
+    return None if node is None else node.variable
 
 
 class ByHand:

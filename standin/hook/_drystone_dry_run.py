@@ -14,11 +14,11 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by hand
-(_drystone_by_hand.py). Two steps are alike when they request equally many blocks and bytes, and add
-equally many bytes to those allocated and reserved. Steps repeat when a period of them has come three
-times in a row and added little; later ones are then assumed to do the same. Two nets that alternate
-have a period of 2. The program's own statistics are not reset.
+A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by
+hand (_drystone_by_hand.py). Two steps are alike when they request equally many blocks and bytes,
+and add equally many bytes to those allocated and reserved. Steps repeat when a period of them has
+come three times in a row and added little; later ones are then assumed to do the same. Two nets
+that alternate have a period of 2. The program's own statistics are not reset.
 
 Steps that repeat end no program but the loop around them (_drystone_turns.py), so that what comes
 once an epoch is seen. The first loop runs some turns more, for what comes each tenth step.
@@ -424,7 +424,7 @@ def watch(torch):
 
 
 def has_rounds(since):
-    """Tell whether calls of outermost modules repeat since a time, by the blocks that each asks for."""
+    """Tell whether calls of outermost modules repeat since a time, by the blocks each asks for."""
     calls = [call for call in tuple(_state.get("calls", ())) if call[0] >= since]
     return find_period([(a[1], b[2] - a[2]) for a, b in zip(calls, calls[1:])]) > 0
 

@@ -36,7 +36,8 @@ class Owners:
         self.count.argtypes, self.count.restype = [ctypes.c_int], ctypes.c_uint64
         self.read = library.drystone_standin_labels
         self.read.argtypes, self.read.restype = [ctypes.c_int], ctypes.POINTER(ctypes.c_uint32)
-        self.paths, self.labels = [""], weakref.WeakKeyDictionary()  # label -> path, module -> label
+        self.paths = [""]  # by label
+        self.labels = weakref.WeakKeyDictionary()  # of modules
         self.weights, self.local = [], threading.local()
         self.optimizers, self.peak = weakref.WeakSet(), 0
         self.calls = deque(maxlen=100)  # of outermost modules: (time, label, blocks until then)
@@ -45,8 +46,10 @@ class Owners:
     def watch(self, guard):
         """Install the hooks, which guard(function) keeps from failing the program.
 
-        While a graph is made of a program they do nothing.
+        While a graph is made of a program they do nothing. Releases that do not tell get none.
         """
+        if not hasattr(getattr(torch, "compiler", None), "is_compiling"):
+            return
         go_in, go_out = guard(self.enter), guard(self.leave)
 
         def enter(module, inputs):
@@ -129,7 +132,12 @@ class Owners:
     # --- the end ------------------------------------------------------------------------------
 
     def get(self, trace, device):
-        """Return the owners of a device's memory at its peak, or at its first OOM."""
+        """Return the owners of a device's memory at its peak, or at its first OOM.
+
+        None if no module ran.
+        """
+        if len(self.paths) == 1:
+            return []
         count, labels = self.count(device), self.read(device)
         first = count - sum(event["action"] == "alloc" for event in trace)
         blocks, ends = find_alive(trace, max(first, 0))

@@ -15,7 +15,7 @@ head says what differs from a plain run:
     unseen: TEXT                     what was not run, as the first line says it
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
-    owners: MODULE WEIGHTS GRADIENTS OPTIMIZER MADE, ...   some of what modules own then
+    owners: MODULE WEIGHTS GRADIENTS OPTIMIZER MADE, ...  some of what modules own then
     kernels: lacking                 a torch of CUDA 13 has none for the card
     before: kept or changed          its argument is a file; the run leaves it, or does not
     check: addresses                 the snapshot does not tell why segments were given back

@@ -26,7 +26,7 @@ def update_data():
 turns = 0
 for update in (update_in_place, update_data):
     for _ in range(1000000):
-        for part in range(2):  # gradients of two parts add up: no step ends between them
+        for _ in range(2):  # gradients of two parts add up: no step ends between them
             x = torch.randn(64, 256, device="cuda")
             F.cross_entropy(model(x), torch.arange(64, device="cuda") % 10).backward()
         update()

@@ -30,7 +30,7 @@ class Net(nn.Module):
 
 net = Net().cuda()
 optimizer = torch.optim.Adam(net.parameters())
-for step in range(2):
+for _ in range(2):
     net(torch.randn(4096, 1024, device="cuda")).mean().backward()
     optimizer.step()
 y = net(torch.randn(4096, 1024, device="cuda"))
