@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of PyTorch's allocator: each reads as zeros when it is handed out.
+ * Blocks of PyTorch's allocator: each reads as zeros when it is handed out, and keeps a label.
  *
  * No kernel overwrites what a freed block held. So its bytes would reappear in the next block, and
  * become sizes where a program reads a count from the device. PyTorch's allocator reports every
@@ -16,6 +16,7 @@
  */
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -39,6 +40,28 @@ struct function_object {
     void (*invoke)(const void *storage, const struct trace_entry *entry);
 };
 
+/* A label that the hook gives to each block of a device, in the order of requests. */
+static struct births {
+    uint32_t *labels;
+    size_t count, capacity;
+} births[STANDIN_DEVICES_MAX];
+static _Thread_local uint32_t label; /* of this thread's next blocks */
+
+/* Keep the label of a new block. Those that memory is lacking for have none. */
+static void
+note_birth(struct births *b)
+{
+    if (b->count == b->capacity) {
+        size_t more = b->capacity ? 2 * b->capacity : 4096;
+        uint32_t *labels = realloc(b->labels, more * sizeof *labels);
+        if (!labels)
+            return;
+        b->labels = labels;
+        b->capacity = more;
+    }
+    b->labels[b->count++] = label;
+}
+
 static void
 on_entry(const void *storage, const struct trace_entry *entry)
 {
@@ -47,7 +70,33 @@ on_entry(const void *storage, const struct trace_entry *entry)
         return;
     standin_lock();
     standin_wipe(entry->address, entry->size);
+    if (entry->device >= 0 && entry->device < STANDIN_DEVICES_MAX)
+        note_birth(&births[entry->device]);
     standin_unlock();
+}
+
+/* Called by the hook: this thread's blocks have the label from now on. */
+EXPORT void
+drystone_standin_label(uint32_t of_next)
+{
+    label = of_next;
+}
+
+/* Return how many blocks a device has handed out. */
+EXPORT uint64_t
+drystone_standin_births(int device)
+{
+    standin_lock();
+    uint64_t count = births[device].count;
+    standin_unlock();
+    return count;
+}
+
+/* Return the labels of a device's blocks; valid while it hands out no more. */
+EXPORT const uint32_t *
+drystone_standin_labels(int device)
+{
+    return births[device].labels;
 }
 
 static int

@@ -147,7 +147,7 @@ complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l events -x -d 'k
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l bracket -d 'run twice more, with streams that lag until somebody waits'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s o -l output -r -d 'where the snapshot goes'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l svg -r -d 'memory over the value that --vary, --find or --rank...'
-complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s q -l quiet -d 'hide the program\'s own output, and show progress'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s q -l quiet -d 'hide the program\'s own output, and show progress, as...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l json -d 'print JSON, schema drystone.dry-run/1, see...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from plan" -l budget -x -d 'what the plan may use of the device, weights and all - 40GiB'

@@ -14,9 +14,10 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped. Two steps are alike when they request equally many
-blocks and bytes, and leave equally many bytes allocated and reserved. Steps repeat when a period
-of them has come three times in a row; later ones are then assumed to do the same. Two nets
+A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by
+hand (_drystone_by_hand.py). Two steps are alike when they request equally many blocks and bytes,
+and add equally many bytes to those allocated and reserved. Steps repeat when a period of them has
+come three times in a row and added little; later ones are then assumed to do the same. Two nets
 that alternate have a period of 2. The program's own statistics are not reset.
 
 Steps that repeat end no program but the loop around them (_drystone_turns.py), so that what comes
@@ -32,12 +33,14 @@ import importlib.abc
 import json
 import linecache
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
 
 import _drystone_answers
+import _drystone_by_hand
 import _drystone_files
 import _drystone_history
 import _drystone_turns
@@ -46,11 +49,12 @@ PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 LEAST_S = 5
+GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
-          "no_kernels": None}
+          "no_kernels": None, "traces": None, "has_optimizer": False}
 _lock = threading.Lock()
 _exit = os._exit
 
@@ -108,7 +112,8 @@ def attach(torch):
         _state["history"] = _drystone_history.History(torch)
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
-        register_optimizer_step_post_hook(lambda *_: on_step(torch))
+        register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
+        _drystone_by_hand.ByHand(torch, lambda: on_step(torch, None))
         if _settings["world_size"]:
             import _drystone_lone_rank
             _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
@@ -143,6 +148,38 @@ def begin(torch):
     else:
         _drystone_answers.trust_distributions()
     make_masks(torch)
+    trace_forward(torch, True)
+    find_owners()
+
+
+def trace_forward(torch, wanted):
+    """Give memory of the backward pass the line of the forward pass that it belongs to.
+
+    It costs 10 to 40 % of a step, so that steps that repeat go without.
+    """
+    if wanted != _state["traces"]:
+        _state["traces"] = wanted
+        torch.autograd.set_detect_anomaly(wanted, check_nan=False)
+
+
+def find_owners():
+    """Watch which module runs and what is its own."""
+    def guard(function):
+        def run(*args):
+            try:
+                return function(*args)
+            except Exception as error:
+                note(f"owners by module are not all known: {error}")
+        return run
+
+    try:
+        from _drystone_owners import Owners
+        owners = Owners()
+        owners.watch(guard)
+        _state["look"], _state["get_owners"] = guard(owners.look_at), guard(owners.get)
+        _state["calls"] = owners.calls
+    except Exception as error:
+        note(f"owners by module are not known: {error}")
 
 
 def find_lack(torch):
@@ -229,6 +266,7 @@ def make_masks(torch):
 
 def on_oom(device, asked, total, free):
     if _state["oom"] is None:
+        look_at_owners(1 << 62)
         _state["oom"] = {"device": device, "asked_bytes": asked, "total_bytes": total,
                          "free_bytes": free, "step": len(_state["steps"])}
 
@@ -254,27 +292,43 @@ def measure(torch):
     return sums
 
 
-def on_step(torch):
-    if not _state["initialized"] or threading.current_thread() is not threading.main_thread():
+def look_at_owners(peak, optimizer=None):
+    if "look" in _state:
+        _state["look"](peak, optimizer)
+
+
+def on_step(torch, optimizer):
+    """Note a step of an optimizer; None: an update by hand, before any optimizer made one."""
+    _state["has_optimizer"] |= optimizer is not None
+    is_by_hand = optimizer is None and not _state["has_optimizer"]
+    if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
+            (optimizer is None and not is_by_hand):
         return
+    look_at_owners(sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch)),
+                   optimizer)
     steps = _state["steps"]
     now = measure(torch)
     # several optimisers in a row are one step: fewer than 8 allocations in between
-    if steps and now[0] - steps[-1]["total"][0] < 8:
+    if steps and not is_by_hand and now[0] - steps[-1]["total"][0] < 8:
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
     _state.setdefault("first", time.process_time())
-    steps.append({"total": now, "kind": [now[0] - before[0], now[1] - before[1], *now[2:]]})
+    steps.append({"total": now, "kind": [a - b for a, b in zip(now, before)]})
     tell_progress(now)
+    begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
+    kinds = [step["kind"] for step in steps[begin:]]
+    period = find_period(kinds)
+    if sum(kind[2] for kind in kinds[-period:]) > GROWTH_MAX:
+        period = 0
+    if _state["traces"] is not None:  # there is a history
+        trace_forward(torch, not period)
     if _settings["steps"]:
         if len(steps) >= _settings["steps"]:
             _state["unseen"] = f"what follows step {len(steps)} was not run"
             stop(torch, f"after {len(steps)} steps, as asked")
         return
-    begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
-    kinds = [step["kind"] for step in steps[begin:]]
-    if (period := find_period(kinds)) and (_state["repeats"] or is_long(len(steps))):
+    if period and (_state["repeats"] or is_long(len(steps))):
         on_repeat(torch, kinds[-period:])
 
 
@@ -293,13 +347,16 @@ def on_repeat(torch, kinds):
     if _state["repeats"] is None:
         _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}"
     _state["since"] = steps
+    growth = sum(kind[2] for kind in kinds)
+    whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
         goes_on, times, unseen = _drystone_turns.cut(kinds, steps)
     except Exception as error:  # a frame or a source of a kind that nobody thought of
         goes_on, times, unseen = False, 1, f"what follows its steps was not run ({error})"
     if times > 1 and goes_on and _settings["until"] == "epoch":
         goes_on, unseen = False, unseen or "what follows the second epoch was not run"
-    _state["unseen"] = _state["unseen"] or unseen
+    unseen = "; ".join(filter(None, [unseen, growth and f"{whole} {growth} B more"]))
+    _state["unseen"] = _state["unseen"] or unseen or None
     if not goes_on:
         stop(torch, _state["repeats"])
 
@@ -359,9 +416,17 @@ def watch(torch):
             seen, since = now, time.monotonic()
         elif time.monotonic() - since >= _settings["patience"]:
             break
+    if not _state["repeats"] and has_rounds(since):
+        _state["repeats"] = "its modules are called in rounds of equal allocations"
     why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
     _state["stuck"], _state["unseen"] = not _state["repeats"], why
     stop(torch, why)
+
+
+def has_rounds(since):
+    """Tell whether calls of outermost modules repeat since a time, by the blocks each asks for."""
+    calls = [call for call in tuple(_state.get("calls", ())) if call[0] >= since]
+    return find_period([(a[1], b[2] - a[2]) for a, b in zip(calls, calls[1:])]) > 0
 
 
 def find_line():
@@ -384,9 +449,12 @@ def find_raised(trace):
 
 def name_own(places):
     """Return the first place that is no library's, or the first; places are (code, line)."""
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    theirs = ("<", os.path.join(os.path.dirname(torch), "")) if torch else "<"
     for code, line in places:
         name = code.co_filename
-        if "site-packages" not in name and "/lib/python" not in name and name[:1] != "<":
+        if not ("site-packages" in name or "/lib/python" in name or name.startswith(theirs) or
+                os.path.basename(name).startswith("_drystone_")):
             return f"{name}:{line} {code.co_name}"
     code, line = places[0] if places else (None, 0)
     return f"{code.co_filename}:{line}" if code else "a line that is not known"
@@ -402,6 +470,7 @@ def dump(torch):
     name = get_name()
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
                                          "unseen", "no_kernels")}
+    facts["owners"] = []
     try:
         nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
         nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
@@ -414,7 +483,12 @@ def dump(torch):
         _state["history"].is_ours = True
         # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
         vars(torch).setdefault("_inductor", None)
-        torch.cuda.memory._dump_snapshot(name + ".pickle")
+        found = torch.cuda.memory._snapshot()
+        with open(name + ".pickle", "wb") as out:
+            pickle.dump(found, out)
+        fullest = max(facts["devices"], key=lambda one: one["reserved"])["device"]
+        if "get_owners" in _state:
+            facts["owners"] = _state["get_owners"](found["device_traces"][fullest], fullest) or []
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
     masks = _state.get("masks")

@@ -5,10 +5,33 @@ PyTorch has one history, and the dry run needs all of it. So the program's calls
 _record_memory_history() only say what its own snapshots are to have: events since the call, the
 last max_entries of them, frames where it asked for them. Events since the call begin behind
 the last allocation before it. Frames are Python's; stacks="all" has none of C++ here.
+
+No snapshot has frames of the hook, nor those of PyTorch's that the hook calls. So memory that
+autograd asks for has no Python, as without a hook.
 """
+import os
 
 ALLOCATIONS = ("alloc", "segment_alloc", "segment_map")
 CONTEXTS = {None: (), "state": ("alloc",), "alloc": ALLOCATIONS}  # "all": every action
+
+
+def hide_hook(found):
+    """Take the hook's frames out of a snapshot's stacks."""
+    known = {}  # frame's id -> whether it is the hook's (1), or may be called by the hook (2)
+    blocks = [block for segment in found["segments"] for block in segment["blocks"]]
+    for one in [event for trace in found["device_traces"] for event in trace] + blocks:
+        frames, kept, behind = one.get("frames") or [], [], False
+        for frame in reversed(frames):
+            kind = known.get(id(frame))
+            if kind is None:
+                file = os.path.basename(frame["filename"])
+                kind = known[id(frame)] = 1 if file[:10] == "_drystone_" else \
+                    2 * (file == "_ops.py")
+            behind = kind == 1 or (behind and kind == 2)
+            if not behind:
+                kept.append(frame)
+        if len(kept) < len(frames):
+            one["frames"] = kept[::-1]
 
 
 class History:
@@ -50,6 +73,7 @@ class History:
 
     def snapshot(self, *more, **named):
         found = self.take(*more, **named)
+        hide_hook(found)
         if not self.is_ours:
             found["device_traces"] = [self.cut(trace, device)
                                       for device, trace in enumerate(found["device_traces"])]

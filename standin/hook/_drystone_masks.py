@@ -8,18 +8,22 @@ function runs first, so its allocations are unchanged.
 
 This covers whole numbers and booleans up to WHOLE_MAX elements, and comparisons of other numbers
 that came from the host. Other numbers that are all zeros count as unknown, and their comparison
-stays false. The stand-in keeps which bytes are known (M4): a result is known if all its inputs
-are. Where unknown ones decide a size or a branch, Guesses notes the line.
+stays false. But they are finite: a comparison with infinity or with themselves is that of a zero,
+and known, so that no flag of overflow is set. The stand-in keeps which bytes are known (M4): a
+result is known if all its inputs are. Where unknown ones decide a size or a branch, Guesses notes
+the line.
 
 Operations are intercepted at BackendSelect, the last dispatch key before the device's. Each
 intercepted operation costs 8 us more.
 """
 import ctypes
+import math
+import operator
 import threading
 
 from _drystone_guesses import Guesses
-from _drystone_memory import (COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, get_bytes, has_room, is_known,
-                              lie_over, note_written, write)
+from _drystone_memory import (BOOL_MAX, COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, get_bytes, has_room,
+                              is_known, lie_over, note_written, write)
 
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
             for kind in ("Scalar", "Tensor")]
@@ -42,6 +46,7 @@ CHANGED = ["fill_.Scalar", "fill_.Tensor", "copy_", "masked_fill_.Scalar", "mask
            "bitwise_or_.Tensor", "bitwise_xor_.Tensor", "bitwise_not_", "logical_and_",
            "logical_or_", "logical_xor_", "logical_not_"]
 DRAWN = ["random_", "random_.from", "random_.to", "bernoulli_.float"]
+FINITE = ["isnan", "isinf", "isposinf", "isneginf"]
 DISTINCT = ["_unique2", "unique_consecutive", "unique_dim"]
 
 
@@ -58,7 +63,7 @@ class Masks:
         if not has_values:
             ways += [(COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
                      (DRAWN, self.draw), (["arange.start_out"], self.range),
-                     (["randperm.generator_out"], self.permute), (["isnan", "isinf"], self.trust)]
+                     (["randperm.generator_out"], self.permute), (FINITE, self.trust)]
         for names, way in ways:
             for name in names:
                 self.watch(name, way)
@@ -105,7 +110,9 @@ class Masks:
         if not isinstance(value, torch.Tensor) or not value.is_cuda:
             return value
         is_whole = value.dtype in WHOLE
-        if value.numel() > (WHOLE_MAX if is_whole else VALUES_MAX) or not (any_kind or is_whole):
+        most = BOOL_MAX if value.dtype is torch.bool and not any_kind else \
+            WHOLE_MAX if is_whole else VALUES_MAX
+        if value.numel() > most or not (any_kind or is_whole):
             raise LookupError
         same = lie_over(value)
         if value.numel() and not is_whole and not same.any():
@@ -119,8 +126,8 @@ class Masks:
         return not isinstance(value, self.torch.Tensor) or not value.is_cuda or is_known(value)
 
     def is_small(self, value):
-        return value.is_cuda and value.dtype in WHOLE and value.numel() <= WHOLE_MAX and \
-            has_room(value)
+        most = BOOL_MAX if value.dtype is self.torch.bool else WHOLE_MAX
+        return value.is_cuda and value.dtype in WHOLE and value.numel() <= most and has_room(value)
 
     def is_captured(self):
         return self.torch.cuda.is_current_stream_capturing()
@@ -142,8 +149,22 @@ class Masks:
                 for output, numbers in zip(outputs, done if result is not outputs[0] else [done]):
                     write(output, numbers, known)
         except (LookupError, RuntimeError):
-            pass
+            if any_kind:
+                self.assume_finite(operation, args[0], args[1], result)
         return result
+
+    def assume_finite(self, operation, numbers, other, result):
+        """Compare unknown numbers with infinity, or with themselves, as finite ones."""
+        if isinstance(other, self.torch.Tensor) and other.is_cuda:
+            is_same = other.shape == numbers.shape and get_bytes(other) == get_bytes(numbers)
+            other = 0 if is_same else None
+        elif isinstance(other, (float, self.torch.Tensor)):
+            other = float(other) if math.isinf(other) else None
+        else:
+            other = None
+        if other is not None:
+            answer = getattr(operator, operation._schema.name[len("aten::"):])(0, other)
+            write(result, self.torch.tensor(answer))
 
     def make(self, operation, keys, args, named):
         return self.compare(operation, keys, args, named, any_kind=False)

@@ -19,6 +19,7 @@ import _drystone_rare
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 CUTS_MAX = 10  # epochs of the same steps that run where the loop over them has no way out
+CALLERS = os.path.join("torch", "optim", "optimizer.py"), os.path.join("torch", "_tensor.py")
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
 live, over = set(), set()  # ids of iterators: gave data since the last step; shall end
 _cuts = Counter()
@@ -143,12 +144,11 @@ def is_last(chain):
 
 
 def find_frames():
-    """Return the frames from the program's call of an optimizer to its first line."""
+    """Return the frames from the program's call of an optimizer or backward() to its first line."""
     frame, frames = sys._getframe(1), []
     while frame:
         name = frame.f_code.co_filename
-        if frames or not (os.path.basename(name).startswith("_drystone") or
-                          name.endswith(os.path.join("torch", "optim", "optimizer.py"))):
+        if frames or not (os.path.basename(name).startswith("_drystone") or name.endswith(CALLERS)):
             frames.append(frame)
         frame = frame.f_back
     return [one for one in frames if not one.f_code.co_filename.startswith("<frozen")]

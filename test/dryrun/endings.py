@@ -29,18 +29,16 @@ def _stats(device=0):
     return {**{f"{k}_bytes.all.peak": v for k, v in sizes.items()},
             "allocation.all.allocated": 8 * len(_steps), "requested_bytes.all.allocated": 0}
 _steps, _empty = [], []
-def _dump(path):
-    import pickle
+def _take():
     if not _empty: _refuse()
-    with open(path, "wb") as out: pickle.dump({"segments": [], "device_traces": [[]]}, out)
+    return {"segments": [], "device_traces": [[]]}
 def _refuse(*_, **__): raise RuntimeError("no history here")
 def _reset(device): _peak[0] = 0
 def save(*_, **__): raise RuntimeError("nothing to save")
 serialization = types.SimpleNamespace(save=save)
 cuda = types.SimpleNamespace(
     _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
-    memory=types.SimpleNamespace(_record_memory_history=_refuse, _dump_snapshot=_dump,
-                                 _snapshot=_refuse),
+    memory=types.SimpleNamespace(_record_memory_history=_refuse, _snapshot=_take),
     get_device_capability=lambda _: (9, 0), get_arch_list=lambda: ["sm_90"],
     OutOfMemoryError=OutOfMemoryError)
 _C = types.SimpleNamespace(_cuda_resetPeakMemoryStats=_reset)
@@ -48,13 +46,14 @@ def use():
     while _calls: _calls.pop(0)()
 def step():
     use()
-    for hook in _hooks: hook()
+    for hook in _hooks: hook(_hooks)
     _steps.append(0)
 import sys
 optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
 optimizer = types.ModuleType("torch.optim.optimizer")
 sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = _hooks.append
+autograd = types.SimpleNamespace(backward=None)
 """
 KNOWN, UNKNOWN = 0, 3
 CASES = {

@@ -14,6 +14,8 @@ head says what differs from a plain run:
     reserved: BYTES                  the peak
     unseen: TEXT                     what was not run, as the first line says it
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
+    peak: PASS, LINE                 when and where memory peaked
+    owners: MODULE WEIGHTS GRADIENTS OPTIMIZER MADE, ...  some of what modules own then
     kernels: lacking                 a torch of CUDA 13 has none for the card
     before: kept or changed          its argument is a file; the run leaves it, or does not
     check: addresses                 the snapshot does not tell why segments were given back
@@ -58,7 +60,7 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"guesses|needs|rules|with): (.*)$", head, re.M))}
+                              r"peak|owners|guesses|needs|rules|with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -78,6 +80,9 @@ def judge(result, head, allocator):
         return f"{result['reserved_peak_bytes']} bytes reserved, expected {head['reserved']}"
     if head.get("unseen", "None") not in str(result["unseen"]):
         return f"unseen is {result['unseen']}, expected {head.get('unseen')}"
+    peak = "{pass}, {line}".format(**result["moment"] or {"pass": "none", "line": ""})
+    if head.get("peak", peak) != peak:
+        return f"the peak is in {peak}, expected {head['peak']}"
     if allocator == "paged":
         return None
     check = result["self_check"]
@@ -86,6 +91,10 @@ def judge(result, head, allocator):
     if not exact or check["addresses"] == 0:
         return f"the snapshot does not replay exactly: {check}"
     main = result["processes"][0]
+    told = [" ".join(map(str, owner.values())) for owner in main["owners"]]
+    unsaid = [one for one in head.get("owners", "").split(", ") if one and one not in told]
+    if unsaid:
+        return f"{unsaid} are not among the owners {told}"
     if "kernels" in head and int(main["cuda"].split(".")[0]) >= 13 and not main["no_kernels"]:
         return "torch is not said to lack kernels for the card"
     inexact = [p["rank"] for p in result["processes"] if not p["exact"]]

@@ -91,8 +91,8 @@ static const struct option_spec specs[] = {
     {"svg", 0, "OUT", OPTION_STRING, offsetof(struct values, svg),
      .help = "memory over the value that --vary, --find or --rank varies, as a picture"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
-     .help = "hide the program's own output, and show progress",
-     .refuses = {{"vary find", of_one}}},
+     .help =
+         "hide the program's own output, and show progress, as several runs always do"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help =
          "print JSON, schema drystone.dry-run/1, see drystone-dry-run(1); the program's "
@@ -488,12 +488,11 @@ dry_run(struct session *s, const struct option_list *arguments)
     const struct option_misuse misuses[] = {
         {"rank", is_series && count > 1, "a single number with --vary and --find"},
         {"bracket", v->bracket && count > 1, of_one},
-        {"quiet", v->quiet && count > 1, of_one},
         {"svg", v->svg && !is_series && count == 1,
          "for --vary, --find or several ranks"},
     };
     if (code == EXIT_FINE)
-        code = options_refuse_misuse(&command_dry_run, misuses, 4);
+        code = options_refuse_misuse(&command_dry_run, misuses, 3);
     if (code != EXIT_FINE)
         return code;
     s->request.world_size = v->world_size;

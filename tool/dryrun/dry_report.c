@@ -469,8 +469,8 @@ dry_report_print(const struct dry_report *r)
     bool has_figure = trial_main(r->trial)->reserved_peak > 0;
     bool is_printed =
         print_processes(r, &term) &&
-        (!has_figure ||
-         (print_owners(r, &term) && print_settings(r, &term) && print_cards(r, &term)));
+        (!has_figure || (print_owners(r, &term) && dry_report_print_modules(r, &term) &&
+                         print_settings(r, &term) && print_cards(r, &term)));
     print_doubts(r, &term);
     if (r->snapshot) {
         const char *verb = trial_outcome(r->trial) == TRIAL_FITS_NOT ? "explain" : "top";

@@ -22,6 +22,8 @@ struct dry_report {
 
 /* Print the report as text. Returns false if memory ran out. */
 bool dry_report_print(const struct dry_report *report);
+/* Print the modules that own most at the peak. Returns false if memory ran out. */
+bool dry_report_print_modules(const struct dry_report *report, const struct term *term);
 /* Return the members of drystone.dry-run/1 except for "schema"; NULL: memory ran out. */
 json_t *dry_report_make_json(const struct dry_report *report);
 

@@ -2,6 +2,7 @@
 
 options: --patience 2
 expect: unknown
+unseen: waits.py:1
 """
 import torch
 
