@@ -53,6 +53,7 @@ def strip(path):
     blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
     for one in [*blocks, *snapshot["segments"], *(e for t in snapshot["device_traces"] for e in t)]:
         one.pop("frames", None)
+        one.pop("forward_frames", None)
     bare = path.with_suffix(".bare")
     bare.write_bytes(pickle.dumps(snapshot))
     return bare

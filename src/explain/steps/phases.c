@@ -43,7 +43,8 @@ dryi_phases_is_bare(const struct dry_timeline_view *v, uint32_t stack)
     const uint32_t *frames = NULL;
     if (stack != DRY_NONE)
         frames = dry_trace_stack(v->trace, stack, &count);
-    return count == 0 || is_of_hook(v->trace, frames[count - 1]);
+    return count == 0 || is_of_hook(v->trace, frames[count - 1]) ||
+           (dry_trace_get_view(v->trace)->frames[frames[0]].flags & DRY_FRAME_FORWARD);
 }
 
 static struct name_counts
@@ -53,11 +54,13 @@ count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
     for (uint32_t a = 0; a < p->count; a++) {
         uint32_t stack = p->view->allocations[a].stack;
         uint16_t flags = dryi_hints_get(hints, stack);
-        counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
-        counts.engine +=
+        bool is_bare = dryi_phases_is_bare(p->view, stack);
+        bool is_outside =
             (flags & (DRYI_HINT_BACKWARD | DRYI_HINT_PYTHON)) == DRYI_HINT_BACKWARD;
+        counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
+        counts.engine += is_outside && !is_bare;
         counts.python += (flags & DRYI_HINT_PYTHON) != 0;
-        counts.bare += dryi_phases_is_bare(p->view, stack);
+        counts.bare += is_bare;
     }
     return counts;
 }

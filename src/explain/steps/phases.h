@@ -47,8 +47,8 @@ void dryi_phases_finish(struct dryi_phases *phases);
 /* Return the last allocation born at or before a moment, or DRY_NONE. Cost: O(log n). */
 uint32_t dryi_phases_last(const struct dryi_phases *phases, uint32_t moment);
 
-/* Return whether a stack is empty: none was recorded, or its thread runs no Python. A dry run's
-   hook, which C++ called, does not count. */
+/* Return whether a stack is empty: none was recorded, or its thread runs no Python. Lines of the
+   forward pass (DRY_FRAME_FORWARD) do not count, nor does a dry run's hook, which C++ called. */
 bool dryi_phases_is_bare(const struct dry_timeline_view *view, uint32_t stack);
 
 #endif
