@@ -546,7 +546,7 @@ dry_replay_run(struct dry_replay *replay, const struct dry_run_options *options,
                struct dry_run *run, struct dry_error *err)
 {
     struct dry_run_options o;
-    struct attempt a;
+    struct attempt a = {0};
     enum dry_status status = take_options(replay, options, &o, &a, err);
     if (status != DRY_OK)
         return status;
@@ -567,7 +567,7 @@ dry_replay_record(struct dry_replay *replay, const struct dry_run_options *optio
                   struct dry_trace **recorded, struct dry_error *err)
 {
     struct dry_run_options o;
-    struct attempt a;
+    struct attempt a = {0};
     enum dry_status status = take_options(replay, options, &o, &a, err);
     if (status == DRY_OK && a.place != TORCH)
         return dryi_fail(err, DRY_ERR_UNSUPPORTED,

@@ -81,40 +81,46 @@ get_share(uint64_t bytes, uint64_t file_bytes)
     return bytes < fair ? bytes : fair;
 }
 
+struct reading {
+    const char *path;
+    struct dry_trace_options options;
+    char note[NSIGHT_NOTE_BYTES]; /* what was left out; empty: nothing */
+};
+
 /* Read an input, which `d` describes. SQLite needs a file whose bytes it can read in any order. */
 static enum dry_status
 read_input(const struct input_description *d, const struct dry_source *source,
-           const char *path, const struct dry_trace_options *options,
-           struct dry_trace **trace, char note[NSIGHT_NOTE_BYTES], struct dry_error *err)
+           struct reading *r, struct dry_trace **trace, struct dry_error *err)
 {
-    note[0] = '\0';
+    r->note[0] = '\0';
     if (!d->is_database)
-        return dry_trace_read(source, options, trace, err);
-    if (d->is_unpacked || d->file_bytes == 0 || object_is_name(path) ||
-        !strcmp(path, "-"))
+        return dry_trace_read(source, &r->options, trace, err);
+    if (d->is_unpacked || d->file_bytes == 0 || object_is_name(r->path) ||
+        !strcmp(r->path, "-"))
         return fail_at(
             err, DRY_ERR_UNSUPPORTED, DRY_NO_OFFSET,
             "an SQLite file is read by its name, unpacked and on this machine");
-    return nsight_read(path, options->memory_bytes_max, trace, note, err);
+    return nsight_read(r->path, r->options.memory_bytes_max, trace, r->note, err);
 }
 
 static enum dry_status
-read_trace(const struct input *in, const struct dry_source *source, const char *path,
-           struct dry_trace **trace, char note[NSIGHT_NOTE_BYTES], struct dry_error *err)
+read_trace(const struct input *in, const struct dry_source *source, struct reading *r,
+           struct dry_trace **trace, struct dry_error *err)
 {
     char what[512];
-    snprintf(what, sizeof what, "reading %s", path);
+    snprintf(what, sizeof what, "reading %s", r->path);
     struct input_description d;
     input_describe(in, &d);
     struct watch watch = {.in = in};
     progress_begin(&watch.progress, what, d.file_bytes);
-    struct dry_trace_options options;
-    dry_trace_options_init(&options);
-    options.memory_bytes_max = get_share(load_memory_bytes(), d.file_bytes);
-    options.progress = show_progress;
-    options.progress_self = &watch;
-    enum dry_status status = read_input(&d, source, path, &options, trace, note, err);
+    dry_trace_options_init(&r->options);
+    r->options.memory_bytes_max = get_share(load_memory_bytes(), d.file_bytes);
+    r->options.progress = show_progress;
+    r->options.progress_self = &watch;
+    enum dry_status status = read_input(&d, source, r, trace, err);
     progress_end(&watch.progress);
+    r->options.progress = NULL;
+    r->options.progress_self = NULL; /* it ends here */
     return status;
 }
 
@@ -173,11 +179,10 @@ load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace
     }
     struct input_description d;
     input_describe(in, &d);
-    struct dry_trace_options options;
-    dry_trace_options_init(&options);
-    options.memory_bytes_max = get_share(memory_bytes_max, d.file_bytes);
-    char note[NSIGHT_NOTE_BYTES];
-    status = read_input(&d, &source, path, &options, trace, note, err);
+    struct reading reading = {.path = path};
+    dry_trace_options_init(&reading.options);
+    reading.options.memory_bytes_max = get_share(memory_bytes_max, d.file_bytes);
+    status = read_input(&d, &source, &reading, trace, err);
     if (status == DRY_OK)
         status = input_read_content(in, content, err);
     input_describe(in, &d);
@@ -200,15 +205,15 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
         err.offset = DRY_NO_OFFSET; /* the text names it if it matters */
         return report_error(command, path, &err);
     }
-    char note[NSIGHT_NOTE_BYTES];
-    enum dry_status status = read_trace(in, &source, path, trace, note, &err);
+    struct reading reading = {.path = path};
+    enum dry_status status = read_trace(in, &source, &reading, trace, &err);
     struct input_description d;
     input_describe(in, &d);
     if (about)
         *about = d;
     int code = status == DRY_OK ? EXIT_FINE : report_unread(command, path, &d, &err);
-    if (code == EXIT_FINE && note[0])
-        report_failure(command, path, EXIT_FINE, "%s", note);
+    if (code == EXIT_FINE && reading.note[0])
+        report_failure(command, path, EXIT_FINE, "%s", reading.note);
     input_close(in);
     return code;
 }

@@ -390,7 +390,7 @@ find_fault(int64_t device, uint32_t process, int64_t address, int64_t bytes)
 static enum dry_status
 take_event(struct reading *r, sqlite3_stmt *statement)
 {
-    int64_t values[PROCESS + 1];
+    int64_t values[PROCESS + 1] = {0};
     r->event_count++;
     enum dry_status status = read_numbers(r, statement, values);
     enum kind kind = status == DRY_OK ? find_kind(r, values) : KIND_COUNT;
@@ -596,13 +596,22 @@ static char *
 make_uri(const char *path)
 {
     static const char begin[] = "file:", end[] = "?mode=ro&immutable=1";
-    char *uri = malloc(sizeof begin + 3 * strlen(path) + sizeof end), *to = uri;
+    static const char digits[] = "0123456789ABCDEF";
+    size_t used = sizeof begin - 1;
+    char *uri = malloc(sizeof begin + 3 * strlen(path) + sizeof end);
     if (!uri)
         return NULL;
-    to += sprintf(to, "%s", begin);
-    for (; *path; path++)
-        to += sprintf(to, strchr("%?#", *path) ? "%%%02X" : "%c", (unsigned char)*path);
-    strcpy(to, end);
+    memcpy(uri, begin, used);
+    for (; *path; path++) {
+        if (!strchr("%?#", *path)) {
+            uri[used++] = *path;
+            continue;
+        }
+        uri[used++] = '%';
+        uri[used++] = digits[*path >> 4]; /* those three are ASCII */
+        uri[used++] = digits[*path & 15];
+    }
+    memcpy(uri + used, end, sizeof end);
     return uri;
 }
 

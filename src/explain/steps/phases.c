@@ -283,22 +283,23 @@ find_turn(const struct dryi_phases *p, uint32_t first, uint32_t update,
     return true;
 }
 
-/* Set *turn and *end, the moments when the step's backward pass begins and ends. Both are
-   UINT32_MAX if it has none. `update` is the moment of an update that a scope tells; it proves the
-   backward pass. Returns false if memory ran out. */
+/* Moments when a step's backward pass begins and ends; UINT32_MAX: it has none. */
+struct turn {
+    uint32_t begin, end;
+};
+
+/* Find the backward pass. On entry both moments are that of an update that a scope tells, which
+   proves the pass, or UINT32_MAX. Returns false if memory ran out. */
 static bool
 find_backward(const struct dryi_phases *p, const struct dry_step *step, uint32_t first,
-              uint32_t update, struct shape *shape, uint32_t *turn, uint32_t *end)
+              struct shape *shape, struct turn *turn)
 {
-    *turn = *end = update;
-    if (update != UINT32_MAX)
-        return find_turn(p, first, update, shape, turn);
+    if (turn->end != UINT32_MAX)
+        return find_turn(p, first, turn->end, shape, &turn->begin);
     if (!collect_across(p, step, first, shape) || !find_chain(p, shape))
         return false;
-    if (is_training_step(shape, step)) {
-        *turn = step->peak.moment;
-        *end = find_end_of_backward(p, shape);
-    }
+    if (is_training_step(shape, step))
+        *turn = (struct turn){step->peak.moment, find_end_of_backward(p, shape)};
     return true;
 }
 
@@ -313,18 +314,19 @@ read_shapes(struct dryi_phases *p, const struct dry_steps *steps,
     size_t scope = 0;
     for (uint32_t a = 0; a < p->count;) {
         const struct dry_step *step = &rows[p->steps[a]];
-        uint32_t first = a, turn, end, update = find_update(scopes, step, &scope);
-        is_ok = find_backward(p, step, first, update, &shape, &turn, &end);
+        uint32_t first = a, update = find_update(scopes, step, &scope);
+        struct turn turn = {update, update};
+        is_ok = find_backward(p, step, first, &shape, &turn);
         if (!is_ok)
             break;
-        p->has_backward |= turn != UINT32_MAX;
+        p->has_backward |= turn.begin != UINT32_MAX;
         for (; a < p->count && p->steps[a] == p->steps[first]; a++) {
             uint32_t begin = p->view->allocations[a].begin;
             if (p->of[a] == DRYI_PHASE_UPDATE)
                 continue; /* set by its name */
-            p->of[a] = begin <= turn  ? DRYI_PHASE_FORWARD
-                       : begin <= end ? DRYI_PHASE_BACKWARD
-                                      : DRYI_PHASE_UPDATE;
+            p->of[a] = begin <= turn.begin ? DRYI_PHASE_FORWARD
+                       : begin <= turn.end ? DRYI_PHASE_BACKWARD
+                                           : DRYI_PHASE_UPDATE;
         }
     }
     dryi_memory_free(&p->memory, shape.rows, shape.capacity, sizeof *shape.rows);
