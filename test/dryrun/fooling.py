@@ -19,6 +19,11 @@ import textwrap
 
 SKIPPED = 77
 CARD = "rtx4090-24"
+# What is known to be wrong, and why; one that is right again is to be taken off.
+KNOWN_WRONG = {
+    "better_copy": "a comparison of numbers in Python that came from item() is not seen",
+    "two_processes": "each process has the whole card for itself",
+}
 UNQUALIFIED = re.compile(rf"{CARD}: fits  \d")
 
 # What the programs share: a step that takes little, and one allocation that is too much.
@@ -220,9 +225,10 @@ def main():
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             wrong, first = judge(tool, torch, name, pathlib.Path(folder))
-        failed += wrong is not None
-        print(f"{name}: {wrong or 'ok'}\n    {first}", flush=True)
-    print(f"{len(names)} programs, {failed} wrong")
+        is_known = name in KNOWN_WRONG
+        failed += is_known != (wrong is not None)
+        print(f"{name}: {wrong or 'ok'}{' (known)' * is_known}\n    {first}", flush=True)
+    print(f"{len(names)} programs, {failed} other than known")
     sys.exit(failed > 0)
 
 
