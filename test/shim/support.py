@@ -45,6 +45,7 @@ def dump(torch):
     for segment in snapshot["segments"]:
         rename(segment)
         segment.pop("frames", None)
+        segment.pop("forward_frames", None)
         for block in segment["blocks"]:
             if block["state"] == "inactive":
                 block.pop("requested_size")
