@@ -45,7 +45,7 @@ static struct births {
     uint32_t *labels;
     size_t count, capacity;
 } births[STANDIN_DEVICES_MAX];
-static _Thread_local uint32_t label; /* of this thread's next blocks */
+static _Thread_local uint32_t label; /* this thread's next blocks get it */
 
 /* Keep the label of a new block. Those that memory is lacking for have none. */
 static void

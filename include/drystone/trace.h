@@ -78,7 +78,7 @@ enum dry_trace_kind {
     DRY_TRACE_BUILT,     /* made by a dry_trace_builder */
     DRY_TRACE_BFC,       /* a dump of the BFC allocator of TensorFlow and XLA, in a log */
     DRY_TRACE_KINETO,    /* the memory events of PyTorch's profiler, in a Chrome trace */
-    DRY_TRACE_NSIGHT, /* what processes got from CUDA's driver, recorded by Nsight Systems */
+    DRY_TRACE_NSIGHT,    /* Nsight Systems recorded what processes got from CUDA's driver */
 };
 
 /* Return the name of a kind: "snapshot", "plain" ... A value that is no kind has that of BUILT. */

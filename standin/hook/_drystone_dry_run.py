@@ -463,6 +463,12 @@ def name_own(places):
 # --- the end --------------------------------------------------------------------------------
 
 
+def find_physical(visible, device):
+    """Return the machine's number of a device of this process."""
+    number = visible[device] if device < len(visible) else ""
+    return int(number) if number.isdigit() else device
+
+
 def dump(torch):
     if _state["dumped"] or _state["pid"] != os.getpid():
         return  # the second: a child, which has the parent's memory but no device
@@ -476,8 +482,9 @@ def dump(torch):
         nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
         torch.cuda.memory_stats(0)  # fails if the allocator counts nothing
         peaks = read_peaks(torch)
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
         facts["devices"] = [
-            {"device": device, "nccl": nccl(device), **{kind: peaks[device, kind]
+            {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device), **{kind: peaks[device, kind]
                                   for kind in ("allocated", "reserved", "requested")}}
             for device in range(torch.cuda.device_count())]
         _state["history"].is_ours = True

@@ -40,7 +40,7 @@ class Owners:
         self.labels = weakref.WeakKeyDictionary()  # of modules
         self.weights, self.local = [], threading.local()
         self.optimizers, self.peak = weakref.WeakSet(), 0
-        self.calls = deque(maxlen=100)  # of outermost modules: (time, label, blocks until then)
+        self.calls = deque(maxlen=100)  # (time, label, blocks until then) by outermost module
         self.found = defaultdict(list)  # (device, address) -> [(blocks until then, kind, label)]
 
     def watch(self, guard):
@@ -111,7 +111,7 @@ class Owners:
                     self.note(one, "optimizer", labels.get(id(weight), 0))
 
     def note(self, tensor, kind, label):
-        tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
+        tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor wraps it
         if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
             return
         try:

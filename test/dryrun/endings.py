@@ -99,6 +99,13 @@ CASES = {
                             "ended with status 0 after a process used a GPU"),
     "worker_fits": ("subprocess.run([sys.executable, '-c', 'import torch; torch.use()'])",
                     KNOWN, "fits  3.00 MiB"),
+    "two_share": ("subprocess.run([sys.executable, '-c', 'import torch; torch.use()'])\ntorch.use()",
+                  KNOWN, "fits if its processes do not peak together; 3.00 MiB",
+                  "together 1.50 GiB"),
+    "two_apart": ("os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
+                  "subprocess.run([sys.executable, '-c', 'import torch; torch.use()'])\n"
+                  "os.environ['CUDA_VISIBLE_DEVICES'] = '0'\ntorch.use()",
+                  KNOWN, "fits 3.00 MiB", "not together"),
     "daemon": ("if os.fork() == 0:\n    os.setsid(); torch.use(); os.mkdir('used'); time.sleep(60)\n"
                "while not os.path.exists('used'): time.sleep(0.01)", UNKNOWN,
                "after a process used a GPU", "left 1 process running"),
@@ -144,6 +151,7 @@ CASES["exit_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None)._exit(4)", 
 CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKNOWN,
                          "signal 11 (Segmentation fault)", "p.py:3")
 OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
+           "two_share": ["--memory", "1100MiB"], "two_apart": ["--memory", "1100MiB"],
            "steps_asked": ["--steps", "2"], "waits": ["--patience", "1"]}
 # How it is started, not what it does: options, the name in TMPDIR, status, words.
 STARTS = {

@@ -19,10 +19,10 @@ import textwrap
 
 SKIPPED = 77
 CARD = "rtx4090-24"
-# What is known to be wrong, and why; one that is right again is to be taken off.
+# These are wrong, and we know why. Take one off when it is right again.
 KNOWN_WRONG = {
     "better_copy": "a comparison of numbers in Python that came from item() is not seen",
-    "two_processes": "each process has the whole card for itself",
+    "two_processes": "each process has the card for itself, and the first line says so",
 }
 UNQUALIFIED = re.compile(rf"{CARD}: fits  \d")
 

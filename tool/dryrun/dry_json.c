@@ -144,9 +144,10 @@ dry_report_make_json(const struct dry_report *r)
 {
     const struct trial *t = r->trial;
     const struct facts_process *p = trial_main(t);
+    uint64_t together = trial_together_bytes(t);
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:b, s:s?, s:s?, s:i}",
+        "s:o, s:o, s:b, s:o, s:s?, s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
@@ -158,6 +159,7 @@ dry_report_make_json(const struct dry_report *r)
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
-        make_error(t), "guessed", trial_guesses(t) != NULL, "unseen",
-        trial_find_unseen(t), "snapshot", r->snapshot, "exit_status", t->status);
+        make_error(t), "guessed", trial_guesses(t) != NULL, "together_peak_bytes",
+        json_out_known(together > 0, together), "unseen", trial_find_unseen(t),
+        "snapshot", r->snapshot, "exit_status", t->status);
 }

@@ -56,20 +56,23 @@ print_kernels(const struct dry_report *r, const struct term *term)
                 r->trial->launch.request.card->name, json_string_value(lack));
 }
 
-/* Write what "fits" depends on: what was not run, and numbers that no kernel computed. */
+/* Write what "fits" depends on: what was not run, numbers that no kernel computed, and processes
+   that share a device, of which each had it for itself. */
 static void
 write_condition(const struct trial *t, char *text, size_t capacity)
 {
+    bool is_crowded = trial_together_bytes(t) > t->launch.request.card->usable_bytes;
     char safe[300] = "";
     const char *unseen = trial_find_unseen(t);
     bool has_ended_early = trial_main(t)->repeats != NULL;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
-    snprintf(text, capacity, "%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
+    snprintf(text, capacity, "%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
              unseen            ? "; "
              : has_ended_early ? "if later turns repeat those that ran; "
                                : "",
-             trial_guesses(t) ? "if the guesses below are right; " : "");
+             trial_guesses(t) ? "if the guesses below are right; " : "",
+             is_crowded ? "if its processes do not peak together; " : "");
 }
 
 /* Write the figures of the answer. */
@@ -103,7 +106,7 @@ print_head(const struct dry_report *r, const struct term *term)
 {
     const char *card = r->trial->launch.request.card->name;
     enum trial_outcome outcome = trial_outcome(r->trial);
-    char condition[400] = "", figures[TRIAL_END_BYTES + 200],
+    char condition[480] = "", figures[TRIAL_END_BYTES + 200],
          text[sizeof condition + sizeof figures];
     fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card,
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
@@ -171,6 +174,10 @@ print_sums(const struct dry_report *r, const struct term *term)
         print_row(term, "nccl", p->nccl_bytes,
                   "taken by NCCL itself: assumed, 688 MiB a communicator, 544 of two, 70 "
                   "of one");
+    uint64_t together = trial_together_bytes(r->trial);
+    if (together > 0)
+        print_row(term, "together", together,
+                  "taken by the processes of a device if they peak at once");
     if (r->late && r->late->facts.process_count > 0)
         print_row(term, "late", trial_main(r->late)->reserved_peak,
                   "reserved if every stream lags until somebody waits for it");

@@ -11,6 +11,10 @@
 #include "base/output.h"
 #include "base/report.h"
 
+#define PHYSICAL_MAX 64 /* devices of a machine */
+#define SHARE_MAX                                                                        \
+    ((json_int_t)UINT64_C(1) << 50) /* bytes; the sum of all cannot overflow */
+
 /* Replay the snapshots of the other ranks, to check that they are exact. The verdict uses
    the main one alone. */
 static int
@@ -108,6 +112,36 @@ trial_find_unseen(const struct trial *t)
     for (size_t i = 0; i < t->facts.process_count && !unseen; i++)
         unseen = t->facts.processes[i].unseen;
     return unseen;
+}
+
+static uint64_t
+get_number(const json_t *object, const char *key)
+{
+    json_int_t number = json_integer_value(json_object_get(object, key));
+    return number <= 0 ? 0 : (uint64_t)(number < SHARE_MAX ? number : SHARE_MAX);
+}
+
+uint64_t
+trial_together_bytes(const struct trial *t)
+{
+    uint64_t bytes[PHYSICAL_MAX] = {0}, most = 0;
+    size_t users[PHYSICAL_MAX] = {0};
+    for (size_t i = 0; i < t->facts.process_count; i++) {
+        const json_t *devices = json_object_get(t->facts.processes[i].json, "devices");
+        for (size_t d = 0; d < json_array_size(devices); d++) {
+            const json_t *device = json_array_get(devices, d);
+            uint64_t number = get_number(device, "physical"),
+                     reserved = get_number(device, "reserved");
+            if (number >= PHYSICAL_MAX || reserved == 0)
+                continue;
+            users[number]++;
+            bytes[number] += reserved + get_number(device, "nccl") +
+                             t->launch.request.card->context_bytes;
+            if (users[number] > 1 && bytes[number] > most)
+                most = bytes[number];
+        }
+    }
+    return most;
 }
 
 /* Tell whether a process ended without facts whose memory may have mattered. */

@@ -46,6 +46,9 @@ bool trial_has_oom(const struct trial *trial);
 #define TRIAL_END_BYTES 420
 /* Write what ended a program whose memory is not known: "signal 9 (Killed) ended it". */
 void trial_tell_end(const struct trial *trial, char text[TRIAL_END_BYTES]);
+/* Return the bytes that processes of one device take at their peaks, with a context for each, of the
+   device where that is most; 0: no two share a device. In a dry run each has a card of its own. */
+uint64_t trial_together_bytes(const struct trial *trial);
 /* Return what of the program was not run, in words; NULL: all of it ran, or repeats. */
 const char *trial_find_unseen(const struct trial *trial);
 

@@ -19,7 +19,7 @@ struct dryi_early_free {
 
 struct dryi_alteration {
     uint32_t oom_event;    /* the failure, an index within the device */
-    uint64_t device_bytes; /* of the device that it runs on */
+    uint64_t device_bytes; /* the device has so many */
     /* Both events ascend from one to the next. */
     const struct dryi_early_free *frees;
     size_t free_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each kind of trace, in one table. A new format adds one row. */
+/* This table holds the properties of each kind of trace. A new format adds one row. */
 #include "trace/model/kind.h"
 
 static const struct dryi_kind kinds[] = {

@@ -32,7 +32,7 @@ struct bfc {
     struct dry_trace_segment region; /* address 0: no chunk so far */
     uint64_t region_end, chunk_end;  /* chunk_end: of the last chunk */
     int32_t device;                  /* the latest that a dump's first line named */
-    int32_t dump_device;             /* that of the dump that is open */
+    int32_t dump_device;             /* the open dump is of this device */
     bool is_open;                    /* a region has begun, the dump has not ended */
     uint32_t lane;
 };
