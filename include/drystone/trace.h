@@ -78,7 +78,7 @@ enum dry_trace_kind {
     DRY_TRACE_BUILT,     /* made by a dry_trace_builder */
     DRY_TRACE_BFC,       /* a dump of the BFC allocator of TensorFlow and XLA, in a log */
     DRY_TRACE_KINETO,    /* the memory events of PyTorch's profiler, in a Chrome trace */
-    DRY_TRACE_NSIGHT,    /* Nsight Systems recorded what processes got from CUDA's driver */
+    DRY_TRACE_NSIGHT, /* Nsight Systems recorded what processes got from CUDA's driver */
 };
 
 /* Return the name of a kind: "snapshot", "plain" ... A value that is no kind has that of BUILT. */
@@ -261,8 +261,8 @@ struct dry_trace_view {
     uint32_t lane_count, frame_count, stack_count, string_count, note_count;
     const struct dry_lane *lanes;
     const struct dry_frame *frames;
-    bool
-        has_addresses; /* events and segments have addresses: SNAPSHOT, BUILT, BFC, NSIGHT */
+    /* SNAPSHOT, BUILT, BFC, NSIGHT: events and segments have addresses. */
+    bool has_addresses;
     uint64_t
         reserved_peak_bytes; /* KINETO: most that a device reserved, as recorded; else 0 */
     uint32_t dump_count; /* BFC: dumps in the log, of which the last was read; else 0 */

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 where = os.environ.get("DRY_TEST_MCP", "")
 if not where or not pathlib.Path(where, "jsonschema").is_dir():
@@ -307,8 +308,10 @@ def check_dry_runs(work):
                   ("two-failures.pickle", "oom")):
         run("dry-run", "--json", "--bracket", "--", python, "program.py", *words, where=work,
             env=env)
-    run("dry-run", "--json", "--vary", "HOW=fine,oom", "--", python, "program.py", "before.pickle",
-        "{HOW}", where=work, env=env)
+    run("dry-run", "--json", "--vary", "HOW=fine,oom", "--svg", "curve.svg", "--", python,
+        "program.py", "before.pickle", "{HOW}", where=work, env=env)
+    drawn = xml.etree.ElementTree.parse(work / "curve.svg").getroot()
+    need(drawn.tag.endswith("svg") and "HOW" in "".join(drawn.itertext()), "--svg draws no curve")
 
 
 # --- the schemas themselves -----------------------------------------------------------------
