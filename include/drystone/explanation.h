@@ -137,8 +137,14 @@ DRY_API const char *dry_lasting_name(enum dry_lasting lasting);
  * it. The headroom is what is free beside the request, without the cache. Negative: it
  * fails all the same, and where nothing is scarce it takes so much more.
  *
+ * STREAMS: the recorded requests are replayed with frees that wait for no stream, which
+ * tells whether the request is served. How much is free then is a sum: the growth of steps
+ * counts what waits.
+ *
  * The other effects are sums, which ignore the layout: upper bounds. So are these if
- * nothing can be replayed, or if the recorded failure does not come back.
+ * nothing can be replayed, or if the recorded failure does not come back. CHECKPOINT and
+ * BALANCE are always sums: what a recomputation takes again, and what devices can give to
+ * each other, are not in a record.
  */
 struct dry_effect {
     bool is_known;

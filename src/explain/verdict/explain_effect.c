@@ -392,15 +392,18 @@ add_pieces_at_edge(struct dry_explanation *e)
     f->confidence = 60;
 }
 
-/* Measure a change by replay, else by sums. */
+/* Measure a change by replay, else by sums. Growth and peaks of steps count what waits for a stream,
+   so a replay without waiting tells whether the request is served, and not for how long. */
 static enum dry_status
 measure_change(struct dry_explanation *e, struct dry_change *c, struct dry_error *err)
 {
     uint64_t need;
     enum dry_status status = dryi_explain_need(e, c->kind, &need, err);
-    c->effect = need > 0 ? measure_need(e, c->kind, need) : sum_up_change(e, c);
-    if (c->effect.is_replayed && c->kind != DRY_CHANGE_SETTING)
-        c->removes_oom = c->effect.headroom_bytes >= 0;
+    bool is_served = need > 0 && need <= dryi_explain_device(e, c->kind);
+    bool is_sum = need == 0 || (is_served && c->kind == DRY_CHANGE_STREAMS);
+    c->effect = is_sum ? sum_up_change(e, c) : measure_need(e, c->kind, need);
+    if (need > 0)
+        c->removes_oom = is_served;
     return status;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Replay the program as it would be without a leak, with its other pools emptied, or beside nobody
- * else, up to the OOM. A leak goes by freeing what it left behind at the end of each step. A pool
- * is emptied by moving its blocks to where the request is made.
+ * Replay the program as it would be without a leak, with its other pools emptied, with frees that
+ * wait for no stream, or beside nobody else, up to the OOM. A leak goes by freeing what it left
+ * behind at the end of each step. A pool is emptied by moving its blocks to where the request is
+ * made.
  *
  * A replay begins on an empty device. It proves something only if the recorded program fails there,
  * too. That is so if the search for settings saw it fail, or if no layout would have been enough.
@@ -76,10 +77,11 @@ dryi_explain_need(struct dry_explanation *e, enum dry_change_kind kind, uint64_t
                   struct dry_error *err)
 {
     bool is_leak = kind == DRY_CHANGE_LEAK, is_pool = kind == DRY_CHANGE_POOL;
+    bool is_streams = kind == DRY_CHANGE_STREAMS;
     struct dryi_early_free *frees = NULL;
     size_t capacity = 0, count = 0;
     *need = 0;
-    if (!(is_leak || is_pool || kind == DRY_CHANGE_OTHER) || !may_replay(e))
+    if (!(is_leak || is_pool || is_streams || kind == DRY_CHANGE_OTHER) || !may_replay(e))
         return DRY_OK;
     enum dry_status status = DRY_OK;
     if (is_leak && !collect_frees(e, &frees, &capacity, &count))
@@ -88,7 +90,8 @@ dryi_explain_need(struct dry_explanation *e, enum dry_change_kind kind, uint64_t
                                      .device_bytes = dryi_explain_device(e, kind),
                                      .frees = frees,
                                      .free_count = count,
-                                     .gathers = is_pool};
+                                     .gathers = is_pool,
+                                     .ignores_streams = is_streams};
     if (status == DRY_OK)
         status = dryi_replay_find_need(e->subject.replay, &wanted, need, err);
     dryi_memory_free(&e->memory, frees, capacity, sizeof *frees);

@@ -100,6 +100,8 @@ write_ops(struct writer *w)
         uint32_t arg = p->args[op], event = p->events[op];
         bool is_last = kind == OP_OOM && event == w->wanted->oom_event;
         bool needs_block = kind == OP_FREE || kind == OP_RECORD_STREAM;
+        if (kind == OP_RECORD_STREAM && w->wanted->ignores_streams)
+            continue;
         write_frees(w, event);
         if (is_last && w->wanted->gathers)
             write_moves(w, arg, event);

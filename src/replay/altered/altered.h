@@ -26,6 +26,7 @@ struct dryi_alteration {
     /* Before the last request, all blocks of other pools and streams move to its own, and what they
        leave behind goes back to the driver. */
     bool gathers;
+    bool ignores_streams; /* a free waits for no other stream */
 };
 
 /*

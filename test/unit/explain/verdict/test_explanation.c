@@ -347,6 +347,8 @@ is_shown_by_replay(const struct made *m)
         HOLDS(m, !c || (c->effect.is_known && c->effect.is_replayed));
         HOLDS(m, !c || c->removes_oom == (c->effect.headroom_bytes >= 0));
     }
+    const struct dry_change *streams = find_change(v, DRY_CHANGE_STREAMS);
+    HOLDS(m, !streams || streams->removes_oom);
 }
 
 static void

@@ -2,7 +2,8 @@
 
 /*
  * Changed programs on a device of 100 MiB, whose segments are counted by hand: a block that goes
- * early, blocks of another stream that move, and failures that are left out.
+ * early, blocks of another stream that move, a block that no stream keeps, and failures that are
+ * left out.
  */
 #include "support/cmocka.h"
 
@@ -109,6 +110,49 @@ blocks_that_move_give_their_segments_back(void **state)
     record_builder_end(&s);
 }
 
+/* The first block waits for a stream, so the second takes a segment of its own. What they leave
+   behind are two segments of 40 MiB with a block of 24 MiB in each. */
+static void
+begin_waiting(struct record_builder *s)
+{
+    record_builder_begin(s);
+    for (unsigned i = 0; i < 2; i++) {
+        record_builder_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        add_block(s, i, 40 * MIB);
+        record_builder_event(s, DRY_ACTION_FREE_REQUESTED, BASE + i * 100 * MIB,
+                             40 * MIB);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        record_builder_event(s, DRY_ACTION_FREE_COMPLETED, BASE + i * 100 * MIB,
+                             40 * MIB);
+    add_block(s, 0, 24 * MIB);
+    add_block(s, 1, 24 * MIB);
+    record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, 30 * MIB);
+    for (unsigned i = 0; i < 2; i++) {
+        record_builder_segment(
+            s, &(struct record_builder_segment){
+                   .address = BASE + i * 100 * MIB, .size = 40 * MIB, .is_large = true});
+        record_builder_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
+        record_builder_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
+    }
+    record_builder_timeline(s);
+    assert_true(dry_replay_get_check(s->replay)->exact);
+}
+
+/* The second block then gets the first one's segment. */
+static void
+a_block_that_no_stream_keeps_is_used_again(void **state)
+{
+    (void)state;
+    struct record_builder s;
+    begin_waiting(&s);
+    struct dryi_alteration a = {.oom_event = 10, .device_bytes = DEVICE};
+    assert_int_equal(find_need(&s, &a), 110 * MIB);
+    a.ignores_streams = true;
+    assert_int_equal(find_need(&s, &a), (40 + 24 + 30) * MIB);
+    record_builder_end(&s);
+}
+
 static void
 no_failure_is_no_answer(void **state)
 {
@@ -155,6 +199,7 @@ main(void)
         cmocka_unit_test(what_does_not_fit_tells_what_it_takes),
         cmocka_unit_test(a_block_that_goes_early_makes_room),
         cmocka_unit_test(blocks_that_move_give_their_segments_back),
+        cmocka_unit_test(a_block_that_no_stream_keeps_is_used_again),
         cmocka_unit_test(no_failure_is_no_answer),
         cmocka_unit_test(no_memory_is_an_error),
     };
