@@ -31,16 +31,27 @@ def trust_distributions():
 def tell_splits():
     """Tell NCCL's stand-in the size of a split, which real NCCL learns from all processes."""
     try:
-        from torch.distributed import ProcessGroup
-        split, tell = ProcessGroup.split_group, ctypes.CDLL(None).drystone_standin_split
+        from torch.distributed import ProcessGroup, distributed_c10d
+        tell = ctypes.CDLL(None).drystone_standin_split
     except (ImportError, AttributeError):
-        return  # built without torch.distributed, or no split_group
+        return  # built without torch.distributed
 
-    def split_group(self, ranks, *more, **named):
-        tell(len(ranks))
-        return split(self, ranks, *more, **named)
+    def wrap(owner, name, at):
+        split = getattr(owner, name, None)
+        if split is None:
+            return  # a release without it
 
-    ProcessGroup.split_group = split_group
+        @functools.wraps(split)
+        def told(*arguments, **named):
+            tell(len(arguments[at]))
+            return split(*arguments, **named)
+
+        setattr(owner, name, told)
+
+    wrap(ProcessGroup, "split_group", 1)
+    wrap(distributed_c10d, "_process_group_color", 0)  # asked before new_group() splits
+    for name in ("ProcessGroupNCCL2", "ProcessGroupNCCLLazy"):  # these split themselves
+        wrap(getattr(distributed_c10d, name, None), "split", 2)
 
 
 def count_objects():

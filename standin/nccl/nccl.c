@@ -9,8 +9,14 @@
 
 #include "memory.h"
 #include "setup.h"
+#include "stream.h"
 
 #define NO_COLOUR (-1)
+#define MIB UINT64_C(0x100000)
+#define FIRST_BYTES (70 * MIB) /* kernels, and what the device has once */
+#define PAIR_BYTES (544 * MIB - FIRST_BYTES)
+#define MANY_BYTES (688 * MIB - FIRST_BYTES)
+#define LATE_VERSION 22200 /* communicators connect when they are used */
 
 /* Passed by value, as in NCCL's header. */
 struct unique_id {
@@ -80,22 +86,46 @@ mix(uint64_t number, const void *bytes, size_t count)
 
 static uint64_t taken[STANDIN_DEVICES_MAX], taken_peak[STANDIN_DEVICES_MAX];
 
-/* Take the bytes that NCCL is assumed to use (nccl.h). Returns false if the device is full. */
+/* Take bytes that NCCL is assumed to use (nccl.h). Returns false if the device is full. */
 static bool
-take_buffers(struct nccl_member *member)
+take(int device, uint64_t bytes)
 {
-    uint64_t mib = member->size > 2 ? 688 : member->size == 2 ? 544 : 70;
-    uint64_t bytes = mib << 20;
+    if (!standin_take(device, bytes))
+        return false;
+    uint64_t *now = &taken[device], *peak = &taken_peak[device];
+    *now += bytes;
+    *peak = *now > *peak ? *now : *peak;
+    return true;
+}
+
+/* Take what a device's first communicator takes. */
+static bool
+take_first(int device)
+{
     standin_lock();
-    bool is_taken = standin_take(member->device, bytes);
-    if (is_taken) {
-        member->buffer_bytes = bytes;
-        uint64_t *now = &taken[member->device], *peak = &taken_peak[member->device];
-        *now += bytes;
-        *peak = *now > *peak ? *now : *peak;
-    }
+    bool is_there = taken[device] > 0 || take(device, FIRST_BYTES);
     standin_unlock();
-    return is_taken;
+    return is_there;
+}
+
+/* Take the buffers between a rank and its peers. */
+static bool
+connect_peers(struct nccl_member *member)
+{
+    uint64_t bytes = member->size > 2 ? MANY_BYTES : member->size == 2 ? PAIR_BYTES : 0;
+    standin_lock();
+    bool is_connected = member->buffer_bytes == bytes || take(member->device, bytes);
+    if (is_connected)
+        member->buffer_bytes = bytes;
+    standin_unlock();
+    return is_connected;
+}
+
+int
+nccl_work(struct nccl_member *member, void *stream)
+{
+    standin_work(stream);
+    return connect_peers(member) ? NCCL_OK : NCCL_CUDA_ERROR;
 }
 
 static void
@@ -128,7 +158,8 @@ create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t 
                                     .device = standin_device(),
                                     .is_split = is_split,
                                     .id = id};
-    if (!take_buffers(*member)) {
+    bool is_late = standin_setup()->nccl_version >= LATE_VERSION;
+    if (!take_first((*member)->device) || !(is_late || connect_peers(*member))) {
         free(*member);
         *member = NULL;
         return NCCL_CUDA_ERROR;
@@ -348,8 +379,8 @@ ncclCommCuDevice(const struct nccl_member *member, int *device)
 EXPORT int
 ncclCommMemStats(struct nccl_member *member, int what, uint64_t *value)
 {
-    (void)member, (void)what;
-    *value = 0;
+    (void)what;
+    *value = member->buffer_bytes;
     return NCCL_OK;
 }
 

@@ -14,10 +14,12 @@
  *     slot      the range of a buffer that belongs to one rank
  *     group     operations between ncclGroupStart and ncclGroupEnd: they happen together
  *
- * NCCL's own buffers are an assumption: 688 MiB a communicator, 544 of two ranks, as
- * measured on four A100 with NVLink (NVIDIA/nccl#964), and 70 for one rank alone, as
- * measured on an H100 with NCCL 2.28.9. Their number of channels decides: slower links
- * take less, an all-to-all among eight H100 took 3.3 GB more (#1685).
+ * What NCCL takes for itself is an assumption: 70 MiB for a process's first communicator on
+ * a device, as measured on an H100 with one rank and NCCL 2.28.9; then what was measured on
+ * four A100 with NVLink (NVIDIA/nccl#964), 688 MiB a communicator, 544 of two ranks, less
+ * these 70. Since NCCL 2.22 a communicator connects at its first operation, and takes its
+ * buffers then. One rank alone has none. Their number of channels decides: slower links take
+ * less, an all-to-all among eight H100 took 3.3 GB more (#1685).
  *
  * Sources   Names, numbers and documented semantics of NCCL's public header.
  */
@@ -42,11 +44,15 @@ struct nccl_member {
     bool is_split;         /* `size` is an upper bound: the true size is unknown */
     uint64_t id;           /* the same for all of its ranks */
     uint64_t child_count;  /* communicators derived from it */
-    uint64_t buffer_bytes; /* taken from the device */
+    uint64_t buffer_bytes; /* taken from the device, once it is connected */
     struct nccl_box *box;  /* NULL: no messages with other processes */
 };
 
 /* Return the bytes of `count` elements of a type, by NCCL's type numbers. */
 uint64_t nccl_bytes(uint64_t count, int type);
+
+/* Connect a communicator at its first operation, and put work on the stream. Returns NCCL_OK, or
+   NCCL_CUDA_ERROR if the device is full. */
+int nccl_work(struct nccl_member *member, void *stream);
 
 #endif

@@ -28,7 +28,7 @@ enum transfer_kind { SEND, RECEIVE, BROADCAST };
 struct transfer {
     enum transfer_kind kind;
     int peer;
-    const struct nccl_member *member;
+    struct nccl_member *member;
     uint64_t address, bytes;
     void *stream;
 };
@@ -111,7 +111,9 @@ settle(void)
 static int
 add(struct transfer transfer)
 {
-    standin_work(transfer.stream);
+    int result = nccl_work(transfer.member, transfer.stream);
+    if (result != NCCL_OK)
+        return result;
     if (group.count == group.capacity) {
         size_t capacity = group.capacity ? group.capacity * 2 : 16;
         struct transfer *more = realloc(group.transfers, capacity * sizeof *more);
@@ -158,15 +160,15 @@ ncclGroupSimulateEnd(struct simulation *simulation)
 /* --- between two ranks ---------------------------------------------------------------------- */
 
 EXPORT int
-ncclSend(const void *from, size_t count, int type, int peer,
-         const struct nccl_member *member, void *stream)
+ncclSend(const void *from, size_t count, int type, int peer, struct nccl_member *member,
+         void *stream)
 {
     return add((struct transfer){SEND, peer, member, (uintptr_t)from,
                                  nccl_bytes(count, type), stream});
 }
 
 EXPORT int
-ncclRecv(void *to, size_t count, int type, int peer, const struct nccl_member *member,
+ncclRecv(void *to, size_t count, int type, int peer, struct nccl_member *member,
          void *stream)
 {
     return add((struct transfer){RECEIVE, peer, member, (uintptr_t)to,
@@ -175,7 +177,7 @@ ncclRecv(void *to, size_t count, int type, int peer, const struct nccl_member *m
 
 EXPORT int
 ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
-              const struct nccl_member *member, void *stream)
+              struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
     if (root == member->rank)
@@ -184,8 +186,8 @@ ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
 }
 
 EXPORT int
-ncclBcast(void *buffer, size_t count, int type, int root,
-          const struct nccl_member *member, void *stream)
+ncclBcast(void *buffer, size_t count, int type, int root, struct nccl_member *member,
+          void *stream)
 {
     return ncclBroadcast(buffer, buffer, count, type, root, member, stream);
 }
@@ -193,30 +195,26 @@ ncclBcast(void *buffer, size_t count, int type, int root,
 EXPORT int
 ncclPutSignal(const void *from, size_t count, int type, int peer, void *window,
               size_t offset, int signal, int context, unsigned flags,
-              const struct nccl_member *member, void *stream)
+              struct nccl_member *member, void *stream)
 {
     (void)from, (void)count, (void)type, (void)peer, (void)window, (void)offset;
-    (void)signal, (void)context, (void)flags, (void)member;
-    standin_work(stream);
-    return NCCL_OK;
+    (void)signal, (void)context, (void)flags;
+    return nccl_work(member, stream);
 }
 
 EXPORT int
-ncclSignal(int peer, int signal, int context, unsigned flags,
-           const struct nccl_member *member, void *stream)
+ncclSignal(int peer, int signal, int context, unsigned flags, struct nccl_member *member,
+           void *stream)
 {
-    (void)peer, (void)signal, (void)context, (void)flags, (void)member;
-    standin_work(stream);
-    return NCCL_OK;
+    (void)peer, (void)signal, (void)context, (void)flags;
+    return nccl_work(member, stream);
 }
 
 EXPORT int
-ncclWaitSignal(int count, const void *signals, const struct nccl_member *member,
-               void *stream)
+ncclWaitSignal(int count, const void *signals, struct nccl_member *member, void *stream)
 {
-    (void)count, (void)signals, (void)member;
-    standin_work(stream);
-    return NCCL_OK;
+    (void)count, (void)signals;
+    return nccl_work(member, stream);
 }
 
 /* --- between all ranks ---------------------------------------------------------------------- */
@@ -247,12 +245,12 @@ is_exchanged(const struct nccl_member *member, uint64_t bytes, void *stream)
  * slots at `from`, which are `step` bytes apart; a `step` of 0 sends the same to all.
  */
 static int
-fill(const struct nccl_member *member, uint64_t to, uint64_t from, uint64_t bytes,
+fill(struct nccl_member *member, uint64_t to, uint64_t from, uint64_t bytes,
      uint64_t step, void *stream)
 {
     uint64_t own = from + (uint64_t)member->rank * step;
     bool is_carried = is_exchanged(member, bytes, stream);
-    standin_work(stream);
+    int result = nccl_work(member, stream);
     for (int rank = 0; is_carried && rank < member->size; rank++)
         nccl_box_send(member->box, rank, from + (uint64_t)rank * step, bytes);
     for (int rank = 0; rank < member->size; rank++) {
@@ -262,12 +260,12 @@ fill(const struct nccl_member *member, uint64_t to, uint64_t from, uint64_t byte
         if (rank == member->rank || is_fillable(member, to, rank, bytes))
             copy(slot, own, bytes, stream);
     }
-    return NCCL_OK;
+    return result;
 }
 
 EXPORT int
 ncclAllGather(const void *from, void *to, size_t count, int type,
-              const struct nccl_member *member, void *stream)
+              struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
     return fill(member, (uintptr_t)to, (uintptr_t)from, bytes, 0, stream);
@@ -275,7 +273,7 @@ ncclAllGather(const void *from, void *to, size_t count, int type,
 
 EXPORT int
 ncclAlltoAll(const void *from, void *to, size_t count, int type,
-             const struct nccl_member *member, void *stream)
+             struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
     return fill(member, (uintptr_t)to, (uintptr_t)from, bytes, bytes, stream);
@@ -283,7 +281,7 @@ ncclAlltoAll(const void *from, void *to, size_t count, int type,
 
 EXPORT int
 ncclGather(const void *from, void *to, size_t count, int type, int root,
-           const struct nccl_member *member, void *stream)
+           struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
     if (root != member->rank)
@@ -296,13 +294,12 @@ ncclGather(const void *from, void *to, size_t count, int type, int root,
             (rank == root || is_fillable(member, (uintptr_t)to, rank, bytes)))
             copy(slot, (uintptr_t)from, bytes, stream);
     }
-    standin_work(stream);
-    return NCCL_OK;
+    return nccl_work(member, stream);
 }
 
 EXPORT int
 ncclScatter(const void *from, void *to, size_t count, int type, int root,
-            const struct nccl_member *member, void *stream)
+            struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
     if (root != member->rank)
@@ -314,8 +311,7 @@ ncclScatter(const void *from, void *to, size_t count, int type, int root,
         else if (!standin_stream(stream)->capture)
             nccl_box_send(member->box, rank, slot, bytes);
     }
-    standin_work(stream);
-    return NCCL_OK;
+    return nccl_work(member, stream);
 }
 
 /*
@@ -324,27 +320,26 @@ ncclScatter(const void *from, void *to, size_t count, int type, int root,
  */
 EXPORT int
 ncclAllReduce(const void *from, void *to, size_t count, int type, int operation,
-              const struct nccl_member *member, void *stream)
+              struct nccl_member *member, void *stream)
 {
-    (void)operation, (void)member;
-    standin_work(stream);
+    (void)operation;
+    int result = nccl_work(member, stream);
     copy((uintptr_t)to, (uintptr_t)from, nccl_bytes(count, type), stream);
-    return NCCL_OK;
+    return result;
 }
 
 EXPORT int
 ncclReduce(const void *from, void *to, size_t count, int type, int operation, int root,
-           const struct nccl_member *member, void *stream)
+           struct nccl_member *member, void *stream)
 {
     if (root == member->rank)
         return ncclAllReduce(from, to, count, type, operation, member, stream);
-    standin_work(stream);
-    return NCCL_OK;
+    return nccl_work(member, stream);
 }
 
 EXPORT int
 ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation,
-                  const struct nccl_member *member, void *stream)
+                  struct nccl_member *member, void *stream)
 {
     uint64_t own = (uintptr_t)from + (uint64_t)member->rank * nccl_bytes(count, type);
     return ncclAllReduce((const void *)(uintptr_t)own, to, count, type, operation, member,

@@ -172,8 +172,8 @@ print_sums(const struct dry_report *r, const struct term *term)
               "taken by CUDA itself: assumed, a constant of the card");
     if (p->nccl_bytes > 0)
         print_row(term, "nccl", p->nccl_bytes,
-                  "taken by NCCL itself: assumed, 688 MiB a communicator, 544 of two, 70 "
-                  "of one");
+                  "taken by NCCL itself: assumed, 70 MiB and 618 a communicator that was "
+                  "used, 474 of two");
     uint64_t together = trial_together_bytes(r->trial);
     if (together > 0)
         print_row(term, "together", together,
