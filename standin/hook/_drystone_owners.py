@@ -89,8 +89,9 @@ class Owners:
             parts = prefix + [part for part in name.split(".") if part not in WRAPPERS and part]
             self.labels[module] = len(self.paths)
             self.paths.append(".".join(parts) or kind)
-            for one in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
-                self.weights.append((weakref.ref(one), self.labels[module]))
+            for one in [*module._parameters.values(), *module._buffers.values()]:
+                if one is not None:  # parameters() and buffers() may be a subclass's own
+                    self.weights.append((weakref.ref(one), self.labels[module]))
         self.look_up()
 
     # --- tensors ------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends loops early whose turns repeat, so that a dry run reaches what follows them.
 
-    loaders     an iterator of a DataLoader ends; all that wrap one see the end of the data
+    loaders     an iterator of a DataLoader ends, and all that wrap one see the end of the data;
+                not where next() asks it for a batch and nobody expects StopIteration
     other loops a jump from the loop's head to the statement behind the loop, as debuggers do
 
 The first time that steps repeat, the innermost loop ends: it is an epoch. Each time that the same
 steps repeat again, one more of the loops around them ends when its turn is over.
 """
 import ast
+import dis
 import functools
 import linecache
 import os
@@ -21,7 +23,8 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 CUTS_MAX = 10  # epochs of the same steps that run where the loop over them has no way out
 CALLERS = os.path.join("torch", "optim", "optimizer.py"), os.path.join("torch", "_tensor.py")
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
-live, over = set(), set()  # ids of iterators: gave data since the last step; shall end
+# ids of iterators: gave data since the last step; shall end; whose program knows of no end
+live, over, endless = set(), set(), set()
 _cuts = Counter()
 
 
@@ -40,6 +43,11 @@ def wrap_loaders(module, judge):
         if self._num_yielded == 0:  # new, or begun again
             over.discard(me)
             turns.pop(me, None)
+            endless.discard(me)
+            if not expects_end(sys._getframe(1)):
+                endless.add(me)
+        if me in endless:
+            return following(self)
         turns[me] = judge(turns.get(me))
         if me in over or turns[me] is None:
             live.discard(me)
@@ -50,6 +58,33 @@ def wrap_loaders(module, judge):
         return batch
 
     iterator.__next__ = __next__
+
+
+def expects_end(frame):
+    """Tell whether somebody takes StopIteration as the end of the data that a frame asks for."""
+    if not any(is_next(node) for node in walk_statement(frame)):
+        return True  # list(), a for loop and their kin know it
+    while frame:
+        code, last = frame.f_code.co_code, frame.f_lasti
+        if last >= 0 and dis.opname[code[last]] in ("FOR_ITER", "SEND", "YIELD_FROM"):
+            return True
+        for body, index, is_inside in find_chain(frame):
+            if is_inside and any("StopIteration" in ast.dump(one.type) for one in
+                                 getattr(body[index], "handlers", []) if one.type):
+                return True
+        frame = frame.f_back
+    return False
+
+
+def is_next(node):
+    return isinstance(node, ast.Call) and \
+        (getattr(node.func, "id", "") == "next" and len(node.args) == 1 or
+         getattr(node.func, "attr", "") == "__next__")
+
+
+def walk_statement(frame):
+    chain = find_chain(frame)
+    return ast.walk(chain[-1][0][chain[-1][1]]) if chain else ()
 
 
 def end_loaders():

@@ -20,6 +20,7 @@ class Block(nn.Module):
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
+        self.buffers = []  # some frameworks use the name for lists of their own
         self.layers = nn.ModuleList(Block() for _ in range(3))
 
     def forward(self, x):
