@@ -14,6 +14,7 @@ import threading
 from datetime import timedelta
 
 ID_BYTES = 128  # of NCCL's unique id, the only value PyTorch's NCCL reads from another rank
+TROUBLE = "exception_dump"  # a key by which a rank asks all others to dump what they did
 
 
 def make_store(core):
@@ -45,7 +46,7 @@ def make_store(core):
                 return self.values[key]
 
         def check(self, keys):
-            return True
+            return not any(TROUBLE in key for key in keys)
 
         def wait(self, keys, timeout=timedelta()):
             pass

@@ -13,6 +13,8 @@ dist.init_process_group()
 world = dist.get_world_size()
 assert (dist.get_rank(), world) == (17, 256)
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+store = dist.distributed_c10d._get_default_store()
+assert store.check(["from_another"]) and not store.check(["exception_dump"])
 dist.barrier(dist.new_group(list(range(world)), backend="gloo"))
 found = [None] * world
 dist.all_gather_object(found, {"rank": 17})
