@@ -326,6 +326,12 @@ standin_touch(uint64_t address, uint64_t bytes, bool is_known)
     write_down(address, address + bytes, is_known);
 }
 
+void
+standin_forget(uint64_t address, uint64_t bytes)
+{
+    standin_intervals_cut(&known, address, address + bytes);
+}
+
 bool
 standin_knows(uint64_t address, uint64_t bytes)
 {

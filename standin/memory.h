@@ -70,6 +70,8 @@ void standin_set(uint64_t at, int value, uint64_t bytes);
 /* Record that device memory was written, with what a real device would hold or with a guess.
    Requires the lock. */
 void standin_touch(uint64_t address, uint64_t bytes, bool is_known);
+/* Record that a real device would hold other bytes here, which nobody knows. Requires the lock. */
+void standin_forget(uint64_t address, uint64_t bytes);
 /* Return whether all these bytes are known (M4). Requires the lock. */
 bool standin_knows(uint64_t address, uint64_t bytes);
 /* Return what the written pages take. Requires the lock. */

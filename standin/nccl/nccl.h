@@ -8,7 +8,7 @@
  * Every operation succeeds and is work on its stream. Messages carry small data between
  * ranks on the same machine (nccl_mail.h). Otherwise results are as if all ranks had this
  * rank's data: an all-gather repeats this rank's slot. If the sender does not exist, or
- * the data is large, the receiver's buffer keeps its bytes.
+ * the data is large, the receiver's buffer keeps its bytes, which are unknown from then on.
  *
  *     member    a communicator, as one rank sees it
  *     slot      the range of a buffer that belongs to one rank
