@@ -46,7 +46,7 @@ struct host_watch {
 };
 
 /* Look at a process and its descendants, unless the last look was just now. A look takes at most
-   a twentieth of the time. What cannot be read counts as nothing. */
+   a fiftieth of the time. What cannot be read counts as nothing. */
 void host_watch_look(struct host_watch *watch, pid_t root);
 /* Take the peaks that processes left in PID.host ("PEAK FILES", bytes), and free all but `use`. */
 void host_watch_end(struct host_watch *watch);
