@@ -63,8 +63,14 @@ def is_print(node):
 class Question:
     """A search from one line; `frame` has the variables, `scope` the statements that see them."""
 
-    def __init__(self, frame, scope):
-        self.frame, self.scope, self.seen = frame, scope, set()
+    def __init__(self, frame, scope, tree):
+        self.frame, self.scope, self.tree, self.seen = frame, scope, tree, set()
+
+    def find_scope(self, node):
+        """Return what sees the targets of an assignment: the whole file sees members."""
+        is_member = any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
+                        for one in ast.walk(node))
+        return ast.walk(self.tree if is_member else self.scope)
 
     def is_number(self, node):
         """Return whether an expression is made of plain numbers and texts alone."""
@@ -86,7 +92,7 @@ class Question:
         if isinstance(node, ast.If):
             return is_print(node.test) and not self.splits(node)
         if isinstance(node, (ast.Assign, ast.AugAssign)):
-            return self.is_number(node.value) and not self.is_tested(get_keys(node, ast.Store))
+            return self.is_number(node.value) and not self.is_tested(node)
         return False
 
     def splits(self, test):
@@ -98,15 +104,17 @@ class Question:
             return not is_print(test)
         return isinstance(test, ast.While) or not all(map(self.is_plain, test.body + test.orelse))
 
-    def is_tested(self, keys):
-        """Return whether a test that splits the program reads one of these variables."""
+    def is_tested(self, assignment):
+        """Return whether a test that splits the program reads what was assigned."""
+        keys = get_keys(assignment, ast.Store)
         return any(get_keys(node.test, ast.Load) & keys and self.splits(node)
-                   for node in ast.walk(self.scope) if isinstance(node, TESTS))
+                   for node in self.find_scope(assignment) if isinstance(node, TESTS))
 
-    def is_used(self, keys):
-        """Return whether a statement other than a print reads one of these variables."""
+    def is_used(self, assignment):
+        """Return whether a statement other than a print reads what was assigned."""
+        keys = get_keys(assignment, ast.Store)
         return any(get_keys(node, ast.Load) & keys and not is_print(node)
-                   for node in ast.walk(self.scope)
+                   for node in self.find_scope(assignment)
                    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.Return)))
 
 
@@ -122,7 +130,7 @@ def decides(frame, is_own, what):
         return what != "float"
     parts = list(ast.walk(found))
     if isinstance(found, (ast.If, ast.While)):
-        return Question(frame, scope).splits(found)
+        return Question(frame, scope, tree).splits(found)
     if isinstance(found, ast.Assert):
         return False  # the program ends there if the answer is no
     if isinstance(found, ast.Return):
@@ -131,11 +139,8 @@ def decides(frame, is_own, what):
     is_asked = any(isinstance(one, (ast.Compare, ast.BoolOp, ast.Not, *TESTS)) for one in parts)
     is_number = what == "float" or (what == "compare" and not is_asked)  # max() and sorted() ask
     if isinstance(found, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        keys = get_keys(found, ast.Store)
-        is_member = any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
-                        for one in parts)
-        question = Question(frame, tree if is_member else scope)
+        question = Question(frame, scope, tree)
         picks = any(isinstance(one, ast.comprehension) and one.ifs for one in parts)
-        return question.is_tested(keys) or \
-            not is_number and (picks or not is_print(found) or question.is_used(keys))
+        return question.is_tested(found) or \
+            not is_number and (picks or not is_print(found) or question.is_used(found))
     return not is_number and not (isinstance(found, ast.Expr) and is_print(found))

@@ -45,6 +45,8 @@ class Guesses:
     def is_own(self, frame):
         """Return whether a frame is of the program, and of no package beside torch."""
         name = frame.f_code.co_filename
+        if name.startswith("<"):
+            return frame.f_globals.get("__name__") == "__main__"  # python -c
         return self.is_theirs(name) and not name.startswith(self.installed) and \
             "site-packages" not in name and "dist-packages" not in name
 

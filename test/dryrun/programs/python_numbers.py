@@ -1,6 +1,6 @@
 """Python's own numbers were read from the device: a line is named if a branch follows from them.
 
-guesses: 42 compare, 47 compare, 52 compare, 57 compare, 63 compare, 64 compare, 66 compare, 70 item, 72 compare, 79 compare, 86 compare
+guesses: 42 compare, 47 compare, 52 compare, 57 compare, 63 compare, 64 compare, 66 compare, 70 item, 72 compare, 79 compare, 86 compare, 94 compare, 1 compare
 """
 import copy
 import io
@@ -85,3 +85,19 @@ right = 0
 right += (model(torch.randn(8, 64, device="cuda")).argmax(1) == 3).sum().item()
 if right / 8 > 0.9:
     kept = copy.deepcopy(model)
+
+
+class Patience:
+    wait = 0
+
+    def asks(self, value):
+        if value > 0.25:
+            self.wait += 1
+
+    def is_over(self):
+        if self.wait > 9:
+            torch.cuda.empty_cache()
+
+
+Patience().asks(number)
+exec("if number > 0.125: kept = copy.deepcopy(model)")
