@@ -78,7 +78,8 @@ PROGRAMS = {
         for rows in DataLoader(Rows(), batch_size=4, num_workers=4):
             step()
         """),
-    "shared": (300, 0, 1, None, 0, """
+    # three tensors in shared memory, and for a moment the worker's own copy of one
+    "shared": (320, 0, 1, None, 0, """
         class Rows(Dataset):
             def __len__(self):
                 return 3
@@ -116,7 +117,7 @@ def judge(name, status, result, least):
         return f"expected {pinned} MiB pinned and {workers} workers: {host}"
     if workers and not 0 < host["worker_peak_bytes"] <= host["workers_peak_bytes"]:
         return f"figures of workers: {host}"
-    if name == "shared" and host["shared_peak_bytes"] < more * MIB:
+    if name == "shared" and not 300 * MIB <= host["shared_peak_bytes"] < 301 * MIB:
         return f"shared memory is not seen: {host}"
     if status != expected or result["fits"] is not (expected == 0) or \
             (host["limit_bytes"] is None) is not (limit is None):
