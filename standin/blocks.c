@@ -133,6 +133,14 @@ drystone_standin_dirty_bytes(void)
     return bytes;
 }
 
+EXPORT void
+drystone_standin_host(struct host_account *account)
+{
+    standin_lock();
+    standin_account(account);
+    standin_unlock();
+}
+
 #define PLUGGABLE "22CUDAPluggableAllocator22CUDAPluggableAllocator"
 
 /* Return the slot of attachAllocatorTraceTracker in the virtual table; -1: not found. */

@@ -39,6 +39,10 @@ replace(struct intervals *set, size_t first, size_t last, const struct interval 
 {
     set->items =
         standin_grow(set->items, &set->capacity, set->count + 1, sizeof *set->items);
+    for (size_t i = first; i < last; i++)
+        set->bytes -= set->items[i].end - set->items[i].begin;
+    for (size_t i = 0; i < count; i++)
+        set->bytes += by[i].end - by[i].begin;
     memmove(set->items + first + count, set->items + last,
             (set->count - last) * sizeof *set->items);
     memcpy(set->items + first, by, count * sizeof *by);

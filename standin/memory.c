@@ -34,6 +34,7 @@ static struct region {
 static struct range *ranges;
 static size_t range_count, range_capacity;
 static struct intervals dirty, known; /* M3, M4 */
+static struct host_account host;
 
 /* --- regions -------------------------------------------------------------------------------- */
 
@@ -275,6 +276,8 @@ standin_add_host(uint64_t address, uint64_t size, enum range_kind kind)
     if (size == 0 || (i < range_count && ranges[i].address < address + size))
         return size ? CUDA_ALREADY_REGISTERED : CUDA_INVALID_VALUE;
     insert(&(struct range){address, size, kind, -1});
+    host.pinned += size;
+    host.pinned_peak = host.pinned > host.pinned_peak ? host.pinned : host.pinned_peak;
     return CUDA_OK;
 }
 
@@ -285,6 +288,7 @@ static void
 write_down(uint64_t begin, uint64_t end, bool is_known)
 {
     standin_intervals_add(&dirty, begin & ~(SMALL_PAGE - 1), round_up(end, SMALL_PAGE));
+    host.dirty_peak = dirty.bytes > host.dirty_peak ? dirty.bytes : host.dirty_peak;
     if (is_known)
         standin_intervals_add(&known, begin, end);
     else
@@ -341,10 +345,35 @@ standin_knows(uint64_t address, uint64_t bytes)
 uint64_t
 standin_dirty_bytes(void)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < dirty.count; i++)
-        sum += dirty.items[i].end - dirty.items[i].begin;
-    return sum;
+    return dirty.bytes;
+}
+
+/* Return the bytes of a range that have no page. */
+static uint64_t
+count_untouched(const struct range *range)
+{
+    enum { STEP = 4096 };
+    unsigned char states[STEP];
+    uint64_t bytes = 0, end = range->address + range->size;
+    for (uint64_t at = range->address & ~(SMALL_PAGE - 1); at < end;
+         at += STEP * SMALL_PAGE) {
+        uint64_t pages = (end - at + SMALL_PAGE - 1) / SMALL_PAGE;
+        pages = pages < STEP ? pages : STEP;
+        if (mincore((void *)(uintptr_t)at, pages * SMALL_PAGE, states) != 0)
+            return bytes;
+        for (uint64_t i = 0; i < pages; i++)
+            bytes += states[i] & 1 ? 0 : SMALL_PAGE;
+    }
+    return bytes;
+}
+
+void
+standin_account(struct host_account *account)
+{
+    *account = host;
+    for (size_t i = 0; i < range_count; i++)
+        if (ranges[i].kind == RANGE_HOST || ranges[i].kind == RANGE_REGISTERED)
+            account->untouched += count_untouched(&ranges[i]);
 }
 
 void
@@ -364,6 +393,8 @@ standin_free(uint64_t address)
         zero(range.address, range.address + range.size);
     if (range.device >= 0 && range.kind != RANGE_RESERVED)
         standin_give(range.device, range.size);
+    if (range.device < 0)
+        host.pinned -= range.size;
     range_count--;
     memmove(ranges + i, ranges + i + 1, (range_count - i) * sizeof *ranges);
     return CUDA_OK;

@@ -76,6 +76,17 @@ void standin_forget(uint64_t address, uint64_t bytes);
 bool standin_knows(uint64_t address, uint64_t bytes);
 /* Return what the written pages take. Requires the lock. */
 uint64_t standin_dirty_bytes(void);
+
+/* Memory of the host, of this process. */
+struct host_account {
+    uint64_t pinned, pinned_peak; /* bytes of RANGE_HOST and RANGE_REGISTERED */
+    uint64_t
+        untouched; /* bytes of `pinned` without a page here; a real driver makes all */
+    uint64_t dirty_peak; /* host memory that device memory took: the written pages */
+};
+
+/* Fill the account. Requires the lock. */
+void standin_account(struct host_account *account);
 /* Zero device memory; only what was written costs anything. Requires the lock. */
 void standin_wipe(uint64_t address, uint64_t bytes);
 
@@ -89,6 +100,7 @@ struct interval {
 struct intervals {
     struct interval *items;
     size_t count, capacity;
+    uint64_t bytes; /* the sum of all */
 };
 
 /* Return `array` with room for one more than `count` items. Running out of memory ends the

@@ -133,6 +133,7 @@ complete -c drystone -n "__fish_seen_subcommand_from live" -l processes-max -x -
 complete -c drystone -n "__fish_seen_subcommand_from live" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l card -x -d 'the card to run on - a name, or the beginning of one, of...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l memory -x -d 'the total that the card\'s driver reports, 79.19GiB,...'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l host -x -d 'the memory that the host has for the program, 46GiB'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l gpus -x -d 'how many of them this machine has'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l vary -x -d 'run once for each value, BATCH=8,16,32, with {BATCH} in...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l find -x -d 'search the largest whole number for {NAME} that fits'

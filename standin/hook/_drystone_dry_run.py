@@ -469,14 +469,40 @@ def find_physical(visible, device):
     return int(number) if number.isdigit() else device
 
 
+class HostAccount(ctypes.Structure):
+    """What the stand-in knows of this process's host memory, see standin/memory.h."""
+
+    _fields_ = [(name, ctypes.c_uint64)
+                for name in ("pinned", "pinned_peak", "untouched", "dirty_peak")]
+
+
+def find_host():
+    """Write the peak of resident memory before the dry run's own work adds to it."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        lines = dict(line.split(":", 1) for line in status)
+    peak, files = (int(lines[key].split()[0]) << 10 for key in ("VmHWM", "RssFile"))
+    with open(get_name() + ".part", "w", encoding="ascii") as out:
+        out.write(f"{peak} {files}\n")
+    os.replace(get_name() + ".part", get_name() + ".host")
+    account = HostAccount()
+    ctypes.CDLL(None).drystone_standin_host(ctypes.byref(account))
+    return {"pinned_peak_bytes": account.pinned_peak, "untouched_bytes": account.untouched,
+            "device_bytes": account.dirty_peak}
+
+
 def dump(torch):
     if _state["dumped"] or _state["pid"] != os.getpid():
         return  # the second: a child, which has the parent's memory but no device
     _state["dumped"] = True
     name = get_name()
+    try:
+        host = find_host()
+    except Exception as error:
+        host = None
+        note(f"host memory is not known: {error}")
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
                                          "unseen", "no_kernels")}
-    facts["owners"] = []
+    facts.update(owners=[], host=host)
     try:
         nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
         nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a dry-run program: lines where unknown whole numbers decide a size or a branch.
+"""Runs inside a dry-run program: lines where unknown numbers decide a size or a branch.
 
-Every question of a program about such a number is noted with its innermost line outside of
+Every question of a program about a whole number is noted with its innermost line outside of
 torch and Python's library. A number that is only added up, divided or printed decides nothing.
+What compares numbers in Python (_drystone_numbers.py) is noted where the line is the program's own.
 """
 import dis
 import functools
 import os
 import sys
 import sysconfig
+
+from _drystone_branches import decides
 
 LINES_MAX = 100
 HARMLESS = {"+=", "/", "/="}  # arguments of BINARY_OP; older Pythons have names for them
@@ -30,13 +33,22 @@ class Guesses:
     def __init__(self, torch):
         places = os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__))
         self.hidden = *(os.path.join(place, "") for place in places), "<"
+        self.installed = os.path.join(os.path.dirname(places[0]), "")
         self.stdlib = os.path.join(sysconfig.get_paths()["stdlib"], "")
-        self.counts = {}
+        self.counts, self.judged = {}, {}
 
     def is_theirs(self, name):
         is_installed = "site-packages" in name or "dist-packages" in name
         is_standard = name.startswith(self.stdlib) and not is_installed
         return not (name.startswith(self.hidden) or is_standard)
+
+    def is_own(self, frame):
+        """Return whether a frame is of the program, and of no package beside torch."""
+        name = frame.f_code.co_filename
+        if name.startswith("<"):
+            return frame.f_globals.get("__name__") == "__main__"  # python -c
+        return self.is_theirs(name) and not name.startswith(self.installed) and \
+            "site-packages" not in name and "dist-packages" not in name
 
     def find_frame(self):
         frame = sys._getframe(2)
@@ -49,6 +61,21 @@ class Guesses:
         frame = self.find_frame()
         if frame and what == "item" and is_harmless(frame.f_code, frame.f_lasti):
             return
+        self.count(frame, what)
+
+    def compare(self, frame, what="compare"):
+        """Note a line of the program's own that asks about a number, if something follows from it.
+
+        A line may also take a number ("float", "int") and ask later.
+        """
+        above = frame.f_back
+        key = (frame.f_code, frame.f_lineno, what, above and above.f_code, above and above.f_lineno)
+        if key not in self.judged:
+            self.judged[key] = self.is_own(frame) and decides(frame, self.is_own, what)
+        if self.judged[key]:
+            self.count(frame, "item" if what == "int" else "compare")
+
+    def count(self, frame, what):
         line = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}" \
             if frame else "backward pass"
         key = (line, what)

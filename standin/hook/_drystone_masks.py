@@ -24,6 +24,7 @@ import threading
 from _drystone_guesses import Guesses
 from _drystone_memory import (BOOL_MAX, COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, get_bytes, has_room,
                               is_known, lie_over, note_written, write)
+from _drystone_numbers import is_unknown, watch
 
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
             for kind in ("Scalar", "Tensor")]
@@ -56,6 +57,7 @@ class Masks:
         self.torch, self.answer = torch, standin.drystone_standin_answer
         self.answer.argtypes, self.answer.restype = [ctypes.c_int64], None
         self.guesses, self.local = Guesses(torch), threading.local()
+        watch(torch, self.guesses)
         self.library = torch.library.Library("aten", "IMPL")
         self.below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
         ways = [(["nonzero"], self.nonzero), (DISTINCT, self.distinct),
@@ -174,6 +176,8 @@ class Masks:
         is_copy = operation is self.torch.ops.aten.copy_.default
         if is_copy and not target.is_cuda and source.dtype in WHOLE:
             self.ask("copy", source)
+        elif is_copy and not target.is_cuda and is_unknown(source):
+            target.drystone_is_guess = True
         is_new = is_copy or operation._schema.name == "aten::fill_"
         known = target.is_cuda and self.knows(args[1:] if is_new else args)
         result = operation.redispatch(keys, *args, **named)

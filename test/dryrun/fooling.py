@@ -21,7 +21,6 @@ SKIPPED = 77
 CARD = "rtx4090-24"
 # These are wrong, and we know why. Take one off when it is right again.
 KNOWN_WRONG = {
-    "better_copy": "a comparison of numbers in Python that came from item() is not seen",
     "two_processes": "each process has the card for itself, and the first line says so",
 }
 UNQUALIFIED = re.compile(rf"{CARD}: fits  \d")

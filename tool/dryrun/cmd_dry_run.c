@@ -29,7 +29,7 @@
 struct values {
     struct option_list vary;
     const char *card, *output, *find, *rank, *until, *svg;
-    uint64_t memory;
+    uint64_t memory, host;
     int64_t gpus, steps, events, patience, world_size;
     bool bracket, values, write, quiet, json;
 };
@@ -44,6 +44,9 @@ static const struct option_spec specs[] = {
      .help =
          "the total that the card's driver reports, 79.19GiB, where it is not that of "
          "the table"},
+    {"host", 0, "SIZE", OPTION_SIZE, offsetof(struct values, host),
+     .help = "the memory that the host has for the program, 46GiB; one that takes more "
+             "does not fit"},
     {"gpus", 0, "N", OPTION_INT, offsetof(struct values, gpus),
      .help = "how many of them this machine has; default 1", .min = 1, .max = 16},
     {"vary", 0, "NAME=LIST", OPTION_LIST, offsetof(struct values, vary),
@@ -114,6 +117,7 @@ struct session {
 
 static const int outcome_codes[] = {[TRIAL_FITS] = EXIT_FINE,
                                     [TRIAL_FITS_NOT] = EXIT_FOUND,
+                                    [TRIAL_FITS_NOT_HOST] = EXIT_FOUND,
                                     [TRIAL_NOT_KNOWN] = EXIT_INPUT};
 
 /* --- one run ------------------------------------------------------------------------------ */
@@ -465,6 +469,7 @@ dry_run(struct session *s, const struct option_list *arguments)
         .step_max = v->steps,
         .event_max = (uint64_t)v->events,
         .patience_s = v->patience,
+        .host_bytes = v->host,
         .title = "running",
     };
     bool ends_at_epoch = v->until && strcmp(v->until, "epoch") == 0;

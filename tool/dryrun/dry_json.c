@@ -139,6 +139,22 @@ make_fits(const struct dry_report *r)
     return outcome == TRIAL_NOT_KNOWN ? json_null() : json_boolean(outcome == TRIAL_FITS);
 }
 
+static json_t *
+make_host(const struct trial *t)
+{
+    const struct host_use *use = &t->launch.host;
+    struct trial_host host = trial_find_host(t);
+    uint64_t limit = t->launch.request.host_bytes;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "peak_bytes",
+                     json_out_known(host.peak_bytes > 0, host.peak_bytes), "limit_bytes",
+                     json_out_known(limit > 0, limit), "pinned_peak_bytes",
+                     json_out_number(host.pinned_bytes), "shared_peak_bytes",
+                     json_out_number(use->shared_bytes), "workers",
+                     json_out_number(use->child_count), "workers_peak_bytes",
+                     json_out_number(use->children_bytes), "worker_peak_bytes",
+                     json_out_number(use->child_bytes));
+}
+
 json_t *
 dry_report_make_json(const struct dry_report *r)
 {
@@ -147,7 +163,7 @@ dry_report_make_json(const struct dry_report *r)
     uint64_t together = trial_together_bytes(t);
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:b, s:o, s:s?, s:s?, s:i}",
+        "s:o, s:o, s:b, s:o, s:o, s:s?, s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
@@ -160,6 +176,6 @@ dry_report_make_json(const struct dry_report *r)
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
         make_error(t), "guessed", trial_guesses(t) != NULL, "together_peak_bytes",
-        json_out_known(together > 0, together), "unseen", trial_find_unseen(t),
-        "snapshot", r->snapshot, "exit_status", t->status);
+        json_out_known(together > 0, together), "host", make_host(t), "unseen",
+        trial_find_unseen(t), "snapshot", r->snapshot, "exit_status", t->status);
 }

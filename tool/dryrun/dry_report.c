@@ -21,6 +21,7 @@ static const struct {
 } outcomes[] = {
     [TRIAL_FITS] = {"fits", TERM_GREEN},
     [TRIAL_FITS_NOT] = {"does not fit", TERM_RED},
+    [TRIAL_FITS_NOT_HOST] = {"does not fit the host", TERM_RED},
     [TRIAL_NOT_KNOWN] = {"not known", TERM_YELLOW},
 };
 
@@ -75,6 +76,16 @@ write_condition(const struct trial *t, char *text, size_t capacity)
              is_crowded ? "if its processes do not peak together; " : "");
 }
 
+/* Write what the host lacks. */
+static void
+write_host(const struct trial *t, char *text, size_t capacity)
+{
+    char peak[TERM_NUMBER_BYTES], limit[TERM_NUMBER_BYTES];
+    snprintf(text, capacity, "it takes %s of the host's %s; the card: ",
+             term_format_bytes(trial_find_host(t).peak_bytes, peak),
+             term_format_bytes(t->launch.request.host_bytes, limit));
+}
+
 /* Write the figures of the answer. */
 static void
 write_figures(const struct trial *t, char *text, size_t capacity)
@@ -84,7 +95,7 @@ write_figures(const struct trial *t, char *text, size_t capacity)
     uint64_t torch_bytes = trial_torch_bytes(card, p->nccl_bytes);
     char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
     char end[TRIAL_END_BYTES] = "out of memory", rest[TERM_NUMBER_BYTES + 40] = "";
-    bool fits = trial_outcome(t) == TRIAL_FITS;
+    bool fits = trial_outcome(t) == TRIAL_FITS || trial_outcome(t) == TRIAL_FITS_NOT_HOST;
     bool is_beyond = trial_outcome(t) == TRIAL_FITS_NOT && !trial_has_oom(t);
     if (trial_outcome(t) == TRIAL_NOT_KNOWN)
         trial_tell_end(t, end);
@@ -113,6 +124,8 @@ print_head(const struct dry_report *r, const struct term *term)
             outcomes[outcome].word, term_style(term, TERM_PLAIN));
     if (outcome == TRIAL_FITS)
         write_condition(r->trial, condition, sizeof condition);
+    if (outcome == TRIAL_FITS_NOT_HOST)
+        write_host(r->trial, condition, sizeof condition);
     if (trial_main(r->trial)->is_counted)
         write_figures(r->trial, figures, sizeof figures);
     else
@@ -156,6 +169,31 @@ print_row(const struct term *term, const char *name, uint64_t bytes, const char 
     term_print_wrapped(term->out, text, 27, term->width);
 }
 
+/* Print what the program takes of the host. */
+static void
+print_host(const struct trial *t, const struct term *term)
+{
+    const struct host_use *use = &t->launch.host;
+    struct trial_host host = trial_find_host(t);
+    char text[200], one[TERM_NUMBER_BYTES];
+    if (host.peak_bytes == 0)
+        return; /* the kernel told nothing */
+    print_row(term, "host", host.peak_bytes,
+              "of the host, at the peak: measured here, without CUDA's own part");
+    if (host.pinned_bytes > 0)
+        print_row(term, "pinned", host.pinned_bytes,
+                  "of it pinned by the program: exact");
+    if (use->shared_bytes > 0)
+        print_row(term, "shared", use->shared_bytes, "of it shared memory");
+    if (use->child_count == 0)
+        return;
+    snprintf(text, sizeof text,
+             "of it by %zu process%s at once that the program started, %s the largest",
+             use->child_count, use->child_count == 1 ? "" : "es",
+             term_format_bytes(use->child_bytes, one));
+    print_row(term, "workers", use->children_bytes, text);
+}
+
 static void
 print_sums(const struct dry_report *r, const struct term *term)
 {
@@ -187,6 +225,7 @@ print_sums(const struct dry_report *r, const struct term *term)
     if (r->boundless && r->boundless->facts.process_count > 0)
         print_row(term, "needs", trial_main(r->boundless)->reserved_peak,
                   "reserved at the peak of a run with unlimited memory");
+    print_host(r->trial, term);
 }
 
 static void

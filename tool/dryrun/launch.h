@@ -26,6 +26,7 @@
 #include <drystone/card.h>
 
 #include "base/options.h"
+#include "dryrun/host_use.h"
 #include "dryrun/wheel.h"
 
 #define LAUNCH_PATH_BYTES WHEEL_PATH_BYTES
@@ -53,7 +54,8 @@ struct launch_request {
     int64_t patience_s;  /* limit without a step or a new peak */
     int64_t world_size;  /* 0: not a rank of a distributed job */
     int64_t rank;
-    const char *title; /* for the progress line */
+    uint64_t host_bytes; /* host memory that the program may take; 0: not limited */
+    const char *title;   /* for the progress line */
     enum launch_output output;
 };
 
@@ -68,6 +70,7 @@ struct launch {
     /* Filled by launch_run(). */
     int signal;          /* the one that ended the program; 0: none */
     size_t orphan_count; /* processes that the program left running */
+    struct host_use host;
 };
 
 /* Prepare a launch: find Python and torch, write the libraries. Requires that `request` is

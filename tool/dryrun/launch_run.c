@@ -181,6 +181,7 @@ struct wait {
     sigset_t signals;
     uint64_t begin_ns, interrupt_ns; /* 0: not interrupted */
     struct progress progress;
+    struct host_watch host;
     char title[160];
 };
 
@@ -258,6 +259,7 @@ wait_for_end(struct wait *w)
     pid_t done;
     while ((done = waitpid(w->child, &ended, WNOHANG)) == 0) {
         take_signal(w, sigtimedwait(&w->signals, NULL, &tick));
+        host_watch_look(&w->host, w->child);
         show_progress(w);
     }
     return done < 0 ? 127 << 8 : ended;
@@ -298,7 +300,8 @@ end_orphans(void)
 int
 launch_run(struct launch *l, int *status)
 {
-    struct wait w = {.launch = l, .begin_ns = now_ns(CLOCK_MONOTONIC)};
+    struct wait w = {
+        .launch = l, .begin_ns = now_ns(CLOCK_MONOTONIC), .host = {.out = l->out}};
     static const int numbers[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
     sigset_t before;
     sigemptyset(&w.signals);
@@ -313,6 +316,8 @@ launch_run(struct launch *l, int *status)
         become_program(l, &before);
     int ended = w.child > 0 ? wait_for_end(&w) : 0, error = errno;
     l->orphan_count = end_orphans();
+    host_watch_end(&w.host);
+    l->host = w.host.use;
     progress_end(&w.progress);
     while (sigtimedwait(&w.signals, NULL, &(struct timespec){0}) > 0)
         ; /* drop pending signals that were meant for the program */

@@ -34,6 +34,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
+    row->host = trial_find_host(t).peak_bytes;
     row->step_count = p->step_count;
     row->seconds = p->seconds;
     int code = keep_snapshot(s, t, row);
@@ -78,7 +79,7 @@ series_print(const struct series *s, size_t best)
     char text[80], columns[240];
     term_init(&term, stdout);
     snprintf(columns, sizeof columns,
-             "<%.60s <result >allocated >reserved >to_spare >steps >seconds <",
+             "<%.60s <result >allocated >reserved >to_spare >host >steps >seconds <",
              s->heading);
     table_init(&table, columns);
     for (size_t i = 0; i < s->count; i++) {
@@ -90,6 +91,7 @@ series_print(const struct series *s, size_t best)
         table_add(&table, term_format_bytes(row->reserved, text));
         uint64_t spare = trial_spare_bytes(row->torch_bytes, row->reserved);
         table_add(&table, fits ? term_format_bytes(spare, text) : "-");
+        table_add(&table, term_format_bytes(row->host, text));
         table_add(&table, term_format_count(row->step_count, text));
         snprintf(text, sizeof text, "%.1f", row->seconds);
         table_add(&table, text);

@@ -144,6 +144,22 @@ trial_together_bytes(const struct trial *t)
     return most;
 }
 
+struct trial_host
+trial_find_host(const struct trial *t)
+{
+    struct trial_host host = {0};
+    uint64_t device_bytes = 0, untouched = 0;
+    for (size_t i = 0; i < t->facts.process_count; i++) {
+        const json_t *one = json_object_get(t->facts.processes[i].json, "host");
+        host.pinned_bytes += get_number(one, "pinned_peak_bytes");
+        untouched += get_number(one, "untouched_bytes");
+        device_bytes += get_number(one, "device_bytes");
+    }
+    host.peak_bytes =
+        trial_spare_bytes(t->launch.host.peak_bytes, device_bytes) + untouched;
+    return host;
+}
+
 /* Tell whether a process ended without facts whose memory may have mattered. */
 static bool
 has_lost(const struct trial *t)
@@ -190,6 +206,7 @@ enum trial_outcome
 trial_outcome(const struct trial *t)
 {
     bool is_beyond = false, has_error = has_lost(t);
+    uint64_t limit = t->launch.request.host_bytes;
     for (size_t i = 0; i < t->facts.process_count; i++) {
         const struct facts_process *p = &t->facts.processes[i];
         is_beyond |=
@@ -198,6 +215,8 @@ trial_outcome(const struct trial *t)
     }
     if (trial_has_oom(t) || is_beyond)
         return TRIAL_FITS_NOT;
+    if (limit > 0 && trial_find_host(t).peak_bytes > limit)
+        return TRIAL_FITS_NOT_HOST;
     bool has_stopped = trial_main(t)->stopped != NULL;
     return has_error || (t->status != 0 && !has_stopped) ? TRIAL_NOT_KNOWN : TRIAL_FITS;
 }

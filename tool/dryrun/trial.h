@@ -24,9 +24,10 @@ struct trial {
 };
 
 enum trial_outcome {
-    TRIAL_FITS,      /* the program ended, or was ended at its last step */
-    TRIAL_FITS_NOT,  /* it ran out of memory */
-    TRIAL_NOT_KNOWN, /* the program failed for another reason */
+    TRIAL_FITS,          /* the program ended, or was ended at its last step */
+    TRIAL_FITS_NOT,      /* it ran out of memory */
+    TRIAL_FITS_NOT_HOST, /* it takes more of the host's memory than --host */
+    TRIAL_NOT_KNOWN,     /* the program failed for another reason */
 };
 
 /* Run the program and read its results. Returns an exit_code: EXIT_INPUT if the program
@@ -49,6 +50,14 @@ void trial_tell_end(const struct trial *trial, char text[TRIAL_END_BYTES]);
 /* Return the bytes that processes of one device take at their peaks, with a context for each, of the
    device where that is most; 0: no two share a device. In a dry run each has a card of its own. */
 uint64_t trial_together_bytes(const struct trial *trial);
+struct trial_host {
+    uint64_t peak_bytes;   /* all that the program's processes take at one time */
+    uint64_t pinned_bytes; /* pinned at the peak, exact; a part of the peak */
+};
+/* Return what the program takes of the host's memory. What is resident here is measured; the
+   numbers of device memory that the stand-in keeps are taken off, and pages of pinned memory
+   that nobody wrote are added, as a real driver has them. */
+struct trial_host trial_find_host(const struct trial *trial);
 /* Return what of the program was not run, in words; NULL: all of it ran, or repeats. */
 const char *trial_find_unseen(const struct trial *trial);
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,11 @@
 
 enum { OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NOT_READY = 600, NOT_REGISTERED = 713 };
 enum { UNJOINED = 904, CAPTURE_UNSUPPORTED = 900, ALREADY_REGISTERED = 712 };
+
+/* The host's account, as the hook reads it. */
+struct account {
+    uint64_t pinned, pinned_peak, untouched, dirty_peak;
+};
 
 /* The functions under test, by CUDA's names and signatures. */
 static struct {
@@ -33,6 +39,8 @@ static struct {
     int (*cudaPeekAtLastError)(void);
     int (*cudaHostRegister)(void *address, size_t size, unsigned flags);
     int (*cudaHostUnregister)(void *address);
+    int (*cudaHostAlloc)(void **address, size_t size, unsigned flags);
+    int (*cudaFreeHost)(void *address);
     int (*cudaStreamCreate)(void **stream);
     int (*cudaStreamDestroy)(void *stream);
     int (*cudaStreamQuery)(void *stream);
@@ -59,6 +67,7 @@ static struct {
                                         unsigned long long flags);
     void (*drystone_standin_wrote)(uint64_t address, uint64_t bytes, int is_known);
     int (*drystone_standin_knows)(uint64_t address, uint64_t bytes);
+    void (*drystone_standin_host)(struct account *account);
 } cuda;
 
 #define LOOK_UP(name) look_up(library, #name, &cuda.name, sizeof cuda.name)
@@ -94,7 +103,8 @@ open_library(void)
     LOOK_UP(cudaGraphGetNodes), LOOK_UP(cuMemAddressReserve), LOOK_UP(cuMemAddressFree);
     LOOK_UP(cuMemCreate), LOOK_UP(cuMemRelease), LOOK_UP(cuMemMap), LOOK_UP(cuMemUnmap);
     LOOK_UP(cuMemExportToShareableHandle), LOOK_UP(drystone_standin_wrote);
-    LOOK_UP(drystone_standin_knows);
+    LOOK_UP(drystone_standin_knows), LOOK_UP(drystone_standin_host);
+    LOOK_UP(cudaHostAlloc), LOOK_UP(cudaFreeHost);
 }
 
 #define CHECK(condition)                                                                 \
@@ -305,6 +315,48 @@ known_bytes_come_from_the_host(void **state)
     run_on("", follow_known);
 }
 
+/* --- the host ----------------------------------------------------------------------------- */
+
+/* Ask for the account, and compare it. */
+static bool
+is_account(uint64_t pinned, uint64_t peak, uint64_t untouched, uint64_t dirty_peak)
+{
+    struct account a;
+    cuda.drystone_standin_host(&a);
+    return a.pinned == pinned && a.pinned_peak == peak && a.untouched == untouched &&
+           a.dirty_peak == dirty_peak;
+}
+
+static void
+pin(void)
+{
+    void *pages =
+        mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *given, *block;
+    CHECK(is_account(0, 0, 0, 0) && madvise(pages, 4 * MIB, MADV_NOHUGEPAGE) == 0);
+    memset(pages, 1, MIB);
+    CHECK(cuda.cudaHostRegister(pages, 4 * MIB, 0) == OK);
+    CHECK(is_account(4 * MIB, 4 * MIB, 3 * MIB, 0));
+    CHECK(cuda.cudaHostAlloc(&given, MIB, 0) == OK);
+    memset(given, 1, MIB);
+    CHECK(is_account(5 * MIB, 5 * MIB, 3 * MIB, 0));
+    CHECK(cuda.cudaHostUnregister(pages) == OK);
+    CHECK(is_account(MIB, 5 * MIB, 0, 0));
+    CHECK(cuda.cudaMalloc(&block, 4 * MIB) == OK);
+    cuda.cudaMemcpy(block, given, MIB, 1);
+    cuda.cudaMemcpy(block, given, MIB / 2, 1);
+    CHECK(is_account(MIB, 5 * MIB, 0, MIB));
+    CHECK(cuda.cudaFree(block) == OK && cuda.cudaFreeHost(given) == OK);
+    CHECK(is_account(0, 5 * MIB, 0, MIB));
+}
+
+static void
+pinned_memory_is_counted(void **state)
+{
+    (void)state;
+    run_on("", pin);
+}
+
 /* --- time --------------------------------------------------------------------------------- */
 
 static void
@@ -397,6 +449,7 @@ main(void)
         cmocka_unit_test(errors_are_the_runtimes),
         cmocka_unit_test(small_copies_keep_their_bytes),
         cmocka_unit_test(known_bytes_come_from_the_host),
+        cmocka_unit_test(pinned_memory_is_counted),
         cmocka_unit_test(mapped_memory_lives_until_it_is_unmapped),
         cmocka_unit_test(events_pass_at_once_or_when_somebody_waits),
         cmocka_unit_test(a_capture_takes_in_streams_that_wait_for_it),
