@@ -12,6 +12,9 @@ import sysconfig
 
 LINES_MAX = 100
 HARMLESS = {"+=", "/", "/="}  # arguments of BINARY_OP; older Pythons have names for them
+# Torch asks for a storage to save it, and for the seed of a dropout: neither decides anything.
+HARMLESS_FILES = (os.path.join("torch", "serialization.py"),
+                  os.path.join("torch", "nn", "modules", "rnn.py"))
 HARMLESS_NAMES = {"INPLACE_ADD", "BINARY_TRUE_DIVIDE", "INPLACE_TRUE_DIVIDE", "FORMAT_VALUE",
                   "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
 
@@ -39,15 +42,18 @@ class Guesses:
         return not (name.startswith(self.hidden) or is_standard)
 
     def find_frame(self):
+        """Return the innermost frame of the program; 0: what torch asks decides nothing."""
         frame = sys._getframe(2)
         while frame and not self.is_theirs(frame.f_code.co_filename):
+            if frame.f_code.co_filename.endswith(HARMLESS_FILES):
+                return 0
             frame = frame.f_back
         return frame
 
     def add(self, what):
         """Note a question: a size for "nonzero" and "unique", a number for "item" and "copy"."""
         frame = self.find_frame()
-        if frame and what == "item" and is_harmless(frame.f_code, frame.f_lasti):
+        if frame == 0 or (frame and what == "item" and is_harmless(frame.f_code, frame.f_lasti)):
             return
         line = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}" \
             if frame else "backward pass"

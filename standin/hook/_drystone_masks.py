@@ -99,7 +99,8 @@ class Masks:
                     (isinstance(args[i], float) and not kind.is_floating_point) or
                     (kind is torch.bool and not isinstance(args[i], bool)) or
                     (isinstance(args[i], complex) and not kind.is_complex))
-                wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind)
+                wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind,
+                                          device="cpu")
         return wrapped
 
     def on_host(self, value, any_kind=False):
@@ -164,7 +165,7 @@ class Masks:
             other = None
         if other is not None:
             answer = getattr(operator, operation._schema.name[len("aten::"):])(0, other)
-            write(result, self.torch.tensor(answer))
+            write(result, self.torch.tensor(answer, device="cpu"))
 
     def make(self, operation, keys, args, named):
         return self.compare(operation, keys, args, named, any_kind=False)
@@ -223,15 +224,15 @@ class Masks:
     def permute(self, operation, keys, args, named):
         result = operation.redispatch(keys, *args, **named)
         if self.is_small(result) and not self.is_captured():
-            own = self.torch.Generator()  # the program's draws go on as ever
-            write(result, self.torch.randperm(args[0], generator=own, dtype=result.dtype),
-                  known=False)
+            own = self.torch.Generator("cpu")  # the program's draws go on as ever
+            write(result, self.torch.randperm(args[0], generator=own, dtype=result.dtype,
+                                              device="cpu"), known=False)
         return result
 
     def range(self, operation, keys, args, named):
         result = operation.redispatch(keys, *args, **named)
         if self.is_small(result) and not self.is_captured():
-            write(result, self.torch.arange(*args, dtype=result.dtype))
+            write(result, self.torch.arange(*args, dtype=result.dtype, device="cpu"))
         return result
 
     def item(self, operation, keys, args, named):
