@@ -17,7 +17,6 @@ from collections import Counter
 
 import _drystone_rare
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 CUTS_MAX = 10  # epochs of the same steps that run where the loop over them has no way out
 CALLERS = os.path.join("torch", "optim", "optimizer.py"), os.path.join("torch", "_tensor.py")
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
@@ -161,7 +160,7 @@ def find_loops(frames):
         chain = find_chain(frame)
         for i in reversed(range(len(chain))):
             body, index, is_inside = chain[i]
-            if is_inside and isinstance(body[index], LOOPS):
+            if is_inside and isinstance(body[index], _drystone_rare.LOOPS):
                 loops.append((frame, body[index], chain[:i + 1]))
     return loops
 
@@ -244,5 +243,6 @@ def cut(kinds, step_count):
         goes_on = any(jumped) or has_loader
     if goes_on:
         return True, times, rare
-    rest = find_rest(frames, loops)
+    loops = loops[times > 1 and len(loops) > 1:]  # what follows the innermost came in the last epoch
+    rest = find_rest(frames[frames.index(loops[0][0]) if loops else 0:], loops)
     return False, times, rare or (rest and f"what follows {rest} was not run")
