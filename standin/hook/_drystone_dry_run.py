@@ -347,14 +347,17 @@ def tell_time():
     return time.process_time(), time.monotonic()
 
 
+def is_one_of_many():
+    jobs = getattr(sys.modules["torch"], "distributed", None)
+    return not _settings["world_size"] and jobs and jobs.is_available() and \
+        jobs.is_initialized() and jobs.get_world_size() > 1
+
+
 def is_long(turns, begin=None):
     """Tell whether a loop has run long enough to be ended. Ranks must agree, so theirs count."""
-    jobs = getattr(sys.modules["torch"], "distributed", None)
-    is_one_of_many = not _settings["world_size"] and jobs and jobs.is_available() and \
-        jobs.is_initialized() and jobs.get_world_size() > 1
     of_processor, of_clock = (b - a for a, b in zip(begin or _state["first"], tell_time()))
     is_late = of_processor >= LEAST_S or of_clock >= _settings["patience"] / 4
-    return turns >= LEAST or (is_late and not is_one_of_many)
+    return turns >= LEAST or (is_late and not is_one_of_many())
 
 
 def on_repeat(torch, kinds):
@@ -366,7 +369,9 @@ def on_repeat(torch, kinds):
     growth = sum(kind[2] for kind in kinds)
     whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
-        goes_on, times, unseen = _drystone_turns.cut(kinds, steps)
+        is_slow = tell_time()[1] - _state["first"][1] > _settings["patience"]
+        goes_on, times, unseen = _drystone_turns.cut(kinds, steps,
+                                                     is_slow and not is_one_of_many())
     except Exception as error:  # a frame or a source of a kind that nobody thought of
         goes_on, times, unseen = False, 1, f"what follows its steps was not run ({error})"
     if times > 1 and goes_on and _settings["until"] == "epoch":

@@ -17,7 +17,9 @@ from collections import Counter
 
 import _drystone_rare
 
-CUTS_MAX = 10  # epochs of the same steps that run where the loop over them has no way out
+# Epochs of the same steps that run where the loop over them has no way out: usually, and of a
+# program that is slow.
+CUTS_MAX = 10, 2
 CALLERS = os.path.join("torch", "optim", "optimizer.py"), os.path.join("torch", "_tensor.py")
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
 live, over = set(), set()  # ids of iterators: gave data since the last step; shall end
@@ -225,7 +227,7 @@ class Jumper:
 _jumper = Jumper()
 
 
-def cut(kinds, step_count):
+def cut(kinds, step_count, is_slow=False):
     """End the loops around a step whose kinds repeat.
 
     Returns (whether the program goes on, how often these steps were cut, what is not seen).
@@ -238,7 +240,7 @@ def cut(kinds, step_count):
     times = _cuts[key]
     rare = _drystone_rare.find(loops[:times], step_count, name_line)
     has_loader, goes_on = end_loaders(), False
-    if threading.current_thread() is threading.main_thread() and times <= CUTS_MAX:
+    if threading.current_thread() is threading.main_thread() and times <= CUTS_MAX[is_slow]:
         jumped = [_jumper.wait(*one) for one in loops[has_loader and times == 1:times]]
         goes_on = any(jumped) or has_loader
     if goes_on:
