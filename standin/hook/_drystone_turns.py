@@ -155,8 +155,19 @@ def find_frames():
     return [one for one in frames if not one.f_code.co_filename.startswith("<frozen")]
 
 
+@functools.lru_cache(maxsize=None)
+def is_installed(file):
+    """Tell whether a file lies where packages are installed, by the record that installers leave."""
+    folder = max((one for one in sys.path if one and file.startswith(os.path.join(one, ""))),
+                 key=len, default=None)
+    return folder is not None and any(name.endswith(".dist-info") for name in os.listdir(folder))
+
+
 def find_loops(frames):
-    """Return (frame, loop, its chain) of each loop around a step, the innermost first."""
+    """Return (frame, loop, its chain) of each loop around a step, the innermost first.
+
+    A library's loop around those of the program is none of its own: it calls the program.
+    """
     loops = []
     for frame in frames:
         chain = find_chain(frame)
@@ -164,12 +175,19 @@ def find_loops(frames):
             body, index, is_inside = chain[i]
             if is_inside and isinstance(body[index], _drystone_rare.LOOPS):
                 loops.append((frame, body[index], chain[:i + 1]))
-    return loops
+    own = [i for i, loop in enumerate(loops, 1) if not is_installed(loop[0].f_code.co_filename)]
+    return loops[:own[-1]] if own else loops
 
 
 def find_rest(frames, loops):
-    """Return "FILE:LINE" behind which the program has more to do; None: it has not."""
-    for frame in frames:
+    """Return "FILE:LINE" behind which the program has more to do; None: it has not.
+
+    A library around all loops, which reads the command line or has a trainer, is passed over.
+    """
+    within = frames.index(loops[-1][0]) + 1 if loops else len(frames)
+    for i, frame in enumerate(frames):
+        if i >= within and is_installed(frame.f_code.co_filename):
+            continue
         chain = loops[0][2] if loops and loops[0][0] is frame else find_chain(frame)
         if not chain or not is_last(chain):
             return name_line(frame.f_code, chain[-1][0][chain[-1][1]].lineno if chain

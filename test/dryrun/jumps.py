@@ -5,7 +5,10 @@
 Each function has its own kind of loop, and asks to leave it by step(). No PyTorch is needed.
 """
 import contextlib
+import os
+import pathlib
 import sys
+import tempfile
 import types
 
 sys.path.insert(0, sys.argv[1])
@@ -110,6 +113,29 @@ def in_finally():
                     step()
         finally:
             log.append(turn)
+
+
+def called_by_library():
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "caller-1.0.dist-info"))
+        pathlib.Path(folder, "caller.py").write_text(
+            "def call(one):\n    while True:\n        one()\n        return 1\n")
+        sys.path.append(folder)
+        import caller
+        found = []
+
+        def work():
+            for turn in range(5):
+                if turn == 3:
+                    frames = [frame for frame in _drystone_turns.find_frames() if
+                              frame.f_code.co_filename in (caller.__file__, __file__)]
+                    found.append(_drystone_turns.find_rest(
+                        frames[:2], _drystone_turns.find_loops(frames[:2])))
+        caller.call(work)
+        sys.path.remove(folder)
+        _drystone_turns.is_installed.cache_clear()
+        caller.call(work)
+        log.append([str(one).rpartition("/")[2] for one in found])
 
 
 def no_way():
@@ -234,6 +260,7 @@ EXPECTED = {
     condition: [5],
     in_try: [3, "caught"],
     in_finally: [3, 3],
+    called_by_library: [["None", "caller.py:3"]],
     no_way: [([False], None)],
     rare: [0, None],
     rare_each: ["rare_each waits for a later turn"],
