@@ -29,6 +29,7 @@ must not fail the program: it is noted and reported.
 import atexit
 import ctypes
 import faulthandler
+import gc
 import importlib.abc
 import json
 import linecache
@@ -426,7 +427,8 @@ def watch(torch):
     """End a program that waits for a value that no kernel computes, and report its line.
 
     Time counts from the first allocation: before, a program may load a model on the host. Time
-    with compilers and loaders does not count, up to BUSY times the patience.
+    with compilers and loaders, and with an evaluation before the first step, does not count, up to
+    BUSY times the patience.
     """
     seen, since, busy, tick = None, time.monotonic(), 0, min(1.0, _settings["patience"] / 4)
     while True:
@@ -440,11 +442,13 @@ def watch(torch):
         if now != seen or not any(now[2]):
             seen, since, busy = now, time.monotonic(), 0
         elif time.monotonic() - since >= _settings["patience"]:
-            break
+            if busy >= BUSY * _settings["patience"] or not (has_rounds(since) and will_train()):
+                break
+            since, busy = time.monotonic(), busy + _settings["patience"]
     if not _state["repeats"] and has_rounds(since):
         _state["repeats"] = "its modules are called in rounds of equal allocations"
     why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
-    _state["stuck"], _state["unseen"] = not _state["repeats"], why
+    _state["stuck"], _state["unseen"] = not _state["repeats"] or will_train(), why
     stop(torch, why)
 
 
@@ -457,6 +461,12 @@ def is_busy():
                 return True
             frame = frame.f_back
     return False
+
+
+def will_train():
+    """Tell whether the program has an optimizer that made no step yet: it evaluates first."""
+    kind = sys.modules["torch"].optim.Optimizer
+    return not _state["steps"] and any(isinstance(one, kind) for one in gc.get_objects())
 
 
 def has_rounds(since):
