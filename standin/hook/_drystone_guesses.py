@@ -17,6 +17,7 @@ HARMLESS_FILES = (os.path.join("torch", "serialization.py"),
                   os.path.join("torch", "nn", "modules", "rnn.py"))
 HARMLESS_NAMES = {"INPLACE_ADD", "BINARY_TRUE_DIVIDE", "INPLACE_TRUE_DIVIDE", "FORMAT_VALUE",
                   "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
+ASSERTS = "LOAD_ASSERTION_ERROR", "LOAD_COMMON_CONSTANT"
 
 
 @functools.lru_cache(maxsize=1000)
@@ -27,6 +28,16 @@ def is_harmless(code, offset):
     then = next(following, None)
     return then is not None and (then.opname in HARMLESS_NAMES or
                                  (then.opname == "BINARY_OP" and then.argrepr in HARMLESS))
+
+
+@functools.lru_cache(maxsize=1000)
+def find_assert(code, offset):
+    """Return what an assert at this offset wants to be told, True or False; None: there is none."""
+    names = [one.opname for one in dis.get_instructions(code)
+             if one.offset >= offset and one.opname != "CACHE"][:3]
+    names = names[names[:1] == ["TO_BOOL"]:]
+    is_one = len(names) > 1 and names[1] in ASSERTS
+    return names[0].endswith("IF_TRUE") if is_one and "_IF_" in names[0] else None
 
 
 class Guesses:
@@ -49,6 +60,11 @@ class Guesses:
                 return 0
             frame = frame.f_back
         return frame
+
+    def find_asserted(self):
+        """Return what the program asserts of the number that it asks for; None: nothing."""
+        frame = self.find_frame()
+        return find_assert(frame.f_code, frame.f_lasti) if frame else None
 
     def add(self, what):
         """Note a question: a size for "nonzero" and "unique", a number for "item" and "copy"."""

@@ -253,6 +253,9 @@ class Masks:
 
     def item(self, operation, keys, args, named):
         if args[0].is_cuda and args[0].dtype in WHOLE:
+            asserted = None if self.knows(args) else self.guesses.find_asserted()
+            if asserted is not None:
+                return asserted
             self.ask("item", args)
         return operation.redispatch(keys, *args, **named)
 
