@@ -29,6 +29,7 @@ must not fail the program: it is noted and reported.
 import atexit
 import ctypes
 import faulthandler
+import gc
 import importlib.abc
 import json
 import linecache
@@ -48,7 +49,13 @@ import _drystone_turns
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
-LEAST_S = 5
+LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
+COMPILERS = tuple(os.path.join("torch", *name) for name in
+                  (("_dynamo", "convert_frame.py"), ("_inductor", "compile_fx.py"),
+                   ("_inductor", "async_compile.py")))
+COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
+LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
+BUSY = 10
 GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
@@ -122,7 +129,12 @@ def attach(torch):
 
 
 def begin(torch):
-    """Start history and the zeroing of blocks when CUDA is first used."""
+    """Start history and the zeroing of blocks when CUDA is first used.
+
+    A process that compiles for the program asks for the card's properties alone.
+    """
+    if sys.argv[0].endswith(COMPILE_WORKER):
+        return
     with _lock:
         if _state["initialized"]:
             return
@@ -313,7 +325,7 @@ def on_step(torch, optimizer):
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
-    _state.setdefault("first", time.process_time())
+    _state.setdefault("first", tell_time())
     steps.append({"total": now, "kind": [a - b for a, b in zip(now, before)]})
     tell_progress(now)
     begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
@@ -332,13 +344,21 @@ def on_step(torch, optimizer):
         on_repeat(torch, kinds[-period:])
 
 
+def tell_time():
+    return time.process_time(), time.monotonic()
+
+
+def is_one_of_many():
+    jobs = getattr(sys.modules["torch"], "distributed", None)
+    return not _settings["world_size"] and jobs and jobs.is_available() and \
+        jobs.is_initialized() and jobs.get_world_size() > 1
+
+
 def is_long(turns, begin=None):
     """Tell whether a loop has run long enough to be ended. Ranks must agree, so theirs count."""
-    jobs = getattr(sys.modules["torch"], "distributed", None)
-    is_one_of_many = not _settings["world_size"] and jobs and jobs.is_available() and \
-        jobs.is_initialized() and jobs.get_world_size() > 1
-    seconds = time.process_time() - (begin or _state["first"])
-    return turns >= LEAST or (seconds >= LEAST_S and not is_one_of_many)
+    of_processor, of_clock = (b - a for a, b in zip(begin or _state["first"], tell_time()))
+    is_late = of_processor >= LEAST_S or of_clock >= _settings["patience"] / 4
+    return turns >= LEAST or (is_late and not is_one_of_many())
 
 
 def on_repeat(torch, kinds):
@@ -350,7 +370,9 @@ def on_repeat(torch, kinds):
     growth = sum(kind[2] for kind in kinds)
     whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
-        goes_on, times, unseen = _drystone_turns.cut(kinds, steps)
+        is_slow = tell_time()[1] - _state["first"][1] > _settings["patience"]
+        goes_on, times, unseen = _drystone_turns.cut(kinds, steps,
+                                                     is_slow and not is_one_of_many())
     except Exception as error:  # a frame or a source of a kind that nobody thought of
         goes_on, times, unseen = False, 1, f"what follows its steps was not run ({error})"
     if times > 1 and goes_on and _settings["until"] == "epoch":
@@ -370,7 +392,7 @@ def judge_turn(turns):
         nodes = torch._C._autograd._get_sequence_nr()
     except AttributeError:
         return []  # a release that does not tell
-    now = (nodes, time.process_time(), measure(torch))
+    now = (nodes, tell_time(), measure(torch))
     turns = [one for one in turns or [] if one[0] == nodes] + [now]
     turns = turns[:1] + turns[1:][-TIMES * PERIOD_MAX - 1:]
     kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:]] for a, b in zip(turns, turns[1:])]
@@ -404,23 +426,47 @@ def stop(torch, why):
 def watch(torch):
     """End a program that waits for a value that no kernel computes, and report its line.
 
-    Time counts from the first allocation: before, a program may load a model on the host.
+    Time counts from the first allocation: before, a program may load a model on the host. Time
+    with compilers and loaders, and with an evaluation before the first step, does not count, up to
+    BUSY times the patience.
     """
-    seen, since = None, time.monotonic()
+    seen, since, busy, tick = None, time.monotonic(), 0, min(1.0, _settings["patience"] / 4)
     while True:
-        time.sleep(min(1.0, _settings["patience"] / 4))
+        time.sleep(tick)
+        if busy < BUSY * _settings["patience"] and is_busy():
+            since, busy = since + tick, busy + tick
+            continue
         stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
         if now != seen or not any(now[2]):
-            seen, since = now, time.monotonic()
+            seen, since, busy = now, time.monotonic(), 0
         elif time.monotonic() - since >= _settings["patience"]:
-            break
+            if busy >= BUSY * _settings["patience"] or not (has_rounds(since) and will_train()):
+                break
+            since, busy = time.monotonic(), busy + _settings["patience"]
     if not _state["repeats"] and has_rounds(since):
         _state["repeats"] = "its modules are called in rounds of equal allocations"
     why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
-    _state["stuck"], _state["unseen"] = not _state["repeats"], why
+    _state["stuck"], _state["unseen"] = not _state["repeats"] or will_train(), why
     stop(torch, why)
+
+
+def is_busy():
+    """Tell whether the program waits for its compiler, or for a loader that reads."""
+    for thread, frame in sys._current_frames().items():
+        ours = COMPILERS if thread != threading.main_thread().ident else (*COMPILERS, LOADER)
+        while frame:
+            if frame.f_code.co_filename.endswith(ours):
+                return True
+            frame = frame.f_back
+    return False
+
+
+def will_train():
+    """Tell whether the program has an optimizer that made no step yet: it evaluates first."""
+    kind = sys.modules["torch"].optim.Optimizer
+    return not _state["steps"] and any(isinstance(one, kind) for one in gc.get_objects())
 
 
 def has_rounds(since):

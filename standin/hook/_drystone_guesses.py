@@ -15,8 +15,12 @@ from _drystone_branches import decides
 
 LINES_MAX = 100
 HARMLESS = {"+=", "/", "/="}  # arguments of BINARY_OP; older Pythons have names for them
+# Torch asks for a storage to save it, and for the seed of a dropout: neither decides anything.
+HARMLESS_FILES = (os.path.join("torch", "serialization.py"),
+                  os.path.join("torch", "nn", "modules", "rnn.py"))
 HARMLESS_NAMES = {"INPLACE_ADD", "BINARY_TRUE_DIVIDE", "INPLACE_TRUE_DIVIDE", "FORMAT_VALUE",
                   "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
+ASSERTS = "LOAD_ASSERTION_ERROR", "LOAD_COMMON_CONSTANT"
 
 
 @functools.lru_cache(maxsize=1000)
@@ -27,6 +31,16 @@ def is_harmless(code, offset):
     then = next(following, None)
     return then is not None and (then.opname in HARMLESS_NAMES or
                                  (then.opname == "BINARY_OP" and then.argrepr in HARMLESS))
+
+
+@functools.lru_cache(maxsize=1000)
+def find_assert(code, offset):
+    """Return what an assert at this offset wants to be told, True or False; None: there is none."""
+    names = [one.opname for one in dis.get_instructions(code)
+             if one.offset >= offset and one.opname != "CACHE"][:3]
+    names = names[names[:1] == ["TO_BOOL"]:]
+    is_one = len(names) > 1 and names[1] in ASSERTS
+    return names[0].endswith("IF_TRUE") if is_one and "_IF_" in names[0] else None
 
 
 class Guesses:
@@ -51,15 +65,23 @@ class Guesses:
             "site-packages" not in name and "dist-packages" not in name
 
     def find_frame(self):
+        """Return the innermost frame of the program; 0: what torch asks decides nothing."""
         frame = sys._getframe(2)
         while frame and not self.is_theirs(frame.f_code.co_filename):
+            if frame.f_code.co_filename.endswith(HARMLESS_FILES):
+                return 0
             frame = frame.f_back
         return frame
+
+    def find_asserted(self):
+        """Return what the program asserts of the number that it asks for; None: nothing."""
+        frame = self.find_frame()
+        return find_assert(frame.f_code, frame.f_lasti) if frame else None
 
     def add(self, what):
         """Note a question: a size for "nonzero" and "unique", a number for "item" and "copy"."""
         frame = self.find_frame()
-        if frame and what == "item" and is_harmless(frame.f_code, frame.f_lasti):
+        if frame == 0 or (frame and what == "item" and is_harmless(frame.f_code, frame.f_lasti)):
             return
         self.count(frame, what)
 

@@ -8,7 +8,7 @@ function runs first, so its allocations are unchanged.
 
 This covers whole numbers and booleans up to WHOLE_MAX elements, and comparisons of other numbers
 that came from the host. Other numbers that are all zeros count as unknown, and their comparison
-stays false. But they are finite: a comparison with infinity or with themselves is that of a zero,
+stays false. A count that is divided and rounded stays known. Unknown numbers are finite: a comparison with infinity or with themselves is that of a zero,
 and known, so that no flag of overflow is set. The stand-in keeps which bytes are known (M4): a
 result is known if all its inputs are. Where unknown ones decide a size or a branch, Guesses notes
 the line.
@@ -47,6 +47,7 @@ CHANGED = ["fill_.Scalar", "fill_.Tensor", "copy_", "masked_fill_.Scalar", "mask
            "bitwise_or_.Tensor", "bitwise_xor_.Tensor", "bitwise_not_", "logical_and_",
            "logical_or_", "logical_xor_", "logical_not_"]
 DRAWN = ["random_", "random_.from", "random_.to", "bernoulli_.float"]
+COUNTED = ["div.Tensor", "ceil", "floor", "round", "trunc"]
 FINITE = ["isnan", "isinf", "isposinf", "isneginf"]
 DISTINCT = ["_unique2", "unique_consecutive", "unique_dim"]
 
@@ -64,7 +65,7 @@ class Masks:
                 (["_local_scalar_dense"], self.item)]
         if not has_values:
             ways += [(COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
-                     (DRAWN, self.draw), (["arange.start_out"], self.range),
+                     (COUNTED, self.count), (DRAWN, self.draw), (["arange.start_out"], self.range),
                      (["randperm.generator_out"], self.permute), (FINITE, self.trust)]
         for names, way in ways:
             for name in names:
@@ -101,7 +102,8 @@ class Masks:
                     (isinstance(args[i], float) and not kind.is_floating_point) or
                     (kind is torch.bool and not isinstance(args[i], bool)) or
                     (isinstance(args[i], complex) and not kind.is_complex))
-                wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind)
+                wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind,
+                                          device="cpu")
         return wrapped
 
     def on_host(self, value, any_kind=False):
@@ -155,6 +157,20 @@ class Masks:
                 self.assume_finite(operation, args[0], args[1], result)
         return result
 
+    def count(self, operation, keys, args, named):
+        """Divide or round a known single number. Weights may count as known, so no more of them."""
+        result = operation.redispatch(keys, *args, **named)
+        if self.is_count(result) and self.knows(args) and not self.is_captured():
+            try:
+                write(result, operation(*self.on_host(args, any_kind=True), **named))
+            except (LookupError, RuntimeError):
+                pass
+        return result
+
+    @staticmethod
+    def is_count(value):
+        return value.is_cuda and value.numel() == 1
+
     def assume_finite(self, operation, numbers, other, result):
         """Compare unknown numbers with infinity, or with themselves, as finite ones."""
         if isinstance(other, self.torch.Tensor) and other.is_cuda:
@@ -166,7 +182,7 @@ class Masks:
             other = None
         if other is not None:
             answer = getattr(operator, operation._schema.name[len("aten::"):])(0, other)
-            write(result, self.torch.tensor(answer))
+            write(result, self.torch.tensor(answer, device="cpu"))
 
     def make(self, operation, keys, args, named):
         return self.compare(operation, keys, args, named, any_kind=False)
@@ -189,7 +205,8 @@ class Masks:
                 write(target, source)
         elif not (is_copy and self.is_plain(target, source)):
             is_whole = self.is_small(source if is_copy and target.numel() <= VALUES_MAX else target)
-            self.repeat(operation, args, named, is_whole, known)
+            is_count = is_copy and known and self.is_count(source)
+            self.repeat(operation, args, named, is_whole or is_count, known)
         return result
 
     @staticmethod
@@ -204,7 +221,7 @@ class Masks:
         try:
             if not is_whole:
                 raise LookupError
-            host = [lie_over(target), *self.on_host(args[1:])]
+            host = [lie_over(target), *self.on_host(args[1:], any_kind=target.numel() == 1)]
             note_written(target, known)
             operation(*host, **named)
         except (LookupError, RuntimeError):
@@ -227,19 +244,22 @@ class Masks:
     def permute(self, operation, keys, args, named):
         result = operation.redispatch(keys, *args, **named)
         if self.is_small(result) and not self.is_captured():
-            own = self.torch.Generator()  # the program's draws go on as ever
-            write(result, self.torch.randperm(args[0], generator=own, dtype=result.dtype),
-                  known=False)
+            own = self.torch.Generator("cpu")  # the program's draws go on as ever
+            write(result, self.torch.randperm(args[0], generator=own, dtype=result.dtype,
+                                              device="cpu"), known=False)
         return result
 
     def range(self, operation, keys, args, named):
         result = operation.redispatch(keys, *args, **named)
         if self.is_small(result) and not self.is_captured():
-            write(result, self.torch.arange(*args, dtype=result.dtype))
+            write(result, self.torch.arange(*args, dtype=result.dtype, device="cpu"))
         return result
 
     def item(self, operation, keys, args, named):
         if args[0].is_cuda and args[0].dtype in WHOLE:
+            asserted = None if self.knows(args) else self.guesses.find_asserted()
+            if asserted is not None:
+                return asserted
             self.ask("item", args)
         return operation.redispatch(keys, *args, **named)
 

@@ -39,10 +39,10 @@ def has_room(tensor):
 def lie_over(tensor):
     """Return a CPU tensor over the memory of a device tensor."""
     if tensor.numel() == 0:
-        return torch.empty(tensor.shape, dtype=tensor.dtype)
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
     raw = (ctypes.c_char * get_span(tensor)).from_address(tensor.data_ptr())
     flat = torch.frombuffer(raw, dtype=torch.uint8)
-    return torch.empty(0, dtype=tensor.dtype).set_(
+    return torch.empty(0, dtype=tensor.dtype, device="cpu").set_(
         flat.untyped_storage(), 0, tensor.shape, tensor.stride())
 
 

@@ -2,14 +2,25 @@
 """Finds what a loop does in rare turns only: each 500th, or the last.
 
 A test that counts turns is read from the loop's source, and its numbers from the frame.
-Nothing is called but len().
+Nothing is called but len(). A test that only prints is left out.
 """
 import ast
+import copy
 import sys
 
 PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop,
          ast.expr_context, ast.Call)
 EQUALS = (ast.Eq, ast.GtE, ast.Gt)
+TURNS_MAX = 20000
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# What a log consists of: statements, functions and methods that make no tensor of many elements.
+LOG = (*PLAIN, ast.Expr, ast.Assign, ast.AugAssign, ast.JoinedStr, ast.FormattedValue, ast.Tuple,
+       ast.If, ast.IfExp, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.keyword,
+       ast.Subscript, ast.Slice)
+SIZES = {"len", "size", "numel", "shape"}
+LOG_CALLS = {"print", "int", "float", "str", "round", "min", "max", "format", "item", "time",
+             "perf_counter", "exp", "log", "sqrt", "write", "flush", "info", "add_scalar",
+             "get_last_lr", "set_description", "set_postfix"}
 
 
 def read_names(frame):
@@ -36,15 +47,95 @@ def read_number(node, names):
 
 
 def find_counters(loop):
-    """Return the names that count a loop's turns."""
+    """Return the names and attributes that count a loop's turns, as they are written."""
     targets = [loop.target] if hasattr(loop, "target") else []
     targets += [node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign)]
-    return {name.id for target in targets for name in ast.walk(target)
-            if isinstance(name, ast.Name)}
+    parts = [one for target in targets for one in getattr(target, "elts", [target])]
+    return {ast.unparse(one) for part in parts for one in getattr(part, "elts", [part])}
+
+
+def get_called(part):
+    """Return the name of a function or method that is called, or of an attribute."""
+    part = part.func if isinstance(part, ast.Call) else part
+    return getattr(part, "id", "") if isinstance(part, ast.Name) else getattr(part, "attr", "")
+
+
+def is_log(body, names):
+    """Tell whether statements only compute single numbers and print them: they need no memory."""
+    parts = [part for one in body for part in ast.walk(one)]
+    called = {part.func for part in parts if isinstance(part, ast.Call)}
+    sizes = {inner for part in parts if isinstance(part, (ast.Call, ast.Attribute)) and
+             get_called(part) in SIZES for inner in ast.walk(part)}
+    for part in parts:
+        if not isinstance(part, LOG):
+            return False
+        if part in called:
+            if get_called(part) not in LOG_CALLS | SIZES:
+                return False
+        elif part not in sizes and isinstance(part, (ast.Name, ast.Attribute)):
+            try:
+                value = eval(compile(ast.Expression(part), "", "eval"), names)  # noqa: S307
+            except Exception:
+                continue  # set here, or a part of what a call returns
+            if getattr(value, "is_cuda", False) and value.numel() > 1:
+                return False
+    return True
+
+
+def counts(test, counters):
+    return any(ast.unparse(part) in counters for part in ast.walk(test)
+               if isinstance(part, (ast.Name, ast.Attribute)))
+
+
+def find_tests(loop):
+    """Return the tests in a loop, without those that count the turns of a loop in it."""
+    inner = [part for part in ast.walk(loop) if isinstance(part, LOOPS) and part is not loop]
+    counters = {name for one in inner for name in find_counters(one)}
+    within = {part for one in inner for part in ast.walk(one)}
+    return [node for node in ast.walk(loop) if isinstance(node, ast.If) and not
+            (node in within and counts(node.test, counters))]
+
+
+class Shift(ast.NodeTransformer):
+    """Adds `by` to each counter."""
+
+    def __init__(self, counters, names):
+        self.counters, self.names = counters, names
+
+    def visit(self, node):
+        now = read_number(node, self.names) if isinstance(node, (ast.Name, ast.Attribute)) and \
+            ast.unparse(node) in self.counters else None
+        if now is None:
+            return self.generic_visit(node)
+        return ast.BinOp(ast.Constant(now), ast.Add(), ast.Name("by", ast.Load()))
+
+
+def is_pure(call, names):
+    """Tell whether a call is of a function of the program's own that asks its arguments alone."""
+    function = names.get(getattr(call.func, "id", ""), len)
+    code = getattr(function, "__code__", None)
+    return function is len or (code is not None and not code.co_names and not code.co_freevars)
+
+
+def find_turns(test, names, counters, range_):
+    """Return whether a test is true in a range of turns, 0 being this one; None: not known."""
+    if not counts(test, counters):
+        return None
+    safe = (*PLAIN, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop)
+    if not all(isinstance(part, safe) and (not isinstance(part, ast.Call) or is_pure(part, names))
+               for part in ast.walk(test)):
+        return None
+    shifted = Shift(counters, names).visit(copy.deepcopy(ast.Expression(test)))
+    code = compile(ast.fix_missing_locations(shifted), "", "eval")
+    try:
+        return any(eval(code, {**names, "by": by}) for by in range_)  # noqa: S307
+    except Exception:
+        return None
 
 
 def is_unseen(test, names, counters, turns):
     """Tell whether a test is true in turns that did not come."""
+    came = find_turns(test, names, counters, range(1 - min(turns, TURNS_MAX), 1))
     for node in ast.walk(test):
         is_compare = isinstance(node, ast.Compare) and len(node.ops) == 1
         left = node.left if is_compare else node
@@ -52,12 +143,14 @@ def is_unseen(test, names, counters, turns):
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
             now, each = read_number(left.left, names), read_number(left.right, names)
             if now is not None and each and right is not None and each > turns:
-                return (now - right) % each >= turns
+                return (now - right) % each >= turns if came is None else not came
         elif is_compare and isinstance(node.ops[0], EQUALS) and right is not None and \
-                any(isinstance(n, ast.Name) and n.id in counters for n in ast.walk(left)):
+                counts(left, counters):
             now = read_number(left, names)
             if now is not None and right > now:
                 return True
+        elif isinstance(node, ast.Call) and counts(node, counters) and came is False:
+            return bool(find_turns(test, names, counters, range(1, TURNS_MAX)))
     return False
 
 
@@ -78,10 +171,10 @@ def find(loops, steps, name_line):
         evaluation = find_evaluation(names.get("self"), steps)
         if evaluation:
             return f"{evaluation} waits for a later turn"
-        for node in ast.walk(loop):
-            if isinstance(node, ast.If) and not \
-                    isinstance(node.body[-1], (ast.Break, ast.Continue, ast.Return, ast.Raise)) \
-                    and is_unseen(node.test, names, counters, turns):
+        for node in find_tests(loop):
+            if not isinstance(node.body[-1], (ast.Break, ast.Continue, ast.Return, ast.Raise)) \
+                    and is_unseen(node.test, names, counters, turns) \
+                    and not (is_log(node.body, names) and is_log(node.orelse, names)):
                 return f"{name_line(frame.f_code, node.lineno)} waits for a later turn"
         turns = 2  # the loops around it made no more
     return None

@@ -19,8 +19,9 @@ from collections import Counter
 
 import _drystone_rare
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
-CUTS_MAX = 10  # epochs of the same steps that run where the loop over them has no way out
+# Epochs of the same steps that run where the loop over them has no way out: usually, and of a
+# program that is slow.
+CUTS_MAX = 10, 2
 CALLERS = os.path.join("torch", "optim", "optimizer.py"), os.path.join("torch", "_tensor.py")
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
 # ids of iterators: gave data since the last step; shall end; whose program knows of no end
@@ -189,21 +190,39 @@ def find_frames():
     return [one for one in frames if not one.f_code.co_filename.startswith("<frozen")]
 
 
+@functools.lru_cache(maxsize=None)
+def is_installed(file):
+    """Tell whether a file lies where packages are installed, by the record that installers leave."""
+    folder = max((one for one in sys.path if one and file.startswith(os.path.join(one, ""))),
+                 key=len, default=None)
+    return folder is not None and any(name.endswith(".dist-info") for name in os.listdir(folder))
+
+
 def find_loops(frames):
-    """Return (frame, loop, its chain) of each loop around a step, the innermost first."""
+    """Return (frame, loop, its chain) of each loop around a step, the innermost first.
+
+    A library's loop around those of the program is none of its own: it calls the program.
+    """
     loops = []
     for frame in frames:
         chain = find_chain(frame)
         for i in reversed(range(len(chain))):
             body, index, is_inside = chain[i]
-            if is_inside and isinstance(body[index], LOOPS):
+            if is_inside and isinstance(body[index], _drystone_rare.LOOPS):
                 loops.append((frame, body[index], chain[:i + 1]))
-    return loops
+    own = [i for i, loop in enumerate(loops, 1) if not is_installed(loop[0].f_code.co_filename)]
+    return loops[:own[-1]] if own else loops
 
 
 def find_rest(frames, loops):
-    """Return "FILE:LINE" behind which the program has more to do; None: it has not."""
-    for frame in frames:
+    """Return "FILE:LINE" behind which the program has more to do; None: it has not.
+
+    A library around all loops, which reads the command line or has a trainer, is passed over.
+    """
+    within = frames.index(loops[-1][0]) + 1 if loops else len(frames)
+    for i, frame in enumerate(frames):
+        if i >= within and is_installed(frame.f_code.co_filename):
+            continue
         chain = loops[0][2] if loops and loops[0][0] is frame else find_chain(frame)
         if not chain or not is_last(chain):
             return name_line(frame.f_code, chain[-1][0][chain[-1][1]].lineno if chain
@@ -261,7 +280,7 @@ class Jumper:
 _jumper = Jumper()
 
 
-def cut(kinds, step_count):
+def cut(kinds, step_count, is_slow=False):
     """End the loops around a step whose kinds repeat.
 
     Returns (whether the program goes on, how often these steps were cut, what is not seen).
@@ -274,10 +293,11 @@ def cut(kinds, step_count):
     times = _cuts[key]
     rare = _drystone_rare.find(loops[:times], step_count, name_line)
     has_loader, goes_on = end_loaders(), False
-    if threading.current_thread() is threading.main_thread() and times <= CUTS_MAX:
+    if threading.current_thread() is threading.main_thread() and times <= CUTS_MAX[is_slow]:
         jumped = [_jumper.wait(*one) for one in loops[has_loader and times == 1:times]]
         goes_on = any(jumped) or has_loader
     if goes_on:
         return True, times, rare
-    rest = find_rest(frames, loops)
+    loops = loops[times > 1 and len(loops) > 1:]  # what follows the innermost came in the last epoch
+    rest = find_rest(frames[frames.index(loops[0][0]) if loops else 0:], loops)
     return False, times, rare or (rest and f"what follows {rest} was not run")

@@ -5,7 +5,10 @@
 Each function has its own kind of loop, and asks to leave it by step(). No PyTorch is needed.
 """
 import contextlib
+import os
+import pathlib
 import sys
+import tempfile
 import types
 
 sys.path.insert(0, sys.argv[1])
@@ -29,8 +32,8 @@ def step(count=1):
     return ways, _drystone_turns.find_rest(frames, loops)
 
 
-def ask_rare(turns):
-    return _drystone_rare.find(find()[1], turns, lambda code, line: code.co_name)
+def ask_rare(turns, count=9):
+    return _drystone_rare.find(find()[1][:count], turns, lambda code, line: code.co_name)
 
 
 def with_in_epochs():
@@ -112,6 +115,29 @@ def in_finally():
             log.append(turn)
 
 
+def called_by_library():
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "caller-1.0.dist-info"))
+        pathlib.Path(folder, "caller.py").write_text(
+            "def call(one):\n    while True:\n        one()\n        return 1\n")
+        sys.path.append(folder)
+        import caller
+        found = []
+
+        def work():
+            for turn in range(5):
+                if turn == 3:
+                    frames = [frame for frame in _drystone_turns.find_frames() if
+                              frame.f_code.co_filename in (caller.__file__, __file__)]
+                    found.append(_drystone_turns.find_rest(
+                        frames[:2], _drystone_turns.find_loops(frames[:2])))
+        caller.call(work)
+        sys.path.remove(folder)
+        _drystone_turns.is_installed.cache_clear()
+        caller.call(work)
+        log.append([str(one).rpartition("/")[2] for one in found])
+
+
 def no_way():
     for turn in range(5):
         if turn == 3:
@@ -148,6 +174,70 @@ def rare_last():
             break
 
 
+def rare_but_first():
+    for turn in range(1000):
+        if turn > 0 and turn % 500 == 0:
+            log.append(turn)
+        if turn == 20:
+            log.append(ask_rare(21))
+            break
+
+
+def rare_by_function():
+    def is_due(number, each):
+        return number % each == 0
+    self = types.SimpleNamespace(step=0)
+    while self.step < 1000:
+        if self.step != 0 and is_due(self.step, 500):
+            log.append(self.step)
+        if self.step == 20:
+            log.append(ask_rare(21))
+            break
+        self.step += 1
+
+
+def rare_inside():
+    for _ in range(2):
+        for turn in range(200):
+            if turn % 150 == 0:
+                log.append(turn)  # came in the first turn of each epoch
+        for turn in range(1000):
+            if turn % 100 == 0:
+                log.append(turn)
+            if turn == 20:
+                log.append(ask_rare(21, 2))
+                break
+
+
+def rare_epoch_inside():
+    for epoch in range(9):
+        for turn in range(1000):
+            if epoch == 5:
+                log.append(turn)
+            if turn == 20:
+                log.append(ask_rare(21, 2))
+                break
+        if epoch == 1:
+            break
+
+
+def rare_log():
+    total, one = 0, types.SimpleNamespace(is_cuda=True, numel=lambda: 1)
+    many = types.SimpleNamespace(is_cuda=True, numel=lambda: 9)
+    assert many
+    for turn in range(1000):
+        total += turn
+        if (turn + 1) % 500 == 0:
+            mean = total / 500
+            print(f"{turn:5d} {mean:.3f} {many.size(0)} {len(many)}", one)
+            total = 0
+        if turn == 20:
+            log.append(ask_rare(21))
+            one.numel = lambda: 2  # a tensor of many elements may need memory
+            log.append(ask_rare(21))
+            break
+
+
 def trainer():
     class Trainer:
         args = types.SimpleNamespace(eval_strategy="steps", eval_steps=500)
@@ -170,9 +260,15 @@ EXPECTED = {
     condition: [5],
     in_try: [3, "caught"],
     in_finally: [3, 3],
+    called_by_library: [["None", "caller.py:3"]],
     no_way: [([False], None)],
     rare: [0, None],
     rare_each: ["rare_each waits for a later turn"],
+    rare_but_first: ["rare_but_first waits for a later turn"],
+    rare_by_function: ["rare_by_function waits for a later turn"],
+    rare_inside: 2 * [0, 150, 0, None],
+    rare_epoch_inside: 2 * ["rare_epoch_inside waits for a later turn"],
+    rare_log: [None, "rare_log waits for a later turn"],
     rare_last: ["rare_last waits for a later turn"],
 }
 wrong = 0
