@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""However a program ends, `drystone dry-run` says it truly: endings.py TOOL SMALL_LIBRARY [NAME...]
+"""However a program ends, `drystone dry-run` says it truly: endings.py TOOL SMALL_LIBRARY EXTENSION [NAME...]
 
 A folder that looks like a torch stands in for it: a device with 3 MiB reserved, and no snapshot.
+EXTENSION wants functions of CUDA; it lies in a package, among files that are none.
 A case is a program, the status of the run, and words that the report or the error must hold. A
 word after "not" must be in neither.
 """
 import concurrent.futures
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,8 +17,8 @@ import textwrap
 
 import fake_torch
 
-tool, library = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
-chosen = sys.argv[3:]
+tool, library, extension = (pathlib.Path(name).resolve() for name in sys.argv[1:4])
+chosen = sys.argv[4:]
 
 TORCH = """
 import types
@@ -58,6 +60,10 @@ autograd = types.SimpleNamespace(backward=None)
 KNOWN, UNKNOWN = 0, 3
 CASES = {
     "its_end": ("torch.use()", KNOWN, "fits  3.00 MiB", "ran to its end"),
+    "extension": ("import ctypes; torch.use()\n"
+                  "assert ctypes.CDLL('./package/deep/_C.abi3.so', 2)"
+                  ".extension_calls_cuda() == 0", KNOWN, "fits  3.00 MiB",
+                  "cuOfAnExtension (1)", "cublasOfAnExtension (1)"),
     "no_gpu": ("pass", UNKNOWN, "ended with status 0 before it used a GPU"),
     "exit": ("torch.use(); sys.exit()", KNOWN, "fits  3.00 MiB"),
     "exit_seven": ("torch.use(); sys.exit(7)", UNKNOWN, "known  it ended with status 7",
@@ -165,11 +171,25 @@ STARTS = {
 }
 
 
+def make_package(folder):
+    """A package with an extension, and with files and links that lead nowhere."""
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep/_C.abi3.so").write_bytes(extension.read_bytes())
+    (folder / "deep/cut.so").write_bytes(extension.read_bytes()[:700])
+    (folder / "deep/text.so.1").write_text("INPUT(-lc)")
+    (folder / "deep/libcurl.so.4").symlink_to(extension)
+    (folder / "deep/folder.so").mkdir()
+    (folder / "deep/again").symlink_to(folder)
+    (folder / "deep/nowhere.so").symlink_to("nothing")
+    os.mkfifo(folder / "deep/pipe.so")
+
+
 def run(name, case, top):
     """None, or what is wrong."""
     folder = top / name
     folder.mkdir()
     fake_torch.make(folder, "2.9.0", "'12.8'", {"libtorch_cuda.so": library.read_bytes()}, TORCH)
+    make_package(folder / "package")
     (folder / "small.json").write_text('{"name": "small", "usable_bytes": 806354944}')
     program, status, *words = case
     options, temporary = OPTIONS.get(name, []), "tmp"
