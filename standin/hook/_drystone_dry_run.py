@@ -8,8 +8,8 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     steps   number of optimiser steps to run; 0: until the program ends
     until   "epoch": end where steps repeat for the second time; "end": only end loops early
     events  maximal number of history events; the last ones are kept
-    patience    seconds without a step or a new peak after which the program is ended; they
-                count from the first allocation
+    patience    seconds without a step, a new peak or a sign of life (_drystone_life.py) after
+                which the program is ended; they count from the first allocation
     values      whether small operations are computed (_drystone_values.py)
     write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
@@ -41,20 +41,24 @@ import time
 
 import _drystone_answers
 import _drystone_by_hand
+import _drystone_engines
 import _drystone_files
 import _drystone_history
+import _drystone_life
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 LEAST_S = 5
+LIVES = 10  # times the patience after which a program is ended in spite of signs of life
 GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
-          "no_kernels": None, "traces": None, "has_optimizer": False}
+          "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
+          "refusal": None}
 _lock = threading.Lock()
 _exit = os._exit
 
@@ -91,7 +95,9 @@ class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self):
         self.watched = {"torch": attach, "torch.utils.data.dataloader":
                         lambda module: _drystone_turns.wrap_loaders(module, judge_turn),
-                        "transformers.generation.utils": _drystone_answers.end_generation}
+                        "transformers.generation.utils": _drystone_answers.end_generation,
+                        "multiprocessing.process": watch_children,
+                        **_drystone_engines.find_watched(sys.modules[__name__])}
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.watched:
@@ -103,6 +109,20 @@ class _Finder(importlib.abc.MetaPathFinder):
                 spec.loader = _Loader(spec.loader, self.watched[name])
                 return spec
         return None
+
+
+def watch_children(module):
+    """Note an exception that ends a process of multiprocessing, which never reaches a hook."""
+    run = module.BaseProcess.run
+
+    def watched(process):
+        try:
+            run(process)
+        except Exception as error:
+            note_error(type(error), error, error.__traceback__)
+            raise
+
+    module.BaseProcess.run = watched
 
 
 def attach(torch):
@@ -406,19 +426,25 @@ def watch(torch):
 
     Time counts from the first allocation: before, a program may load a model on the host.
     """
-    seen, since = None, time.monotonic()
+    patience = _settings["patience"]
+    seen, since, alive, life = None, time.monotonic(), time.monotonic(), _drystone_life.Life()
     while True:
-        time.sleep(min(1.0, _settings["patience"] / 4))
+        time.sleep(min(1.0, patience / 4))
         stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
+        if life.look(bool(_state.get("calls"))):
+            alive = time.monotonic()
+        if now != seen and any(now[1]):
+            tell_progress([0, 0, sum(now[2]), sum(now[1])])
         if now != seen or not any(now[2]):
             seen, since = now, time.monotonic()
-        elif time.monotonic() - since >= _settings["patience"]:
+        elif time.monotonic() - max(since, alive) >= patience or \
+                time.monotonic() - since >= LIVES * patience:
             break
     if not _state["repeats"] and has_rounds(since):
         _state["repeats"] = "its modules are called in rounds of equal allocations"
-    why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
+    why = f"no step and no new peak for {patience} s, at {find_line()}"
     _state["stuck"], _state["unseen"] = not _state["repeats"], why
     stop(torch, why)
 
@@ -469,40 +495,54 @@ def find_physical(visible, device):
     return int(number) if number.isdigit() else device
 
 
+def find_rank():
+    """Return the rank as text: that of torchrun, or else of torch.distributed; None: there is none."""
+    jobs = getattr(sys.modules.get("torch"), "distributed", None)
+    is_one_of_many = jobs and jobs.is_available() and jobs.is_initialized() and \
+        jobs.get_world_size() > 1
+    return os.environ.get("RANK") or (str(jobs.get_rank()) if is_one_of_many else None)
+
+
+def take_memory(torch, facts, name):
+    """Add the devices and their owners to the facts, and write the snapshot."""
+    nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
+    nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
+    torch.cuda.memory_stats(0)  # fails if the allocator counts nothing
+    peaks = read_peaks(torch)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    facts["devices"] = [
+        {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device),
+         **{kind: peaks[device, kind] for kind in ("allocated", "reserved", "requested")}}
+        for device in range(torch.cuda.device_count())]
+    _state["history"].is_ours = True
+    # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
+    vars(torch).setdefault("_inductor", None)
+    found = torch.cuda.memory._snapshot()
+    with open(name + ".pickle", "wb") as out:
+        pickle.dump(found, out)
+    fullest = max(facts["devices"], key=lambda one: one["reserved"])["device"]
+    if "get_owners" in _state:
+        facts["owners"] = _state["get_owners"](found["device_traces"][fullest], fullest) or []
+
+
 def dump(torch):
     if _state["dumped"] or _state["pid"] != os.getpid():
         return  # the second: a child, which has the parent's memory but no device
     _state["dumped"] = True
     name = get_name()
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
-                                         "unseen", "no_kernels")}
+                                         "unseen", "no_kernels", "engine", "refusal")}
     facts["owners"] = []
     try:
-        nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
-        nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
-        torch.cuda.memory_stats(0)  # fails if the allocator counts nothing
-        peaks = read_peaks(torch)
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        facts["devices"] = [
-            {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device), **{kind: peaks[device, kind]
-                                  for kind in ("allocated", "reserved", "requested")}}
-            for device in range(torch.cuda.device_count())]
-        _state["history"].is_ours = True
-        # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
-        vars(torch).setdefault("_inductor", None)
-        found = torch.cuda.memory._snapshot()
-        with open(name + ".pickle", "wb") as out:
-            pickle.dump(found, out)
-        fullest = max(facts["devices"], key=lambda one: one["reserved"])["device"]
-        if "get_owners" in _state:
-            facts["owners"] = _state["get_owners"](found["device_traces"][fullest], fullest) or []
+        if _state["initialized"]:
+            take_memory(torch, facts, name)
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
     masks = _state.get("masks")
     facts["guesses"] = masks.guesses.get() if masks else []
     facts["files"] = _state["files"].kept if _state["files"] else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
-                 rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
+                 rank=find_rank(), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)
     with open(name + ".part", "w", encoding="utf-8") as out:
         json.dump(facts, out)
@@ -531,8 +571,7 @@ def on_exit():
     leave(_state["code"])
 
 
-def on_exception(kind, value, trace, before):
-    _state["code"] = 1
+def note_error(kind, value, trace):
     where = trace
     while where and where.tb_next:
         where = where.tb_next
@@ -541,6 +580,11 @@ def on_exception(kind, value, trace, before):
     _state["error"] = {"kind": kind.__name__, "text": (text or kind.__name__)[:4000],
                        "file": where.tb_frame.f_code.co_filename if where else None,
                        "line": where.tb_lineno if where else None}
+
+
+def on_exception(kind, value, trace, before):
+    _state["code"] = 1
+    note_error(kind, value, trace)
     if _state["repeats"] and not _state["oom"]:  # the loop that was ended may be the reason
         _state["unseen"] = f"{kind.__name__} at {find_raised(trace)} ended it after its steps"
         _state["error"], _state["stopped"] = None, f"{kind.__name__}: {str(value)[:400]}"

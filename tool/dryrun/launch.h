@@ -68,6 +68,7 @@ struct launch {
     /* Filled by launch_run(). */
     int signal;          /* the one that ended the program; 0: none */
     size_t orphan_count; /* processes that the program left running */
+    bool is_ready;       /* a serving engine was ready, and the program was ended */
 };
 
 /* Prepare a launch: find Python and torch, write the libraries. Requires that `request` is

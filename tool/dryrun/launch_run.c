@@ -29,6 +29,7 @@
 #define TERMINATE_NS UINT64_C(3000000000)
 #define KILL_NS UINT64_C(6000000000)
 #define LINES_SHOWN 20
+#define SOCKETS_BYTES 60 /* of a folder in which sockets find room for their names */
 
 /* --- its environment ---------------------------------------------------------------------- */
 
@@ -126,6 +127,10 @@ set_variables(const struct launch *l)
     setenv("TORCHINDUCTOR_CACHE_DIR", text, 1);
     snprintf(text, sizeof text, "%.4000s/triton", l->folder);
     setenv("TRITON_CACHE_DIR", text, 1);
+    snprintf(text, sizeof text, "%.4000s/vllm", l->folder);
+    setenv("VLLM_CACHE_ROOT", text, 1);
+    if (strlen(l->folder) < SOCKETS_BYTES)
+        setenv("VLLM_RPC_BASE_PATH", l->folder, 1);
     unsetenv("CUDA_VISIBLE_DEVICES"); /* the number of devices comes from our options */
 }
 
@@ -250,6 +255,15 @@ take_signal(struct wait *w, int number)
         kill(w->child, SIGTERM);
 }
 
+/* Tell whether a serving engine has said that it is ready. */
+static bool
+find_ready(const struct launch *l)
+{
+    char path[LAUNCH_PATH_BYTES + 8];
+    snprintf(path, sizeof path, "%s/ready", l->out);
+    return access(path, F_OK) == 0;
+}
+
 static int
 wait_for_end(struct wait *w)
 {
@@ -259,6 +273,8 @@ wait_for_end(struct wait *w)
     while ((done = waitpid(w->child, &ended, WNOHANG)) == 0) {
         take_signal(w, sigtimedwait(&w->signals, NULL, &tick));
         show_progress(w);
+        if (find_ready(w->launch))
+            kill(w->child, SIGKILL);
     }
     return done < 0 ? 127 << 8 : ended;
 }
@@ -312,6 +328,7 @@ launch_run(struct launch *l, int *status)
     if (w.child == 0)
         become_program(l, &before);
     int ended = w.child > 0 ? wait_for_end(&w) : 0, error = errno;
+    l->is_ready = find_ready(l);
     l->orphan_count = end_orphans();
     progress_end(&w.progress);
     while (sigtimedwait(&w.signals, NULL, &(struct timespec){0}) > 0)
@@ -320,6 +337,8 @@ launch_run(struct launch *l, int *status)
     if (w.child < 0)
         return report_failure(l->request.command, NULL, EXIT_MACHINE, "%s",
                               strerror(error));
+    if (l->is_ready)
+        ended = 0;
     l->signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
     *status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
     if (w.interrupt_ns)

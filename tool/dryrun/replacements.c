@@ -157,7 +157,7 @@ is_library_of_cuda(const char *soname)
 
 /* --- reading the wheel -------------------------------------------------------------------- */
 
-/* Whose library is read: what it wants and has counts, or some of that. */
+/* The owner of a library decides which of its symbols count. */
 enum source { SOURCE_WHEEL, SOURCE_STANDIN, SOURCE_PACKAGE };
 
 static void
