@@ -496,7 +496,7 @@ def find_physical(visible, device):
 
 
 def find_rank():
-    """Return the rank as text: that of torchrun, or else of torch.distributed; None: there is none."""
+    """Return the rank as text: that of torchrun or torch.distributed; None: there is none."""
     jobs = getattr(sys.modules.get("torch"), "distributed", None)
     is_one_of_many = jobs and jobs.is_available() and jobs.is_initialized() and \
         jobs.get_world_size() > 1

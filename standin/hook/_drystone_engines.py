@@ -5,8 +5,6 @@ Each engine has a file, _drystone_NAME.py, with
 
     NAME      of its package
     REFUSALS  texts by which it says that memory is too small, in its own words
-    OUTSIDE   {(first release, (major, minor)): bytes}, memory that the card loses to something
-              other than PyTorch while the engine starts, as logs of real cards have it
     WATCHED   {module: function(module, engine)}, which wraps what is worth watching
 
 A process that tells figures is a worker; it is dumped when its start is over. The process whose
@@ -98,10 +96,12 @@ class Engine:
         self.hook._state["pid"] = os.getpid()
         self.hook.dump(sys.modules["torch"])
 
-    def take_outside(self, version):
-        """Take from the card what no call of the stand-in's takes."""
+    def take_outside(self, version, *tables):
+        """Take from the card what it loses to others than PyTorch, and no call here stands for:
+        of each table {(first release, (major, minor)): bytes}."""
         torch = sys.modules["torch"]
-        size = find_outside(self.source.OUTSIDE, version, torch.cuda.get_device_capability())
+        capability = torch.cuda.get_device_capability()
+        size = sum(find_outside(table, version, capability) for table in tables)
         take = ctypes.CDLL(None).drystone_standin_take_outside
         take.argtypes, take.restype = [ctypes.c_int, ctypes.c_uint64], ctypes.c_bool
         if take(torch.cuda.current_device(), size):
@@ -109,7 +109,8 @@ class Engine:
 
     def end_worker(self):
         """Dump a process whose part of the start is over; others may still be at theirs."""
-        self.hook._state["stopped"] = f"{self.source.NAME} is ready; what follows its start was not run"
+        self.hook._state["stopped"] = \
+            f"{self.source.NAME} is ready; what follows its start was not run"
         self.hook._state["unseen"] = "what follows the engine's start was not run"
         self.dump()
 

@@ -15,6 +15,9 @@ MIB = 1 << 20
 # Start logs of H100 (9.0) and cards of 24 GiB (8.9) have these beside PyTorch's memory.
 OUTSIDE = {((0, 0), (9, 0)): 133 * MIB, ((0, 0), (8, 9)): 20 * MIB,
            ((0, 18), (9, 0)): 256 * MIB, ((0, 18), (8, 9)): 20 * MIB}
+# Logs of 2 and of 4 H100 with tensor parallelism have that much more beside them, beyond the
+# stand-in's account of NCCL: its own all-reduce, and links.
+PEERS = {((0, 0), (9, 0)): 1290 * MIB}
 
 
 def get_version():
@@ -23,7 +26,8 @@ def get_version():
 
 def on_device(engine, _, worker, *__, **___):
     """The worker has measured what is free; what is taken from now on counts as its own."""
-    engine.take_outside(get_version())
+    has_peers = getattr(worker.vllm_config.parallel_config, "tensor_parallel_size", 1) > 1
+    engine.take_outside(get_version(), OUTSIDE, *[PEERS] * has_peers)
 
 
 def on_profile(engine, _, worker, *__, **___):

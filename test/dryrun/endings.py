@@ -41,7 +41,8 @@ serialization = types.SimpleNamespace(save=save)
 cuda = types.SimpleNamespace(
     _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
     memory=types.SimpleNamespace(_record_memory_history=_refuse, _snapshot=_take),
-    get_device_capability=lambda _=0: (9, 0), current_device=lambda: 0, get_arch_list=lambda: ["sm_90"],
+    get_device_capability=lambda _=0: (9, 0), current_device=lambda: 0,
+    get_arch_list=lambda: ["sm_90"],
     OutOfMemoryError=OutOfMemoryError)
 _C = types.SimpleNamespace(_cuda_resetPeakMemoryStats=_reset)
 def use():
@@ -105,6 +106,12 @@ CASES = {
                "weights 1.00 MiB | activation 512.00 KiB | outside PyTorch 256.00 KiB (assumed) | "
                "utilization 0.9 of 4.00 MiB", "vllm is ready; what follows its start was not run",
                "not release that", "not IT GOES ON", "not cards,"),
+    "engine_varies": ("import vllm.v1.engine.core as core; n = int(sys.argv[1])\n"
+                      "core.gpu_worker.cache.num_blocks = n or 256\n"
+                      "core.EngineCore(None if n else 'No available memory for the cache blocks')", 1,
+                      "run result kv cache tokens requests", "BLOCKS=256 fits 2.00 MiB "
+                      "4 096 4", "BLOCKS=512 fits 2.00 MiB 8 192 8",
+                      "BLOCKS=0 does not fit - - -"),
     "engine_in_a_child": (f"subprocess.run([sys.executable, '-c', {RUNS.format('')!r}])\n"
                           "print('IT GOES ON')", KNOWN, "fits  KV cache 2.00 MiB",
                           "not IT GOES ON"),
@@ -194,10 +201,10 @@ CASES = {
                         "os.rmdir('out')", 4, "fits  3.00 MiB", "out/x.pickle: "),
     "output_stays": ("torch._empty.append(1); torch.use()", KNOWN, "fits  3.00 MiB",
                      "snapshot out/x.pickle"),
-    "waits_for_a_child": ("torch.use(); torch.step()\n"
-                          "busy = 'import time; t = time.time()\\nwhile time.time() < t + 5: pass'\n"
-                          "subprocess.run([sys.executable, '-S', '-c', busy])", KNOWN,
-                          "fits  3.00 MiB"),
+    "waits_for_a_child": (
+        "torch.use(); torch.step()\n"
+        "busy = 'import time; t = time.time()\\nwhile time.time() < t + 5: pass'\n"
+        "subprocess.run([sys.executable, '-S', '-c', busy])", KNOWN, "fits  3.00 MiB"),
     "reads": ("torch.use(); torch.step(); t = time.time(); file = open('/dev/zero', 'rb')\n"
               "while time.time() < t + 5: file.read(1 << 22)", KNOWN, "fits  3.00 MiB"),
     "works_on": ("torch.use(); torch.step()\n"
@@ -227,7 +234,8 @@ CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKN
                          "signal 11 (Segmentation fault)", "p.py:3")
 OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
            "two_share": ["--memory", "1100MiB"], "two_apart": ["--memory", "1100MiB"],
-           "steps_asked": ["--steps", "2"], **dict.fromkeys(
+           "engine_varies": ["--vary", "BLOCKS=256,512,0"], "steps_asked": ["--steps", "2"],
+           **dict.fromkeys(
                ("waits", "waits_for_a_child", "reads", "works_on", "lives_for_ever"),
                ["--patience", "1"])}
 # How it is started, not what it does: options, the name in TMPDIR, status, words.
@@ -275,7 +283,8 @@ def run(name, case, top):
     (folder / "out").mkdir()
     (folder / "p.py").write_text("import os, signal, subprocess, sys, threading, time, torch\n" +
                                  textwrap.dedent(program) + "\n")
-    process = fake_torch.start(tool, folder, ["p.py"], folder / temporary, options, "")
+    words_of_program = ["p.py"] + ["{BLOCKS}"] * ("--vary" in options)
+    process = fake_torch.start(tool, folder, words_of_program, folder / temporary, options, "")
     try:
         said = "".join(process.communicate(timeout=60))
     except subprocess.TimeoutExpired:
