@@ -42,10 +42,12 @@ def find_below(process):
     return found
 
 
-def count_ticks(process):
-    """Return the time of a processor that a process has used."""
+def measure(process):
+    """Return whether a process uses, or waits for, a processor or a disk, and its ticks so far."""
     fields = read(f"/proc/{process}/stat").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
+    if len(fields) <= 12:
+        return False, 0
+    return fields[0] in "RD", int(fields[11]) + int(fields[12])
 
 
 def count_read():
@@ -80,5 +82,7 @@ class Life:
         return is_new
 
     def look_below(self):
-        was, self.ticks = self.ticks, {one: count_ticks(one) for one in find_below("self")}
-        return sum(now - was.get(one, 0) for one, now in self.ticks.items()) >= TICKS_MIN
+        was, found = self.ticks, {one: measure(one) for one in find_below("self")}
+        self.ticks = {one: ticks for one, (_, ticks) in found.items()}
+        used = sum(ticks - was.get(one, 0) for one, ticks in self.ticks.items())
+        return used >= TICKS_MIN or any(is_busy for is_busy, _ in found.values())

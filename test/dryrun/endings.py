@@ -112,6 +112,9 @@ CASES = {
                       "run result kv cache tokens requests", "BLOCKS=256 fits 2.00 MiB "
                       "4 096 4", "BLOCKS=512 fits 2.00 MiB 8 192 8",
                       "BLOCKS=0 does not fit - - -"),
+    "shares_memory": ("from multiprocessing import shared_memory\n"
+                      "shared_memory.SharedMemory('drystone_shares_memory', True, 9)\n"
+                      "torch.use(); os.kill(os.getpid(), 9)", UNKNOWN, "signal 9", "not it left"),
     "engine_in_a_child": (f"subprocess.run([sys.executable, '-c', {RUNS.format('')!r}])\n"
                           "print('IT GOES ON')", KNOWN, "fits  KV cache 2.00 MiB",
                           "not IT GOES ON"),
@@ -291,6 +294,7 @@ def run(name, case, top):
         process.terminate()
         said = "no end after 60 s\n" + "".join(process.communicate())
     left = [path.name for path in (folder / temporary).iterdir()]
+    left += [str(path) for path in pathlib.Path("/dev/shm").glob(f"drystone_{name}")]
     wrong = [word for word in words if (word[4:] in said if word[:4] == "not " else
                                         " ".join(word.split()) not in " ".join(said.split()))]
     if process.returncode == status and not wrong and not left:

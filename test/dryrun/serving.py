@@ -101,7 +101,7 @@ def main():
         cases = {"script": ([folder / "llm.py", folder], 0, judge_engine),
                  "server": ([*serve, "--max-model-len", "2048"], 0, judge_engine),
                  "refusal": ([*serve, "--max-model-len", "65536", "--gpu-memory-utilization",
-                              "0.03"], 1, judge_refusal)}
+                              "0.022"], 1, judge_refusal)}
         for name, (words, status, judge) in cases.items():
             code, report, end = run(tool, folder, vllm, words)
             wrong = judge(report) if code == status and report else \

@@ -29,7 +29,8 @@
 #define TERMINATE_NS UINT64_C(3000000000)
 #define KILL_NS UINT64_C(6000000000)
 #define LINES_SHOWN 20
-#define SOCKETS_BYTES 60 /* of a folder in which sockets find room for their names */
+#define TRACKER_TICKS 250 /* of 20 ms, for Python's tracker to remove what is shared */
+#define SOCKETS_BYTES 60  /* of a folder in which sockets find room for their names */
 
 /* --- its environment ---------------------------------------------------------------------- */
 
@@ -279,20 +280,49 @@ wait_for_end(struct wait *w)
     return done < 0 ? 127 << 8 : ended;
 }
 
-/* Return our first child, including orphans that the kernel gave to us; 0: none. */
+/* Tell whether a process is Python's tracker, which ends by itself and removes shared memory once
+   nobody of the program is left. */
+static bool
+is_tracker(pid_t child)
+{
+    char path[64], words[400] = "";
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)child);
+    FILE *in = fopen(path, "r");
+    size_t length = in ? fread(words, 1, sizeof words - 1, in) : 0;
+    if (in)
+        fclose(in);
+    for (size_t i = 0; i < length; i++)
+        words[i] = words[i] ? words[i] : ' ';
+    return strstr(words, "multiprocessing.resource_tracker") != NULL;
+}
+
+/* Return one of our children, including orphans that the kernel gave to us; 0: none. */
 static pid_t
-find_child(void)
+find_child(bool has_trackers)
 {
     char path[64];
-    long long child = 0;
+    long long child = 0, one;
     snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
     FILE *in = fopen(path, "r");
-    char text[32] = "";
-    if (in && fgets(text, sizeof text, in))
-        child = strtoll(text, NULL, 10);
+    while (in && child == 0 && fscanf(in, "%lld", &one) == 1)
+        child = has_trackers || !is_tracker((pid_t)one) ? one : 0;
     if (in)
         fclose(in);
     return (pid_t)child;
+}
+
+static size_t
+kill_children(bool has_trackers)
+{
+    pid_t child;
+    size_t count = 0;
+    while ((child = find_child(has_trackers)) > 0) {
+        kill(child, SIGKILL);
+        if (waitpid(child, NULL, 0) < 0)
+            break;
+        count++;
+    }
+    return count;
 }
 
 /* Kill processes that the program left running, such as Inductor's compile workers,
@@ -300,14 +330,14 @@ find_child(void)
 static size_t
 end_orphans(void)
 {
-    pid_t child;
-    size_t count = 0;
-    while ((child = find_child()) > 0) {
-        kill(child, SIGKILL);
-        if (waitpid(child, NULL, 0) < 0)
-            break;
-        count++;
+    static const struct timespec tick = {.tv_nsec = 20000000};
+    size_t count = kill_children(false);
+    for (int i = 0; i < TRACKER_TICKS && find_child(true) > 0; i++) {
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        nanosleep(&tick, NULL);
     }
+    kill_children(true);
     return count;
 }
 
