@@ -247,6 +247,17 @@ standin_give(int device, uint64_t bytes)
     regions[device].used_bytes -= bytes;
 }
 
+/* Called by the hook: take what a real card loses to something that no call here stands for. */
+EXPORT bool
+drystone_standin_take_outside(int device, uint64_t bytes)
+{
+    standin_lock();
+    bool is_taken =
+        device >= 0 && device < STANDIN_DEVICES_MAX && standin_take(device, bytes);
+    standin_unlock();
+    return is_taken;
+}
+
 uint64_t
 standin_used(int device)
 {

@@ -111,6 +111,27 @@ nvmlDeviceGetUUID(void *device, char *text, unsigned length)
     return NVML_OK;
 }
 
+EXPORT int
+nvmlDeviceGetHandleByUUID(const char *text, void **device)
+{
+    char own[64];
+    for (unsigned i = 0; i < (unsigned)standin_setup()->device_count; i++) {
+        nvmlDeviceGetUUID((void *)(uintptr_t)(i + 1), own, sizeof own);
+        if (strcmp(own, text) == 0)
+            return nvmlDeviceGetHandleByIndex_v2(i, device);
+    }
+    return NVML_INVALID;
+}
+
+EXPORT int
+nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
+{
+    (void)device;
+    *major = standin_setup()->major;
+    *minor = standin_setup()->minor;
+    return NVML_OK;
+}
+
 struct nvml_memory {
     unsigned long long total, free, used;
 };

@@ -141,7 +141,7 @@ complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l world-size -x -
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l rank -x -d 'the ranks to run, 0,8,255, each alone'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l steps -x -d 'end after N optimizer steps'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l until -x -d 'end the program in its second `epoch`, or at its `end`'
-complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l patience -x -d 'end a program that makes no step and no new peak for so...'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l patience -x -d 'end a program that makes no step, no new peak and no...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l values -d 'do operations of at most 65536 elements, on the CPU -...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l write -d 'let the program change and remove files that were there...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l events -x -d 'keep the last N events of the trace'

@@ -8,8 +8,8 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
     steps   number of optimiser steps to run; 0: until the program ends
     until   "epoch": end where steps repeat for the second time; "end": only end loops early
     events  maximal number of history events; the last ones are kept
-    patience    seconds without a step or a new peak after which the program is ended; they
-                count from the first allocation
+    patience    seconds without a step, a new peak or a sign of life (_drystone_life.py) after
+                which the program is ended; they count from the first allocation
     values      whether small operations are computed (_drystone_values.py)
     write       whether the program may change files that were there (_drystone_files.py)
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
@@ -42,27 +42,31 @@ import time
 
 import _drystone_answers
 import _drystone_by_hand
+import _drystone_engines
 import _drystone_files
 import _drystone_history
+import _drystone_life
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
+LIVES = 10  # times the patience after which a program is ended in spite of signs of life
 COMPILERS = tuple(os.path.join("torch", *name) for name in
                   (("_dynamo", "convert_frame.py"), ("_inductor", "compile_fx.py"),
                    ("_inductor", "async_compile.py")))
 COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
 LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
-BUSY = 10
 GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
-          "no_kernels": None, "traces": None, "has_optimizer": False}
+          "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
+          "refusal": None}
 _lock = threading.Lock()
+_dumping = threading.RLock()
 _exit = os._exit
 
 
@@ -98,7 +102,9 @@ class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self):
         self.watched = {"torch": attach, "torch.utils.data.dataloader":
                         lambda module: _drystone_turns.wrap_loaders(module, judge_turn),
-                        "transformers.generation.utils": _drystone_answers.end_generation}
+                        "transformers.generation.utils": _drystone_answers.end_generation,
+                        "multiprocessing.process": watch_children,
+                        **_drystone_engines.find_watched(sys.modules[__name__])}
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.watched:
@@ -110,6 +116,20 @@ class _Finder(importlib.abc.MetaPathFinder):
                 spec.loader = _Loader(spec.loader, self.watched[name])
                 return spec
         return None
+
+
+def watch_children(module):
+    """Note an exception that ends a process of multiprocessing, which never reaches a hook."""
+    run = module.BaseProcess.run
+
+    def watched(process):
+        try:
+            run(process)
+        except Exception as error:
+            note_error(type(error), error, error.__traceback__)
+            raise
+
+    module.BaseProcess.run = watched
 
 
 def attach(torch):
@@ -427,27 +447,31 @@ def watch(torch):
     """End a program that waits for a value that no kernel computes, and report its line.
 
     Time counts from the first allocation: before, a program may load a model on the host. Time
-    with compilers and loaders, and with an evaluation before the first step, does not count, up to
-    BUSY times the patience.
+    with compilers and loaders, with an evaluation before the first step and with other signs of
+    life does not count, up to LIVES times the patience.
     """
-    seen, since, busy, tick = None, time.monotonic(), 0, min(1.0, _settings["patience"] / 4)
+    patience = _settings["patience"]
+    seen, since, alive, life = None, time.monotonic(), time.monotonic(), _drystone_life.Life()
     while True:
-        time.sleep(tick)
-        if busy < BUSY * _settings["patience"] and is_busy():
-            since, busy = since + tick, busy + tick
-            continue
+        time.sleep(min(1.0, patience / 4))
         stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
+        if is_busy() or life.look(bool(_state.get("calls"))):
+            alive = time.monotonic()
+        if now != seen and any(now[1]):
+            tell_progress([0, 0, sum(now[2]), sum(now[1])])
         if now != seen or not any(now[2]):
-            seen, since, busy = now, time.monotonic(), 0
-        elif time.monotonic() - since >= _settings["patience"]:
-            if busy >= BUSY * _settings["patience"] or not (has_rounds(since) and will_train()):
-                break
-            since, busy = time.monotonic(), busy + _settings["patience"]
+            seen, since = now, time.monotonic()
+            continue
+        waited, quiet = (time.monotonic() - one for one in (since, max(since, alive)))
+        if waited < LIVES * patience and quiet >= patience and has_rounds(since) and will_train():
+            alive = time.monotonic()
+        elif quiet >= patience or waited >= LIVES * patience:
+            break
     if not _state["repeats"] and has_rounds(since):
         _state["repeats"] = "its modules are called in rounds of equal allocations"
-    why = f"no step and no new peak for {_settings['patience']} s, at {find_line()}"
+    why = f"no step and no new peak for {patience} s, at {find_line()}"
     _state["stuck"], _state["unseen"] = not _state["repeats"] or will_train(), why
     stop(torch, why)
 
@@ -536,45 +560,64 @@ def find_host():
             "device_bytes": account.dirty_peak}
 
 
+def find_rank():
+    """Return the rank as text: that of torchrun or torch.distributed; None: there is none."""
+    jobs = getattr(sys.modules.get("torch"), "distributed", None)
+    is_one_of_many = jobs and jobs.is_available() and jobs.is_initialized() and \
+        jobs.get_world_size() > 1
+    return os.environ.get("RANK") or (str(jobs.get_rank()) if is_one_of_many else None)
+
+
+def take_memory(torch, facts, name):
+    """Add the devices and their owners to the facts, and write the snapshot."""
+    nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
+    nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
+    torch.cuda.memory_stats(0)  # fails if the allocator counts nothing
+    peaks = read_peaks(torch)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    facts["devices"] = [
+        {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device),
+         **{kind: peaks[device, kind] for kind in ("allocated", "reserved", "requested")}}
+        for device in range(torch.cuda.device_count())]
+    _state["history"].is_ours = True
+    # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
+    vars(torch).setdefault("_inductor", None)
+    found = torch.cuda.memory._snapshot()
+    with open(name + ".pickle", "wb") as out:
+        pickle.dump(found, out)
+    fullest = max(facts["devices"], key=lambda one: one["reserved"])["device"]
+    if "get_owners" in _state:
+        facts["owners"] = _state["get_owners"](found["device_traces"][fullest], fullest) or []
+
+
 def dump(torch):
-    if _state["dumped"] or _state["pid"] != os.getpid():
-        return  # the second: a child, which has the parent's memory but no device
-    _state["dumped"] = True
-    name = get_name()
+    if _state["pid"] != os.getpid():
+        return  # a child, which has the parent's memory but no device
+    with _dumping:  # who comes second leaves the program when the facts are there
+        if not _state["dumped"]:
+            _state["dumped"] = True
+            write_facts(torch, get_name())
+
+
+def write_facts(torch, name):
     try:
         host = find_host()
     except Exception as error:
         host = None
         note(f"host memory is not known: {error}")
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
-                                         "unseen", "no_kernels")}
+                                         "unseen", "no_kernels", "engine", "refusal")}
     facts.update(owners=[], host=host)
     try:
-        nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
-        nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
-        torch.cuda.memory_stats(0)  # fails if the allocator counts nothing
-        peaks = read_peaks(torch)
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        facts["devices"] = [
-            {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device), **{kind: peaks[device, kind]
-                                  for kind in ("allocated", "reserved", "requested")}}
-            for device in range(torch.cuda.device_count())]
-        _state["history"].is_ours = True
-        # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
-        vars(torch).setdefault("_inductor", None)
-        found = torch.cuda.memory._snapshot()
-        with open(name + ".pickle", "wb") as out:
-            pickle.dump(found, out)
-        fullest = max(facts["devices"], key=lambda one: one["reserved"])["device"]
-        if "get_owners" in _state:
-            facts["owners"] = _state["get_owners"](found["device_traces"][fullest], fullest) or []
+        if _state["initialized"]:
+            take_memory(torch, facts, name)
     except Exception as error:
         facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
     masks = _state.get("masks")
     facts["guesses"] = masks.guesses.get() if masks else []
     facts["files"] = _state["files"].kept if _state["files"] else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
-                 rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
+                 rank=find_rank(), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)
     with open(name + ".part", "w", encoding="utf-8") as out:
         json.dump(facts, out)
@@ -603,8 +646,7 @@ def on_exit():
     leave(_state["code"])
 
 
-def on_exception(kind, value, trace, before):
-    _state["code"] = 1
+def note_error(kind, value, trace):
     where = trace
     while where and where.tb_next:
         where = where.tb_next
@@ -613,6 +655,11 @@ def on_exception(kind, value, trace, before):
     _state["error"] = {"kind": kind.__name__, "text": (text or kind.__name__)[:4000],
                        "file": where.tb_frame.f_code.co_filename if where else None,
                        "line": where.tb_lineno if where else None}
+
+
+def on_exception(kind, value, trace, before):
+    _state["code"] = 1
+    note_error(kind, value, trace)
     if _state["repeats"] and not _state["oom"]:  # the loop that was ended may be the reason
         _state["unseen"] = f"{kind.__name__} at {find_raised(trace)} ended it after its steps"
         _state["error"], _state["stopped"] = None, f"{kind.__name__}: {str(value)[:400]}"

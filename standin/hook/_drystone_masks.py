@@ -8,8 +8,9 @@ function runs first, so its allocations are unchanged.
 
 This covers whole numbers and booleans up to WHOLE_MAX elements, and comparisons of other numbers
 that came from the host. Other numbers that are all zeros count as unknown, and their comparison
-stays false. A count that is divided and rounded stays known. Unknown numbers are finite: a comparison with infinity or with themselves is that of a zero,
-and known, so that no flag of overflow is set. The stand-in keeps which bytes are known (M4): a
+stays false. A count that is divided and rounded stays known. Unknown numbers are finite: a
+comparison with infinity or with themselves is that of a zero, and known, so that no flag of
+overflow is set. The stand-in keeps which bytes are known (M4): a
 result is known if all its inputs are. Where unknown ones decide a size or a branch, Guesses notes
 the line.
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""However a program ends, `drystone dry-run` says it truly: endings.py TOOL SMALL_LIBRARY [NAME...]
+"""However a program ends, `drystone dry-run` says it truly: endings.py TOOL SMALL_LIBRARY EXTENSION [NAME...]
 
 A folder that looks like a torch stands in for it: a device with 3 MiB reserved, and no snapshot.
+EXTENSION wants functions of CUDA; it lies in a package, among files that are none.
 A case is a program, the status of the run, and words that the report or the error must hold. A
 word after "not" must be in neither.
 """
 import concurrent.futures
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,8 +17,8 @@ import textwrap
 
 import fake_torch
 
-tool, library = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
-chosen = sys.argv[3:]
+tool, library, extension = (pathlib.Path(name).resolve() for name in sys.argv[1:4])
+chosen = sys.argv[4:]
 
 TORCH = """
 import types
@@ -39,7 +41,8 @@ serialization = types.SimpleNamespace(save=save)
 cuda = types.SimpleNamespace(
     _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
     memory=types.SimpleNamespace(_record_memory_history=_refuse, _snapshot=_take),
-    get_device_capability=lambda _: (9, 0), get_arch_list=lambda: ["sm_90"],
+    get_device_capability=lambda _=0: (9, 0), current_device=lambda: 0,
+    get_arch_list=lambda: ["sm_90"],
     OutOfMemoryError=OutOfMemoryError)
 _C = types.SimpleNamespace(_cuda_resetPeakMemoryStats=_reset)
 def use():
@@ -55,9 +58,79 @@ sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = _hooks.append
 autograd = types.SimpleNamespace(backward=None)
 """
+# What there is of vLLM's in a program that serves: a worker and the core of the engine around it.
+WORKER = """
+import types
+import torch
+shape = types.SimpleNamespace(block_size=16)
+cache = types.SimpleNamespace(num_blocks=256, kv_cache_groups=[
+    types.SimpleNamespace(kv_cache_spec=shape, layer_names=["0"])],
+    kv_cache_tensors=[types.SimpleNamespace(size=2 << 20)])
+config = types.SimpleNamespace(
+    cache_config=types.SimpleNamespace(gpu_memory_utilization=0.9),
+    model_config=types.SimpleNamespace(max_model_len=1024),
+    parallel_config=types.SimpleNamespace())
+class Worker:
+    vllm_config = config
+    init_snapshot = types.SimpleNamespace(total_memory=4 << 20)
+    model_runner = types.SimpleNamespace(model_memory_usage=1 << 20)
+    def init_device(self): torch.use()
+    def load_model(self): pass
+    def determine_available_memory(self):
+        self.peak_activation_memory, self.non_torch_memory = 1 << 19, 1 << 18
+    def initialize_from_config(self, cache): pass
+    def compile_or_warm_up_model(self): pass
+"""
+CORE = """
+from vllm.v1.worker import gpu_worker
+class EngineCore:
+    def __init__(self, refusal=None):
+        worker = gpu_worker.Worker()
+        if refusal: raise ValueError(refusal)
+        worker.init_device()
+        worker.load_model()
+        worker.determine_available_memory()
+        worker.initialize_from_config(gpu_worker.cache)
+        worker.compile_or_warm_up_model()
+"""
+RUNS = "from vllm.v1.engine.core import EngineCore\nEngineCore({})\n"
 KNOWN, UNKNOWN = 0, 3
 CASES = {
     "its_end": ("torch.use()", KNOWN, "fits  3.00 MiB", "ran to its end"),
+    "extension": ("import ctypes; torch.use()\n"
+                  "assert ctypes.CDLL('./package/deep/_C.abi3.so', 2)"
+                  ".extension_calls_cuda() == 0", KNOWN, "fits  3.00 MiB",
+                  "cuOfAnExtension (1)", "cublasOfAnExtension (1)"),
+    "engine": (RUNS.format("") + "print('IT GOES ON')", KNOWN,
+               "fits  KV cache 2.00 MiB = 4 096 tokens, 4 requests of 1 024",
+               "weights 1.00 MiB | activation 512.00 KiB | outside PyTorch 256.00 KiB (assumed) | "
+               "utilization 0.9 of 4.00 MiB", "vllm is ready; what follows its start was not run",
+               "not release that", "not IT GOES ON", "not cards,"),
+    "engine_varies": ("import vllm.v1.engine.core as core; n = int(sys.argv[1])\n"
+                      "core.gpu_worker.cache.num_blocks = n or 256\n"
+                      "core.EngineCore(None if n else 'No available memory for the cache blocks')", 1,
+                      "run result kv cache tokens requests", "BLOCKS=256 fits 2.00 MiB "
+                      "4 096 4", "BLOCKS=512 fits 2.00 MiB 8 192 8",
+                      "BLOCKS=0 does not fit - - -"),
+    "shares_memory": ("from multiprocessing import shared_memory\n"
+                      "shared_memory.SharedMemory('drystone_shares_memory', True, 9)\n"
+                      "torch.use(); os.kill(os.getpid(), 9)", UNKNOWN, "signal 9", "not it left"),
+    "engine_in_a_child": (f"subprocess.run([sys.executable, '-c', {RUNS.format('')!r}])\n"
+                          "print('IT GOES ON')", KNOWN, "fits  KV cache 2.00 MiB",
+                          "not IT GOES ON"),
+    "engine_refuses": (f"text = {RUNS.format(repr('No available memory for the cache blocks. X'))!r}\n"
+                       "subprocess.run([sys.executable, '-c', text], check=True)", 1,
+                       "does not fit  ValueError: No available memory for the cache blocks. X"),
+    "engine_fails": (RUNS.format(repr("no such quantization")), UNKNOWN,
+                     "ValueError: no such quantization"),
+    "child_of_multiprocessing": (
+        "import multiprocessing\ndef f():\n    torch.use()\n    raise KeyError('lost')\n"
+        "one = multiprocessing.get_context('fork').Process(target=f); one.start(); one.join()",
+        UNKNOWN, "KeyError: 'lost'"),
+    "worker_that_holds_is_killed": (
+        "subprocess.run([sys.executable, '-c', 'import torch, os, time; torch.use(); "
+        "time.sleep(2); os.kill(os.getpid(), 9)'])\ntorch.use()", UNKNOWN,
+        "a process that used a GPU was killed"),
     "no_gpu": ("pass", UNKNOWN, "ended with status 0 before it used a GPU"),
     "exit": ("torch.use(); sys.exit()", KNOWN, "fits  3.00 MiB"),
     "exit_seven": ("torch.use(); sys.exit(7)", UNKNOWN, "known  it ended with status 7",
@@ -131,6 +204,18 @@ CASES = {
                         "os.rmdir('out')", 4, "fits  3.00 MiB", "out/x.pickle: "),
     "output_stays": ("torch._empty.append(1); torch.use()", KNOWN, "fits  3.00 MiB",
                      "snapshot out/x.pickle"),
+    "waits_for_a_child": (
+        "torch.use(); torch.step()\n"
+        "busy = 'import time; t = time.time()\\nwhile time.time() < t + 5: pass'\n"
+        "subprocess.run([sys.executable, '-S', '-c', busy])", KNOWN, "fits  3.00 MiB"),
+    "reads": ("torch.use(); torch.step(); t = time.time(); file = open('/dev/zero', 'rb')\n"
+              "while time.time() < t + 5: file.read(1 << 22)", KNOWN, "fits  3.00 MiB"),
+    "works_on": ("torch.use(); torch.step()\n"
+                 "for i in range(9):\n    scope = {}\n"
+                 "    exec(f'def f{i}():\\n    import time; time.sleep(0.6)', scope)\n"
+                 "    scope[f'f{i}']()", KNOWN, "fits  3.00 MiB"),
+    "lives_for_ever": ("torch.use(); torch.step(); file = open('/dev/zero', 'rb')\n"
+                       "while True: file.read(1 << 22)", UNKNOWN, "it waited too long"),
     "waits": ("torch.use(); torch.step()\nwhile True: time.sleep(0.1)", UNKNOWN,
               "it waited too long", "p.py:3"),
 }
@@ -152,7 +237,10 @@ CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKN
                          "signal 11 (Segmentation fault)", "p.py:3")
 OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
            "two_share": ["--memory", "1100MiB"], "two_apart": ["--memory", "1100MiB"],
-           "steps_asked": ["--steps", "2"], "waits": ["--patience", "1"]}
+           "engine_varies": ["--vary", "BLOCKS=256,512,0"], "steps_asked": ["--steps", "2"],
+           **dict.fromkeys(
+               ("waits", "waits_for_a_child", "reads", "works_on", "lives_for_ever"),
+               ["--patience", "1"])}
 # How it is started, not what it does: options, the name in TMPDIR, status, words.
 STARTS = {
     "output_is_folder": (["-o", "torch"], "tmp", 4, "cannot write: Is a directory"),
@@ -165,11 +253,30 @@ STARTS = {
 }
 
 
+def make_package(folder):
+    """A package with an extension, and with files and links that lead nowhere."""
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep/_C.abi3.so").write_bytes(extension.read_bytes())
+    (folder / "deep/cut.so").write_bytes(extension.read_bytes()[:700])
+    (folder / "deep/text.so.1").write_text("INPUT(-lc)")
+    (folder / "deep/libcurl.so.4").symlink_to(extension)
+    (folder / "deep/folder.so").mkdir()
+    (folder / "deep/again").symlink_to(folder)
+    (folder / "deep/nowhere.so").symlink_to("nothing")
+    os.mkfifo(folder / "deep/pipe.so")
+
+
 def run(name, case, top):
     """None, or what is wrong."""
     folder = top / name
     folder.mkdir()
     fake_torch.make(folder, "2.9.0", "'12.8'", {"libtorch_cuda.so": library.read_bytes()}, TORCH)
+    make_package(folder / "package")
+    for place, text in {"": "__version__ = '0.19.0'", "v1/": "", "v1/worker/": "", "v1/engine/": "",
+                        "v1/worker/gpu_worker.py": WORKER, "v1/engine/core.py": CORE}.items():
+        path = folder / "vllm" / (place if place.endswith(".py") else place + "__init__.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     (folder / "small.json").write_text('{"name": "small", "usable_bytes": 806354944}')
     program, status, *words = case
     options, temporary = OPTIONS.get(name, []), "tmp"
@@ -179,13 +286,15 @@ def run(name, case, top):
     (folder / "out").mkdir()
     (folder / "p.py").write_text("import os, signal, subprocess, sys, threading, time, torch\n" +
                                  textwrap.dedent(program) + "\n")
-    process = fake_torch.start(tool, folder, ["p.py"], folder / temporary, options, "")
+    words_of_program = ["p.py"] + ["{BLOCKS}"] * ("--vary" in options)
+    process = fake_torch.start(tool, folder, words_of_program, folder / temporary, options, "")
     try:
         said = "".join(process.communicate(timeout=60))
     except subprocess.TimeoutExpired:
         process.terminate()
         said = "no end after 60 s\n" + "".join(process.communicate())
     left = [path.name for path in (folder / temporary).iterdir()]
+    left += [str(path) for path in pathlib.Path("/dev/shm").glob(f"drystone_{name}")]
     wrong = [word for word in words if (word[4:] in said if word[:4] == "not " else
                                         " ".join(word.split()) not in " ".join(said.split()))]
     if process.returncode == status and not wrong and not left:

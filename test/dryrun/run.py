@@ -10,9 +10,11 @@ head says what differs from a plain run:
     card: NAME, gpus: N, conf: STR   what it runs on
     options: WORDS                   further options of the command
     expect: fits, oom or unknown     how it ends
+            refused                  a serving engine says that memory is too small
             none                     this allocator of PyTorch's makes no snapshot
     reserved: BYTES                  the peak
     unseen: TEXT                     what was not run, as the first line says it
+    engine: TEXT                     what a serving engine says of its memory
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
     owners: MODULE WEIGHTS GRADIENTS OPTIMIZER MADE, ...  some of what modules own then
@@ -44,7 +46,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 HOOK = HERE.parents[1] / "python/drystone/torch/hook"
 SKIPPED = 77
-OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None), "none": (0, True)}
+OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None), "none": (0, True),
+            "refused": (1, False)}
 # Those that every release of PyTorch is tried with: each stands for a part of CUDA's libraries.
 CORE = ("adamw_ways", "attention", "batch_halving", "checkpoint_ways", "convolutions", "ddp",
         "expandable", "fourier", "fsdp", "gpt_autocast", "graph_pools", "linear_algebra", "loader",
@@ -60,7 +63,7 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"peak|owners|guesses|needs|rules|with): (.*)$", head, re.M))}
+                              r"peak|owners|engine|guesses|needs|rules|with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -69,6 +72,12 @@ def find_missing(path, torch):
         if name and not importlib.machinery.PathFinder.find_spec(name, [str(torch)]):
             return name
     return None
+
+
+def tell_engine(engine):
+    return "none" if engine is None else (
+        "{kv_tokens} tokens, {requests:.1f} requests, {weights_bytes} weights, {activation_bytes} "
+        "activation, {outside_bytes} outside").format(**engine)
 
 
 def judge(result, head, allocator):
@@ -83,8 +92,14 @@ def judge(result, head, allocator):
     peak = "{pass}, {line}".format(**result["moment"] or {"pass": "none", "line": ""})
     if head.get("peak", peak) != peak:
         return f"the peak is in {peak}, expected {head['peak']}"
+    engine = tell_engine(result["engine"])
+    if engine != head.get("engine", engine):
+        return f"the engine says: {engine}"
     if allocator == "paged":
         return None
+    if head["expect"] == "refused":
+        refusals = [process["refusal"] for process in result["processes"] if process["refusal"]]
+        return None if refusals else "no process has an engine's refusal"
     check = result["self_check"]
     exact = check["exact"] if "check" not in head else \
         check["addresses_matched"] == check["addresses"]
@@ -143,6 +158,8 @@ def run(tool, path, folder, torch, allocator):
         result = json.loads(done.stdout)
         is_told = result["snapshot"] is None and result["allocated_peak_bytes"] > 0
         return None if is_told else f"expected no snapshot, and peaks: {done.stdout}"
+    if head["expect"] == "refused":
+        return judge(json.loads(done.stdout), head, allocator)
     shown = subprocess.run([tool, "info", snapshot], capture_output=True, check=False)
     if shown.returncode != 0:
         return f"drystone info refuses the snapshot: {shown.stderr}"

@@ -259,6 +259,7 @@ def check_events(m):
 PROGRAM = '''"""What a PyTorch would have done: the hook writes what it always writes."""
 import os, pickle, sys, types
 import _drystone_dry_run as hook
+import _drystone_engines as engines
 
 class Memory:
     _snapshot = staticmethod(lambda: pickle.load(open(sys.argv[1], "rb")))
@@ -275,6 +276,8 @@ hook._state.update(
     initialized=True, get_owners=lambda trace, device: owners, pid=os.getpid(), history=types.SimpleNamespace(), unseen="what follows",
     masks=types.SimpleNamespace(guesses=types.SimpleNamespace(get=lambda: guesses)),
     files=types.SimpleNamespace(kept=["best.pt"]), no_kernels="it has none",
+    engine={"name": "vllm", **dict.fromkeys(engines.FIGURES), "kv_bytes": 1, "requests": 1.5}
+    if how == "engine" else None, refusal="No memory." if how == "engine" else None,
     repeats=None if how == "error" else "step 3")
 hook.note("a note")
 if how == "oom":
@@ -305,7 +308,7 @@ def check_dry_runs(work):
            if key not in ("LD_PRELOAD", "RANK", "WORLD_SIZE")}
     env |= {"PYTHONPATH": str(work), "PYTHONNOUSERSITE": "1"}
     for words in (("before.pickle", "fine"), ("before.pickle", "error"),
-                  ("two-failures.pickle", "oom")):
+                  ("before.pickle", "engine"), ("two-failures.pickle", "oom")):
         run("dry-run", "--json", "--bracket", "--", python, "program.py", *words, where=work,
             env=env)
     run("dry-run", "--json", "--vary", "HOW=fine,oom", "--svg", "curve.svg", "--", python,

@@ -73,8 +73,9 @@ static const struct option_spec specs[] = {
      .help = "end the program in its second `epoch`, or at its `end`; default end",
      .refuses = {{"steps", "for a program without --steps"}}},
     {"patience", 0, "SECONDS", OPTION_INT, offsetof(struct values, patience),
-     .help = "end a program that makes no step and no new peak for so long, and name its "
-             "line; default 120",
+     .help =
+         "end a program that makes no step, no new peak and no sign of life for so long, "
+         "and name its line; default 120",
      .min = 1, .max = 1000000},
     {"values", 0, NULL, OPTION_FLAG, offsetof(struct values, values),
      .help = "do operations of at most 65536 elements, on the CPU: for programs whose "
@@ -196,7 +197,8 @@ report_trial(const struct session *s, const struct trial *trial)
         report.other_order = &again[AGAIN_OTHER_ORDER];
         code = run_again(s, AGAIN_OTHER_ORDER, again);
     }
-    if (code == EXIT_FINE && trial_has_oom(trial)) {
+    /* an engine would fill any memory, so a run without a limit tells nothing */
+    if (code == EXIT_FINE && trial_has_oom(trial) && !trial_find_engine(trial)) {
         report.boundless = &again[AGAIN_BOUNDLESS];
         code = run_again(s, AGAIN_BOUNDLESS, again);
     }

@@ -132,6 +132,14 @@ make_error(const struct trial *t)
                                                  : json_null();
 }
 
+/* Make what a serving engine says of its memory; null: there was none. */
+static json_t *
+make_engine(const struct trial *t)
+{
+    const struct facts_process *p = trial_find_engine(t);
+    return p ? json_incref(json_object_get(p->json, "engine")) : json_null();
+}
+
 static json_t *
 make_fits(const struct dry_report *r)
 {
@@ -163,7 +171,7 @@ dry_report_make_json(const struct dry_report *r)
     uint64_t together = trial_together_bytes(t);
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:b, s:o, s:o, s:s?, s:s?, s:i}",
+        "s:o, s:o, s:b, s:o, s:o, s:o, s:s?, s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
@@ -176,6 +184,7 @@ dry_report_make_json(const struct dry_report *r)
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
         make_error(t), "guessed", trial_guesses(t) != NULL, "together_peak_bytes",
-        json_out_known(together > 0, together), "host", make_host(t), "unseen",
-        trial_find_unseen(t), "snapshot", r->snapshot, "exit_status", t->status);
+        json_out_known(together > 0, together), "host", make_host(t), "engine",
+        make_engine(t), "unseen", trial_find_unseen(t), "snapshot", r->snapshot,
+        "exit_status", t->status);
 }

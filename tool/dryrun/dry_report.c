@@ -42,7 +42,9 @@ dry_report_find_cards(const struct dry_report *r)
 {
     const struct trial *t = r->boundless ? r->boundless : r->trial;
     bool has_figure = trial_main(t)->reserved_peak > 0;
-    return t->verdict.card_count > 0 && has_figure ? &t->verdict : NULL;
+    /* an engine fills any card: another one is another run */
+    bool is_engine = trial_find_engine(t) != NULL;
+    return t->verdict.card_count > 0 && has_figure && !is_engine ? &t->verdict : NULL;
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -64,7 +66,8 @@ write_condition(const struct trial *t, char *text, size_t capacity)
 {
     bool is_crowded = trial_together_bytes(t) > t->launch.request.card->usable_bytes;
     char safe[300] = "";
-    const char *unseen = trial_find_unseen(t);
+    /* an engine is ended on purpose; the line of the run says so */
+    const char *unseen = trial_find_engine(t) ? NULL : trial_find_unseen(t);
     bool has_ended_early = trial_main(t)->repeats != NULL;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
@@ -117,7 +120,7 @@ print_head(const struct dry_report *r, const struct term *term)
 {
     const char *card = r->trial->launch.request.card->name;
     enum trial_outcome outcome = trial_outcome(r->trial);
-    char condition[480] = "", figures[TRIAL_END_BYTES + 200],
+    char condition[480] = "", figures[TRIAL_END_BYTES + 200], words[sizeof figures],
          text[sizeof condition + sizeof figures];
     fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card,
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
@@ -126,7 +129,9 @@ print_head(const struct dry_report *r, const struct term *term)
         write_condition(r->trial, condition, sizeof condition);
     if (outcome == TRIAL_FITS_NOT_HOST)
         write_host(r->trial, condition, sizeof condition);
-    if (trial_main(r->trial)->is_counted)
+    if (dry_report_write_engine(r->trial, words, sizeof words))
+        term_make_printable(figures, sizeof figures, words, strlen(words));
+    else if (trial_main(r->trial)->is_counted)
         write_figures(r->trial, figures, sizeof figures);
     else
         snprintf(figures, sizeof figures,
@@ -135,6 +140,7 @@ print_head(const struct dry_report *r, const struct term *term)
     term_print_wrapped(term->out, text,
                        (int)(strlen(card) + strlen(outcomes[outcome].word)) + 4,
                        term->width);
+    dry_report_print_engine(r->trial, term);
 }
 
 /* Print where unknown numbers decided, which makes the answer above a guess. */

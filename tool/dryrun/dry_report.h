@@ -24,6 +24,11 @@ struct dry_report {
 bool dry_report_print(const struct dry_report *report);
 /* Print the modules that own most at the peak. Returns false if memory ran out. */
 bool dry_report_print_modules(const struct dry_report *report, const struct term *term);
+/* Write a serving engine's answer: its KV cache, or its own words for too little memory. False: it
+   has none. */
+bool dry_report_write_engine(const struct trial *trial, char *text, size_t capacity);
+/* Print what takes the rest of the card, as the engine says it. */
+void dry_report_print_engine(const struct trial *trial, const struct term *term);
 /* Return the members of drystone.dry-run/1 except for "schema"; NULL: memory ran out. */
 json_t *dry_report_make_json(const struct dry_report *report);
 

@@ -40,6 +40,33 @@ get_text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
+/* Return a figure of an engine; 0: null, or not there. */
+static uint64_t
+get_figure(struct json_in *in, const struct json_at *engine, const char *key)
+{
+    struct json_at at = json_in_key(engine, key);
+    return json_is_null(at.value) ? 0 : json_in_unsigned_or(in, at, 0);
+}
+
+static void
+take_engine(struct json_in *in, const struct json_at *engine, struct facts_engine *e)
+{
+    double requests = json_number_value(json_object_get(engine->value, "requests"));
+    *e = (struct facts_engine){
+        .name = get_text(engine->value, "name"),
+        .kv_bytes = get_figure(in, engine, "kv_bytes"),
+        .kv_tokens = get_figure(in, engine, "kv_tokens"),
+        .length = get_figure(in, engine, "length"),
+        .weights_bytes = get_figure(in, engine, "weights_bytes"),
+        .activation_bytes = get_figure(in, engine, "activation_bytes"),
+        .outside_bytes = get_figure(in, engine, "outside_bytes"),
+        .graph_bytes = get_figure(in, engine, "graph_bytes"),
+        .total_bytes = get_figure(in, engine, "total_bytes"),
+        .requests = requests >= 0 && requests < 1e15 ? (uint64_t)requests : 0,
+        .utilization = json_number_value(json_object_get(engine->value, "utilization")),
+    };
+}
+
 static void
 take_facts(struct json_in *in, struct facts_process *p)
 {
@@ -55,6 +82,10 @@ take_facts(struct json_in *in, struct facts_process *p)
     p->repeats = get_text(p->json, "repeats");
     p->unseen = get_text(p->json, "unseen");
     p->torch = get_text(p->json, "torch");
+    p->refusal = get_text(p->json, "refusal");
+    struct json_at engine = json_in_key(&root, "engine");
+    if (json_is_object(engine.value))
+        take_engine(in, &engine, &p->engine);
     p->error = get_text(json_object_get(p->json, "error"), "text");
     p->has_oom = json_is_object(json_object_get(p->json, "oom"));
     p->is_stuck = json_is_true(json_object_get(p->json, "stuck"));

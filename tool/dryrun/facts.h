@@ -16,6 +16,15 @@
 
 #include "base/options.h"
 
+/* The memory of a serving engine, as it says. A figure that its release does not tell is 0. */
+struct facts_engine {
+    const char *name;                     /* NULL: the process is no engine's */
+    uint64_t kv_bytes, kv_tokens, length; /* `length`: the longest request, in tokens */
+    uint64_t weights_bytes, activation_bytes, outside_bytes, graph_bytes, total_bytes;
+    uint64_t requests; /* whole ones of `length` at a time */
+    double utilization;
+};
+
 /* A process that used a device. */
 struct facts_process {
     char *snapshot; /* path in the launch's folder; NULL: none was made */
@@ -30,8 +39,10 @@ struct facts_process {
     const char *repeats; /* since when its steps repeated; NULL: they did not */
     const char
         *unseen; /* the part that was not run; NULL: nothing is known to be unseen */
-    const char *error; /* exception that ended the process, "Kind: text"; NULL: none */
+    const char *error;   /* exception that ended the process, "Kind: text"; NULL: none */
+    const char *refusal; /* an engine's own words for too little memory; NULL: none */
     const char *torch;
+    struct facts_engine engine;
     bool is_counted; /* the peaks are valid; CUDAPluggableAllocator reports none */
     bool has_oom;
     bool is_exact; /* the snapshot replays with identical addresses; set by the caller */

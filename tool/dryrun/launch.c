@@ -104,8 +104,10 @@ make_replacements(struct launch *l)
     char libraries[LAUNCH_PATH_BYTES + 8];
     struct dry_error err;
     snprintf(libraries, sizeof libraries, "%s/lib", l->wheel.folder);
-    const struct replacements_request request = {
-        .wheel = libraries, .standin = l->standin, .folder = l->folder};
+    const struct replacements_request request = {.wheel = libraries,
+                                                 .packages = l->wheel.packages,
+                                                 .standin = l->standin,
+                                                 .folder = l->folder};
     if (replacements_make(&request, &l->preload, &err) != DRY_OK)
         return report_error(l->request.command, libraries, &err);
     return EXIT_FINE;

@@ -71,6 +71,7 @@ struct launch {
     int signal;          /* the one that ended the program; 0: none */
     size_t orphan_count; /* processes that the program left running */
     struct host_use host;
+    bool is_ready; /* a serving engine was ready, and the program was ended */
 };
 
 /* Prepare a launch: find Python and torch, write the libraries. Requires that `request` is

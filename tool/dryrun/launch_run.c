@@ -29,6 +29,8 @@
 #define TERMINATE_NS UINT64_C(3000000000)
 #define KILL_NS UINT64_C(6000000000)
 #define LINES_SHOWN 20
+#define TRACKER_TICKS 250 /* of 20 ms, for Python's tracker to remove what is shared */
+#define SOCKETS_BYTES 60  /* of a folder in which sockets find room for their names */
 
 /* --- its environment ---------------------------------------------------------------------- */
 
@@ -126,6 +128,10 @@ set_variables(const struct launch *l)
     setenv("TORCHINDUCTOR_CACHE_DIR", text, 1);
     snprintf(text, sizeof text, "%.4000s/triton", l->folder);
     setenv("TRITON_CACHE_DIR", text, 1);
+    snprintf(text, sizeof text, "%.4000s/vllm", l->folder);
+    setenv("VLLM_CACHE_ROOT", text, 1);
+    if (strlen(l->folder) < SOCKETS_BYTES)
+        setenv("VLLM_RPC_BASE_PATH", l->folder, 1);
     unsetenv("CUDA_VISIBLE_DEVICES"); /* the number of devices comes from our options */
 }
 
@@ -251,6 +257,15 @@ take_signal(struct wait *w, int number)
         kill(w->child, SIGTERM);
 }
 
+/* Tell whether a serving engine has said that it is ready. */
+static bool
+find_ready(const struct launch *l)
+{
+    char path[LAUNCH_PATH_BYTES + 8];
+    snprintf(path, sizeof path, "%s/ready", l->out);
+    return access(path, F_OK) == 0;
+}
+
 static int
 wait_for_end(struct wait *w)
 {
@@ -261,24 +276,55 @@ wait_for_end(struct wait *w)
         take_signal(w, sigtimedwait(&w->signals, NULL, &tick));
         host_watch_look(&w->host, w->child);
         show_progress(w);
+        if (find_ready(w->launch))
+            kill(w->child, SIGKILL);
     }
     return done < 0 ? 127 << 8 : ended;
 }
 
-/* Return our first child, including orphans that the kernel gave to us; 0: none. */
+/* Tell whether a process is Python's tracker, which ends by itself and removes shared memory once
+   nobody of the program is left. */
+static bool
+is_tracker(pid_t child)
+{
+    char path[64], words[400] = "";
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)child);
+    FILE *in = fopen(path, "r");
+    size_t length = in ? fread(words, 1, sizeof words - 1, in) : 0;
+    if (in)
+        fclose(in);
+    for (size_t i = 0; i < length; i++)
+        words[i] = words[i] ? words[i] : ' ';
+    return strstr(words, "multiprocessing.resource_tracker") != NULL;
+}
+
+/* Return one of our children, including orphans that the kernel gave to us; 0: none. */
 static pid_t
-find_child(void)
+find_child(bool has_trackers)
 {
     char path[64];
-    long long child = 0;
+    long long child = 0, one;
     snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
     FILE *in = fopen(path, "r");
-    char text[32] = "";
-    if (in && fgets(text, sizeof text, in))
-        child = strtoll(text, NULL, 10);
+    while (in && child == 0 && fscanf(in, "%lld", &one) == 1)
+        child = has_trackers || !is_tracker((pid_t)one) ? one : 0;
     if (in)
         fclose(in);
     return (pid_t)child;
+}
+
+static size_t
+kill_children(bool has_trackers)
+{
+    pid_t child;
+    size_t count = 0;
+    while ((child = find_child(has_trackers)) > 0) {
+        kill(child, SIGKILL);
+        if (waitpid(child, NULL, 0) < 0)
+            break;
+        count++;
+    }
+    return count;
 }
 
 /* Kill processes that the program left running, such as Inductor's compile workers,
@@ -286,14 +332,14 @@ find_child(void)
 static size_t
 end_orphans(void)
 {
-    pid_t child;
-    size_t count = 0;
-    while ((child = find_child()) > 0) {
-        kill(child, SIGKILL);
-        if (waitpid(child, NULL, 0) < 0)
-            break;
-        count++;
+    static const struct timespec tick = {.tv_nsec = 20000000};
+    size_t count = kill_children(false);
+    for (int i = 0; i < TRACKER_TICKS && find_child(true) > 0; i++) {
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        nanosleep(&tick, NULL);
     }
+    kill_children(true);
     return count;
 }
 
@@ -315,6 +361,7 @@ launch_run(struct launch *l, int *status)
     if (w.child == 0)
         become_program(l, &before);
     int ended = w.child > 0 ? wait_for_end(&w) : 0, error = errno;
+    l->is_ready = find_ready(l);
     l->orphan_count = end_orphans();
     host_watch_end(&w.host);
     l->host = w.host.use;
@@ -325,6 +372,8 @@ launch_run(struct launch *l, int *status)
     if (w.child < 0)
         return report_failure(l->request.command, NULL, EXIT_MACHINE, "%s",
                               strerror(error));
+    if (l->is_ready)
+        ended = 0;
     l->signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
     *status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
     if (w.interrupt_ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See replacements.h. Symbols are sets of names: those that the wheel's libraries import, less
- * those that the libraries or the stand-in export. Sets are sorted, so the same wheel
+ * See replacements.h. Symbols are sets of names: those that the wheel's libraries and extensions
+ * of packages import, less those that the wheel or the stand-in exports. What a package exports
+ * stays its own: another one's import of the same name still gets a stub. Sets are sorted, so the same wheel
  * produces the same bytes.
  */
 #include "dryrun/replacements.h"
@@ -12,12 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
 #include "dryrun/elf_write.h"
 
 #define UNWRITTEN "libdrystone-unwritten.so"
+#define NAMES_MAX 4000000   /* of one set, before duplicates are dropped */
+#define ENTRIES_MAX 2000000 /* files and folders of all packages */
 
 /* A set of names, owned; each occurs once after names_sort(). */
 struct names {
@@ -29,7 +33,8 @@ struct names {
 struct replacements {
     const struct replacements_request *request;
     struct dry_error *err;
-    struct names wanted, had, needed, versions, paths;
+    struct names wanted, had, needed, versions, paths, folders;
+    size_t entry_count;
     enum elf_machine machine;
     bool has_cuda;
 };
@@ -39,7 +44,9 @@ struct replacements {
 static void
 names_add(struct names *n, const char *name)
 {
-    char **more = grow(n->items, n->count, &n->capacity, sizeof *more);
+    char **more = n->count < NAMES_MAX
+                      ? grow(n->items, n->count, &n->capacity, sizeof *more)
+                      : NULL;
     if (!more) {
         n->failed = true;
         return;
@@ -124,23 +131,44 @@ is_symbol_of_cuda(const char *name)
     return begins(name, heads, sizeof heads / sizeof *heads) && !strchr(name, '.');
 }
 
+/* Tell whether a symbol that a package other than torch wants is NVIDIA's. A package's own names
+   may begin alike, so a capital has to follow: cublasHgemm, but not cuda_helper. */
+static bool
+is_symbol_of_package(const char *name)
+{
+    size_t head = strspn(name, "_abcdefghijklmnopqrstuvwxyz");
+    bool is_plain = strncmp(name, "nvshmem", 7) == 0 || strncmp(name, "__cuda", 6) == 0;
+    return is_symbol_of_cuda(name) &&
+           (is_plain || (name[head] >= 'A' && name[head] <= 'Z'));
+}
+
+/* Tell whether a name is that of a library of NVIDIA's, which libcurl and libcups are not. */
 static bool
 is_library_of_cuda(const char *soname)
 {
-    static const char *const heads[] = {"libcu", "libnv", "libnccl"};
+    static const char *const heads[] = {
+        "libcuda",     "libcublas", "libcudnn",  "libcudss",    "libcufft",
+        "libcufile",   "libcupti",  "libcurand", "libcusolver", "libcusparse",
+        "libcutensor", "libnv",     "libnccl",
+    };
     return begins(soname, heads, sizeof heads / sizeof *heads) && strstr(soname, ".so") &&
            !strchr(soname, '/');
 }
 
 /* --- reading the wheel -------------------------------------------------------------------- */
 
+/* The owner of a library decides which of its symbols count. */
+enum source { SOURCE_WHEEL, SOURCE_STANDIN, SOURCE_PACKAGE };
+
 static void
-take_symbol(struct replacements *s, const struct elf_symbol *symbol, bool is_wheel)
+take_symbol(struct replacements *s, const struct elf_symbol *symbol, enum source source)
 {
-    if (symbol->is_local || !is_symbol_of_cuda(symbol->name))
+    bool is_package = source == SOURCE_PACKAGE;
+    if (symbol->is_local || (is_package && symbol->is_defined) ||
+        !(is_package ? is_symbol_of_package : is_symbol_of_cuda)(symbol->name))
         return;
     names_add(symbol->is_defined ? &s->had : &s->wanted, symbol->name);
-    if (is_wheel && !symbol->is_defined && symbol->version &&
+    if (source != SOURCE_STANDIN && !symbol->is_defined && symbol->version &&
         is_library_of_cuda(symbol->library)) {
         /* store "LIBRARY VERSION" as one name, to drop duplicates */
         char pair[512];
@@ -149,23 +177,30 @@ take_symbol(struct replacements *s, const struct elf_symbol *symbol, bool is_whe
     }
 }
 
+static void
+take_library(struct replacements *s, const struct elf *elf, enum source source)
+{
+    for (size_t i = 0; i < elf->symbol_count; i++) {
+        struct elf_symbol symbol = elf_symbol(elf, i);
+        take_symbol(s, &symbol, source);
+    }
+    const char *needed;
+    for (size_t i = 0; source != SOURCE_STANDIN && (needed = elf_needed(elf, i)) != NULL;
+         i++) {
+        if (is_library_of_cuda(needed))
+            names_add(&s->needed, needed);
+    }
+}
+
 static enum dry_status
-read_library(struct replacements *s, const char *path, bool is_wheel)
+read_library(struct replacements *s, const char *path, enum source source)
 {
     struct elf elf;
     struct dry_error err;
     if (elf_open(&elf, path, &err) != DRY_OK)
         return fail_at(s->err, err.status, err.offset, "%.120s: %.100s", path, err.text);
-    for (size_t i = 0; i < elf.symbol_count; i++) {
-        struct elf_symbol symbol = elf_symbol(&elf, i);
-        take_symbol(s, &symbol, is_wheel);
-    }
-    const char *needed;
-    for (size_t i = 0; is_wheel && (needed = elf_needed(&elf, i)) != NULL; i++) {
-        if (is_library_of_cuda(needed))
-            names_add(&s->needed, needed);
-    }
-    if (is_wheel && s->machine != elf.machine && s->machine != 0) {
+    take_library(s, &elf, source);
+    if (source == SOURCE_WHEEL && s->machine != elf.machine && s->machine != 0) {
         elf_close(&elf);
         return fail_at(s->err, DRY_ERR_UNSUPPORTED, DRY_NO_OFFSET,
                        "%.180s is another machine's", path);
@@ -199,13 +234,81 @@ read_wheel(struct replacements *s)
             written >= (int)sizeof path)
             continue;
         s->has_cuda |= strcmp(entry->d_name, "libtorch_cuda.so") == 0;
-        status = read_library(s, path, true);
+        status = read_library(s, path, SOURCE_WHEEL);
     }
     closedir(folder);
     if (status == DRY_OK && !s->has_cuda)
         return fail_at(s->err, DRY_ERR_UNSUPPORTED, DRY_NO_OFFSET,
                        "no libtorch_cuda.so: this torch was built without CUDA");
     return status;
+}
+
+/* --- extensions of packages ----------------------------------------------------------------- */
+
+/* Read an extension. A file that is none, or is another machine's, says nothing. */
+static void
+read_extension(struct replacements *s, const char *path)
+{
+    struct elf elf;
+    if (elf_open(&elf, path, NULL) != DRY_OK)
+        return;
+    if (elf.machine == s->machine)
+        take_library(s, &elf, SOURCE_PACKAGE);
+    elf_close(&elf);
+}
+
+/* Take a file or a folder of a package; links to folders are not followed. */
+static void
+take_entry(struct replacements *s, const char *path, const struct dirent *entry)
+{
+    struct stat about;
+    const char *so = strstr(entry->d_name, ".so");
+    if (entry->d_type == DT_DIR || (entry->d_type == DT_UNKNOWN &&
+                                    lstat(path, &about) == 0 && S_ISDIR(about.st_mode)))
+        names_add(&s->folders, path);
+    else if (so && (so[3] == '\0' || so[3] == '.') &&
+             !is_library_of_cuda(entry->d_name) && stat(path, &about) == 0 &&
+             S_ISREG(about.st_mode))
+        read_extension(s, path);
+}
+
+static void
+read_folder(struct replacements *s, const char *name)
+{
+    DIR *folder = opendir(name);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL && s->entry_count < ENTRIES_MAX) {
+        char path[PATH_MAX];
+        bool is_itself =
+            strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (!is_itself &&
+            snprintf(path, sizeof path, "%s/%s", name, entry->d_name) < (int)sizeof path)
+            take_entry(s, path, entry);
+        s->entry_count++;
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static enum dry_status
+read_packages(struct replacements *s)
+{
+    for (const char *at = s->request->packages; at && *at;) {
+        char path[PATH_MAX];
+        size_t length = strcspn(at, "\n");
+        if (length < sizeof path) {
+            snprintf(path, sizeof path, "%.*s", (int)length, at);
+            names_add(&s->folders, path);
+        }
+        at += length + (at[length] == '\n');
+    }
+    for (size_t i = 0; i < s->folders.count; i++)
+        read_folder(s, s->folders.items[i]);
+    return s->entry_count < ENTRIES_MAX
+               ? DRY_OK
+               : fail_at(s->err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
+                         "packages of more than %d files: name a smaller environment",
+                         ENTRIES_MAX);
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
@@ -310,11 +413,13 @@ replacements_make(const struct replacements_request *request, char **preload,
     struct replacements s = {.request = request, .err = err};
     enum dry_status status = read_wheel(&s);
     if (status == DRY_OK)
-        status = read_library(&s, request->standin, false);
+        status = read_library(&s, request->standin, SOURCE_STANDIN);
+    if (status == DRY_OK)
+        status = read_packages(&s);
     if (status == DRY_OK)
         status = write_all(&s);
     bool failed = s.wanted.failed || s.had.failed || s.needed.failed ||
-                  s.versions.failed || s.paths.failed;
+                  s.versions.failed || s.paths.failed || s.folders.failed;
     if (status == DRY_OK)
         *preload = failed ? NULL : join_paths(&s);
     if (status == DRY_OK && !*preload)
@@ -324,5 +429,6 @@ replacements_make(const struct replacements_request *request, char **preload,
     names_finish(&s.needed);
     names_finish(&s.versions);
     names_finish(&s.paths);
+    names_finish(&s.folders);
     return status;
 }

@@ -29,12 +29,19 @@ take(struct series *s, const struct trial *t, struct series_row *row)
 {
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
-    row->is_unseen = trial_find_unseen(t) != NULL;
+    row->is_unseen = trial_find_unseen(t) != NULL && !trial_find_engine(t);
     row->has_ended_early = p->repeats != NULL;
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
     row->host = trial_find_host(t).peak_bytes;
+    const struct facts_process *engine = trial_find_engine(t);
+    if (engine) {
+        row->is_engine = true;
+        row->kv_bytes = engine->engine.kv_bytes;
+        row->kv_tokens = engine->engine.kv_tokens;
+        row->requests = engine->engine.requests;
+    }
     row->step_count = p->step_count;
     row->seconds = p->seconds;
     int code = keep_snapshot(s, t, row);
@@ -71,35 +78,60 @@ series_run(struct series *s, const struct launch_request *request, const char *l
     return code;
 }
 
+/* Add a cell; "-" unless the run fits. */
+static void
+add_if_fits(struct table *table, const struct series_row *row, const char *text)
+{
+    table_add(table, row->outcome == TRIAL_FITS ? text : "-");
+}
+
+static void
+add_memory(struct table *table, const struct series_row *row)
+{
+    char text[TERM_NUMBER_BYTES];
+    uint64_t spare = trial_spare_bytes(row->torch_bytes, row->reserved);
+    table_add(table, term_format_bytes(row->allocated, text));
+    table_add(table, term_format_bytes(row->reserved, text));
+    add_if_fits(table, row, term_format_bytes(spare, text));
+    table_add(table, term_format_bytes(row->host, text));
+    table_add(table, term_format_count(row->step_count, text));
+}
+
+static void
+add_engine(struct table *table, const struct series_row *row)
+{
+    char text[TERM_NUMBER_BYTES];
+    add_if_fits(table, row, term_format_bytes(row->kv_bytes, text));
+    add_if_fits(table, row, term_format_count(row->kv_tokens, text));
+    add_if_fits(table, row, term_format_count(row->requests, text));
+}
+
 bool
 series_print(const struct series *s, size_t best)
 {
     struct term term;
     struct table table;
     char text[80], columns[240];
+    bool is_engine = false, has_ended_early = false;
+    for (size_t i = 0; i < s->count; i++) {
+        is_engine |= s->rows[i].is_engine;
+        has_ended_early |= s->rows[i].has_ended_early;
+    }
     term_init(&term, stdout);
-    snprintf(columns, sizeof columns,
-             "<%.60s <result >allocated >reserved >to_spare >host >steps >seconds <",
-             s->heading);
+    snprintf(columns, sizeof columns, "<%.60s <result %s >seconds <", s->heading,
+             is_engine ? ">kv_cache >tokens >requests"
+                       : ">allocated >reserved >to_spare >host >steps");
     table_init(&table, columns);
     for (size_t i = 0; i < s->count; i++) {
         const struct series_row *row = &s->rows[i];
-        bool fits = row->outcome == TRIAL_FITS;
         table_add(&table, row->label);
         table_add(&table, dry_report_outcome_name(row->outcome, row->is_unseen));
-        table_add(&table, term_format_bytes(row->allocated, text));
-        table_add(&table, term_format_bytes(row->reserved, text));
-        uint64_t spare = trial_spare_bytes(row->torch_bytes, row->reserved);
-        table_add(&table, fits ? term_format_bytes(spare, text) : "-");
-        table_add(&table, term_format_bytes(row->host, text));
-        table_add(&table, term_format_count(row->step_count, text));
+        (is_engine ? add_engine : add_memory)(&table, row);
         snprintf(text, sizeof text, "%.1f", row->seconds);
         table_add(&table, text);
         table_add(&table, i == best ? "<- the largest that fits" : "");
     }
-    bool is_printed = table_print(&table, &term), has_ended_early = false;
-    for (size_t i = 0; i < s->count; i++)
-        has_ended_early |= s->rows[i].has_ended_early;
+    bool is_printed = table_print(&table, &term);
     if (has_ended_early)
         printf("  loops ended early: \"fits\" if later turns repeat those that ran\n");
     return is_printed;

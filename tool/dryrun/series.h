@@ -27,6 +27,8 @@ struct series_row {
     uint64_t torch_bytes;         /* bytes left after a CUDA context and NCCL */
     uint64_t reserved, allocated; /* peak bytes of the fullest process */
     uint64_t host;                /* bytes of the host at the peak */
+    bool is_engine;               /* a serving engine's run */
+    uint64_t kv_bytes, kv_tokens, requests; /* of the engine; 0: not told */
     uint64_t step_count;
     double seconds;
     json_t *json; /* a document of drystone.dry-run/1, without "schema" */

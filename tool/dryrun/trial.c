@@ -202,6 +202,29 @@ trial_guesses(const struct trial *t)
     return NULL;
 }
 
+const struct facts_process *
+trial_find_engine(const struct trial *t)
+{
+    const struct facts_process *found = NULL;
+    for (size_t i = 0; i < t->facts.process_count; i++) {
+        size_t k = (t->facts.main + i) % t->facts.process_count;
+        const struct facts_process *p = &t->facts.processes[k];
+        if (p->engine.name && (!found || (!found->engine.kv_bytes && p->engine.kv_bytes)))
+            found = p;
+    }
+    return found;
+}
+
+const struct facts_process *
+trial_find_refusal(const struct trial *t)
+{
+    for (size_t i = 0; i < t->facts.process_count; i++) {
+        if (t->facts.processes[i].refusal)
+            return &t->facts.processes[i];
+    }
+    return NULL;
+}
+
 enum trial_outcome
 trial_outcome(const struct trial *t)
 {
@@ -213,7 +236,7 @@ trial_outcome(const struct trial *t)
             p->reserved_peak > trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
         has_error |= p->error || p->is_stuck;
     }
-    if (trial_has_oom(t) || is_beyond)
+    if (trial_has_oom(t) || is_beyond || trial_find_refusal(t))
         return TRIAL_FITS_NOT;
     if (limit > 0 && trial_find_host(t).peak_bytes > limit)
         return TRIAL_FITS_NOT_HOST;

@@ -61,6 +61,12 @@ struct trial_host trial_find_host(const struct trial *trial);
 /* Return what of the program was not run, in words; NULL: all of it ran, or repeats. */
 const char *trial_find_unseen(const struct trial *trial);
 
+/* Return the process of a serving engine that tells most of its memory, the main one first; NULL:
+   no engine was there. */
+const struct facts_process *trial_find_engine(const struct trial *trial);
+/* Return the process whose engine says in its own words that memory is too small; NULL: none. */
+const struct facts_process *trial_find_refusal(const struct trial *trial);
+
 /* Copy a process's snapshot from the launch's folder to `to`, which appears only when
    complete. Requires process->snapshot. Returns an exit_code. */
 int trial_keep_snapshot(const char *command, const struct facts_process *process,

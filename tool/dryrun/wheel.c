@@ -91,10 +91,10 @@ find_python(struct wheel *wheel, const char *command, const char *word)
 
 /* --- which torch -------------------------------------------------------------------------- */
 
-/* Prints three lines: torch's folder, and its required versions of cuDNN and NCCL. Not
-   const, as execv() takes no constant words. */
+/* Prints torch's folder, its required versions of cuDNN and NCCL, and the folders of packages, a
+   line each. Not const, as execv() takes no constant words. */
 static char find_torch_text[] =
-    "import importlib.metadata as m, importlib.util as u, re\n"
+    "import importlib.metadata as m, importlib.util as u, os, re, sys, sysconfig\n"
     "s = u.find_spec('torch')\n"
     "print(list(s.submodule_search_locations)[0] if s and s.submodule_search_locations "
     "else '')\n"
@@ -104,7 +104,13 @@ static char find_torch_text[] =
     "    needs = ''\n"
     "for name in 'cudnn', 'nccl':\n"
     "    found = re.search(f'nvidia-{name}-cu[0-9]+[^;]*==([0-9.]+)', needs)\n"
-    "    print(found[1] if found else '')\n";
+    "    print(found[1] if found else '')\n"
+    "own = sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')\n"
+    "for path in dict.fromkeys(sys.path):\n"
+    "    is_own = path in own or os.path.dirname(path) in own and "
+    "path.endswith('-dynload')\n"
+    "    if path and not is_own and '\\n' not in path and os.path.isdir(path):\n"
+    "        print(path)\n";
 
 static int
 become_python(void *arguments)
@@ -209,13 +215,14 @@ wheel_find(struct wheel *wheel, const char *command, const char *word)
     int code = find_python(wheel, command, word);
     if (code != EXIT_FINE)
         return code;
-    char answer[WHEEL_PATH_BYTES + 128], *rest = answer;
+    char answer[WHEEL_PATH_BYTES + WHEEL_PACKAGES_BYTES], *rest = answer;
     if (!ask_python(wheel, answer, sizeof answer))
         return report_failure(command, wheel->python, EXIT_INPUT,
                               "this Python cannot be asked for its torch");
     snprintf(wheel->folder, sizeof wheel->folder, "%.4095s", next_line(&rest));
     wheel->cudnn_version = count_version(next_line(&rest), CUDNN_NEWEST);
     wheel->nccl_version = count_version(next_line(&rest), NCCL_NEWEST);
+    snprintf(wheel->packages, sizeof wheel->packages, "%s", rest);
     if (!wheel->folder[0])
         return report_failure(command, wheel->python, EXIT_INPUT,
                               "this Python has no torch");

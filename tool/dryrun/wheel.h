@@ -11,10 +11,14 @@
  */
 
 #define WHEEL_PATH_BYTES 4096
+#define WHEEL_PACKAGES_BYTES 65536
 
 struct wheel {
     char python[WHEEL_PATH_BYTES];
     char folder[WHEEL_PATH_BYTES]; /* folder of the package torch */
+    /* Folders of packages, where extensions may lie; each ends with a newline. The working
+       folder and Python's own library are left out. */
+    char packages[WHEEL_PACKAGES_BYTES];
     char version[64];
     int cuda_version; /* 13020 means 13.2 */
     /* Versions that torch requires, or else the newest known; 91002 means 9.10.2. */

@@ -68,6 +68,10 @@ static struct {
     void (*drystone_standin_wrote)(uint64_t address, uint64_t bytes, int is_known);
     int (*drystone_standin_knows)(uint64_t address, uint64_t bytes);
     void (*drystone_standin_host)(struct account *account);
+    int (*nvmlDeviceGetHandleByIndex_v2)(unsigned index, void **device);
+    int (*nvmlDeviceGetHandleByUUID)(const char *text, void **device);
+    int (*nvmlDeviceGetUUID)(void *device, char *text, unsigned length);
+    int (*nvmlDeviceGetCudaComputeCapability)(void *device, int *major, int *minor);
 } cuda;
 
 #define LOOK_UP(name) look_up(library, #name, &cuda.name, sizeof cuda.name)
@@ -104,7 +108,9 @@ open_library(void)
     LOOK_UP(cuMemCreate), LOOK_UP(cuMemRelease), LOOK_UP(cuMemMap), LOOK_UP(cuMemUnmap);
     LOOK_UP(cuMemExportToShareableHandle), LOOK_UP(drystone_standin_wrote);
     LOOK_UP(drystone_standin_knows), LOOK_UP(drystone_standin_host);
-    LOOK_UP(cudaHostAlloc), LOOK_UP(cudaFreeHost);
+    LOOK_UP(cudaHostAlloc), LOOK_UP(cudaFreeHost), LOOK_UP(nvmlDeviceGetHandleByIndex_v2);
+    LOOK_UP(nvmlDeviceGetHandleByUUID), LOOK_UP(nvmlDeviceGetUUID);
+    LOOK_UP(nvmlDeviceGetCudaComputeCapability);
 }
 
 #define CHECK(condition)                                                                 \
@@ -423,6 +429,29 @@ a_capture_takes_in_streams_that_wait_for_it(void **state)
     run_on("", do_capture);
 }
 
+/* --- NVML ---------------------------------------------------------------------------------- */
+
+static void
+do_nvml(void)
+{
+    void *device, *same = NULL;
+    char text[64];
+    int major, minor;
+    CHECK(cuda.nvmlDeviceGetHandleByIndex_v2(1, &device) == OK);
+    CHECK(cuda.nvmlDeviceGetUUID(device, text, sizeof text) == OK);
+    CHECK(cuda.nvmlDeviceGetHandleByUUID(text, &same) == OK && same == device);
+    CHECK(cuda.nvmlDeviceGetHandleByUUID("GPU-of-another", &same) != OK);
+    CHECK(cuda.nvmlDeviceGetCudaComputeCapability(device, &major, &minor) == OK);
+    CHECK(major == 9 && minor == 3);
+}
+
+static void
+nvml_tells_the_card_and_finds_it_by_its_id(void **state)
+{
+    (void)state;
+    run_on("devices=2;capability=9.3", do_nvml);
+}
+
 /* --- the setup ---------------------------------------------------------------------------- */
 
 static void
@@ -453,6 +482,7 @@ main(void)
         cmocka_unit_test(mapped_memory_lives_until_it_is_unmapped),
         cmocka_unit_test(events_pass_at_once_or_when_somebody_waits),
         cmocka_unit_test(a_capture_takes_in_streams_that_wait_for_it),
+        cmocka_unit_test(nvml_tells_the_card_and_finds_it_by_its_id),
         cmocka_unit_test(a_wrong_card_ends_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

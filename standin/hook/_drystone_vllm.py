@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vLLM, 0.8 and later (its engine V1): see _drystone_engines.py.
+
+The figures are attributes of its worker; those that a release lacks stay unknown.
+"""
+import sys
+
+NAME = "vllm"
+REFUSALS = ("No available memory for the cache blocks",
+            "larger than the available KV cache memory",
+            "less than desired GPU memory utilization",
+            "Cannot auto-fit max_model_len",
+            "larger than the maximum number of tokens that can be stored in KV cache")
+MIB = 1 << 20
+# Start logs of H100 (9.0) and cards of 24 GiB (8.9) have these beside PyTorch's memory.
+OUTSIDE = {((0, 0), (9, 0)): 133 * MIB, ((0, 0), (8, 9)): 20 * MIB,
+           ((0, 18), (9, 0)): 256 * MIB, ((0, 18), (8, 9)): 20 * MIB}
+# Logs of 2 and of 4 H100 with tensor parallelism have that much more beside them, beyond the
+# stand-in's account of NCCL: its own all-reduce, and links.
+PEERS = {((0, 0), (9, 0)): 1290 * MIB}
+
+
+def get_version():
+    return getattr(sys.modules.get("vllm"), "__version__", "0.0")
+
+
+def on_device(engine, _, worker, *__, **___):
+    """The worker has measured what is free; what is taken from now on counts as its own."""
+    has_peers = getattr(worker.vllm_config.parallel_config, "tensor_parallel_size", 1) > 1
+    engine.take_outside(get_version(), OUTSIDE, *[PEERS] * has_peers)
+
+
+def on_profile(engine, _, worker, *__, **___):
+    snapshot = getattr(worker, "init_snapshot", None)
+    engine.tell(version=get_version(),
+                weights_bytes=getattr(worker.model_runner, "model_memory_usage", None),
+                activation_bytes=getattr(worker, "peak_activation_memory", None),
+                outside_bytes=getattr(worker, "non_torch_memory", None),
+                total_bytes=getattr(snapshot, "total_memory", None),
+                utilization=worker.vllm_config.cache_config.gpu_memory_utilization)
+
+
+def count_tokens(config, cache):
+    """Return the tokens that a KV cache holds, as vLLM's log has them."""
+    sizes = [group.kv_cache_spec.block_size for group in cache.kv_cache_groups]
+    ways = 1
+    for name in ("decode_context_parallel_size", "prefill_context_parallel_size"):
+        ways *= getattr(config.parallel_config, name, 1)
+    return cache.num_blocks // len(sizes) * min(sizes) * ways if sizes else None
+
+
+def on_cache(engine, _, worker, cache, *__, **___):
+    config = worker.vllm_config
+    tokens, length = count_tokens(config, cache), config.model_config.max_model_len
+    count = getattr(sys.modules.get("vllm.v1.core.kv_cache_utils"),
+                    "get_max_concurrency_for_kv_cache_config", None)
+    tensors = getattr(cache, "kv_cache_tensors", None)
+    requests = count(config, cache) if count and tokens else tokens and tokens / length
+    engine.tell(kv_bytes=sum(one.size for one in tensors) if tensors else None, kv_tokens=tokens,
+                length=length, requests=requests)
+
+
+def watch_worker(module, engine):
+    worker = module.Worker
+
+    def after(then):
+        return lambda *args, **kwargs: then(engine, *args, **kwargs)
+
+    def on_ready(engine, _, worker, *__, **___):
+        engine.end_worker()
+
+    engine.wrap(worker, "init_device", after(on_device))
+    engine.wrap(worker, "load_model")
+    engine.wrap(worker, "determine_available_memory", after(on_profile))
+    engine.wrap(worker, "initialize_from_config", after(on_cache))
+    engine.wrap(worker, "compile_or_warm_up_model", after(on_ready))
+
+
+def watch_runner(module, engine):
+    """What the capture of graphs takes, in PyTorch's pools and beside them."""
+    engine.wrap(module.GPUModelRunner, "capture_model",
+                lambda size, *_, **__: engine.tell(graph_bytes=size))
+
+
+def watch_core(module, engine):
+    engine.wrap(module.EngineCore, "__init__", lambda *_, **__: engine.end())
+
+
+WATCHED = {"vllm.v1.worker.gpu_worker": watch_worker,
+           "vllm.v1.worker.gpu_model_runner": watch_runner,
+           "vllm.v1.engine.core": watch_core}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The real vLLM serves a model without weights and without a GPU: serving.py TOOL
+
+$DRY_TEST_VLLM is a folder with vLLM, its PyTorch and the packages that it imports, without those of
+NVIDIA; without it the test is skipped, aloud. The model is a small Llama whose configuration and
+tokenizer are written here. Each figure that arithmetic gives is held against vLLM's.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+LAYERS, HIDDEN, INNER, HEADS, SHARED, WORDS = 2, 512, 1024, 8, 4, 32000
+TOTAL = 24 << 30
+CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+          "hidden_size": HIDDEN, "intermediate_size": INNER, "num_attention_heads": HEADS,
+          "num_hidden_layers": LAYERS, "num_key_value_heads": SHARED, "vocab_size": WORDS,
+          "max_position_embeddings": 65536, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
+          "tie_word_embeddings": False, "torch_dtype": "bfloat16", "bos_token_id": 1,
+          "eos_token_id": 2}
+VOCABULARY = {"<unk>": 0, "<s>": 1, "</s>": 2, **{f"w{i}": i for i in range(3, 50)}}
+TOKENIZER = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
+             "normalizer": None, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None,
+             "decoder": None,
+             "model": {"type": "WordLevel", "vocab": VOCABULARY, "unk_token": "<unk>"}}
+ABOUT = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>",
+         "unk_token": "<unk>"}
+SCRIPT = """
+import sys
+from vllm import LLM
+if __name__ == "__main__":
+    LLM(sys.argv[1], load_format="dummy", enforce_eager=True, max_model_len=2048)
+    raise SystemExit("it goes on")
+"""
+TOKEN_BYTES = 2 * LAYERS * SHARED * (HIDDEN // HEADS) * 2  # keys and values, two bytes each
+
+
+def make_model(folder):
+    for name, content in {"config.json": CONFIG, "tokenizer.json": TOKENIZER,
+                          "tokenizer_config.json": ABOUT}.items():
+        (folder / name).write_text(json.dumps(content))
+
+
+def run(tool, folder, vllm, words, options=()):
+    """Return (status, the report, the end of what the program wrote)."""
+    env = {key: value for key, value in os.environ.items()
+           if key not in ("TORCH_USE_RTLD_GLOBAL", "LD_PRELOAD")}
+    env.update(PYTHONPATH=str(vllm), HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1",
+               OMP_NUM_THREADS="1", HOME=str(folder))
+    done = subprocess.run(
+        [tool, "dry-run", "--json", "--memory", str(TOTAL), "-o", folder / "out.pickle", *options,
+         "--", sys.executable, *words], env=env, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+    return done.returncode, report, "\n".join(done.stderr.splitlines()[-20:])
+
+
+def judge_engine(report):
+    """None, or what is wrong with the figures of an engine that is ready."""
+    engine, check = report["engine"], report["self_check"]
+    rest = engine["utilization"] * TOTAL - sum(
+        engine[key] for key in ("weights_bytes", "activation_bytes", "outside_bytes"))
+    weights = 2 * (2 * WORDS * HIDDEN + HIDDEN + LAYERS * (
+        2 * HIDDEN * HIDDEN + 2 * HIDDEN * HIDDEN // HEADS * SHARED + 3 * HIDDEN * INNER +
+        2 * HIDDEN)) + 2 * CONFIG["max_position_embeddings"] * HIDDEN // HEADS  # and its angles
+    facts = {
+        "it fits": report["fits"] is True,
+        "its snapshot replays": check["exact"] and check["addresses"] > 0,
+        "what was not run is told": "start" in (report["unseen"] or ""),
+        "the weights are the model's": 0 <= engine["weights_bytes"] - weights < 4 << 20,
+        "the KV cache has its tokens": engine["kv_bytes"] == engine["kv_tokens"] * TOKEN_BYTES,
+        "the KV cache takes the rest": 0 <= rest - engine["kv_bytes"] < 16 * TOKEN_BYTES + 1,
+        "requests are told": engine["requests"] > 1 and engine["length"] == 2048,
+        "the card is the one given": engine["total_bytes"] == TOTAL}
+    wrong = [fact for fact, is_so in facts.items() if not is_so]
+    return f"not so: {wrong}, {engine}, {check}" if wrong else None
+
+
+def judge_refusal(report):
+    texts = [one["refusal"] for one in report["processes"] if one["refusal"]]
+    is_told = report["fits"] is False and texts and "cache" in texts[0]
+    return None if is_told else f"fits is {report['fits']}, refusals {texts}"
+
+
+def main():
+    tool = pathlib.Path(sys.argv[1]).resolve()
+    vllm = pathlib.Path(os.environ.get("DRY_TEST_VLLM") or "nowhere").resolve()
+    if not (vllm / "vllm/version.py").is_file():
+        print("SKIPPED: no vLLM in DRY_TEST_VLLM, a folder of pip's --target")
+        sys.exit(SKIPPED)
+    failed = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        make_model(folder)
+        (folder / "llm.py").write_text(SCRIPT)
+        serve = ["-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--load-format", "dummy",
+                 "--enforce-eager"]
+        cases = {"script": ([folder / "llm.py", folder], 0, judge_engine),
+                 "server": ([*serve, "--max-model-len", "2048"], 0, judge_engine),
+                 "refusal": ([*serve, "--max-model-len", "65536", "--gpu-memory-utilization",
+                              "0.022"], 1, judge_refusal)}
+        for name, (words, status, judge) in cases.items():
+            code, report, end = run(tool, folder, vllm, words)
+            wrong = judge(report) if code == status and report else \
+                f"exit status {code}, expected {status}\n{end}"
+            print(f"{name}: {wrong or 'ok'}", flush=True)
+            failed += wrong is not None
+    print(f"{len(cases)} passed, 0 failed" if not failed else f"{failed} of {len(cases)} failed")
+    sys.exit(1 if failed else 0)
+
+
+main()
