@@ -58,7 +58,7 @@ struct facts_call {
 /* Processes that used a device and left no facts: a signal ended them. */
 struct facts_lost {
     size_t count;    /* processes that had made a step, or left a line */
-    size_t begun;    /* of all, Inductor's compile workers too */
+    size_t begun;    /* processes, with Inductor's compile workers */
     char place[300]; /* "FILE:LINE" of one; "": not known */
 };
 

@@ -103,8 +103,8 @@ add_file(struct look *look, unsigned long long inode, uint64_t bytes)
     look->files += bytes;
 }
 
-/* Add the files of /dev/shm that a process has mapped: tensors of workers, which count with all
-   their bytes, for one that has mapped a file need not have touched it. */
+/* Add the files of /dev/shm that a process has mapped: tensors of workers. They count with all
+   their bytes, for a process may map a file that another one wrote. */
 static void
 add_files(struct look *look, pid_t pid)
 {

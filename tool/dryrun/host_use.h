@@ -9,10 +9,10 @@
  *     ... host_watch_look(&watch, child), again and again
  *     host_watch_end(&watch); use(&watch.use)
  *
- * What counts is memory that the kernel cannot take back: anonymous pages and shared ones, a
- * page of several processes once. Pages of files, such as libraries and mapped weights, do
- * not. Mapped files of /dev/shm count whole. Sums are what was seen at one look. The peak of one process is the kernel's, less the
- * most that its files took, so that no look has to meet the peak.
+ * Memory counts if the kernel cannot take it back: anonymous pages and shared ones, a page of
+ * several processes once. Pages of files, such as libraries and mapped weights, do not count.
+ * Mapped files of /dev/shm count whole. Sums are what was seen at one look. The peak of one
+ * process is the kernel's, less the most that its files took, so that no look has to meet it.
  *
  * A process that has written PID.host into `out` is not looked at any more: from then on the
  * dry run's own work, a snapshot, takes memory.
@@ -46,7 +46,7 @@ struct host_watch {
 };
 
 /* Look at a process and its descendants, unless the last look was just now. A look takes at most
-   a fiftieth of the time. What cannot be read counts as nothing. */
+   a fiftieth of the time. A file that cannot be read counts as nothing. */
 void host_watch_look(struct host_watch *watch, pid_t root);
 /* Take the peaks that processes left in PID.host ("PEAK FILES", bytes), and free all but `use`. */
 void host_watch_end(struct host_watch *watch);

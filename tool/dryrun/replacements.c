@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See replacements.h. Symbols are sets of names: those that the wheel's libraries and extensions
- * of packages import, less those that the wheel or the stand-in exports. What a package exports
- * stays its own: another one's import of the same name still gets a stub. Sets are sorted, so the same wheel
- * produces the same bytes.
+ * of packages import, less those that the wheel or the stand-in exports. A package's exports stay
+ * its own: another one's import of the same name still gets a stub. Sets are sorted, so the same
+ * wheel produces the same bytes.
  */
 #include "dryrun/replacements.h"
 

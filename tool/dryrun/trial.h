@@ -54,9 +54,9 @@ struct trial_host {
     uint64_t peak_bytes;   /* all that the program's processes take at one time */
     uint64_t pinned_bytes; /* pinned at the peak, exact; a part of the peak */
 };
-/* Return what the program takes of the host's memory. What is resident here is measured; the
-   numbers of device memory that the stand-in keeps are taken off, and pages of pinned memory
-   that nobody wrote are added, as a real driver has them. */
+/* Return what the program takes of the host's memory. Resident pages are measured.
+   Those that hold numbers of device memory are taken off. Pages of pinned memory that nobody
+   wrote are added, as a real driver has them. */
 struct trial_host trial_find_host(const struct trial *trial);
 /* Return what of the program was not run, in words; NULL: all of it ran, or repeats. */
 const char *trial_find_unseen(const struct trial *trial);
