@@ -112,10 +112,14 @@ add_files(struct look *look, pid_t pid)
     snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
     FILE *in = fopen(path, "r");
     while (in && fgets(line, sizeof line, in)) {
-        unsigned long long begin, end, inode;
-        if (strstr(line, " /dev/shm/") &&
-            sscanf(line, "%llx-%llx %*s %*s %*s %llu", &begin, &end, &inode) == 3)
-            add_file(look, inode, end - begin);
+        char bounds[40], inode[24], *end; /* BEGIN-END MODE OFFSET DEVICE INODE PATH */
+        if (!strstr(line, " /dev/shm/") ||
+            sscanf(line, "%39s %*s %*s %*s %23s", bounds, inode) != 2)
+            continue;
+        unsigned long long begin = strtoull(bounds, &end, 16);
+        if (*end == '-')
+            add_file(look, strtoull(inode, NULL, 10),
+                     strtoull(end + 1, NULL, 16) - begin);
     }
     if (in)
         fclose(in);

@@ -293,8 +293,10 @@ is_tracker(pid_t child)
     size_t length = in ? fread(words, 1, sizeof words - 1, in) : 0;
     if (in)
         fclose(in);
-    for (size_t i = 0; i < length; i++)
-        words[i] = words[i] ? words[i] : ' ';
+    for (size_t i = 0; i < length; i++) {
+        if (!words[i])
+            words[i] = ' ';
+    }
     return strstr(words, "multiprocessing.resource_tracker") != NULL;
 }
 
@@ -302,15 +304,17 @@ is_tracker(pid_t child)
 static pid_t
 find_child(bool has_trackers)
 {
-    char path[64];
-    long long child = 0, one;
+    char path[64], word[24];
+    pid_t child = 0;
     snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
     FILE *in = fopen(path, "r");
-    while (in && child == 0 && fscanf(in, "%lld", &one) == 1)
-        child = has_trackers || !is_tracker((pid_t)one) ? one : 0;
+    while (in && child == 0 && fscanf(in, "%23s", word) == 1) {
+        pid_t one = (pid_t)strtoll(word, NULL, 10);
+        child = has_trackers || !is_tracker(one) ? one : 0;
+    }
     if (in)
         fclose(in);
-    return (pid_t)child;
+    return child;
 }
 
 static size_t
