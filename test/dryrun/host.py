@@ -86,7 +86,7 @@ PROGRAMS = {
             def __getitem__(self, i):
                 return torch.ones(100 << 20, dtype=torch.uint8)
         rows = list(DataLoader(Rows(), batch_size=None, num_workers=1))
-        time.sleep(1)
+        time.sleep(3)  # looks are rare where they cost much
         step()
         """),
 }

@@ -12,6 +12,7 @@
 #include "base/now.h"
 
 #define MEMBERS_MAX 4096
+#define GROWN_SHARE 16 /* another look is due if memory grew by 1/16 */
 #define SHARE_OF_TIME 50
 
 /* --- what the kernel tells ---------------------------------------------------------------- */
@@ -182,23 +183,28 @@ look_at(struct host_watch *w, const struct member *m, struct look *look)
     }
 }
 
-void
-host_watch_look(struct host_watch *w, pid_t root)
+/* Return whether memory has grown since the last look. Shared pages count twice. */
+static bool
+has_grown(struct host_watch *w, const struct member *members, size_t count)
 {
-    uint64_t begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    bool is_early = now_ns(CLOCK_MONOTONIC) < w->next_ns;
-    struct member *members = is_early ? NULL : malloc(MEMBERS_MAX * sizeof *members);
-    struct look look = {0};
-    if (!members)
-        return;
-    members[0] = (struct member){.pid = root};
-    size_t count = 1;
-    for (size_t i = 0; i < count; i++)
-        count = add_children(w, &members[i], members, count);
-    look.is_alone = count == 1;
+    static const char *const names[] = {"RssAnon", "RssShmem"};
+    uint64_t sum = 0, bytes[2];
+    for (size_t i = 0; i < count; i++) {
+        read_lines(members[i].pid, "status", names, 2, bytes);
+        sum += bytes[0] + bytes[1];
+    }
+    bool is_more = sum > w->rough_bytes + w->rough_bytes / GROWN_SHARE;
+    if (is_more)
+        w->rough_bytes = sum;
+    return is_more;
+}
+
+static void
+look_at_all(struct host_watch *w, const struct member *members, size_t count)
+{
+    struct look look = {.is_alone = count == 1};
     for (size_t i = 0; i < count; i++)
         look_at(w, &members[i], &look);
-    free(members);
     free(look.inodes);
     raise_to(&look.shared, look.files);
     raise_to(&w->use.peak_bytes, look.own + look.shared);
@@ -206,6 +212,25 @@ host_watch_look(struct host_watch *w, pid_t root)
     raise_to(&w->use.children_bytes, look.children);
     if (look.child_count > w->use.child_count)
         w->use.child_count = look.child_count;
+}
+
+void
+host_watch_look(struct host_watch *w, pid_t root)
+{
+    uint64_t begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    struct member *members = malloc(MEMBERS_MAX * sizeof *members);
+    if (!members)
+        return;
+    members[0] = (struct member){.pid = root};
+    size_t count = 1;
+    for (size_t i = 0; i < count; i++)
+        count = add_children(w, &members[i], members, count);
+    bool is_due = has_grown(w, members, count) || now_ns(CLOCK_MONOTONIC) >= w->next_ns;
+    if (is_due)
+        look_at_all(w, members, count);
+    free(members);
+    if (!is_due)
+        return;
     uint64_t cost = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
     w->next_ns = now_ns(CLOCK_MONOTONIC) + SHARE_OF_TIME * cost;
 }

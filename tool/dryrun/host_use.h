@@ -42,11 +42,13 @@ struct host_watch {
     struct host_use use;
     struct host_process *processes;
     size_t count;
-    uint64_t next_ns; /* time of the next look */
+    uint64_t next_ns;     /* time of the next look */
+    uint64_t rough_bytes; /* at the last look for which memory had grown */
 };
 
-/* Look at a process and its descendants, unless the last look was just now. A look takes at most
-   a fiftieth of the time. A file that cannot be read counts as nothing. */
+/* Look at a process and its descendants, unless the last look was just now and memory has grown by
+   less than a sixteenth since. Looks take at most a fiftieth of the time, and a moment more each
+   time that memory grows. A file that cannot be read counts as nothing. */
 void host_watch_look(struct host_watch *watch, pid_t root);
 /* Take the peaks that processes left in PID.host ("PEAK FILES", bytes), and free all but `use`. */
 void host_watch_end(struct host_watch *watch);

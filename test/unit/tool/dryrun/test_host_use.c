@@ -162,9 +162,21 @@ a_look_that_comes_too_early_is_none(void **state)
     struct program *p = *state;
     wait_until_ready(p);
     p->watch.next_ns = UINT64_MAX;
+    p->watch.rough_bytes = UINT64_MAX / 2;
     host_watch_look(&p->watch, p->pid);
     assert_int_equal(p->watch.count, 0);
     assert_int_equal(p->watch.use.peak_bytes, 0);
+}
+
+static void
+a_look_is_due_when_memory_has_grown(void **state)
+{
+    struct program *p = *state;
+    wait_until_ready(p);
+    p->watch.rough_bytes = 1;
+    p->watch.next_ns = UINT64_MAX;
+    host_watch_look(&p->watch, p->pid);
+    assert_true(p->watch.use.peak_bytes > 0);
 }
 
 /* A file of /dev/shm counts with all its bytes, though nobody touched it, and once. */
@@ -197,6 +209,7 @@ main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_dry_runs_own_work_is_left_out, begin, end),
         cmocka_unit_test_setup_teardown(a_look_that_comes_too_early_is_none, begin, end),
+        cmocka_unit_test_setup_teardown(a_look_is_due_when_memory_has_grown, begin, end),
         cmocka_unit_test_setup_teardown(mapped_shared_files_count_whole, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
