@@ -183,7 +183,7 @@ print_host(const struct trial *t, const struct term *term)
     struct trial_host host = trial_find_host(t);
     char text[200], one[TERM_NUMBER_BYTES];
     if (host.peak_bytes == 0)
-        return; /* the kernel told nothing */
+        return; /* not known */
     print_row(term, "host", host.peak_bytes,
               "of the host, at the peak: measured here, without CUDA's own part");
     if (host.pinned_bytes > 0)
