@@ -176,6 +176,7 @@ a_look_is_due_when_memory_has_grown(void **state)
     p->watch.rough_bytes = 1;
     p->watch.next_ns = UINT64_MAX;
     host_watch_look(&p->watch, p->pid);
+    host_watch_end(&p->watch);
     assert_true(p->watch.use.peak_bytes > 0);
 }
 
