@@ -6,27 +6,14 @@ more than to print, to raise, or to set plain variables that no further test of 
 Where the source is not known a comparison decides. A loop's test always does.
 """
 import ast
-import functools
-import linecache
 
-# Calls that leave the device's memory as it is.
-PRINTS = {"abs", "add_scalar", "critical", "debug", "error", "float", "flush", "format", "getattr",
-          "info", "int", "isinstance", "item", "join", "len", "log", "max", "min", "print", "repr",
-          "round", "set_description", "set_postfix", "set_postfix_str", "str", "time", "warn",
-          "warning", "write"}
+from _drystone_rare import PRINTS
+from _drystone_turns import parse
+
 NUMBERS = {"float", "int", "item", "len", "round", "str"}
 TESTS = ast.If, ast.While, ast.IfExp
 SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
 PLAIN = bool, int, float, str, type(None)
-
-
-@functools.lru_cache(maxsize=200)
-def parse(name):
-    """Return the tree of a source file, or None."""
-    try:
-        return ast.parse("".join(linecache.getlines(name)) or "?")
-    except (SyntaxError, ValueError):
-        return None
 
 
 def has_line(node, line):
@@ -125,7 +112,7 @@ def decides(frame, is_own, what):
     one that may be a size. `is_own` tells of a frame whether it is the program's.
     """
     tree = parse(frame.f_code.co_filename)
-    found, scope = find_statement(tree, frame.f_lineno) if tree else (None, None)
+    found, scope = find_statement(tree, frame.f_lineno)
     if found is None:
         return what != "float"
     parts = list(ast.walk(found))

@@ -2,7 +2,8 @@
 """Finds what a loop does in rare turns only: each 500th, or the last.
 
 A test that counts turns is read from the loop's source, and its numbers from the frame.
-Nothing is called but len(). A test that only prints is left out.
+Nothing is called but len(), and functions of the program's own that ask their arguments alone. A
+test that only prints is left out.
 """
 import ast
 import copy
@@ -13,14 +14,17 @@ PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.oper
 EQUALS = (ast.Eq, ast.GtE, ast.Gt)
 TURNS_MAX = 20000
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-# What a log consists of: statements, functions and methods that make no tensor of many elements.
+# A log consists of these statements, functions and methods, which make no large tensor.
 LOG = (*PLAIN, ast.Expr, ast.Assign, ast.AugAssign, ast.JoinedStr, ast.FormattedValue, ast.Tuple,
        ast.If, ast.IfExp, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.keyword,
        ast.Subscript, ast.Slice)
 SIZES = {"len", "size", "numel", "shape"}
-LOG_CALLS = {"print", "int", "float", "str", "round", "min", "max", "format", "item", "time",
-             "perf_counter", "exp", "log", "sqrt", "write", "flush", "info", "add_scalar",
-             "get_last_lr", "set_description", "set_postfix"}
+# Calls that leave the device's memory as it is.
+PRINTS = {"abs", "add_scalar", "critical", "debug", "error", "float", "flush", "format", "getattr",
+          "info", "int", "isinstance", "item", "join", "len", "log", "max", "min", "print", "repr",
+          "round", "set_description", "set_postfix", "set_postfix_str", "str", "time", "warn",
+          "warning", "write"}
+LOG_CALLS = PRINTS | SIZES | {"perf_counter", "exp", "sqrt", "get_last_lr"}
 
 
 def read_names(frame):
@@ -70,7 +74,7 @@ def is_log(body, names):
         if not isinstance(part, LOG):
             return False
         if part in called:
-            if get_called(part) not in LOG_CALLS | SIZES:
+            if get_called(part) not in LOG_CALLS:
                 return False
         elif part not in sizes and isinstance(part, (ast.Name, ast.Attribute)):
             try:
@@ -112,9 +116,10 @@ class Shift(ast.NodeTransformer):
 
 def is_pure(call, names):
     """Tell whether a call is of a function of the program's own that asks its arguments alone."""
-    function = names.get(getattr(call.func, "id", ""), len)
-    code = getattr(function, "__code__", None)
-    return function is len or (code is not None and not code.co_names and not code.co_freevars)
+    name = getattr(call.func, "id", None)  # a method has none
+    code = getattr(names.get(name), "__code__", None)
+    is_own = code is not None and not code.co_names and not code.co_freevars
+    return is_own or (name == "len" and name not in names)
 
 
 def find_turns(test, names, counters, range_):

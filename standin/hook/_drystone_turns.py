@@ -298,6 +298,6 @@ def cut(kinds, step_count, is_slow=False):
         goes_on = any(jumped) or has_loader
     if goes_on:
         return True, times, rare
-    loops = loops[times > 1 and len(loops) > 1:]  # what follows the innermost came in the last epoch
+    loops = loops[times > 1 and len(loops) > 1:]  # the last epoch ran what follows the innermost
     rest = find_rest(frames[frames.index(loops[0][0]) if loops else 0:], loops)
     return False, times, rare or (rest and f"what follows {rest} was not run")

@@ -196,6 +196,24 @@ def rare_by_function():
         self.step += 1
 
 
+def rare_without_calls():
+    def ask():
+        log.append("called")
+        return 500
+    self = types.SimpleNamespace(ask=ask)
+    for turn in range(1000):
+        if turn == 20:
+            log.clear()
+            self.seen = 0
+            log.append(ask_rare(21))
+            log.append(self.seen)
+            break
+        if turn and setattr(self, "seen", turn) == turn:
+            log.append(turn)
+        if turn and turn % self.ask() == 499:
+            log.append(turn)
+
+
 def rare_inside():
     for _ in range(2):
         for turn in range(200):
@@ -266,6 +284,7 @@ EXPECTED = {
     rare_each: ["rare_each waits for a later turn"],
     rare_but_first: ["rare_but_first waits for a later turn"],
     rare_by_function: ["rare_by_function waits for a later turn"],
+    rare_without_calls: [None, 0],
     rare_inside: 2 * [0, 150, 0, None],
     rare_epoch_inside: 2 * ["rare_epoch_inside waits for a later turn"],
     rare_log: [None, "rare_log waits for a later turn"],

@@ -16,7 +16,7 @@ scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
 loss = model(torch.randn(8, 64, device="cuda")).square().mean()
 number, total, wait, best, kept = loss.item(), 0.0, 0, math.inf, None
 
-# What decides nothing: prints, sums, a check that passes, torch's own, infinity, known numbers.
+# These decide nothing: prints, sums, a check that passes, torch's own, infinity, known numbers.
 print(f"{number:.3f}", number, json.dumps({"loss": number}), sum([number, number]) / 2)
 total += number
 if number < 1:
@@ -38,7 +38,7 @@ torch.save({"loss": number, "more": copy.deepcopy([number])}, file)
 file.seek(0)
 assert torch.load(file, weights_only=True)["loss"] == 0.0
 
-# What decides: a copy, a loop, a flag, a counter, a selection, a size.
+# These decide: a copy, a loop, a flag, a counter, a selection, a size.
 if 1 / (1 + number) < 0.5:
     kept = copy.deepcopy(model)
 
