@@ -53,11 +53,7 @@ TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
 LIVES = 10  # times the patience after which a program is ended in spite of signs of life
-COMPILERS = tuple(os.path.join("torch", *name) for name in
-                  (("_dynamo", "convert_frame.py"), ("_inductor", "compile_fx.py"),
-                   ("_inductor", "async_compile.py")))
 COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
-LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
 GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
@@ -457,7 +453,7 @@ def watch(torch):
         stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
-        if is_busy() or life.look(bool(_state.get("calls"))):
+        if life.look(bool(_state.get("calls"))):
             alive = time.monotonic()
         if now != seen and any(now[1]):
             tell_progress([0, 0, sum(now[2]), sum(now[1])])
@@ -474,17 +470,6 @@ def watch(torch):
     why = f"no step and no new peak for {patience} s, at {find_line()}"
     _state["stuck"], _state["unseen"] = not _state["repeats"] or will_train(), why
     stop(torch, why)
-
-
-def is_busy():
-    """Tell whether the program waits for its compiler, or for a loader that reads."""
-    for thread, frame in sys._current_frames().items():
-        ours = COMPILERS if thread != threading.main_thread().ident else (*COMPILERS, LOADER)
-        while frame:
-            if frame.f_code.co_filename.endswith(ours):
-                return True
-            frame = frame.f_back
-    return False
 
 
 def will_train():
@@ -593,7 +578,7 @@ def take_memory(torch, facts, name):
 def dump(torch):
     if _state["pid"] != os.getpid():
         return  # a child, which has the parent's memory but no device
-    with _dumping:  # who comes second leaves the program when the facts are there
+    with _dumping:  # the second thread leaves the program when the facts are there
         if not _state["dumped"]:
             _state["dumped"] = True
             write_facts(torch, get_name())

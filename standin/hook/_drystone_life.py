@@ -2,9 +2,9 @@
 """Tells whether a program that makes no new peak does work that ends by itself.
 
 Such work loads, compiles or waits for processes that do: the main thread runs functions that
-were never seen before, or a compiler's; files are read before any module ran; processes below
-this one use a processor. A loop that waits for a number of the device shows none of these for
-long.
+were never seen before, or waits for a DataLoader; a thread runs a compiler's; files are read before
+any module ran; processes below this one use a processor. A loop that waits for a number of the
+device shows none of these for long.
 """
 import os
 import sys
@@ -13,9 +13,11 @@ import threading
 # Modules that run while something is imported or compiled, and not when the result is called.
 COMPILERS = ("importlib._bootstrap", "torch._dynamo.convert_frame", "torch._inductor.graph",
              "torch._inductor.scheduler", "torch._inductor.codecache", "triton.runtime.build",
-             "torch._inductor.async_compile", "triton.compiler.compiler")
+             "torch._inductor.async_compile", "torch._inductor.compile_fx",
+             "triton.compiler.compiler")
+LOADER = "torch.utils.data.dataloader"
 READ_MIN = 1 << 20  # bytes between two looks
-TICKS_MIN = 2  # of a processor, the same: 0.02 s where a second has 100
+TICKS_MIN = 2  # processor ticks between two looks, often 0.02 s
 
 
 def read(path):
@@ -64,22 +66,21 @@ class Life:
 
     def look(self, has_modules):
         """Tell whether there was a sign of life since the last look."""
-        signs = [self.look_at_stack(), self.look_below()]
+        signs = [self.look_at_stacks(), self.look_below()]
         was, self.read = self.read, count_read()
         return any(signs) or (not has_modules and self.read - was >= READ_MIN)
 
-    def look_at_stack(self):
-        frame = sys._current_frames().get(threading.main_thread().ident)
-        is_new = False
-        while frame:
-            name = frame.f_globals.get("__name__") or ""
-            if name in COMPILERS:
-                return True
-            if not name.startswith("_drystone") and frame.f_code not in self.seen:
-                self.seen.add(frame.f_code)
-                is_new = True
-            frame = frame.f_back
-        return is_new
+    def look_at_stacks(self):
+        main, is_alive = threading.main_thread().ident, False
+        for thread, frame in sys._current_frames().items():
+            while frame:
+                name = frame.f_globals.get("__name__") or ""
+                is_alive |= name in COMPILERS or (thread == main and name == LOADER)
+                if thread == main and not name.startswith("_drystone"):
+                    is_alive |= frame.f_code not in self.seen
+                    self.seen.add(frame.f_code)
+                frame = frame.f_back
+        return is_alive
 
     def look_below(self):
         was, found = self.ticks, {one: measure(one) for one in find_below("self")}
