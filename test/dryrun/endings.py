@@ -58,7 +58,7 @@ sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = _hooks.append
 autograd = types.SimpleNamespace(backward=None)
 """
-# What there is of vLLM's in a program that serves: a worker and the core of the engine around it.
+# A program that serves has this of vLLM's: a worker and the core of the engine around it.
 WORKER = """
 import types
 import torch
@@ -198,6 +198,8 @@ CASES = {
     "closes_streams": ("torch.use(); os.close(1); os.close(2)", KNOWN, "fits  3.00 MiB"),
     "out_of_memory": ("torch.use()\nraise torch.OutOfMemoryError('CUDA out of memory')", UNKNOWN,
                       "CUDA out of memory"),
+    "host_at_the_edge": ("rows = b'x' * (512 << 20); torch.use()", KNOWN,
+                         "fits if no look at the host missed its peak; 3.00 MiB"),
     "steps_asked": ("for _ in range(9): torch.step()", KNOWN,
                     "fits as far as it ran: what follows step 2 was not run", "after 2 steps"),
     "output_vanishes": ("torch._empty.append(1); torch.use()\n"
@@ -237,6 +239,7 @@ CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKN
                          "signal 11 (Segmentation fault)", "p.py:3")
 OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
            "two_share": ["--memory", "1100MiB"], "two_apart": ["--memory", "1100MiB"],
+           "host_at_the_edge": ["--host", "550MiB"],
            "engine_varies": ["--vary", "BLOCKS=256,512,0"], "steps_asked": ["--steps", "2"],
            **dict.fromkeys(
                ("waits", "waits_for_a_child", "reads", "works_on", "lives_for_ever"),
@@ -245,6 +248,8 @@ OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "ou
 STARTS = {
     "output_is_folder": (["-o", "torch"], "tmp", 4, "cannot write: Is a directory"),
     "output_nowhere": (["-o", "no/such.pickle"], "tmp", 4, "cannot write"),
+    "host_too_small": (["--host", "1MiB"], "tmp", 1, "does not fit the host", "of the host's 1.00 MiB"),
+    "host_large_enough": (["--host", "64GiB"], "tmp", 0, "fits 3.00 MiB"),
     "newline_in_tmpdir": ([], "t\nmp", 0, "fits  3.00 MiB"),
     "tab_in_tmpdir": ([], "t\tmp", 0, "fits  3.00 MiB"),
     "quote_in_tmpdir": ([], 't"mp', 0, "fits  3.00 MiB"),

@@ -71,12 +71,13 @@ write_condition(const struct trial *t, char *text, size_t capacity)
     bool has_ended_early = trial_main(t)->repeats != NULL;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
-    snprintf(text, capacity, "%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
+    snprintf(text, capacity, "%s%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
              unseen            ? "; "
              : has_ended_early ? "if later turns repeat those that ran; "
                                : "",
              trial_guesses(t) ? "if the guesses below are right; " : "",
-             is_crowded ? "if its processes do not peak together; " : "");
+             is_crowded ? "if its processes do not peak together; " : "",
+             trial_is_host_close(t) ? "if no look at the host missed its peak; " : "");
 }
 
 /* Write what the host lacks. */

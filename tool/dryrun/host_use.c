@@ -12,7 +12,6 @@
 #include "base/now.h"
 
 #define MEMBERS_MAX 4096
-#define GROWN_SHARE 16 /* another look is due if memory grew by 1/16 */
 #define SHARE_OF_TIME 50
 
 /* --- what the kernel tells ---------------------------------------------------------------- */
@@ -193,7 +192,7 @@ has_grown(struct host_watch *w, const struct member *members, size_t count)
         read_lines(members[i].pid, "status", names, 2, bytes);
         sum += bytes[0] + bytes[1];
     }
-    bool is_more = sum > w->rough_bytes + w->rough_bytes / GROWN_SHARE;
+    bool is_more = sum > w->rough_bytes + w->rough_bytes / HOST_GROWN_SHARE;
     if (is_more)
         w->rough_bytes = sum;
     return is_more;
@@ -217,22 +216,23 @@ look_at_all(struct host_watch *w, const struct member *members, size_t count)
 void
 host_watch_look(struct host_watch *w, pid_t root)
 {
-    uint64_t begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    struct member *members = malloc(MEMBERS_MAX * sizeof *members);
+    uint64_t begin = now_ns(CLOCK_PROCESS_CPUTIME_ID), now = now_ns(CLOCK_MONOTONIC);
+    struct member *members =
+        now < w->rough_ns ? NULL : malloc(MEMBERS_MAX * sizeof *members);
     if (!members)
         return;
     members[0] = (struct member){.pid = root};
     size_t count = 1;
     for (size_t i = 0; i < count; i++)
         count = add_children(w, &members[i], members, count);
-    bool is_due = has_grown(w, members, count) || now_ns(CLOCK_MONOTONIC) >= w->next_ns;
-    if (is_due)
+    bool is_due = has_grown(w, members, count) || now >= w->next_ns;
+    uint64_t middle = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    w->rough_ns = now + SHARE_OF_TIME * (middle - begin);
+    if (is_due) {
         look_at_all(w, members, count);
+        w->next_ns = now + SHARE_OF_TIME * (now_ns(CLOCK_PROCESS_CPUTIME_ID) - middle);
+    }
     free(members);
-    if (!is_due)
-        return;
-    uint64_t cost = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
-    w->next_ns = now_ns(CLOCK_MONOTONIC) + SHARE_OF_TIME * cost;
 }
 
 void

@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define HOST_GROWN_SHARE 16 /* another look is due if memory grew by 1/16 */
+
 struct host_use {
     uint64_t peak_bytes;   /* most of all processes at one time, or of one at its peak */
     uint64_t shared_bytes; /* most of shared memory at one time */
@@ -42,13 +44,14 @@ struct host_watch {
     struct host_use use;
     struct host_process *processes;
     size_t count;
-    uint64_t next_ns;     /* time of the next look */
+    uint64_t rough_ns;    /* time of the next look at sums */
+    uint64_t next_ns;     /* time of the next look at pages, unless memory has grown */
     uint64_t rough_bytes; /* at the last look for which memory had grown */
 };
 
-/* Look at a process and its descendants, unless the last look was just now and memory has grown by
-   less than a sixteenth since. Looks take at most a fiftieth of the time, and a moment more each
-   time that memory grows. A file that cannot be read counts as nothing. */
+/* Look at a process and its descendants, unless the last look was just now. Sums that the kernel
+   keeps tell whether memory has grown by a sixteenth; else pages are looked at more rarely. Each kind
+   of look takes at most a fiftieth of the time, and a moment more each time that memory grows. A file that cannot be read counts as nothing. */
 void host_watch_look(struct host_watch *watch, pid_t root);
 /* Take the peaks that processes left in PID.host ("PEAK FILES", bytes), and free all but `use`. */
 void host_watch_end(struct host_watch *watch);

@@ -157,7 +157,17 @@ trial_find_host(const struct trial *t)
     }
     host.peak_bytes =
         trial_spare_bytes(t->launch.host.peak_bytes, device_bytes) + untouched;
+    host.most_bytes = t->launch.host.peak_bytes + untouched;
     return host;
+}
+
+bool
+trial_is_host_close(const struct trial *t)
+{
+    struct trial_host host = trial_find_host(t);
+    uint64_t limit = t->launch.request.host_bytes;
+    uint64_t most = host.most_bytes + host.most_bytes / HOST_GROWN_SHARE;
+    return limit > 0 && (host.peak_bytes == 0 || most > limit);
 }
 
 /* Tell whether a process ended without facts whose memory may have mattered. */

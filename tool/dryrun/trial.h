@@ -52,12 +52,16 @@ void trial_tell_end(const struct trial *trial, char text[TRIAL_END_BYTES]);
 uint64_t trial_together_bytes(const struct trial *trial);
 struct trial_host {
     uint64_t peak_bytes;   /* all that the program's processes take at one time */
+    uint64_t most_bytes;   /* the same, if no number of device memory was among it */
     uint64_t pinned_bytes; /* pinned at the peak, exact; a part of the peak */
 };
 /* Return what the program takes of the host's memory. Resident pages are measured.
    Those that hold numbers of device memory are taken off. Pages of pinned memory that nobody
    wrote are added, as a real driver has them. */
 struct trial_host trial_find_host(const struct trial *trial);
+/* Tell whether looks that come now and then cannot decide about the limit of the host: its peak is
+   not known, or less than a sixteenth below. */
+bool trial_is_host_close(const struct trial *trial);
 /* Return what of the program was not run, in words; NULL: all of it ran, or repeats. */
 const char *trial_find_unseen(const struct trial *trial);
 

@@ -151,7 +151,7 @@ the_dry_runs_own_work_is_left_out(void **state)
     wait_until_ready(p);
     look(p);
     assert_in_range(p->watch.use.peak_bytes, 96 * MIB, 96 * MIB + OWN);
-    leave_file(p, "host", "1000000000 300000000\n"); /* of them 300 MB are files */
+    leave_file(p, "host", "1000000000 300000000\n"); /* 300 MB of these are files */
     host_watch_end(&p->watch);
     assert_int_equal(p->watch.use.peak_bytes, 700000000);
 }
