@@ -17,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 
+from needs import find_torch
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
 ABOUT = ("device", "driver", "torch", "status", "seconds", "command")
 OTHERS = ("driver", "context", "nodes", "graphs", "workspaces", "nccl", "train")
 FILES = {"driver", "context", "nodes", "graphs-native", "graphs-paged", "workspaces", "nccl",
@@ -64,10 +65,7 @@ def check_text(text):
 
 def main():
     tool, measure, strict = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
-    torch = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
-    if not (torch / "torch/lib/libtorch_cuda.so").is_file():
-        print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
-        sys.exit(SKIPPED)
+    torch = find_torch()
     only = [word for part in OTHERS for word in ("--only", part)]
     with tempfile.TemporaryDirectory() as temporary, \
             concurrent.futures.ThreadPoolExecutor() as threads:

@@ -22,8 +22,9 @@ import subprocess
 import sys
 import tempfile
 
+from needs import find_torch
+
 HERE = pathlib.Path(__file__).resolve().parent
-SKIPPED = 77
 MARK_BYTES = 333_333  # labels.py
 OTHER = "none of these"
 KINDS = ("weights", "gradients", "optimizer", "activations", "inputs", "kv-cache", "temporaries",
@@ -128,10 +129,7 @@ def main():
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--wrong", action="store_true")
     given = parser.parse_args()
-    torch = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
-    if not (torch / "torch/lib/libtorch_cuda.so").is_file():
-        print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
-        sys.exit(SKIPPED)
+    torch = find_torch()
     failed = False
     for name, least in LEAST.items():
         with tempfile.TemporaryDirectory() as folder:

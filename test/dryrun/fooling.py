@@ -17,7 +17,8 @@ import sys
 import tempfile
 import textwrap
 
-SKIPPED = 77
+from needs import find_torch
+
 CARD = "rtx4090-24"
 # These are wrong, and we know why. Take one off when it is right again.
 KNOWN_WRONG = {
@@ -215,10 +216,7 @@ def judge(tool, torch, name, folder):
 
 def main():
     tool = pathlib.Path(sys.argv[1]).resolve()
-    torch = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
-    if not (torch / "torch/lib/libtorch_cuda.so").is_file():
-        print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
-        sys.exit(SKIPPED)
+    torch = find_torch()
     failed = 0
     names = sys.argv[2:] or list(PROGRAMS)
     for name in names:

@@ -15,7 +15,8 @@ import sys
 import tempfile
 import textwrap
 
-SKIPPED = 77
+from needs import find_torch
+
 MIB = 1 << 20
 SLACK = 100 * MIB
 
@@ -127,10 +128,7 @@ def judge(name, status, result, least):
 
 def main():
     tool = pathlib.Path(sys.argv[1]).resolve()
-    torch = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
-    if not (torch / "torch/lib/libtorch_cuda.so").is_file():
-        print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
-        sys.exit(SKIPPED)
+    torch = find_torch()
     failed, least = 0, 0
     for name in ["nothing", *(sys.argv[2:] or list(PROGRAMS)[1:])]:
         with tempfile.TemporaryDirectory() as folder:

@@ -43,9 +43,10 @@ import subprocess
 import sys
 import tempfile
 
+from needs import find_torch
+
 HERE = pathlib.Path(__file__).resolve().parent
 HOOK = HERE.parents[1] / "python/drystone/torch/hook"
-SKIPPED = 77
 OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None), "none": (0, True),
             "refused": (1, False)}
 # Those that every release of PyTorch is tried with: each stands for a part of CUDA's libraries.
@@ -197,10 +198,7 @@ def main():
     parser.add_argument("--keep", help="snapshots go to this folder and stay")
     given = parser.parse_args()
     tool = pathlib.Path(given.tool).resolve()
-    torch = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
-    if not (torch / "torch/lib/libtorch_cuda.so").is_file():
-        print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
-        sys.exit(SKIPPED)
+    torch = find_torch()
     chosen, skipped = choose(given, torch)
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:

@@ -23,6 +23,13 @@
 enum { OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NOT_READY = 600, NOT_REGISTERED = 713 };
 enum { UNJOINED = 904, CAPTURE_UNSUPPORTED = 900, ALREADY_REGISTERED = 712 };
 
+enum { NCCL_FULL = 1 };
+
+/* NCCL's id of a communicator, which is passed by value. */
+struct unique_id {
+    char bytes[128];
+};
+
 /* The host's account, as the hook reads it. */
 struct account {
     uint64_t pinned, pinned_peak, untouched, dirty_peak;
@@ -68,6 +75,10 @@ static struct {
     void (*drystone_standin_wrote)(uint64_t address, uint64_t bytes, int is_known);
     int (*drystone_standin_knows)(uint64_t address, uint64_t bytes);
     void (*drystone_standin_host)(struct account *account);
+    int (*ncclCommInitRank)(void **member, int size, struct unique_id id, int rank);
+    int (*ncclCommDestroy)(void *member);
+    int (*ncclAllReduce)(const void *from, void *to, size_t count, int type,
+                         int operation, void *member, void *stream);
     int (*nvmlDeviceGetHandleByIndex_v2)(unsigned index, void **device);
     int (*nvmlDeviceGetHandleByUUID)(const char *text, void **device);
     int (*nvmlDeviceGetUUID)(void *device, char *text, unsigned length);
@@ -108,6 +119,7 @@ open_library(void)
     LOOK_UP(cuMemCreate), LOOK_UP(cuMemRelease), LOOK_UP(cuMemMap), LOOK_UP(cuMemUnmap);
     LOOK_UP(cuMemExportToShareableHandle), LOOK_UP(drystone_standin_wrote);
     LOOK_UP(drystone_standin_knows), LOOK_UP(drystone_standin_host);
+    LOOK_UP(ncclCommInitRank), LOOK_UP(ncclCommDestroy), LOOK_UP(ncclAllReduce);
     LOOK_UP(cudaHostAlloc), LOOK_UP(cudaFreeHost), LOOK_UP(nvmlDeviceGetHandleByIndex_v2);
     LOOK_UP(nvmlDeviceGetHandleByUUID), LOOK_UP(nvmlDeviceGetUUID);
     LOOK_UP(nvmlDeviceGetCudaComputeCapability);
@@ -452,6 +464,58 @@ nvml_tells_the_card_and_finds_it_by_its_id(void **state)
     run_on("devices=2;capability=9.3", do_nvml);
 }
 
+/* --- NCCL --------------------------------------------------------------------------------- */
+
+static void *
+make_communicator(int size)
+{
+    void *made = NULL;
+    CHECK(cuda.ncclCommInitRank(&made, size, (struct unique_id){{(char)size}}, 0) == OK);
+    return made;
+}
+
+static int
+reduce(void *member)
+{
+    return cuda.ncclAllReduce(NULL, NULL, 0, 0, 0, member, NULL);
+}
+
+/* 70 MiB at first; then 618 for a communicator of three or more, and 474 for one of two. */
+static void
+do_connect_late(void)
+{
+    uint64_t free_first = free_bytes();
+    void *many = make_communicator(8), *two = make_communicator(2),
+         *one = make_communicator(1);
+    CHECK(free_bytes() == free_first - 70 * MIB);
+    CHECK(reduce(many) == OK && reduce(many) == OK && reduce(one) == OK);
+    CHECK(free_bytes() == free_first - 688 * MIB);
+    CHECK(reduce(two) == NCCL_FULL);
+    CHECK(cuda.ncclCommDestroy(many) == OK);
+    CHECK(reduce(two) == OK);
+    CHECK(free_bytes() == free_first - 544 * MIB);
+    CHECK(cuda.ncclCommDestroy(two) == OK && cuda.ncclCommDestroy(one) == OK);
+    CHECK(free_bytes() == free_first - 70 * MIB);
+}
+
+static void
+do_connect_at_once(void)
+{
+    uint64_t free_first = free_bytes();
+    void *many = make_communicator(8);
+    CHECK(free_bytes() == free_first - 688 * MIB);
+    CHECK(reduce(many) == OK);
+    CHECK(free_bytes() == free_first - 688 * MIB);
+}
+
+static void
+communicators_take_their_buffers_when_that_release_does(void **state)
+{
+    (void)state;
+    run_on("nccl=22200", do_connect_late);
+    run_on("nccl=21999", do_connect_at_once);
+}
+
 /* --- the setup ---------------------------------------------------------------------------- */
 
 static void
@@ -483,6 +547,7 @@ main(void)
         cmocka_unit_test(events_pass_at_once_or_when_somebody_waits),
         cmocka_unit_test(a_capture_takes_in_streams_that_wait_for_it),
         cmocka_unit_test(nvml_tells_the_card_and_finds_it_by_its_id),
+        cmocka_unit_test(communicators_take_their_buffers_when_that_release_does),
         cmocka_unit_test(a_wrong_card_ends_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

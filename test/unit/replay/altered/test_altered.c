@@ -26,6 +26,23 @@ add_block(struct record_builder *s, unsigned i, uint64_t size)
     record_builder_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, size);
 }
 
+/* At the end two segments of 40 MiB have a block of 24 MiB each. */
+static void
+finish(struct record_builder *s, uint64_t first_stream)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        record_builder_segment(
+            s, &(struct record_builder_segment){.address = BASE + i * 100 * MIB,
+                                                .size = 40 * MIB,
+                                                .stream = i == 0 ? first_stream : 0,
+                                                .is_large = true});
+        record_builder_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
+        record_builder_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
+    }
+    record_builder_timeline(s);
+    assert_true(dry_replay_get_check(s->replay)->exact);
+}
+
 /* Two segments of 40 MiB with a block of 24 MiB in each, the first of another stream; then requests
    of 500 and of 30 MiB fail. */
 static void
@@ -44,17 +61,7 @@ begin(struct record_builder *s)
     }
     record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, 500 * MIB);
     record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, 30 * MIB);
-    for (unsigned i = 0; i < 2; i++) {
-        record_builder_segment(
-            s, &(struct record_builder_segment){.address = BASE + i * 100 * MIB,
-                                                .size = 40 * MIB,
-                                                .stream = i == 0 ? 7 : 0,
-                                                .is_large = true});
-        record_builder_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
-        record_builder_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
-    }
-    record_builder_timeline(s);
-    assert_true(dry_replay_get_check(s->replay)->exact);
+    finish(s, 7);
 }
 
 static uint64_t
@@ -128,15 +135,7 @@ begin_waiting(struct record_builder *s)
     add_block(s, 0, 24 * MIB);
     add_block(s, 1, 24 * MIB);
     record_builder_event(s, DRY_ACTION_OOM, 20 * MIB, 30 * MIB);
-    for (unsigned i = 0; i < 2; i++) {
-        record_builder_segment(
-            s, &(struct record_builder_segment){
-                   .address = BASE + i * 100 * MIB, .size = 40 * MIB, .is_large = true});
-        record_builder_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
-        record_builder_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
-    }
-    record_builder_timeline(s);
-    assert_true(dry_replay_get_check(s->replay)->exact);
+    finish(s, 0);
 }
 
 /* The second block then gets the first one's segment. */
