@@ -46,7 +46,8 @@ static const struct option_spec specs[] = {
          "the table"},
     {"host", 0, "SIZE", OPTION_SIZE, offsetof(struct values, host),
      .help = "the memory that the host has for the program, 46GiB; one that takes more "
-             "does not fit"},
+             "does not fit",
+     .min = 1},
     {"gpus", 0, "N", OPTION_INT, offsetof(struct values, gpus),
      .help = "how many of them this machine has; default 1", .min = 1, .max = 16},
     {"vary", 0, "NAME=LIST", OPTION_LIST, offsetof(struct values, vary),

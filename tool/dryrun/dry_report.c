@@ -66,13 +66,14 @@ write_condition(const struct trial *t, char *text, size_t capacity)
 {
     bool is_crowded = trial_together_bytes(t) > t->launch.request.card->usable_bytes;
     char safe[300] = "";
-    /* an engine is ended on purpose; the line of the run says so */
-    const char *unseen = trial_find_engine(t) ? NULL : trial_find_unseen(t);
+    bool is_engine = trial_find_engine(t) != NULL;
+    const char *unseen = is_engine ? NULL : trial_find_unseen(t);
     bool has_ended_early = trial_main(t)->repeats != NULL;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
     snprintf(text, capacity, "%s%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
              unseen            ? "; "
+             : is_engine       ? "when ready, if memory outside PyTorch is as assumed; "
              : has_ended_early ? "if later turns repeat those that ran; "
                                : "",
              trial_guesses(t) ? "if the guesses below are right; " : "",

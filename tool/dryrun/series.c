@@ -34,6 +34,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
+    row->has_host = t->launch.request.host_bytes > 0;
     row->host = trial_find_host(t).peak_bytes;
     const struct facts_process *engine = trial_find_engine(t);
     if (engine) {
@@ -93,7 +94,8 @@ add_memory(struct table *table, const struct series_row *row)
     table_add(table, term_format_bytes(row->allocated, text));
     table_add(table, term_format_bytes(row->reserved, text));
     add_if_fits(table, row, term_format_bytes(spare, text));
-    table_add(table, term_format_bytes(row->host, text));
+    if (row->has_host)
+        table_add(table, row->host > 0 ? term_format_bytes(row->host, text) : "-");
     table_add(table, term_format_count(row->step_count, text));
 }
 
@@ -112,15 +114,17 @@ series_print(const struct series *s, size_t best)
     struct term term;
     struct table table;
     char text[80], columns[240];
-    bool is_engine = false, has_ended_early = false;
+    bool is_engine = false, has_host = false, has_ended_early = false;
     for (size_t i = 0; i < s->count; i++) {
         is_engine |= s->rows[i].is_engine;
+        has_host |= s->rows[i].has_host;
         has_ended_early |= s->rows[i].has_ended_early;
     }
     term_init(&term, stdout);
     snprintf(columns, sizeof columns, "<%.60s <result %s >seconds <", s->heading,
-             is_engine ? ">kv_cache >tokens >requests"
-                       : ">allocated >reserved >to_spare >host >steps");
+             is_engine  ? ">kv_cache >tokens >requests"
+             : has_host ? ">allocated >reserved >to_spare >host >steps"
+                        : ">allocated >reserved >to_spare >steps");
     table_init(&table, columns);
     for (size_t i = 0; i < s->count; i++) {
         const struct series_row *row = &s->rows[i];

@@ -26,7 +26,8 @@ struct series_row {
     bool has_ended_early;         /* so did loops: later turns are taken to repeat */
     uint64_t torch_bytes;         /* bytes left after a CUDA context and NCCL */
     uint64_t reserved, allocated; /* peak bytes of the fullest process */
-    uint64_t host;                /* bytes of the host at the peak */
+    bool has_host;                /* a limit of the host was given */
+    uint64_t host;                /* bytes of the host at the peak; 0: not known */
     bool is_engine;               /* a serving engine's run */
     uint64_t kv_bytes, kv_tokens, requests; /* of the engine; 0: not told */
     uint64_t step_count;
