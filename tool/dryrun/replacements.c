@@ -378,6 +378,8 @@ write_named(struct replacements *s, const char *soname)
 static enum dry_status
 write_all(struct replacements *s)
 {
+    /* A driver's package has both names: -lcuda wants the first. */
+    names_add(&s->needed, "libcuda.so");
     names_add(&s->needed, "libcuda.so.1");
     names_add(&s->needed, "libnvidia-ml.so.1");
     names_sort(&s->wanted);
