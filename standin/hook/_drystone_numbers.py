@@ -103,13 +103,21 @@ def watch(torch, guesses):
     """Have a tensor's numbers remember that they are unknown."""
     _guesses[:] = [guesses]
     own = os.path.join(os.path.dirname(torch.__file__), "")
+    wide = getattr(torch, "uint64", None)
+
+    def read(function, tensor, more):
+        """Ask a tensor; a kernel in Python, as masks have, cannot return 64 bits without a sign."""
+        if tensor.dtype is not wide or function.__name__ == "tolist":
+            return function(tensor, *more)
+        value = function(tensor.view(torch.int64), *more)
+        return value if isinstance(value, bool) else value % (1 << 64)
 
     def wrap(name, then):
         function = getattr(torch.Tensor, name)
 
         @functools.wraps(function)
         def wrapped(self, *more):
-            value, frame = function(self, *more), sys._getframe(1)
+            value, frame = read(function, self, more), sys._getframe(1)
             if frame.f_code.co_filename.startswith(own) or isinstance(value, torch.SymFloat):
                 return value
             return then(self, value, frame)

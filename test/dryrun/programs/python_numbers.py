@@ -101,3 +101,7 @@ class Patience:
 
 Patience().asks(number)
 exec("if number > 0.125: kept = copy.deepcopy(model)")
+if hasattr(torch, "uint64"):  # a seed has 64 bits and no sign
+    wide = torch.tensor([-1], device="cuda").view(torch.uint64)
+    assert wide.item() == int(wide) == 2 ** 64 - 1 and wide.cpu().item() == 2 ** 64 - 1
+    assert bool(wide) and float(wide) == 2.0 ** 64 and wide.tolist() == [2 ** 64 - 1]
