@@ -62,19 +62,39 @@ def wrap_loaders(module, judge):
 
 
 def expects_end(frame):
-    """Tell whether somebody takes StopIteration as the end of the data that a frame asks for."""
-    if not any(is_next(node) for node in walk_statement(frame)):
+    """Tell whether somebody takes StopIteration as the end of the data that a frame asks for.
+
+    An iterator around the loader passes the end on to whoever asks it.
+    """
+    while asks(frame):
+        if takes_end(frame):
+            return True
+        if frame.f_code.co_name != "__next__":
+            break
+        frame = frame.f_back
+    else:
         return True  # list(), a for loop and their kin know it
     while frame:
         code, last = frame.f_code.co_code, frame.f_lasti
         if last >= 0 and dis.opname[code[last]] in ("FOR_ITER", "SEND", "YIELD_FROM"):
             return True
-        for body, index, is_inside in find_chain(frame):
-            if is_inside and any("StopIteration" in ast.dump(one.type) for one in
-                                 getattr(body[index], "handlers", []) if one.type):
-                return True
+        if takes_end(frame):
+            return True
         frame = frame.f_back
     return False
+
+
+def takes_end(frame):
+    """Tell whether a frame is in a try statement that catches StopIteration, and keeps it."""
+    return any(is_inside and one.type and "StopIteration" in ast.dump(one.type) and
+               getattr(one.body[-1], "exc", one) is not None
+               for body, index, is_inside in find_chain(frame)
+               for one in getattr(body[index], "handlers", []))
+
+
+def asks(frame):
+    """Tell whether a frame's statement calls next()."""
+    return any(is_next(node) for node in walk_statement(frame))
 
 
 def is_next(node):

@@ -8,10 +8,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 class Batches:
     def __init__(self, loader):
-        self.iterator = iter(loader)
+        self.iterator, self.is_over = iter(loader), False
 
     def __next__(self):
-        return next(self.iterator)
+        try:  # as torchdata's loader does: it passes the end on
+            return next(self.iterator)
+        except StopIteration:
+            self.is_over = True
+            raise
 
 
 def step(batches):
