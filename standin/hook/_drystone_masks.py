@@ -191,6 +191,8 @@ class Masks:
     def change(self, operation, keys, args, named):
         target, source = args[0], args[1] if len(args) > 1 else None
         is_copy = operation is self.torch.ops.aten.copy_.default
+        if is_copy and target.is_meta:
+            return operation.redispatch(keys, *args, **named)  # no numbers are taken
         if is_copy and not target.is_cuda and source.dtype in WHOLE:
             self.ask("copy", source)
         elif is_copy and not target.is_cuda and is_unknown(source):
