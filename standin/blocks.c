@@ -115,6 +115,15 @@ drystone_standin_wrote(uint64_t address, uint64_t bytes, int is_known)
     standin_unlock();
 }
 
+/* Called by the hook when a kernel would have written device memory, and nobody has. */
+EXPORT void
+drystone_standin_forget(uint64_t address, uint64_t bytes)
+{
+    standin_lock();
+    standin_forget(address, bytes);
+    standin_unlock();
+}
+
 EXPORT int
 drystone_standin_knows(uint64_t address, uint64_t bytes)
 {

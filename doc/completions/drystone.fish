@@ -144,6 +144,7 @@ complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l until -x -d 'en
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l patience -x -d 'end a program that makes no step, no new peak and no...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l values -d 'do operations of at most 65536 elements, on the CPU -...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l write -d 'let the program change and remove files that were there...'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l request -x -d 'let a serving engine that is ready serve one request, of...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l events -x -d 'keep the last N events of the trace'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l bracket -d 'run twice more, with streams that lag until somebody waits'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s o -l output -r -d 'where the snapshot goes'

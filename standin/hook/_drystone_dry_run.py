@@ -12,6 +12,8 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
                 which the program is ended; they count from the first allocation
     values      whether small operations are computed (_drystone_values.py)
     write       whether the program may change files that were there (_drystone_files.py)
+    request     null, or [prompt, answer]: the lengths in tokens of a request that a serving engine
+                gets when it is ready
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
 A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by
@@ -60,7 +62,7 @@ _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dump
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
           "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
-          "refusal": None}
+          "refusal": None, "turns": 0}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -451,7 +453,7 @@ def watch(torch):
     while True:
         time.sleep(min(1.0, patience / 4))
         stats = read_stats(torch)
-        now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
+        now = (len(_state["steps"]) + _state["turns"], [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
         if life.look(bool(_state.get("calls"))):
             alive = time.monotonic()

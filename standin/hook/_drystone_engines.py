@@ -7,8 +7,8 @@ Each engine has a file, _drystone_NAME.py, with
     REFUSALS  texts by which it says that memory is too small, in its own words
     WATCHED   {module: function(module, engine)}, which wraps what is worth watching
 
-A process that tells figures is a worker; it is dumped when its start is over. The process whose
-engine is ready says so in a file, by which the launcher ends the program.
+A process that tells figures is a worker; it is dumped when its part is over. The process whose
+engine is ready says so in a file. Once all engines of the program have, the launcher ends it.
 """
 import ctypes
 import functools
@@ -20,7 +20,7 @@ import _drystone_vllm
 
 FIGURES = ("version", "kv_bytes", "kv_tokens", "length", "requests", "weights_bytes",
            "activation_bytes", "outside_bytes", "outside_assumed_bytes", "graph_bytes",
-           "utilization", "total_bytes")
+           "request_bytes", "utilization", "total_bytes", "engines")
 
 
 def find_outside(table, version, capability):
@@ -34,10 +34,19 @@ def find_outside(table, version, capability):
 
 
 class Engine:
-    """One engine in this process. `hook` has note, dump and leave a message of its end."""
+    """One engine in this process. `hook` has note, dump and leave a message of its end.
+
+    `request` is None, or the lengths of a request and its answer, which the engine serves when it
+    is ready; `engines` is the number of engines that the program starts.
+    """
 
     def __init__(self, source, hook):
         self.source, self.hook, self.has_dumped = source, hook, False
+        self.engines, self.before = 1, None
+
+    @property
+    def request(self):
+        return self.hook._settings["request"]
 
     def find_watched(self):
         """Return {module: function(module)}, none of which fails the program."""
@@ -107,17 +116,38 @@ class Engine:
         if take(torch.cuda.current_device(), size):
             self.tell(outside_assumed_bytes=size)
 
+    def begin_request(self):
+        """Note what a worker has when it is ready for a request."""
+        self.before = [one.get("allocated_bytes.all.current", 0) for one in self.read_stats()]
+        sys.modules["torch"].cuda.reset_peak_memory_stats()
+
+    def read_stats(self):
+        return self.hook.read_stats(sys.modules["torch"])
+
+    def turn(self):
+        """Note a turn of the engine's loop: a sign of life."""
+        self.hook._state["turns"] += 1
+
     def end_worker(self):
-        """Dump a process whose part of the start is over; others may still be at theirs."""
+        """Dump a process whose part is over; others may still be at theirs."""
+        last, in_full = "its start", "the engine's start"
+        if self.before is not None:
+            last = in_full = "the request"
+            peaks = [one.get("allocated_bytes.all.peak", 0) for one in self.read_stats()]
+            self.tell(request_bytes=max(b - a for a, b in zip(self.before, peaks)))
         self.hook._state["stopped"] = \
-            f"{self.source.NAME} is ready; what follows its start was not run"
-        self.hook._state["unseen"] = "what follows the engine's start was not run"
+            f"{self.source.NAME} is ready; what follows {last} was not run"
+        self.hook._state["unseen"] = f"what follows {in_full} was not run"
         self.dump()
 
     def end(self):
         """Say that the engine is ready, and wait for the launcher, which ends all processes."""
-        with open(os.path.join(self.hook._settings["out"], "ready"), "w", encoding="utf-8"):
+        place = self.hook._settings["out"]
+        with open(os.path.join(place, f"{os.getpid()}.ready"), "w", encoding="utf-8"):
             pass
+        if sum(name.endswith(".ready") for name in os.listdir(place)) >= self.engines:
+            with open(os.path.join(place, "ready"), "w", encoding="utf-8") as out:
+                out.write(f"{self.engines}\n")
         while True:
             time.sleep(60)
 

@@ -23,8 +23,8 @@ import operator
 import threading
 
 from _drystone_guesses import Guesses
-from _drystone_memory import (BOOL_MAX, COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, get_bytes, has_room,
-                              is_known, lie_over, note_written, write)
+from _drystone_memory import (BOOL_MAX, COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, forget, get_bytes,
+                              has_room, is_known, lie_over, note_written, write)
 from _drystone_numbers import is_unknown, watch
 
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
@@ -191,6 +191,8 @@ class Masks:
     def change(self, operation, keys, args, named):
         target, source = args[0], args[1] if len(args) > 1 else None
         is_copy = operation is self.torch.ops.aten.copy_.default
+        if is_copy and target.is_meta:
+            return operation.redispatch(keys, *args, **named)  # no numbers are taken
         if is_copy and not target.is_cuda and source.dtype in WHOLE:
             self.ask("copy", source)
         elif is_copy and not target.is_cuda and is_unknown(source):
@@ -226,13 +228,13 @@ class Masks:
             note_written(target, known)
             operation(*host, **named)
         except (LookupError, RuntimeError):
-            note_written(target, known=False)
+            forget(target)
 
     def draw(self, operation, keys, args, named):
         """A generator's numbers are unknown, whatever the tensor held."""
         result = operation.redispatch(keys, *args, **named)
         if args[0].is_cuda and args[0].dtype in WHOLE:
-            note_written(args[0], known=False)
+            forget(args[0])
         return result
 
     def trust(self, operation, keys, args, named):

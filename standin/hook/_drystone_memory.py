@@ -21,6 +21,7 @@ def declare(name, result, *arguments):
 
 
 _wrote = declare("drystone_standin_wrote", None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int)
+_forget = declare("drystone_standin_forget", None, ctypes.c_uint64, ctypes.c_uint64)
 _knows = declare("drystone_standin_knows", ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64)
 _count_kept = declare("drystone_standin_dirty_bytes", ctypes.c_uint64)
 
@@ -68,6 +69,13 @@ def note_written(tensor, known=True):
     found = get_bytes(tensor)
     if found:
         _wrote(*found, known)
+
+
+def forget(tensor):
+    """Report that a kernel would have written numbers that nobody knows."""
+    found = get_bytes(tensor)
+    if found:
+        _forget(*found)
 
 
 def write(tensor, numbers, known=True):

@@ -3,7 +3,10 @@
 
 The figures are attributes of its worker; those that a release lacks stay unknown.
 """
+import functools
+import importlib
 import sys
+import time
 
 NAME = "vllm"
 REFUSALS = ("No available memory for the cache blocks",
@@ -66,14 +69,17 @@ def watch_worker(module, engine):
     def after(then):
         return lambda *args, **kwargs: then(engine, *args, **kwargs)
 
-    def on_ready(engine, _, worker, *__, **___):
-        engine.end_worker()
+    def on_ready(engine, *_, **__):
+        (engine.begin_request if engine.request else engine.end_worker)()
 
     engine.wrap(worker, "init_device", after(on_device))
     engine.wrap(worker, "load_model")
     engine.wrap(worker, "determine_available_memory", after(on_profile))
     engine.wrap(worker, "initialize_from_config", after(on_cache))
     engine.wrap(worker, "compile_or_warm_up_model", after(on_ready))
+    engine.wrap(worker, "execute_model", lambda *_, **__: engine.turn())
+    # The core asks for the health of its workers when they have served the request.
+    engine.wrap(worker, "check_health", lambda *_, **__: engine.request and engine.end_worker())
 
 
 def watch_runner(module, engine):
@@ -82,8 +88,61 @@ def watch_runner(module, engine):
                 lambda size, *_, **__: engine.tell(graph_bytes=size))
 
 
+def make_request(prompt, answer):
+    """Return a request of these lengths that does not stop early; None for what it need not say."""
+    source = importlib.import_module("vllm.v1.engine").EngineCoreRequest
+    sampling = importlib.import_module("vllm.sampling_params").SamplingParams
+    values = {"request_id": "drystone", "prompt_token_ids": [0] * prompt,
+              "sampling_params": sampling(max_tokens=answer, ignore_eos=True, temperature=0.0),
+              "arrival_time": time.time()}
+    names = source.__struct_fields__
+    wanted = names[:len(names) - len(source.__struct_defaults__)]
+    return source(**{**dict.fromkeys(wanted), **values})
+
+
+def serve(core, engine):
+    """Serve one request as the core's own loop does, but in this thread."""
+    prompt, answer = engine.request
+    length = core.vllm_config.model_config.max_model_len
+    if prompt + answer > length:
+        raise ValueError(f"a request of {prompt} and {answer} tokens is longer than the engine's "
+                         f"greatest length, {length}")
+    request = make_request(prompt, answer)
+    ready = getattr(core, "preprocess_add_request", lambda one: (one,))(request)
+    core.add_request(*ready)
+    queue = getattr(core, "batch_queue", None)
+    step = getattr(core, "step_fn", core.step if queue is None else core.step_with_batch_queue)
+    while core.scheduler.has_requests() or getattr(core, "batch_queue", None):
+        _, is_executed = step()
+        if hasattr(core, "post_step"):
+            core.post_step(is_executed)
+        engine.turn()
+    core.model_executor.collective_rpc("check_health")
+
+
 def watch_core(module, engine):
-    engine.wrap(module.EngineCore, "__init__", lambda *_, **__: engine.end())
+    def on_ready(_, core, *__, **___):
+        try:
+            if engine.request:
+                serve(core, engine)
+        except Exception as error:
+            engine.fail(error)
+        engine.end()
+
+    engine.wrap(module.EngineCore, "__init__", on_ready)
+    process = getattr(module, "EngineCoreProc", None)
+    run = getattr(process, "run_engine_core", None)
+    if run is None:
+        return
+
+    @functools.wraps(run)
+    def run_one(*args, **kwargs):
+        # The core of a dense model forgets later how many engines there are.
+        engine.engines = getattr(getattr(kwargs.get("vllm_config"), "parallel_config", None),
+                                 "data_parallel_size_local", 1) or 1
+        return run(*args, **kwargs)
+
+    process.run_engine_core = staticmethod(run_one)
 
 
 WATCHED = {"vllm.v1.worker.gpu_worker": watch_worker,

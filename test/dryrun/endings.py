@@ -87,11 +87,24 @@ class EngineCore:
     def __init__(self, refusal=None):
         worker = gpu_worker.Worker()
         if refusal: raise ValueError(refusal)
+        self.vllm_config = worker.vllm_config
         worker.init_device()
         worker.load_model()
         worker.determine_available_memory()
         worker.initialize_from_config(gpu_worker.cache)
         worker.compile_or_warm_up_model()
+class EngineCoreProc(EngineCore):
+    @staticmethod
+    def run_engine_core(*, vllm_config):
+        vllm_config.parallel_config.data_parallel_size_local = 1  # as a dense model's does
+        EngineCoreProc()
+"""
+ONE_OF_TWO = """
+import sys, time, types
+from vllm.v1.engine.core import EngineCoreProc
+time.sleep(int(sys.argv[1]))
+config = types.SimpleNamespace(data_parallel_size_local=2)
+EngineCoreProc.run_engine_core(vllm_config=types.SimpleNamespace(parallel_config=config))
 """
 RUNS = "from vllm.v1.engine.core import EngineCore\nEngineCore({})\n"
 KNOWN, UNKNOWN = 0, 3
@@ -118,6 +131,12 @@ CASES = {
     "engine_in_a_child": (f"subprocess.run([sys.executable, '-c', {RUNS.format('')!r}])\n"
                           "print('IT GOES ON')", KNOWN, "as assumed; KV cache 2.00 MiB",
                           "not IT GOES ON"),
+    "engines_are_two": (
+        f"each = [subprocess.Popen([sys.executable, '-c', {ONE_OF_TWO!r}, i]) for i in '02']\n"
+        "for one in each: one.wait()", KNOWN, "4 requests of 1 024, in each of 2 engines"),
+    "engine_gets_a_long_request": (
+        RUNS.format(""), UNKNOWN, "ValueError: a request of 1000 and 25 tokens is longer than the "
+        "engine's greatest length, 1024"),
     "engine_refuses": (f"text = {RUNS.format(repr('No available memory for the cache blocks. X'))!r}\n"
                        "subprocess.run([sys.executable, '-c', text], check=True)", 1,
                        "does not fit  ValueError: No available memory for the cache blocks. X"),
@@ -244,6 +263,7 @@ OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "ou
            "varies": ["--vary", "BLOCKS=1,2"],
            "varies_with_host": ["--vary", "BLOCKS=1,2", "--host", "64GiB"],
            "host_at_the_edge": ["--host", "550MiB"],
+           "engine_gets_a_long_request": ["--request", "1000,25"],
            "engine_varies": ["--vary", "BLOCKS=256,512,0"], "steps_asked": ["--steps", "2"],
            **dict.fromkeys(
                ("waits", "waits_for_a_child", "reads", "works_on", "lives_for_ever"),
@@ -254,6 +274,8 @@ STARTS = {
     "output_nowhere": (["-o", "no/such.pickle"], "tmp", 4, "cannot write"),
     "host_too_small": (["--host", "1MiB"], "tmp", 1, "does not fit the host", "of the host's 1.00 MiB"),
     "host_of_nothing": (["--host", "0"], "tmp", 2, "--host 0: expected 1"),
+    "request_of_nothing": (["--request", "0,5"], "tmp", 2, "--request 0,5: expected PROMPT,ANSWER"),
+    "request_of_one": (["--request", "700"], "tmp", 2, "--request 700: expected PROMPT,ANSWER"),
     "host_large_enough": (["--host", "64GiB"], "tmp", 0, "fits 3.00 MiB"),
     "newline_in_tmpdir": ([], "t\nmp", 0, "fits  3.00 MiB"),
     "tab_in_tmpdir": ([], "t\tmp", 0, "fits  3.00 MiB"),

@@ -78,7 +78,7 @@ def find_missing(path, torch):
 def tell_engine(engine):
     return "none" if engine is None else (
         "{kv_tokens} tokens, {requests:.1f} requests, {weights_bytes} weights, {activation_bytes} "
-        "activation, {outside_bytes} outside").format(**engine)
+        "activation, {outside_bytes} outside, {request_bytes} request").format(**engine)
 
 
 def judge(result, head, allocator):
@@ -113,7 +113,8 @@ def judge(result, head, allocator):
         return f"{unsaid} are not among the owners {told}"
     if "kernels" in head and int(main["cuda"].split(".")[0]) >= 13 and not main["no_kernels"]:
         return "torch is not said to lack kernels for the card"
-    inexact = [p["rank"] for p in result["processes"] if not p["exact"]]
+    inexact = [p["rank"] for p in result["processes"]
+               if "devices" in p and not p["exact"]]
     if "check" not in head and inexact:
         return f"snapshots of ranks {inexact} do not replay exactly"
     guesses = ", ".join(f"{one['line'].split(':')[-1].split()[0]} {one['what']}"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The real vLLM serves a model without weights and without a GPU: serving.py TOOL
+"""The real vLLM serves a model without weights and without a GPU: serving.py TOOL [NAME...]
 
 $DRY_TEST_VLLM is a folder with vLLM, its PyTorch and the packages that it imports, without those of
 NVIDIA; without it the test is skipped, aloud. The model is a small Llama whose configuration and
-tokenizer are written here. Each figure that arithmetic gives is held against vLLM's.
+tokenizer are written here. Each figure that arithmetic gives is held against vLLM's. A flag that it
+refuses is told by its own words, once.
 """
 import json
 import os
@@ -16,6 +17,7 @@ import tempfile
 SKIPPED = 77
 LAYERS, HIDDEN, INNER, HEADS, SHARED, WORDS = 2, 512, 1024, 8, 4, 32000
 TOTAL = 24 << 30
+PROMPT = 300
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
           "hidden_size": HIDDEN, "intermediate_size": INNER, "num_attention_heads": HEADS,
           "num_hidden_layers": LAYERS, "num_key_value_heads": SHARED, "vocab_size": WORDS,
@@ -79,10 +81,23 @@ def judge_engine(report):
     return f"not so: {wrong}, {engine}, {check}" if wrong else None
 
 
+def judge_request(report):
+    engine = report["engine"]
+    rows = PROMPT * HIDDEN * 2
+    is_told = report["fits"] is True and "request" in report["unseen"] and \
+        2 * rows < engine["request_bytes"] < 64 * rows + (64 << 20)
+    return None if is_told else f"{report['unseen']}, {engine}"
+
+
 def judge_refusal(report):
     texts = [one["refusal"] for one in report["processes"] if one["refusal"]]
     is_told = report["fits"] is False and texts and "cache" in texts[0]
     return None if is_told else f"fits is {report['fits']}, refusals {texts}"
+
+
+def judge_flag(end):
+    told = end.count("unrecognized arguments: --no-such-flag")
+    return None if told == 1 and "Traceback" not in end else f"told {told} times\n{end}"
 
 
 def main():
@@ -98,13 +113,18 @@ def main():
         (folder / "llm.py").write_text(SCRIPT)
         serve = ["-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--load-format", "dummy",
                  "--enforce-eager"]
-        cases = {"script": ([folder / "llm.py", folder], 0, judge_engine),
-                 "server": ([*serve, "--max-model-len", "2048"], 0, judge_engine),
+        script = [folder / "llm.py", folder]
+        cases = {"script": (script, 0, judge_engine, []),
+                 "server": ([*serve, "--max-model-len", "2048"], 0, judge_engine, []),
                  "refusal": ([*serve, "--max-model-len", "65536", "--gpu-memory-utilization",
-                              "0.022"], 1, judge_refusal)}
-        for name, (words, status, judge) in cases.items():
-            code, report, end = run(tool, folder, vllm, words)
-            wrong = judge(report) if code == status and report else \
+                              "0.022"], 1, judge_refusal, []),
+                 "request": (script, 0, judge_request, ["--request", f"{PROMPT},8"]),
+                 "flag": ([*serve, "--no-such-flag"], 3, judge_flag, [])}
+        cases = {name: cases[name] for name in sys.argv[2:] or cases}
+        for name, (words, status, judge, options) in cases.items():
+            code, report, end = run(tool, folder, vllm, words, options)
+            is_run = code == status and (report or judge is judge_flag)
+            wrong = judge(end if judge is judge_flag else report) if is_run else \
                 f"exit status {code}, expected {status}\n{end}"
             print(f"{name}: {wrong or 'ok'}", flush=True)
             failed += wrong is not None

@@ -24,11 +24,12 @@
 #include "dryrun/vary.h"
 
 #define RANKS_MAX 64
-#define FIND_LAST 65536 /* upper bound of --find NAME without a range */
+#define TOKENS_MAX 10000000 /* the most of a prompt, and of an answer */
+#define FIND_LAST 65536     /* upper bound of --find NAME without a range */
 
 struct values {
     struct option_list vary;
-    const char *card, *output, *find, *rank, *until, *svg;
+    const char *card, *output, *find, *rank, *until, *svg, *request;
     uint64_t memory, host;
     int64_t gpus, steps, events, patience, world_size;
     bool bracket, values, write, quiet, json;
@@ -84,6 +85,9 @@ static const struct option_spec specs[] = {
     {"write", 0, NULL, OPTION_FLAG, offsetof(struct values, write),
      .help = "let the program change and remove files that were there before the run; "
              "else it gets copies of them"},
+    {"request", 0, "PROMPT,ANSWER", OPTION_STRING, offsetof(struct values, request),
+     .help = "let a serving engine that is ready serve one request, of these lengths in "
+             "tokens; its memory is in the peak"},
     {"events", 0, "N", OPTION_INT, offsetof(struct values, events),
      .help = "keep the last N events of the trace; default 4000000", .min = 1000,
      .max = 100000000},
@@ -460,6 +464,25 @@ adapt_card(struct session *s)
 }
 
 static int
+read_request(struct session *s)
+{
+    const char *text = s->values.request;
+    char *end = NULL;
+    if (!text)
+        return EXIT_FINE;
+    int64_t prompt = strtoll(text, &end, 10),
+            answer = *end == ',' ? strtoll(end + 1, &end, 10) : 0;
+    if (*end || prompt < 1 || answer < 1 || prompt > TOKENS_MAX || answer > TOKENS_MAX)
+        return report_usage("dry-run",
+                            "--request %s: expected PROMPT,ANSWER, two numbers of tokens "
+                            "from 1 to %d",
+                            text, TOKENS_MAX);
+    s->request.prompt_tokens = prompt;
+    s->request.answer_tokens = answer;
+    return EXIT_FINE;
+}
+
+static int
 dry_run(struct session *s, const struct option_list *arguments)
 {
     const struct values *v = &s->values;
@@ -482,6 +505,8 @@ dry_run(struct session *s, const struct option_list *arguments)
     int code = card_file_find(&s->card, "dry-run", v->card, &s->request.card);
     if (code == EXIT_FINE)
         code = adapt_card(s);
+    if (code == EXIT_FINE)
+        code = read_request(s);
     if (code == EXIT_FINE)
         code = check_output(v->output);
     if (code == EXIT_FINE && v->svg)

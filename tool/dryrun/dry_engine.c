@@ -21,12 +21,16 @@ dry_report_write_engine(const struct trial *t, char *text, size_t capacity)
     }
     if (!p || p->engine.kv_tokens == 0 || trial_outcome(t) != TRIAL_FITS)
         return false;
-    snprintf(text, capacity, "KV cache %s = %s tokens, %s request%s of %s",
-             term_format_bytes(p->engine.kv_bytes, bytes),
-             term_format_count(p->engine.kv_tokens, tokens),
-             term_format_count(p->engine.requests, requests),
-             p->engine.requests == 1 ? "" : "s",
-             term_format_count(p->engine.length, length));
+    int used = snprintf(text, capacity, "KV cache %s = %s tokens, %s request%s of %s",
+                        term_format_bytes(p->engine.kv_bytes, bytes),
+                        term_format_count(p->engine.kv_tokens, tokens),
+                        term_format_count(p->engine.requests, requests),
+                        p->engine.requests == 1 ? "" : "s",
+                        term_format_count(p->engine.length, length));
+    unsigned engines = t->launch.engine_count;
+    if (engines > 1 && (size_t)used < capacity)
+        snprintf(text + used, capacity - (size_t)used, ", in each of %u engines",
+                 engines);
     return true;
 }
 
@@ -54,6 +58,7 @@ dry_report_print_engine(const struct trial *t, const struct term *term)
     add_figure(text, sizeof text, "activation", e->activation_bytes, "");
     add_figure(text, sizeof text, "outside PyTorch", e->outside_bytes, " (assumed)");
     add_figure(text, sizeof text, "graphs", e->graph_bytes, " in pools");
+    add_figure(text, sizeof text, "request", e->request_bytes, "");
     size_t used = strlen(text);
     if (e->total_bytes > 0)
         snprintf(text + used, sizeof text - used, "%sutilization %.4g of %s",

@@ -137,7 +137,13 @@ static json_t *
 make_engine(const struct trial *t)
 {
     const struct facts_process *p = trial_find_engine(t);
-    return p ? json_incref(json_object_get(p->json, "engine")) : json_null();
+    json_t *engine = p ? json_copy(json_object_get(p->json, "engine")) : json_null();
+    unsigned count = t->launch.engine_count;
+    bool is_whole = !p || json_object_set_new(engine, "engines",
+                                              json_out_known(count > 0, count)) == 0;
+    if (!is_whole)
+        json_decref(engine);
+    return is_whole ? engine : NULL;
 }
 
 static json_t *

@@ -54,6 +54,7 @@ struct launch_request {
     int64_t patience_s;  /* limit without a step or a new peak */
     int64_t world_size;  /* 0: not a rank of a distributed job */
     int64_t rank;
+    int64_t prompt_tokens, answer_tokens; /* lengths of a request; 0: none */
     uint64_t host_bytes; /* host memory that the program may take; 0: not limited */
     const char *title;   /* for the progress line */
     enum launch_output output;
@@ -71,7 +72,7 @@ struct launch {
     int signal;          /* the one that ended the program; 0: none */
     size_t orphan_count; /* processes that the program left running */
     struct host_use host;
-    bool is_ready; /* a serving engine was ready, and the program was ended */
+    unsigned engine_count; /* serving engines that were ready, so the program was ended */
 };
 
 /* Prepare a launch: find Python and torch, write the libraries. Requires that `request` is

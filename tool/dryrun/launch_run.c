@@ -82,14 +82,17 @@ static void
 set_hook(const struct launch *l)
 {
     const struct launch_request *w = &l->request;
-    char text[2 * LAUNCH_PATH_BYTES];
+    char text[2 * LAUNCH_PATH_BYTES], request[60] = "null";
+    if (w->prompt_tokens > 0)
+        snprintf(request, sizeof request, "[%lld, %lld]", (long long)w->prompt_tokens,
+                 (long long)w->answer_tokens);
     snprintf(text, sizeof text,
              "{\"out\": \"%s\", \"steps\": %lld, \"until\": \"%s\", "
              "\"events\": %llu, \"patience\": %lld, "
-             "\"values\": %s, \"write\": %s, \"world_size\": %lld}",
+             "\"values\": %s, \"write\": %s, \"request\": %s, \"world_size\": %lld}",
              l->out, (long long)w->step_max, w->ends_at_epoch ? "epoch" : "end",
              (unsigned long long)w->event_max, (long long)w->patience_s,
-             w->has_values ? "true" : "false", w->may_write ? "true" : "false",
+             w->has_values ? "true" : "false", w->may_write ? "true" : "false", request,
              (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
     put_first("PYTHONPATH", l->hook);
@@ -257,13 +260,19 @@ take_signal(struct wait *w, int number)
         kill(w->child, SIGTERM);
 }
 
-/* Tell whether a serving engine has said that it is ready. */
-static bool
-find_ready(const struct launch *l)
+/* Return how many serving engines are ready; 0 as long as one of the program's is not. */
+static unsigned
+count_ready(const struct launch *l)
 {
     char path[LAUNCH_PATH_BYTES + 8];
+    unsigned count = 0;
     snprintf(path, sizeof path, "%s/ready", l->out);
-    return access(path, F_OK) == 0;
+    FILE *in = fopen(path, "r");
+    if (in && fscanf(in, "%u", &count) != 1)
+        count = 0;
+    if (in)
+        fclose(in);
+    return count;
 }
 
 static int
@@ -276,7 +285,7 @@ wait_for_end(struct wait *w)
         take_signal(w, sigtimedwait(&w->signals, NULL, &tick));
         host_watch_look(&w->host, w->child);
         show_progress(w);
-        if (find_ready(w->launch))
+        if (count_ready(w->launch) > 0)
             kill(w->child, SIGKILL);
     }
     return done < 0 ? 127 << 8 : ended;
@@ -365,7 +374,7 @@ launch_run(struct launch *l, int *status)
     if (w.child == 0)
         become_program(l, &before);
     int ended = w.child > 0 ? wait_for_end(&w) : 0, error = errno;
-    l->is_ready = find_ready(l);
+    l->engine_count = count_ready(l);
     l->orphan_count = end_orphans();
     host_watch_end(&w.host);
     l->host = w.host.use;
@@ -376,7 +385,7 @@ launch_run(struct launch *l, int *status)
     if (w.child < 0)
         return report_failure(l->request.command, NULL, EXIT_MACHINE, "%s",
                               strerror(error));
-    if (l->is_ready)
+    if (l->engine_count > 0)
         ended = 0;
     l->signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
     *status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);

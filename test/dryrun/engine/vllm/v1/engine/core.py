@@ -10,7 +10,10 @@ def serve(pipe, *words):
     worker = gpu_worker.Worker(*words)
     while True:
         name, arguments = pipe.recv()
-        pipe.send(getattr(worker, name)(*arguments))
+        try:
+            pipe.send(getattr(worker, name)(*arguments))
+        except Exception as error:
+            pipe.send(RuntimeError(str(error)))
 
 
 def plan(available):
@@ -38,7 +41,22 @@ class EngineCore:
         cache = plan(self.call("determine_available_memory"))
         self.call("initialize_from_config", cache)
         self.call("compile_or_warm_up_model")
+        self.vllm_config = types.SimpleNamespace(
+            model_config=types.SimpleNamespace(max_model_len=length))
+        self.waiting = []  # tokens of each step that is to come
+        self.scheduler = types.SimpleNamespace(has_requests=lambda: bool(self.waiting))
+        self.model_executor = types.SimpleNamespace(collective_rpc=self.call)
+
+    def add_request(self, request):
+        self.waiting = [len(request.prompt_token_ids)] + [1] * request.sampling_params.max_tokens
+
+    def step(self):
+        self.call("execute_model", self.waiting.pop(0))
+        return {}, True
 
     def call(self, name, *arguments):
         self.pipe.send((name, arguments))
-        return self.pipe.recv()
+        result = self.pipe.recv()
+        if isinstance(result, Exception):
+            raise result
+        return result

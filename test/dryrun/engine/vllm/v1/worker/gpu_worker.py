@@ -53,3 +53,9 @@ class Worker:
     def compile_or_warm_up_model(self):
         self.model_runner.capture_model()
         self.model_runner.run(256)
+
+    def execute_model(self, tokens):
+        self.model_runner.run(tokens)
+
+    def check_health(self):
+        pass

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a request's answer is chosen."""
+import types
+
+
+class SamplingParams(types.SimpleNamespace):
+    pass
