@@ -26,3 +26,4 @@ stale = torch.zeros(8, dtype=torch.bool, device="cuda")
 stale[experts] = True
 print(stale.nonzero().shape)
 torch.save({"experts": experts}, io.BytesIO())  # what is saved decides nothing
+print(known, scores)  # nor what is printed
