@@ -101,6 +101,8 @@ class _Finder(importlib.abc.MetaPathFinder):
                         lambda module: _drystone_turns.wrap_loaders(module, judge_turn),
                         "transformers.generation.utils": _drystone_answers.end_generation,
                         "deepspeed.runtime.utils": _drystone_answers.trust_norms,
+                        "torch._inductor.select_algorithm": _drystone_answers.end_search,
+                        "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
                         **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree}
                            if _settings["world_size"] else {}),
