@@ -11,6 +11,7 @@ steps repeat again, one more of the loops around them ends when its turn is over
 import ast
 import dis
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -62,7 +63,13 @@ def wrap_loaders(module, judge):
 
 
 def expects_end(frame):
-    """Tell whether somebody takes StopIteration as the end of the data that a frame asks for."""
+    """Tell whether somebody takes StopIteration as the end of the data that a frame asks for.
+
+    A generator with a single loop ends with it; who asks the generator decides then.
+    """
+    while frame.f_back and frame.f_code.co_flags & inspect.CO_GENERATOR and \
+            len(find_loops([frame])) < 2:
+        frame = frame.f_back
     if not any(is_next(node) for node in walk_statement(frame)):
         return True  # list(), a for loop and their kin know it
     while frame:
