@@ -392,12 +392,20 @@ def is_long(turns, begin=None):
 
 
 def is_varied(count):
-    """Tell whether so many steps differ in size, and the second half hardly raised the peak."""
+    """Tell whether so many steps differ in size, and the second half hardly raised the peak.
+
+    Steps that leave more each time are none of that: they may come to an OOM.
+    """
+    if count < LEAST:
+        return False
+    left = [step["total"][2] for step in _state["steps"][-count:]]
+    if min(left[count // 2:]) > min(left[count // 4:count // 2]) + GROWTH_MAX:
+        return False
     if is_one_of_many():
         return count >= VARIED
     waited = time.monotonic() - _state["loop_begin"]
     is_late = waited >= _settings["patience"] / (4 if _state["repeats"] else 2)
-    return is_late and count >= LEAST and _state["rise"][1] <= len(_state["steps"]) - count / 2
+    return is_late and _state["rise"][1] <= len(_state["steps"]) - count / 2
 
 
 def on_repeat(torch, kinds):

@@ -65,10 +65,10 @@ def wrap_loaders(module, judge):
 def expects_end(frame):
     """Tell whether somebody takes StopIteration as the end of the data that a frame asks for.
 
-    A generator with a single loop ends with it; who asks the generator decides then.
+    A generator without a loop around that ends with the data: who asks it decides then.
     """
     while frame.f_back and frame.f_code.co_flags & inspect.CO_GENERATOR and \
-            len(find_loops([frame])) < 2:
+            not find_loops([frame]):
         frame = frame.f_back
     if not any(is_next(node) for node in walk_statement(frame)):
         return True  # list(), a for loop and their kin know it
