@@ -5,11 +5,14 @@
     objects         the sizes of objects that ranks exchange
     generation      whether a generated text is complete
     distributions   whether parameters are in their range
+    norms           whether DeepSpeed's norm of the gradients is a valid one
+    autotuning      which of several kernels is the fastest
 
 A program's memory only changes where it depends on the answer.
 """
 import ctypes
 import functools
+import math
 import sys
 import threading
 
@@ -26,6 +29,12 @@ def trust_distributions():
     distributions = sys.modules.get("torch.distributions")
     if distributions:
         distributions.Distribution.set_default_validate_args(False)
+
+
+def trust_norms(module):
+    """A norm is finite and not negative, which DeepSpeed asks before each step."""
+    if hasattr(module, "is_invalid_grad_norm"):
+        module.is_invalid_grad_norm = lambda norm: False
 
 
 def tell_splits():
@@ -113,3 +122,49 @@ def end_generation(generation):
         return unfinished(self, finished, *more, **named)
 
     criteria.__call__, mixin._has_unfinished_sequences = __call__, _has_unfinished_sequences
+
+
+def end_search(selection):
+    """Have Inductor time one kernel for an operation, a library's own before those of Triton.
+
+    Kernels that do nothing take equally long, and each would be compiled. The first one's timing
+    asks for the memory that all of them would.
+    """
+    cache = getattr(selection, "AlgorithmSelectorCache", None)
+    if not isinstance(vars(cache).get("benchmark_choices") if cache else None, classmethod):
+        return  # a release with other functions
+    benchmark = cache.benchmark_choices
+
+    @functools.wraps(benchmark)
+    def benchmark_choices(choices, *more, **named):
+        times = dict.fromkeys(choices, math.inf)
+        own = selection.ExternKernelCaller
+        for one in sorted(choices, key=lambda one: not isinstance(one, own)):
+            times.update(benchmark([one], *more, **named))
+            if math.isfinite(times[one]):
+                break
+        return times
+
+    cache.benchmark_choices = staticmethod(benchmark_choices)
+
+
+def end_tuning(autotuner):
+    """Have Triton's autotuner time one configuration that the card can run."""
+    try:
+        kind = autotuner.Autotuner
+        bench, prune = kind._bench, kind.prune_configs
+    except AttributeError:
+        return  # a release with other functions
+
+    def prune_configs(self, *args, **named):
+        self.drystone_found = False
+        return prune(self, *args, **named)
+
+    def _bench(self, *args, **named):
+        if getattr(self, "drystone_found", False):
+            return [math.inf] * 3
+        times = bench(self, *args, **named)
+        self.drystone_found = math.isfinite(times[0] if isinstance(times, (list, tuple)) else times)
+        return times
+
+    kind._bench, kind.prune_configs = _bench, prune_configs

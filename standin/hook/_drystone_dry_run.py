@@ -23,7 +23,9 @@ come three times in a row and added little; later ones are then assumed to do th
 that alternate have a period of 2. The program's own statistics are not reset.
 
 Steps that repeat end no program but the loop around them (_drystone_turns.py), so that what comes
-once an epoch is seen. The first loop runs some turns more, for what comes each tenth step.
+once an epoch is seen. The first loop runs some turns more, for what comes each tenth step. Steps of
+lengths by chance never repeat: if half of them hardly raised the peak, and half the patience is
+over, their loop ends, too, and a quarter of the patience is enough for later loops.
 
 The hook starts when torch is imported, and does nothing in other processes. A failure of the hook
 must not fail the program: it is noted and reported.
@@ -48,11 +50,14 @@ import _drystone_engines
 import _drystone_files
 import _drystone_history
 import _drystone_life
+import _drystone_lone_rank
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
+RISE = 17 / 16  # a peak that is higher by more counts; of equal chances, each second half has one
+VARIED = 10 * LEAST  # steps of several ranks that do not repeat, before their loop is ended
 LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
 LIVES = 10  # times the patience after which a program is ended in spite of signs of life
 COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
@@ -62,7 +67,7 @@ _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dump
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
           "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
-          "refusal": None, "turns": 0}
+          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -101,7 +106,12 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.watched = {"torch": attach, "torch.utils.data.dataloader":
                         lambda module: _drystone_turns.wrap_loaders(module, judge_turn),
                         "transformers.generation.utils": _drystone_answers.end_generation,
+                        "deepspeed.runtime.utils": _drystone_answers.trust_norms,
+                        "torch._inductor.select_algorithm": _drystone_answers.end_search,
+                        "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
+                        **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree}
+                           if _settings["world_size"] else {}),
                         **_drystone_engines.find_watched(sys.modules[__name__])}
 
     def find_spec(self, name, path=None, target=None):
@@ -140,7 +150,6 @@ def attach(torch):
         register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
         _drystone_by_hand.ByHand(torch, lambda: on_step(torch, None))
         if _settings["world_size"]:
-            import _drystone_lone_rank
             _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
     except Exception as error:  # torch without CUDA, or a very old one
         note(f"this torch cannot be looked into: {error}")
@@ -334,9 +343,11 @@ def on_step(torch, optimizer):
     if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
             (optimizer is None and not is_by_hand):
         return
-    look_at_owners(sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch)),
-                   optimizer)
+    peak = sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch))
+    look_at_owners(peak, optimizer)
     steps = _state["steps"]
+    if peak > _state["rise"][0] * RISE:
+        _state["rise"] = peak, len(steps)
     now = measure(torch)
     # several optimisers in a row are one step: fewer than 8 allocations in between
     if steps and not is_by_hand and now[0] - steps[-1]["total"][0] < 8:
@@ -344,6 +355,7 @@ def on_step(torch, optimizer):
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
     _state.setdefault("first", tell_time())
+    _state["loop_begin"] = _state["loop_begin"] or time.monotonic()
     steps.append({"total": now, "kind": [a - b for a, b in zip(now, before)]})
     tell_progress(now)
     begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
@@ -360,6 +372,8 @@ def on_step(torch, optimizer):
         return
     if period and (_state["repeats"] or is_long(len(steps))):
         on_repeat(torch, kinds[-period:])
+    elif not period and is_varied(len(steps) - _state["since"]):
+        on_repeat(torch, [])
 
 
 def tell_time():
@@ -379,12 +393,33 @@ def is_long(turns, begin=None):
     return turns >= LEAST or (is_late and not is_one_of_many())
 
 
+def is_varied(count):
+    """Tell whether so many steps differ in size, and the second half hardly raised the peak.
+
+    Steps that leave more each time are none of that: they may come to an OOM.
+    """
+    if count < LEAST:
+        return False
+    left = [step["total"][2] for step in _state["steps"][-count:]]
+    if min(left[count // 2:]) > min(left[count // 4:count // 2]) + GROWTH_MAX:
+        return False
+    if is_one_of_many():
+        return count >= VARIED
+    waited = time.monotonic() - _state["loop_begin"]
+    is_late = waited >= _settings["patience"] / (4 if _state["repeats"] else 2)
+    return is_late and _state["rise"][1] <= len(_state["steps"]) - count / 2
+
+
 def on_repeat(torch, kinds):
-    """End the loop around steps that repeat, or the program where that is not possible."""
+    """End the loop around steps that repeat, or the program where that is not possible.
+
+    No kinds: the steps differ in size.
+    """
     steps, each = len(_state["steps"]), "" if len(kinds) == 1 else f", {len(kinds)} at a time"
     if _state["repeats"] is None:
-        _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}"
-    _state["since"] = steps
+        _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}" \
+            if kinds else "steps differ in size"
+    _state["since"], _state["loop_begin"] = steps, None
     growth = sum(kind[2] for kind in kinds)
     whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
@@ -395,7 +430,9 @@ def on_repeat(torch, kinds):
         goes_on, times, unseen = False, 1, f"what follows its steps was not run ({error})"
     if times > 1 and goes_on and _settings["until"] == "epoch":
         goes_on, unseen = False, unseen or "what follows the second epoch was not run"
-    unseen = "; ".join(filter(None, [unseen, growth and f"{whole} {growth} B more"]))
+    unseen = "; ".join(filter(None, [
+        None if kinds else "its steps differ in size, and a later one may need more", unseen,
+        growth and f"{whole} {growth} B more"]))
     _state["unseen"] = _state["unseen"] or unseen or None
     if not goes_on:
         stop(torch, _state["repeats"])

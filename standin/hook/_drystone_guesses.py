@@ -15,8 +15,10 @@ from _drystone_branches import decides
 
 LINES_MAX = 100
 HARMLESS = {"+=", "/", "/="}  # arguments of BINARY_OP; older Pythons have names for them
-# Torch asks for a storage to save it, and for the seed of a dropout: neither decides anything.
+# Torch asks for a storage to save it, for a tensor's numbers to print them, and for the seed of a
+# dropout: none decides anything.
 HARMLESS_FILES = (os.path.join("torch", "serialization.py"),
+                  os.path.join("torch", "_tensor_str.py"),
                   os.path.join("torch", "nn", "modules", "rnn.py"))
 HARMLESS_NAMES = {"INPLACE_ADD", "BINARY_TRUE_DIVIDE", "INPLACE_TRUE_DIVIDE", "FORMAT_VALUE",
                   "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}

@@ -8,11 +8,10 @@ function runs first, so its allocations are unchanged.
 
 This covers whole numbers and booleans up to WHOLE_MAX elements, and comparisons of other numbers
 that came from the host. Other numbers that are all zeros count as unknown, and their comparison
-stays false. A count that is divided and rounded stays known. Unknown numbers are finite: a
-comparison with infinity or with themselves is that of a zero, and known, so that no flag of
-overflow is set. The stand-in keeps which bytes are known (M4): a
-result is known if all its inputs are. Where unknown ones decide a size or a branch, Guesses notes
-the line.
+stays false. A count that is divided, rounded or added up in a float stays known. Unknown numbers
+are finite: a comparison with infinity or with themselves is that of a zero, and known, so that no
+flag of overflow is set. The stand-in keeps which bytes are known (M4): a result is known if all
+its inputs are. Where unknown ones decide a size or a branch, Guesses notes the line.
 
 Operations are intercepted at BackendSelect, the last dispatch key before the device's. Each
 intercepted operation costs 8 us more.
@@ -120,7 +119,8 @@ class Masks:
         if value.numel() > most or not (any_kind or is_whole):
             raise LookupError
         same = lie_over(value)
-        if value.numel() and not is_whole and not same.any():
+        is_known_count = self.is_count(value) and is_known(value)
+        if value.numel() and not is_whole and not same.any() and not is_known_count:
             raise LookupError  # zeros that a kernel would have filled
         return same
 
@@ -208,7 +208,7 @@ class Masks:
                 write(target, source)
         elif not (is_copy and self.is_plain(target, source)):
             is_whole = self.is_small(source if is_copy and target.numel() <= VALUES_MAX else target)
-            is_count = is_copy and known and self.is_count(source)
+            is_count = known and self.is_count(source if is_copy else target)
             self.repeat(operation, args, named, is_whole or is_count, known)
         return result
 

@@ -6,6 +6,9 @@
     optimizer   the optimizers' tensors of a parameter
     made        what its forward pass made and was not freed yet, without that of modules in it
 
+A block that several weights share, as the flat buffers of engines, is split among them. Weights
+that an optimizer has and no module, as masters of half ones, are those of "(no module)".
+
 Global hooks of torch.nn tell which module runs; the stand-in keeps a label for each block that is
 handed out. Weights, gradients and states are looked up by address when a step ends
 and the peak has grown, for their blocks are older. At the end the history is walked once.
@@ -18,7 +21,7 @@ import ctypes
 import threading
 import time
 import weakref
-from collections import defaultdict, deque
+from collections import defaultdict, deque, namedtuple
 
 import torch
 from torch.nn.modules import module as hooks
@@ -26,6 +29,8 @@ from torch.nn.modules import module as hooks
 KINDS = ("weights", "gradients", "optimizer", "made")
 WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 ROUNDED = 512  # bytes to which PyTorch rounds a request
+# A tensor in a block: when it was there, in blocks until then, and where.
+Place = namedtuple("Place", "when kind label offset")
 
 
 class Owners:
@@ -41,7 +46,7 @@ class Owners:
         self.weights, self.local = [], threading.local()
         self.optimizers, self.peak = weakref.WeakSet(), 0
         self.calls = deque(maxlen=100)  # (time, label, blocks until then) by outermost module
-        self.found = defaultdict(list)  # (device, address) -> [(blocks until then, kind, label)]
+        self.found = defaultdict(list)  # (device, address) -> [Place]
 
     def watch(self, guard):
         """Install the hooks, which guard(function) keeps from failing the program.
@@ -107,6 +112,10 @@ class Owners:
                 if weight.requires_grad and weight.is_leaf:
                     self.note(weight.grad, "gradients", label)
         for optimizer in self.optimizers:
+            for weight in (one for group in optimizer.param_groups for one in group["params"]):
+                if id(weight) not in labels:
+                    self.note(weight, "weights", 0)
+                    self.note(weight.grad, "gradients", 0)
             for weight, state in optimizer.state.items():
                 for one in state.values() if isinstance(state, dict) else ():
                     self.note(one, "optimizer", labels.get(id(weight), 0))
@@ -119,7 +128,8 @@ class Owners:
             device, address = tensor.get_device(), tensor.untyped_storage().data_ptr()
         except (NotImplementedError, RuntimeError):  # sparse, or without memory
             return
-        self.found[device, address].append((self.count(device), kind, label))
+        offset = tensor.storage_offset() * tensor.element_size()
+        self.found[device, address].append(Place(self.count(device), kind, label, offset))
 
     def look_at(self, peak, optimizer=None):
         """Look again if the peak is a new one; older places tell nothing about it."""
@@ -145,14 +155,23 @@ class Owners:
         rows = defaultdict(lambda: dict.fromkeys(KINDS, 0))
         for address, (number, size, is_python) in blocks.items():
             end = ends.get(number, count)
-            kind, label = next(((kind, label) for when, kind, label in self.found[device, address]
-                                if number < when <= end), ("made", 0))
-            if kind == "made" and number < count:
-                label = labels[number]
-            nobody = "(no module)" if is_python or kind != "made" else "(backward pass)"
-            rows[self.paths[label] or nobody][kind] += size
+            places = [one for one in self.found[device, address] if number < one.when <= end]
+            made = labels[number] if number < count else 0
+            for kind, label, part in split(places, size) if places else [("made", made, size)]:
+                nobody = "(no module)" if is_python or kind != "made" else "(backward pass)"
+                rows[self.paths[label] or nobody][kind] += part
         return [{"module": path, **row} for path, row in
                 sorted(rows.items(), key=lambda one: -sum(one[1].values()))]
+
+
+def split(places, size):
+    """Return [(kind, label, bytes)] of a block; its gaps belong to the tensor before them."""
+    first = {}
+    for one in places:
+        first.setdefault(one.offset, one)
+    bounds = [0, *sorted(first)[1:], size]
+    return [(first[offset].kind, first[offset].label, max(min(end, size) - begin, 0))
+            for offset, begin, end in zip(sorted(first), bounds, bounds[1:])]
 
 
 def find_alive(trace, born):

@@ -11,6 +11,7 @@ steps repeat again, one more of the loops around them ends when its turn is over
 import ast
 import dis
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -64,16 +65,16 @@ def wrap_loaders(module, judge):
 def expects_end(frame):
     """Tell whether somebody takes StopIteration as the end of the data that a frame asks for.
 
-    An iterator around the loader passes the end on to whoever asks it.
+    An iterator around the loader passes the end on to whoever asks it. So does a generator without a
+    loop around that ends with the data.
     """
-    while asks(frame):
-        if takes_end(frame):
-            return True
-        if frame.f_code.co_name != "__next__":
-            break
+    while frame.f_back and frame.f_code.co_flags & inspect.CO_GENERATOR and \
+            not find_loops([frame]):
         frame = frame.f_back
-    else:
+    if not asks(frame):
         return True  # list(), a for loop and their kin know it
+    if frame.f_back and frame.f_code.co_name == "__next__":
+        return takes_end(frame) or expects_end(frame.f_back)
     while frame:
         code, last = frame.f_code.co_code, frame.f_lasti
         if last >= 0 and dis.opname[code[last]] in ("FOR_ITER", "SEND", "YIELD_FROM"):

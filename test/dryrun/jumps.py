@@ -9,9 +9,11 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import types
 
 sys.path.insert(0, sys.argv[1])
+import _drystone_dry_run  # noqa: E402
 import _drystone_rare  # noqa: E402
 import _drystone_turns  # noqa: E402
 
@@ -269,7 +271,54 @@ def trainer():
     Trainer().run()
 
 
+def varied():
+    """Lengths by chance are ended, steps that leave 1 MiB each are not."""
+    hook = _drystone_dry_run
+    sys.modules["torch"] = types.SimpleNamespace()
+    hook._settings.update(patience=8, world_size=1)
+    hook._state["loop_begin"] = time.monotonic() - 5
+    for count, by_chance, each, rise in ((40, 5, 0, 3), (40, 0, 1 << 20, 3), (20, 5, 0, 3),
+                                         (40, 5, 0, 30)):
+        hook._state["rise"] = 1, rise
+        hook._state["steps"] = [{"total": [0, 0, i % 7 * by_chance + i * each, 0]}
+                                for i in range(count)]
+        log.append(hook.is_varied(count))
+    del sys.modules["torch"]
+
+
+class Loader:
+    def __next__(self):
+        log.append(_drystone_turns.expects_end(sys._getframe(1)))
+        return 0
+
+    def __iter__(self):
+        return self
+
+
+def asked():
+    """Who asks a generator decides, if no other loop is in it."""
+    def hand_out():
+        for batch in Loader():
+            yield batch
+
+    def hand_out_for_ever():
+        while True:
+            for batch in Loader():
+                yield batch
+
+    next(hand_out())
+    next(hand_out_for_ever())
+    for _ in hand_out():
+        break
+    try:
+        next(hand_out())
+    except StopIteration:
+        pass
+
+
 EXPECTED = {
+    varied: [True, False, False, False],
+    asked: [False, True, True, True],
     trainer: ["the evaluation of step 500 waits for a later turn", None],
     with_in_epochs: ["begin", (0, 0), (0, 1), (1, 0), (1, 1), None],
     two_at_once: ["begin", 0, 1],

@@ -27,3 +27,4 @@ stale[experts] = True
 print(stale.nonzero().shape)
 torch.save({"experts": experts}, io.BytesIO())  # what is saved decides nothing
 experts.to("meta")  # nor do shapes alone
+print(known, scores)  # nor what is printed

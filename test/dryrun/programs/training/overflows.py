@@ -17,15 +17,24 @@ def is_finite(x):
     return all(way.item() for way in ways)
 
 
+def count_flags(gradients):
+    """As DeepSpeed counts: flags are added up in a float."""
+    count = torch.zeros([1], dtype=torch.float, device="cuda")
+    for one in gradients:
+        count += torch.isfinite(one.amax()).logical_not()
+    return count.bool().byte()[0].item()
+
+
 class Engine:
     def __init__(self, model):
         self.model, self.scale, self.skipped = model, 65536.0, 0
         self.masters = [p.detach().float() for p in model.parameters()]
 
     def step(self):
-        finite = is_finite(torch.cat([p.grad.flatten() for p in self.model.parameters()]))
+        gradients = [p.grad for p in self.model.parameters()]
+        finite = is_finite(torch.cat([one.flatten() for one in gradients]))
         flag = torch.tensor([not finite], dtype=torch.uint8, device="cuda")
-        if flag[0].item():
+        if flag[0].item() or count_flags(gradients):
             self.scale, self.skipped = self.scale / 2, self.skipped + 1
             assert self.scale > 1, "the scale is at its minimum"
             return
