@@ -43,7 +43,7 @@ struct launch_request {
     const struct option_list *arguments;
     const struct dry_card *card;
     int device_count;
-    bool is_boundless;   /* the card has BOUNDLESS_BYTES of memory */
+    bool is_boundless;   /* the card gives BOUNDLESS_BYTES, and tells its own total */
     bool is_late;        /* device work completes only when the program waits */
     bool is_other_order; /* hand out addresses in the opposite order of the driver's */
     bool has_values;     /* compute small operations, on the CPU */
