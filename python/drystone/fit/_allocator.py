@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of PyTorch's allocator: segments that grow leave no holes behind that nothing fits.
+
+The settings are joined with those the user has, in the environment, before PyTorch reads them.
+They cost nothing but a little time in the first steps. Numbers stay the same. A program with
+another allocator than PyTorch's native one has no use for them.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._settings import read_settings
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+NUMBERS, HELPS = "same", "any"
+TEXT = "allocator with {}"
+UNSEEN = "the settings came too late"
+GROWING = "expandable_segments:True"
+
+
+def patch(value: Any) -> str:
+    return ("import os\n"
+            f'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "{value}"  # before torch is imported\n')
+
+
+def begin(run: Run, value: Any) -> None:
+    settings = read_settings()
+    if any(setting.startswith("backend:") and not setting.endswith("native")
+           for setting in settings):
+        run.refuse("allocator", "the program has another allocator than PyTorch's native one")
+    elif value is not None:
+        run.apply("allocator", value)
+    elif GROWING in settings:
+        run.refuse("allocator", "the program has it already")
+    else:
+        run.offer("allocator", [GROWING])
