@@ -93,6 +93,10 @@ set_hook(const struct launch *l)
              w->has_values ? "true" : "false", w->may_write ? "true" : "false",
              (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
+    if (w->changes) {
+        setenv("DRYSTONE_FIT", w->changes, 1);
+        put_first("PYTHONPATH", w->package);
+    }
     put_first("PYTHONPATH", l->hook);
 }
 
