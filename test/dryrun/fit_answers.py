@@ -125,6 +125,13 @@ APPLIED = {  # behind the case "switch", in its folder
     "third": (["--apply", "3"], 3, "no change 3: it has 2 that fit"),
     "foreign": (["--apply", "1", "-o", "small.json"], 3, "small.json: not a file of drystone fit"),
     "strange": (["--apply", "1", "-o", "p.py"], 3, "p.py:"),
+    "patch": (["--patch", "2"], 0, """--- p.py
+              +++ p.py
+              @@ -1,4 +1,6 @@
+              +import drystone.fit
+              +drystone.fit.apply({"layers": 4})  # checkpoint 4 of 32 layers
+               import json, os, torch"""),
+    "patch_and_apply": (["--patch", "2", "--apply", "2"], 2, "expected one of them"),
     "with_json": (["--apply", "1", "--json"], 2, "--json is for a search"),
 }
 

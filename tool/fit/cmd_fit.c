@@ -17,13 +17,14 @@
 #include "base/report.h"
 #include "base/term.h"
 #include "dryrun/card_file.h"
+#include "fit/fit_patch.h"
 #include "fit/fit_report.h"
 #include "run/run_package.h"
 
 struct values {
     const char *card, *output;
     uint64_t memory;
-    int64_t gpus, steps, patience, world_size, rank, runs, apply;
+    int64_t gpus, steps, patience, world_size, rank, runs, apply, patch;
     bool values, json;
 };
 
@@ -56,8 +57,12 @@ static const struct option_spec specs[] = {
     {"apply", 0, "NUMBER", OPTION_INT, offsetof(struct values, apply),
      .help = "run the program with this change of a search before; nothing runs dry",
      .min = 1, .max = FIT_RUNS_MAX},
+    {"patch", 0, "NUMBER", OPTION_INT, offsetof(struct values, patch),
+     .help = "print a diff of the program's script that makes this change; nothing runs",
+     .min = 1, .max = FIT_RUNS_MAX},
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
-     .help = "where the result goes, and where --apply reads it; default fit.json"},
+     .help = "where the result goes, and where --apply and --patch read it; default "
+             "fit.json"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print the result as JSON, schema drystone.fit/1, see drystone-fit(1)"},
 };
@@ -166,23 +171,17 @@ run_program(const struct option_list *arguments)
     return code;
 }
 
-/* Become the program, with a change of the result. */
+/* Become the program, with changes, which this call releases. */
 static int
-apply(const struct values *v, const struct option_list *arguments,
-      const struct run_machine *machine)
+apply(const struct option_list *arguments, const struct run_machine *machine,
+      json_t *changes, const char *label)
 {
-    json_t *changes;
-    char *label, *variable = NULL, *path = NULL;
     const char *rest = getenv("PYTHONPATH");
-    int code = fit_report_read("fit", v->output, v->apply, &changes, &label);
-    if (code != EXIT_FINE)
-        return code;
-    variable = fit_offers_make_variable(changes, false);
+    char *variable = fit_offers_make_variable(changes, false);
     size_t size = strlen(machine->hook) + (rest ? strlen(rest) : 0) + 2;
-    path = malloc(size);
-    if (!variable || !path) {
-        code = report_memory("fit", NULL);
-    } else {
+    char *path = malloc(size);
+    int code = variable && path ? EXIT_FINE : report_memory("fit", NULL);
+    if (code == EXIT_FINE) {
         snprintf(path, size, "%s%s%s", machine->hook, rest && *rest ? ":" : "",
                  rest ? rest : "");
         setenv("DRYSTONE_FIT", variable, 1);
@@ -194,6 +193,23 @@ apply(const struct values *v, const struct option_list *arguments,
     }
     free(variable);
     free(path);
+    return code;
+}
+
+/* Use a change of a result before. */
+static int
+use(const struct values *v, const struct option_list *arguments,
+    const struct run_machine *machine)
+{
+    json_t *changes;
+    char *label;
+    int64_t number = v->apply > 0 ? v->apply : v->patch;
+    int code = fit_report_read("fit", v->output, number, &changes, &label);
+    if (code == EXIT_FINE && v->apply > 0)
+        code = apply(arguments, machine, json_incref(changes), label);
+    else if (code == EXIT_FINE)
+        code = fit_patch_print(arguments, changes, label);
+    json_decref(changes);
     free(label);
     return code;
 }
@@ -208,12 +224,17 @@ fit(const struct values *v, const struct option_list *arguments)
     const struct dry_card *chosen;
     if (arguments->count == 0)
         return report_usage("fit", "no program is given");
-    const struct option_misuse json = {"json", v->json && v->apply > 0, "for a search"};
-    int code = options_refuse_misuse(&command_fit, &json, 1);
+    bool uses = v->apply > 0 || v->patch > 0;
+    const struct option_misuse misuses[] = {
+        {"json", v->json && uses, "for a search"},
+        {"patch", v->patch > 0 && v->apply > 0,
+         "the other of --apply: expected one of them"},
+    };
+    int code = options_refuse_misuse(&command_fit, misuses, 2);
     if (code == EXIT_FINE)
         code = find_package(&machine);
-    if (code == EXIT_FINE && v->apply > 0)
-        return apply(v, arguments, &machine);
+    if (code == EXIT_FINE && uses)
+        return use(v, arguments, &machine);
     if (code == EXIT_FINE && v->world_size > 0 && v->rank >= v->world_size)
         code = report_usage("fit", "--rank %lld: expected less than --world-size",
                             (long long)v->rank);
@@ -245,6 +266,7 @@ const struct command command_fit = {
     .about = about_text,
     .examples = "drystone fit --card rtx4090-24 -- python train.py --batch 16\n"
                 "drystone fit --apply 2 -- python train.py --batch 16\n"
+                "drystone fit --patch 2 -- python train.py >fit.diff\n"
                 "drystone fit --card l4 --runs 8 --json -- python train.py >fit.json\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

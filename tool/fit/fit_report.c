@@ -198,9 +198,11 @@ fit_report_print(const struct fit_work *w, const char *path)
         seconds += w->notes[i].seconds;
     printf("\n%d run%s in %.0f s\n", w->run_count, w->run_count == 1 ? "" : "s", seconds);
     if (count > 0) {
-        char text[200], safe[120];
+        char text[240], safe[120];
         term_make_printable(safe, sizeof safe, path, strlen(path));
-        snprintf(text, sizeof text, "drystone fit --apply 1 -- PROGRAM runs it so, by %s",
+        snprintf(text, sizeof text,
+                 "drystone fit --apply 1 -- PROGRAM runs it so, by %s; --patch 1 prints "
+                 "a diff",
                  safe);
         term_print_wrapped(stdout, text, 0, term.width);
     }

@@ -11,7 +11,11 @@ tell() returns what was seen and done. PyTorch is not imported by this.
 """
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import pathlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ._settings import join_settings
@@ -34,6 +38,24 @@ def tell() -> dict[str, Any]:
     notes               what an observer could not see
     """
     return _running[0].tell() if _running else {}
+
+
+def apply(changes: dict[str, Any]) -> None:
+    """Make changes in this program, by their names, as `drystone fit --patch` writes them.
+
+    Call it before the program imports PyTorch; RuntimeError otherwise. Changes of DRYSTONE_FIT come
+    on top. A change that cannot be made is told by a warning, and in tell().
+    """
+    if "torch" in sys.modules:
+        raise RuntimeError("drystone.fit.apply() comes before PyTorch is imported")
+    asked = json.loads(os.environ.get("DRYSTONE_FIT") or "{}")
+    asked["changes"] = {**changes, **asked.get("changes", {})}
+    os.environ["DRYSTONE_FIT"] = json.dumps(asked)
+    if not any(getattr(finder, "name", None) == "torch" for finder in sys.meta_path):
+        hook = pathlib.Path(__file__).parents[1] / "torch/hook/sitecustomize.py"
+        spec = importlib.util.spec_from_file_location("_drystone_hook", hook)
+        assert spec and spec.loader
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def _before(text: str) -> None:
