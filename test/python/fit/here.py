@@ -11,14 +11,14 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from torch_here import ROOT, main  # noqa: E402, F401  (skips where there is no torch)
+from torch_here import ROOT, main  # noqa: E402, F401, I001  (first: skips where there is no torch)
 
+import programs  # noqa: E402
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  (loaded once, not in each fork)
 import torch.utils.flop_counter  # noqa: E402
-
-import programs  # noqa: E402
 from drystone import fit  # noqa: E402
+from drystone.fit import _offload_saved  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -58,6 +58,7 @@ def _be_program(folder, name, changes, looks, out, err):
         os.dup2(out, 1)
         os.dup2(err, 2)
         if changes is not None or looks:
+            _offload_saved.LEAST = 256  # bytes: nets are small here
             fit._before(json.dumps({"changes": changes or {}, "looks": looks}))
             fit._begin(lambda name, then: None)
         programs.main(folder, name)
