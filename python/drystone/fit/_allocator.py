@@ -16,13 +16,10 @@ if TYPE_CHECKING:
 
 NUMBERS, HELPS = "same", "any"
 TEXT = "allocator with {}"
+PATCH = ('import os\n'
+         'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "{}"  # before torch is imported\n')
 UNSEEN = "the settings came too late"
 GROWING = "expandable_segments:True"
-
-
-def patch(value: Any) -> str:
-    return ("import os\n"
-            f'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "{value}"  # before torch is imported\n')
 
 
 def begin(run: Run, value: Any) -> None:

@@ -19,7 +19,8 @@ Leave = Callable[[torch.nn.Module, Any], None]
 class Calls:
     """enter(module) is called before, leave(module, result) behind such a call.
 
-    An exception of the call makes the result None. Compilers that trace a program see nothing.
+    An exception of the call makes the result None. Compilers that trace a program see nothing, nor
+    does a checkpoint that calls a layer again in the backward pass.
     """
 
     def __init__(self, run: Run) -> None:
@@ -38,7 +39,7 @@ class Calls:
             return
         running = self.local.__dict__.setdefault("running", [])
         running.append(module)
-        if len(running) == 1:
+        if len(running) == 1 and torch._C._current_graph_task_id() == -1:
             for enter, _ in self.subscribers:
                 enter(module)
 
@@ -48,7 +49,7 @@ class Calls:
         running = self.local.__dict__.setdefault("running", [])
         if running:
             running.pop()
-        if not running:
+        if not running and torch._C._current_graph_task_id() == -1:
             for _, leave in reversed(self.subscribers):
                 leave(module, result)
 

@@ -7,8 +7,8 @@ The module of a change is _NAME.py. It has
               a batch are those of its pieces), "other"
     HELPS     where memory gets less: "backward", "step", "evaluation", "any"
     TEXT      what it does, for a person; {} is the value
+    PATCH     lines of Python that a person writes instead; {} is the value
     UNSEEN    why it was neither made nor refused
-    patch(value)       lines of Python that a person writes instead
     begin(run, value)  makes the change; value None: only looks whether it can help
 """
 from __future__ import annotations
@@ -16,7 +16,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-NAMES = ("allocator", "checkpoint", "micro_batches")
+NAMES = ("allocator", "checkpoint", "micro_batches", "loss_in_chunks", "foreach", "grads_to_none",
+         "evaluation_without_graph", "losses_detached", "offload_saved", "compile_budget",
+         "states_8bit")
 
 
 def load_change(name: str) -> Any:

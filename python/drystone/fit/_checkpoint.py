@@ -29,15 +29,10 @@ if TYPE_CHECKING:
 
 NAME, NUMBERS, HELPS = "checkpoint", "same", "backward"
 TEXT = "checkpoint {} layers"
+PATCH = ("# in the model's forward(), for its first {} layers:\n"
+         "# - hidden = layer(hidden, mask)\n"
+         "hidden = torch.utils.checkpoint.checkpoint(layer, hidden, mask, use_reentrant=False)\n")
 UNSEEN = "no model with a list of layers was called in training with gradients"
-
-
-def patch(value: Any) -> str:
-    return ("# in the model's forward(), for its first "
-            f"{value} layers:\n"
-            "# - hidden = layer(hidden, mask)\n"
-            "hidden = torch.utils.checkpoint.checkpoint(layer, hidden, mask,\n"
-            "                                           use_reentrant=False)\n")
 
 
 def begin(run: Run, value: Any) -> None:

@@ -33,18 +33,13 @@ if TYPE_CHECKING:
 
 NAME, NUMBERS, HELPS = "micro_batches", "same", "backward"
 TEXT = "each batch in {} pieces, which the loop counts as batches"
+PATCH = ("# in the loop over the loader, for each of {} pieces of the batch:\n"
+         "(compute_loss(piece) / {}).backward()\n"
+         "# then once: clip, optimizer.step(), scheduler.step(), optimizer.zero_grad()\n")
 UNSEEN = "no DataLoader fed a training step"
 OWN = "the program accumulates gradients by itself: change its own argument"
 BY_HAND = "the program alters gradients between its backward pass and its step"
 SUM = "the loss is a sum: pieces of it cannot be weighed"
-
-
-def patch(value: Any) -> str:
-    return ("# in the loop over the loader:\n"
-            f"# for piece in each of {value} pieces of the batch:\n"
-            "loss = compute_loss(piece)\n"
-            f"(loss / {value}).backward()\n"
-            "# then once: clip, optimizer.step(), scheduler.step(), optimizer.zero_grad()\n")
 
 
 def begin(run: Run, value: Any) -> None:

@@ -78,7 +78,7 @@ class Run:
         self.offers[name] = {
             "name": name, "values": list(values), "text": text or change.TEXT,
             "numbers": numbers or change.NUMBERS, "helps": change.HELPS,
-            "patch": change.patch(values[0])}
+            "patch": change.PATCH}
 
     def note(self, text: str) -> None:
         if text not in self.notes:

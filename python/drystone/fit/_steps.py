@@ -3,7 +3,7 @@
 
 A step ends when an optimizer has stepped after a backward pass. Operations are counted in some
 steps only, since each operation of such a step passes through Python: the second, and then one in
-EVERY.
+EVERY up to UNTIL.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._wrap import Former, wrap
 if TYPE_CHECKING:
     from ._run import Run
 
-EVERY = 8
+EVERY, UNTIL = 8, 24
 
 
 class _Counter(TorchDispatchMode):
@@ -76,7 +76,7 @@ class Steps:
         self.has_backward, self.count = False, self.count + 1
         self.link_bytes, self.moved_bytes = self.moved_bytes, 0
         self._stop_counting()
-        if self.count % EVERY == 1 and not self.is_compiled:
+        if self.count % EVERY == 1 and self.count < UNTIL and not self.is_compiled:
             self.counter = _Counter()
             self.counter.__enter__()
         for subscriber in self.subscribers:

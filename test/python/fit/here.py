@@ -11,14 +11,14 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from torch_here import ROOT, main  # noqa: E402, F401  (skips where there is no torch)
+from torch_here import ROOT, main  # noqa: E402, F401, I001  (first: skips where there is no torch)
 
+import programs  # noqa: E402
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  (loaded once, not in each fork)
 import torch.utils.flop_counter  # noqa: E402
-
-import programs  # noqa: E402
 from drystone import fit  # noqa: E402
+from drystone.fit import _offload_saved  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -58,6 +58,7 @@ def _be_program(folder, name, changes, looks, out, err):
         os.dup2(out, 1)
         os.dup2(err, 2)
         if changes is not None or looks:
+            _offload_saved.LEAST = 256  # bytes: nets are small here
             fit._before(json.dumps({"changes": changes or {}, "looks": looks}))
             fit._begin(lambda name, then: None)
         programs.main(folder, name)
@@ -79,6 +80,21 @@ def run_hooked(name, changes):
                "DRYSTONE_FIT": json.dumps({"changes": changes, "looks": False})}
         done = subprocess.run([sys.executable, str(FOLDER / "programs.py"), folder, name],
                               env=env, capture_output=True, text=True, timeout=300)
+        return Result(done.returncode, done.stdout, done.stderr, pathlib.Path(folder))
+
+
+def run_patched(name, changes, more=None):
+    """The same in a new interpreter, whose program applies changes; `more`: by DRYSTONE_FIT."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(ROOT / "python"), str(FOLDER), os.environ.get("DRY_TEST_PYTHON", "")]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+               "PYTHONWARNINGS": "ignore"}
+        if more:
+            env["DRYSTONE_FIT"] = json.dumps({"changes": more, "looks": False})
+        text = f"import drystone.fit as f; f.apply({changes}); import programs; " \
+               f"programs.main({folder!r}, {name!r})"
+        done = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True,
+                              text=True, timeout=300)
         return Result(done.returncode, done.stdout, done.stderr, pathlib.Path(folder))
 
 

@@ -212,6 +212,97 @@ def sums():
         optimizer.step()
 
 
+def zeros():
+    """Gradients that are set to zero move a weight on that has no part in a step."""
+    net = Net()
+    net.spare = nn.Parameter(torch.ones(WIDTH))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1)
+    for i, (x, y) in enumerate(loader()):
+        optimizer.zero_grad(set_to_none=False)
+        loss = F.cross_entropy(net(x), y) + (net.spare.sum() if i == 0 else 0)
+        loss.backward()
+        optimizer.step()
+        print("freed", net.spare.grad is None)
+
+
+def lists():
+    net = Net()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.1, foreach=True)
+    for x, y in loader():
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    print("foreach", optimizer.param_groups[0]["foreach"])
+
+
+def evaluates():
+    plain()
+    net = models[0].eval()
+    losses = [F.cross_entropy(net(x), y) for x, y in loader()]
+    kept.append([loss.detach() for loss in losses])
+    print("graphs", sum(loss.requires_grad for loss in losses))
+
+
+def teacher():
+    """A frozen net in evaluation mode, through which gradients go."""
+    net, other = Net(), Net().eval()
+    optimizer = torch.optim.SGD(net.head.parameters(), lr=0.1)
+    for x, y in loader():
+        optimizer.zero_grad()
+        F.cross_entropy(other(torch.cat([net(x)] * 2, 1)), y).backward()
+        optimizer.step()
+
+
+def keeps_losses():
+    net, losses = Net(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in loader(rows=4):
+            optimizer.zero_grad()
+            losses.append(F.cross_entropy(net(x), y))
+            losses[-1].backward()
+            optimizer.step()
+    kept.append([torch.stack(losses).mean().detach()])
+    print("graphs", sum(loss.grad_fn is not None for loss in losses))
+
+
+def large_losses():
+    """Cross-entropy of 16 MiB of logits and more, with all its options."""
+    rows, classes = 520, 8192
+    logits = torch.randn(rows, classes, requires_grad=True)
+    target, weight = torch.randint(classes, (rows,)), torch.rand(classes)
+    target[::5] = -100
+    images = torch.randn(3, 22, 256, 256, requires_grad=True)
+    for words in ({}, {"reduction": "sum"}, {"weight": weight}, {"label_smoothing": 0.1},
+                  {"weight": weight, "label_smoothing": 0.2}, {"ignore_index": 3}):
+        used = target.clamp(min=0) if "ignore_index" in words else target
+        loss = nn.CrossEntropyLoss(**words)(logits, used)
+        loss.backward()
+        kept.append([loss.detach(), logits.grad])
+        logits.grad = None
+    each = F.cross_entropy(logits, target, reduction="none")
+    each.square().mean().backward()
+    loss = F.cross_entropy(images, torch.randint(22, (3, 256, 256)))
+    loss.backward()
+    kept.append([each.detach(), logits.grad, loss.detach(), images.grad])
+    with torch.autocast("cpu", torch.bfloat16):
+        F.cross_entropy(logits.to(torch.bfloat16), target).backward()
+    kept.append([logits.grad])
+    likely = logits.detach().softmax(1)
+    F.cross_entropy(logits, likely).backward()
+
+
+def compiles():
+    net = Net()
+    compiled = torch.compile(net, backend="eager")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader():
+        optimizer.zero_grad()
+        F.cross_entropy(compiled(x), y).backward()
+        optimizer.step()
+    print("budget", torch._functorch.config.activation_memory_budget)
+
+
 def settings():
     print("conf", os.environ.get("PYTORCH_CUDA_ALLOC_CONF"), os.environ.get("PYTORCH_ALLOC_CONF"))
 

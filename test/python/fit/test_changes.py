@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Changes keep the numbers of a program where they say so, and say why they are not made."""
+import pathlib
+import sys
+import tempfile
 import unittest
 
 import here
-from here import distance, run, run_hooked, run_plain
+from here import distance, run, run_hooked, run_patched, run_plain
 
 NEAR = 1e-6  # float32: sums in another order
 
@@ -72,6 +75,70 @@ class MicroBatches(Changed):
         self.refused("plain", {"micro_batches": 1}, "two pieces or more")
 
 
+class Others(Changed):
+    def test_loss_in_chunks(self):
+        result, _ = self.same("large_losses", {"loss_in_chunks": True}, 1e-5)
+        self.refused("plain", {"loss_in_chunks": True}, "16 MiB")
+        self.assertEqual(run("large_losses", looks=True).offer("loss_in_chunks")["values"], [True])
+
+    def test_foreach(self):
+        result, _ = self.same("lists", {"foreach": True})
+        self.assertIn("foreach False", result.out)
+        self.assertEqual(run("lists", looks=True).offer("foreach")["helps"], "step")
+        self.assertIsNone(run("adam", looks=True).offer("foreach"))
+
+    def test_grads_to_none(self):
+        result, plain = self.same("zeros", {"grads_to_none": True})
+        self.assertEqual(plain.out.count("freed False"), 3)
+        self.assertTrue(run("zeros", looks=True).offer("grads_to_none"))
+        self.refused("plain", {"grads_to_none": True}, "sets no gradients to zero")
+
+    def test_evaluation_without_graph(self):
+        result, plain = self.same("evaluates", {"evaluation_without_graph": True})
+        self.assertEqual(("graphs 3\n", "graphs 0\n"), (plain.out, result.out))
+        self.assertTrue(run("evaluates", looks=True).offer("evaluation_without_graph"))
+        looks = run("teacher", looks=True)
+        self.assertIsNone(looks.offer("evaluation_without_graph"))
+        self.assertIn("gradients go through", looks.told["refused"]["evaluation_without_graph"])
+
+    def test_losses_detached(self):
+        result, plain = self.same("keeps_losses", {"losses_detached": True})
+        self.assertEqual(("graphs 18\n", "graphs 0\n"), (plain.out, result.out))
+        self.assertTrue(run("keeps_losses", looks=True).offer("losses_detached"))
+        self.assertIsNone(run("whole", looks=True).offer("losses_detached"))
+
+    def test_offload_saved(self):
+        for program in ("plain", "whole", "dropout"):
+            result, _ = self.same(program, {"offload_saved": True}, 1e-7)
+            self.assertGreater(result.told["link_bytes"], 10000)
+        both, _ = self.same("plain", {"offload_saved": True, "checkpoint": 4}, 1e-7)
+        self.assertGreater(both.told["link_bytes"], 0)
+
+    def test_compile_budget(self):
+        result, _ = self.same("compiles", {"compile_budget": 0.5}, 1e-5)
+        self.assertIn("budget 0.5", result.out)
+        self.refused("compiles", {"checkpoint": 4}, "compiles its model")
+        self.refused("plain", {"compile_budget": 0.5}, "does not compile")
+
+    def test_states_in_8_bits(self):
+        self.refused("adam", {"states_8bit": "bitsandbytes"}, "not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder) / "bitsandbytes"
+            package.mkdir()
+            (package / "__init__.py").touch()
+            (package / "optim.py").write_text(
+                "import torch\nclass AdamW8bit(torch.optim.SGD):\n"
+                "    def __init__(self, params, lr): super().__init__(params, lr)\n")
+            sys.path.insert(0, folder)
+            try:
+                result = run("adam", {"states_8bit": "bitsandbytes"})
+                offer = run("adam", looks=True).offer("states_8bit")
+            finally:
+                sys.path.remove(folder)
+        self.assertLess(distance(run_plain("plain").kept, result.kept), NEAR)
+        self.assertEqual((offer["values"], offer["numbers"]), (["bitsandbytes"], "other"))
+
+
 class Together(Changed):
     def test_changes_join(self):
         self.same("whole", {"checkpoint": 4, "micro_batches": 3}, 1e-5)
@@ -86,6 +153,14 @@ class Together(Changed):
         self.assertEqual(result.told["applied"], {"checkpoint": "checkpoint 4 of 4 layers"})
         self.assertLess(distance(run_plain("whole").kept, result.kept), NEAR)
 
+    def test_a_program_applies_them(self):
+        result = run_patched("whole", {"checkpoint": 4, "micro_batches": 2}, {"checkpoint": 3})
+        self.assertEqual(result.told["applied"]["checkpoint"], "checkpoint 3 of 4 layers")
+        self.assertEqual(len(result.told["applied"]), 2, result.err)
+        self.assertLess(distance(run_plain("whole").kept, result.kept), 1e-5)
+        with self.assertRaisesRegex(RuntimeError, "before PyTorch"):
+            here.fit.apply({"checkpoint": 4})
+
     def test_an_unknown_name_is_refused(self):
         self.refused("settings", {"chekpoint": 4}, "no such change; there are allocator, ")
 
@@ -93,7 +168,8 @@ class Together(Changed):
 class Looks(unittest.TestCase):
     def test_nothing_is_altered(self):
         for program in ("plain", "whole", "nested", "accumulates", "two_steps", "by_hand",
-                        "batch_norm", "in_place", "no_loader"):
+                        "batch_norm", "in_place", "no_loader", "zeros", "lists", "evaluates",
+                        "teacher", "keeps_losses"):
             with self.subTest(program):
                 plain, result = run_plain(program), run(program, looks=True)
                 self.assertEqual(distance(plain.kept, result.kept), 0)
