@@ -51,7 +51,8 @@ def _before(text): asked.update(json.loads(text))
 def _begin(watch): pass
 def tell():
     changes, refused = asked["changes"], about.get("refused", {})
-    offers = [{"name": name, "values": values, "text": text, "numbers": numbers, "helps": helps}
+    offers = [{"name": name, "values": values, "text": text, "numbers": numbers, "helps": helps,
+               "patch": f"{name}({{}})  # 1\\n# 2\\n"}
               for name, (values, text, numbers, helps, _, _) in about["offers"].items()]
     return about.get("told") or {
         "flops": 100 + sum(about["offers"][name][5] * value for name, value in changes.items()),
@@ -74,7 +75,7 @@ for name in changes:
         raise ValueError(f"{name} is not for this program")
 """
 LAYERS = [list(range(1, 33)), "checkpoint {} of 32 layers", "same", "backward", 10, 1]
-SWITCH = [[1], "one switch", "same", "any", 60, 0]
+SWITCH = [[True], "one switch", "same", "any", 60, 0]
 PIECES = [[2, 4, 8], "batch in {} pieces", "batch", "any", 50, 0]
 EIGHT = [[1], "8-bit states", "other", "any", 200, 0]
 
@@ -114,7 +115,7 @@ CASES = {
     "few_runs": (about(600, {"switch": SWITCH, "layers": LAYERS}), ["--runs", "2"], 1,
                  "2 runs in", "not checkpoint"),
     "json": (about(300, {"switch": SWITCH}), ["--json"], 0, '"schema": "drystone.fit/1"',
-             '"change": "one switch"', '"changes": { "switch": 1 }'),
+             '"change": "one switch"', '"changes": { "switch": true }'),
     "rank": (about(300, {}), ["--world-size", "2", "--rank", "2"], 2, "less than --world-size"),
     "card": (about(300, {}), ["--card", "nothing"], 2, "no card of"),
     "no_file": (about(300, {}), ["--apply", "1"], 3, "fit.json: cannot open"),
@@ -122,10 +123,14 @@ CASES = {
 APPLIED = {  # behind the case "switch", in its folder
     "second": (["--apply", "2"], 0, 'CHANGES {"layers": 4}',
                "drystone: with checkpoint 4 of 32 layers"),
+    "first": (["--patch", "1"], 0, '+drystone.fit.apply({"switch": True})  # one switch'),
     "third": (["--apply", "3"], 3, "no change 3: it has 2 that fit"),
     "foreign": (["--apply", "1", "-o", "small.json"], 3, "small.json: not a file of drystone fit"),
     "strange": (["--apply", "1", "-o", "p.py"], 3, "p.py:"),
-    "patch": (["--patch", "2"], 0, """--- p.py
+    "patch": (["--patch", "2"], 0, """by hand, in words of the program's own:
+                  layers(4)  # 1
+                  # 2
+              --- p.py
               +++ p.py
               @@ -1,4 +1,6 @@
               +import drystone.fit

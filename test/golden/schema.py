@@ -282,7 +282,8 @@ hook._state.update(
 hook.note("a note")
 fit = sys.modules["drystone.fit"] = types.ModuleType("drystone.fit")
 fit.tell = lambda: {"flops": 1e9, "applied": {"allocator": "so"}, "offers": [
-    {"name": "allocator", "values": ["so"], "text": "{}", "numbers": "same", "helps": "any"}]}
+    {"name": "allocator", "values": ["so"], "text": "{}", "numbers": "same", "helps": "any",
+     "patch": "a"}]}
 if how == "oom":
     hook.on_oom(0, 1 << 30, 80 << 30, 1 << 20)
 try:

@@ -54,7 +54,7 @@ struct launch_request {
     int64_t patience_s;  /* limit without a step or a new peak */
     int64_t world_size;  /* 0: not a rank of a distributed job */
     int64_t rank;
-    const char *changes; /* what drystone.fit changes, for DRYSTONE_FIT; NULL: nothing */
+    const char *changes; /* changes for drystone.fit to make: DRYSTONE_FIT; NULL: none */
     const char *package; /* the package's hook, which reads `changes` */
     uint64_t host_bytes; /* host memory that the program may take; 0: not limited */
     const char *title;   /* for the progress line */

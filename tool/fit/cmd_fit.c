@@ -171,13 +171,15 @@ run_program(const struct option_list *arguments)
     return code;
 }
 
-/* Become the program, with changes, which this call releases. */
+/* Become the program, with the changes of a row. */
 static int
 apply(const struct option_list *arguments, const struct run_machine *machine,
-      json_t *changes, const char *label)
+      const json_t *row)
 {
-    const char *rest = getenv("PYTHONPATH");
-    char *variable = fit_offers_make_variable(changes, false);
+    const char *rest = getenv("PYTHONPATH"),
+               *label = json_string_value(json_object_get(row, "change"));
+    char *variable =
+        fit_offers_make_variable(json_incref(json_object_get(row, "changes")), false);
     size_t size = strlen(machine->hook) + (rest ? strlen(rest) : 0) + 2;
     char *path = malloc(size);
     int code = variable && path ? EXIT_FINE : report_memory("fit", NULL);
@@ -201,16 +203,13 @@ static int
 use(const struct values *v, const struct option_list *arguments,
     const struct run_machine *machine)
 {
-    json_t *changes;
-    char *label;
+    json_t *row;
     int64_t number = v->apply > 0 ? v->apply : v->patch;
-    int code = fit_report_read("fit", v->output, number, &changes, &label);
-    if (code == EXIT_FINE && v->apply > 0)
-        code = apply(arguments, machine, json_incref(changes), label);
-    else if (code == EXIT_FINE)
-        code = fit_patch_print(arguments, changes, label);
-    json_decref(changes);
-    free(label);
+    int code = fit_report_read("fit", v->output, number, &row);
+    if (code == EXIT_FINE)
+        code = v->apply > 0 ? apply(arguments, machine, row)
+                            : fit_patch_print(arguments, row);
+    json_decref(row);
     return code;
 }
 

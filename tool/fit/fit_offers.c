@@ -2,7 +2,9 @@
 /* See fit_offers.h. */
 #include "fit/fit_offers.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/command.h"
@@ -51,7 +53,7 @@ read_offer(struct fit_offer *offer, const json_t *json)
         pass++;
     for (const json_t *value; i < count; i++) {
         value = json_array_get(values, i);
-        if (!json_is_number(value) && !json_is_string(value))
+        if (!json_is_number(value) && !json_is_string(value) && !json_is_true(value))
             return false;
     }
     *offer = (struct fit_offer){.numbers = (enum fit_numbers)n,
@@ -120,26 +122,24 @@ fit_offers_make_variable(json_t *changes, bool looks)
         JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
-/* Write an offer's text with its value in the place of "{}". */
-static size_t
-write_one(const struct fit_offers *o, const struct fit_set *set, size_t i, char *to,
-          size_t capacity)
+/* Return a text of an offer with its value in the place of the first "{}"; the caller frees it. NULL:
+   memory ran out. */
+static char *
+fill(const char *text, const json_t *value)
 {
-    const char *text = get_text(o->json[i], "text"), *place = strstr(text, "{}");
-    const json_t *value = get_value(o, set, i);
-    char number[40] = "", whole[FIT_LABEL_BYTES];
+    const char *place = strstr(text, "{}"), *word = json_string_value(value);
+    char number[40] = "";
     if (json_is_integer(value))
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
         snprintf(number, sizeof number, "%g", json_real_value(value));
-    else
-        snprintf(number, sizeof number, "%s", json_string_value(value));
-    int before = place ? (int)(place - text) : (int)strlen(text);
-    int length = snprintf(whole, sizeof whole, "%.*s%s%s", before < 300 ? before : 300,
-                          text, place ? number : "", place ? place + 2 : "");
-    return term_make_printable(to, capacity, whole,
-                               length < (int)sizeof whole ? (size_t)length
-                                                          : sizeof whole - 1);
+    word = word ? word : number;
+    size_t size = strlen(text) + strlen(word) + 1;
+    char *whole = malloc(size);
+    if (whole)
+        snprintf(whole, size, "%.*s%s%s", place ? (int)(place - text) : INT_MAX, text,
+                 place ? word : "", place ? place + 2 : "");
+    return whole;
 }
 
 void
@@ -153,8 +153,34 @@ fit_offers_write(const struct fit_offers *o, const struct fit_set *set,
             continue;
         if (used > 0)
             used += (size_t)snprintf(text + used, FIT_LABEL_BYTES - used, " + ");
-        used += write_one(o, set, i, text + used, FIT_LABEL_BYTES - used);
+        char *one = fill(get_text(o->json[i], "text"), get_value(o, set, i));
+        const char *shown = one ? one : get_text(o->json[i], "name");
+        used += term_make_printable(text + used, FIT_LABEL_BYTES - used, shown,
+                                    strlen(shown));
+        free(one);
     }
+}
+
+json_t *
+fit_offers_make_hand(const struct fit_offers *o, const struct fit_set *set)
+{
+    json_t *lines = json_array();
+    for (size_t i = 0; i < o->count; i++) {
+        if (set->value[i] == 0)
+            continue;
+        char *text = fill(get_text(o->json[i], "patch"), get_value(o, set, i));
+        if (!text) {
+            json_decref(lines);
+            return NULL;
+        }
+        for (const char *line = text; *line;) {
+            size_t length = strcspn(line, "\n");
+            lines = json_out_append(lines, json_out_text(line, length));
+            line += length + (line[length] == '\n');
+        }
+        free(text);
+    }
+    return lines;
 }
 
 bool

@@ -34,6 +34,8 @@ char *fit_offers_make_variable(json_t *changes, bool looks);
 /* Write a set in words: "checkpoint 11 of 32 layers + allocator paged". */
 void fit_offers_write(const struct fit_offers *offers, const struct fit_set *set,
                       char text[FIT_LABEL_BYTES]);
+/* Return a list of lines of Python that a person would write for a set; NULL: memory ran out. */
+json_t *fit_offers_make_hand(const struct fit_offers *offers, const struct fit_set *set);
 /* Tell whether facts["fit"] says that each change of a set was made; else write why not. */
 bool fit_offers_check(const struct fit_offers *offers, const struct fit_set *set,
                       const json_t *fit, char why[FIT_LABEL_BYTES]);

@@ -95,6 +95,46 @@ print_line(const char *line)
     return line[length] ? line + length + 1 : line + length;
 }
 
+/* Write a value as Python has it. False: memory ran out. */
+static bool
+write_value(FILE *out, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    bool is_made = text != NULL;
+    fputs(json_is_true(value) ? "True" : is_made ? text : "", out);
+    free(text);
+    return is_made;
+}
+
+/* Return the changes as Python has them; the caller frees the text. NULL: memory ran out. */
+static char *
+make_call(const json_t *changes)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    bool is_made = out != NULL;
+    const char *name;
+    json_t *value;
+    if (!out)
+        return NULL;
+    json_object_foreach((json_t *)(uintptr_t)changes, name, value)
+    {
+        json_t *key = json_string(name);
+        fputs(ftell(out) > 0 ? ", " : "{", out);
+        is_made = is_made && write_value(out, key);
+        fputs(": ", out);
+        is_made = is_made && write_value(out, value);
+        json_decref(key);
+    }
+    fputs("}", out);
+    is_made = !ferror(out) && is_made;
+    if (fclose(out) == 0 && is_made)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static void
 print_hunk(const char *text, const char *place, size_t number, const char *call,
            const char *label)
@@ -118,11 +158,27 @@ print_hunk(const char *text, const char *place, size_t number, const char *call,
         begin = print_line(begin);
 }
 
-int
-fit_patch_print(const struct option_list *arguments, const json_t *changes,
-                const char *label)
+/* Print the lines that a person would write, indented. */
+static void
+print_hand(const json_t *row)
 {
-    const char *path = find_script(arguments);
+    const json_t *lines = json_object_get(row, "by_hand");
+    if (json_array_size(lines) > 0)
+        printf("by hand, in words of the program's own:\n");
+    for (size_t i = 0; i < json_array_size(lines); i++) {
+        const char *line = json_string_value(json_array_get(lines, i));
+        printf("    ");
+        if (line)
+            term_print_text(stdout, line, strlen(line));
+        printf("\n");
+    }
+}
+
+int
+fit_patch_print(const struct option_list *arguments, const json_t *row)
+{
+    const char *path = find_script(arguments),
+               *label = json_string_value(json_object_get(row, "change"));
     char *text = NULL, *call = NULL, safe[400];
     size_t number;
     if (!path)
@@ -136,11 +192,12 @@ fit_patch_print(const struct option_list *arguments, const json_t *changes,
                               "no line begins with \"import torch\" or \"from torch\": "
                               "call drystone.fit.apply() before torch is imported");
     if (code == EXIT_FINE) {
-        call = json_dumps(changes, JSON_ENSURE_ASCII);
+        call = make_call(json_object_get(row, "changes"));
         code = call ? EXIT_FINE : report_memory("fit", path);
     }
     if (code == EXIT_FINE) {
         term_make_printable(safe, sizeof safe, label, strlen(label));
+        print_hand(row);
         printf("--- ");
         term_print_text(stdout, path, strlen(path));
         printf("\n+++ ");

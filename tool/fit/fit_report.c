@@ -218,9 +218,10 @@ make_row(const struct fit_work *w, size_t i)
     const struct fit_result *r = &row->result;
     const struct fit_note *note = &w->notes[i];
     bool is_answer = r->is_known && r->is_applied;
-    return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:f}", "change",
+    return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:f}", "change",
                      json_out_string(note->label), "changes",
-                     fit_offers_make_changes(&w->offers, &row->set), "fits", r->fits,
+                     fit_offers_make_changes(&w->offers, &row->set), "by_hand",
+                     fit_offers_make_hand(&w->offers, &row->set), "fits", r->fits,
                      "peak_bytes", json_out_known(is_answer, r->peak), "operations",
                      r->work > 0 ? json_real(r->work) : json_null(), "link_bytes",
                      json_out_number(r->link_bytes), "numbers",
@@ -254,15 +255,13 @@ fit_report_make_json(const struct fit_work *w)
 }
 
 int
-fit_report_read(const char *command, const char *path, int64_t number, json_t **changes,
-                char **label)
+fit_report_read(const char *command, const char *path, int64_t number, json_t **row)
 {
     char *text = NULL;
     size_t length;
     json_t *root = NULL;
     struct dry_error err;
-    *changes = NULL;
-    *label = NULL;
+    *row = NULL;
     bool is_read = json_in_read_file(path, &text, &length, &err) == DRY_OK &&
                    json_in_parse(text, length, &root, &err) == DRY_OK;
     free(text);
@@ -270,22 +269,18 @@ fit_report_read(const char *command, const char *path, int64_t number, json_t **
         return report_error(command, path, &err);
     const char *schema = json_string_value(json_object_get(root, "schema"));
     const json_t *fits = json_object_get(root, "fits_with");
-    const json_t *row = json_array_get(fits, (size_t)(number - 1));
-    json_t *found = json_object_get(row, "changes");
-    const char *words = json_string_value(json_object_get(row, "change"));
+    json_t *found = json_array_get(fits, (size_t)(number - 1));
+    bool is_whole = json_is_object(json_object_get(found, "changes")) &&
+                    json_is_string(json_object_get(found, "change"));
     int code = EXIT_FINE;
     if (!schema || strcmp(schema, "drystone.fit/1") != 0)
         code = report_failure(command, path, EXIT_INPUT, "not a file of drystone fit");
-    else if (!json_is_object(found) || !words)
+    else if (!is_whole)
         code = report_failure(command, path, EXIT_INPUT,
                               "no change %lld: it has %zu that fit", (long long)number,
                               json_array_size(fits));
-    if (code == EXIT_FINE) {
-        *changes = json_deep_copy(found);
-        *label = strdup(words);
-        if (!*changes || !*label)
-            code = report_memory(command, path);
-    }
+    else
+        *row = json_incref(found);
     json_decref(root);
     return code;
 }

@@ -10,9 +10,8 @@
 bool fit_report_print(const struct fit_work *work, const char *path);
 /* Return a document of drystone.fit/1; NULL: memory ran out. */
 json_t *fit_report_make_json(const struct fit_work *work);
-/* Read change `number` of the document at `path`. Returns an exit_code; the caller releases
-   *changes and frees *label. */
-int fit_report_read(const char *command, const char *path, int64_t number,
-                    json_t **changes, char **label);
+/* Read change `number` of the document at `path`: a row with "change" and "changes". Returns an
+   exit_code; the caller releases *row. */
+int fit_report_read(const char *command, const char *path, int64_t number, json_t **row);
 
 #endif

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._run import Run
 
 NAME, NUMBERS, HELPS = "checkpoint", "same", "backward"
+PARTS = 64  # of the layers: the values that are offered
 TEXT = "checkpoint {} layers"
 PATCH = ("# in the model's forward(), for its first {} layers:\n"
          "# - hidden = layer(hidden, mask)\n"
@@ -73,7 +74,7 @@ class _Checkpoints:
         if self.value is None:
             for layer in self.layers[:1]:
                 _Purity(self.run, layer)
-            values = sorted({max(1, count * quarter // 4) for quarter in (1, 2, 3, 4)})
+            values = sorted({-(-count * part // PARTS) for part in range(1, PARTS + 1)})
             self.run.offer(NAME, values, f"checkpoint {{}} of {count} layers")
             return
         if not 0 < int(self.value) <= count:
