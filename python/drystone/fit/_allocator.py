@@ -7,12 +7,10 @@ another allocator than PyTorch's native one has no use for them.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ._run import Run
 from ._settings import read_settings
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NUMBERS, HELPS = "same", "any"
 TEXT = "allocator with {}"

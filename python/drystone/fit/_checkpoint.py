@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -22,10 +22,8 @@ from torch.utils.checkpoint import checkpoint
 from ..checkpoint._find import find_layers
 from ..plan._errors import PlanError
 from ._calls import trains
+from ._run import Run
 from ._trees import tensors_of
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "checkpoint", "same", "backward"
 PARTS = 64  # of the layers: the values that are offered

@@ -8,14 +8,12 @@ compile, with releases from 2.4 on; checkpoint is for the others.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from ._run import Run
 from ._wrap import Former, wrap
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "compile_budget", "same", "backward"
 TEXT = "torch.compile keeps {} of its activations"

@@ -8,14 +8,12 @@ by another net): one that is seen to do so is refused.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from ._run import Run
 from ._trees import tensors_of
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "evaluation_without_graph", "same", "evaluation"
 TEXT = "evaluation runs under torch.no_grad()"

@@ -7,14 +7,12 @@ smaller kernels: some milliseconds for a model of many weights.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch.optim.optimizer import Optimizer
 
+from ._run import Run
 from ._wrap import Former, wrap
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "foreach", "same", "step"
 TEXT = "the optimizer steps weight by weight (foreach=False)"

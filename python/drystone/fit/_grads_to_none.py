@@ -8,15 +8,13 @@ Numbers stay the same, and it costs nothing. A program that reads .grad after ze
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from ._run import Run
 from ._wrap import Former, wrap
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "grads_to_none", "same", "backward"
 TEXT = "gradients are freed, not set to zero (set_to_none=True)"

@@ -9,16 +9,14 @@ and of transformers' losses, are taken if the logits are LEAST or more and targe
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from ._run import Run
 from ._wrap import Former, wrap
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "loss_in_chunks", "same", "backward"
 TEXT = "cross-entropy in chunks of rows"

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from ._run import Run
 from ._wrap import Former, wrap
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "losses_detached", "same", "any"
 TEXT = "losses are detached after their backward pass"

@@ -12,13 +12,13 @@ mean over tokens differs where rows have other numbers of tokens that count; a l
 (contrastive) is another one. A loss that is a sum is refused where it shows.
 
 Not for programs that accumulate gradients, step more than once a batch, or touch gradients by hand.
-Trainer of transformers gets per_device_train_batch_size and gradient_accumulation_steps instead.
+Trainers of transformers and Lightning get their own arguments instead (_trainers.py).
 """
 from __future__ import annotations
 
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.optim.optimizer import Optimizer
@@ -26,10 +26,9 @@ from torch.utils.data import DataLoader
 
 from ._calls import trains
 from ._pieces import rows_of, split
+from ._run import Run
+from ._trainers import Trainers
 from ._wrap import Former, wrap
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 NAME, NUMBERS, HELPS = "micro_batches", "same", "backward"
 TEXT = "each batch in {} pieces, which the loop counts as batches"
@@ -48,7 +47,8 @@ def begin(run: Run, value: Any) -> None:
         return
     pieces = _Pieces(run, 1 if value is None else int(value))
     pieces.stand_before()
-    run.watch("transformers.training_args", run.guard(pieces.tell_trainer, NAME))
+    Trainers(run, NAME, pieces).watch()
+    run.watch("accelerate.data_loader", run.guard(pieces.wrap_accelerate, NAME))
     run.calls.subscribe(NAME, pieces.on_call)
 
 
@@ -63,7 +63,7 @@ class _Pieces:
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.is_training, self.is_switching, self.has_trainer = True, False, False
         self.source: Any = None  # a weak reference to the iterator of the piece
-        self.backwards = self.steps = self.fed = 0
+        self.backwards = self.steps = self.fed = self.depth = 0
         self.index, self.last, self.share = 0, 0, 1.0
         self.weights: list[Any] = []  # weak references to some weights of what trains
         self.marks: list[tuple[Any, int]] = []  # weights, and the version of their gradients
@@ -73,7 +73,7 @@ class _Pieces:
     # --- what is wrapped ----------------------------------------------------------------------
 
     def stand_before(self) -> None:
-        wrap(DataLoader, "__iter__", lambda former, loader: _Iterator(self, former(loader)))
+        wrap(DataLoader, "__iter__", self.iterate)
         wrap(torch.nn.Module, "train", self.train)
         wrap(torch.autograd, "backward", self.backward)
         wrap(Optimizer, "__init__", self.make_optimizer)
@@ -97,6 +97,13 @@ class _Pieces:
         for kind in {base, *(one for one in vars(schedulers).values() if isinstance(one, type))}:
             if "step" in vars(kind):
                 wrap(kind, "step", self.schedule)
+
+    def iterate(self, former: Former, loader: Any) -> Any:
+        return _Iterator(self, former(loader))
+
+    def wrap_accelerate(self) -> None:
+        """Split what its loaders yield, since they read ahead."""
+        wrap(sys.modules["accelerate.data_loader"].DataLoaderShard, "__iter__", self.iterate)
 
     def train(self, former: Former, module: Any, mode: bool = True) -> Any:
         """Note whether what is optimized trains; other modules, as a teacher, tell nothing."""
@@ -253,7 +260,7 @@ class _Pieces:
     def wants(self) -> bool:
         """Tell whether a batch that is fetched now is for training."""
         return bool(self.optimizers) and self.is_training and not self.has_trainer and \
-            torch.is_grad_enabled() and NAME not in self.run.refused
+            not self.depth and torch.is_grad_enabled() and NAME not in self.run.refused
 
     def start(self, source: Any, index: int, last: int, share: float) -> None:
         """Give a piece to the program, which is done with the one before."""
@@ -271,9 +278,14 @@ class _Pieces:
             self.run.refuse(NAME, "batches are read ahead of their step, or left out")
 
     def stop(self) -> None:
-        if self.is_inside():
+        if self.is_inside() and self.depth < 2:
             self.judge()
-        self.source = None
+        self.leave(self.depth - 1)
+
+    def leave(self, depth: int) -> None:
+        """Forget the piece, but for one that a loader around this one gave."""
+        if not depth:
+            self.source = None
 
     def split(self, batch: Any) -> list[tuple[Any, float]]:
         """Return the pieces of a batch; one: it is not split."""
@@ -289,31 +301,6 @@ class _Pieces:
             return split(batch, self.rows, self.count)
         return [(batch, 1.0)]
 
-    # --- transformers -------------------------------------------------------------------------
-
-    def tell_trainer(self) -> None:
-        """Have Trainer's own arguments take the pieces."""
-        wrap(sys.modules["transformers.training_args"].TrainingArguments, "__post_init__",
-             self.take_arguments)
-
-    def take_arguments(self, former: Former, arguments: Any) -> Any:
-        rows = arguments.per_device_train_batch_size
-        self.has_trainer = True
-        if self.count == 1:
-            values = [2 ** i for i in range(1, 8) if rows % 2 ** i == 0]
-            if values:
-                self.run.offer(NAME, values, "per_device_train_batch_size divided by {}, "
-                               "gradient_accumulation_steps times {}")
-        elif rows % self.count:
-            self.run.refuse(NAME, f"a batch of {rows} is not a multiple of {self.count}")
-        else:
-            arguments.per_device_train_batch_size = rows // self.count
-            arguments.gradient_accumulation_steps *= self.count
-            self.run.apply(NAME, self.count, "per_device_train_batch_size "
-                           f"{arguments.per_device_train_batch_size}, gradient_accumulation_steps "
-                           f"{arguments.gradient_accumulation_steps}")
-        return former(arguments)
-
 
 class _Iterator:
     """An iterator of a DataLoader, which gives batches in pieces."""
@@ -328,13 +315,16 @@ class _Iterator:
 
     def __next__(self) -> Any:
         if not self.left:
+            self.pieces.depth += 1  # a loader inside of this one gives whole batches
             try:
                 batch = next(self.inner)
             except StopIteration:
                 self.pieces.stop()
                 raise
+            finally:
+                self.pieces.depth -= 1
             if not self.pieces.wants():
-                self.pieces.source = None
+                self.pieces.leave(self.pieces.depth)
                 return batch
             self.left = self.pieces.split(batch)
             self.count = len(self.left)

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._calls import trains
-
-if TYPE_CHECKING:
-    from ._run import Run
+from ._run import Run
 
 NAME, NUMBERS, HELPS = "offload_saved", "same", "backward"
 TEXT = "saved activations wait in the host's memory"

@@ -9,12 +9,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-if TYPE_CHECKING:
-    from ._run import Run
+from ._run import Run
 
 NAME, NUMBERS, HELPS = "states_8bit", "other", "any"
 TEXT = "Adam's states in 8 bits ({})"

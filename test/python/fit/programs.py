@@ -303,6 +303,63 @@ def compiles():
     print("budget", torch._functorch.config.activation_memory_budget)
 
 
+class Ahead(DataLoader):
+    """Reads one batch ahead of the one it gives, as loaders of Accelerate do."""
+
+    def __iter__(self):
+        batches = super().__iter__()
+        batch = next(batches)
+        for following in batches:
+            yield batch
+            batch = following
+        yield batch
+
+
+def reads_ahead():
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in Ahead(Rows("tuple"), batch_size=ROWS):
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class TrainingArguments:
+    """Has the arguments of transformers' trainer."""
+
+    def __init__(self):
+        self.per_device_train_batch_size, self.gradient_accumulation_steps = ROWS, 1
+        self.__post_init__()
+
+    def __post_init__(self):
+        pass
+
+
+class Trainer:
+    """Accumulates as trainers do, by Lightning's argument."""
+
+    def __init__(self, accumulate_grad_batches=1):
+        self.count = accumulate_grad_batches
+
+    def fit(self, net, batches):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for i, (x, y) in enumerate(batches):
+            (F.cross_entropy(net(x), y) / self.count).backward()
+            if (i + 1) % self.count == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+def has_arguments():
+    words = TrainingArguments()
+    Trainer(words.gradient_accumulation_steps).fit(
+        Net(), loader(rows=words.per_device_train_batch_size))
+
+
+def has_trainer():
+    Trainer().fit(Net(), loader())
+
+
 def settings():
     print("conf", os.environ.get("PYTORCH_CUDA_ALLOC_CONF"), os.environ.get("PYTORCH_ALLOC_CONF"))
 

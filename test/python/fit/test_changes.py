@@ -4,9 +4,12 @@
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import here
+import programs
 from here import distance, run, run_hooked, run_patched, run_plain
 
 NEAR = 1e-6  # float32: sums in another order
@@ -73,6 +76,27 @@ class MicroBatches(Changed):
             with self.subTest(program):
                 self.refused(program, {"micro_batches": 2}, why)
         self.refused("plain", {"micro_batches": 1}, "two pieces or more")
+
+
+class Trainers(Changed):
+    """Modules of others' names hold what programs.py has in their forms."""
+
+    def test_same_numbers(self):
+        for program, module, name, kind in (
+                ("reads_ahead", "accelerate.data_loader", "DataLoaderShard", "Ahead"),
+                ("has_arguments", "transformers.training_args", "TrainingArguments", None),
+                ("has_trainer", "lightning.pytorch.trainer.trainer", "Trainer", None)):
+            made = types.ModuleType(module)
+            setattr(made, name, getattr(programs, kind or name))
+            with self.subTest(program), unittest.mock.patch.dict(sys.modules, {module: made}):
+                self.same(program, {"micro_batches": 3}, 1e-5)
+                offer = run(program, looks=True).offer("micro_batches")
+                self.assertEqual(offer["values"][:2], [2, 4])
+                if not kind:
+                    self.refused(program, {"micro_batches": 5}, "12 is not a multiple of 5")
+
+    def test_a_loader_that_reads_ahead_is_refused(self):
+        self.refused("reads_ahead", {"micro_batches": 3}, "read ahead|no DataLoader")
 
 
 class Others(Changed):
