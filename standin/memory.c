@@ -36,6 +36,14 @@ static size_t range_count, range_capacity;
 static struct intervals dirty, known; /* M3, M4 */
 static struct host_account host;
 
+/* Return the bytes that a device gives, its context's among them. */
+static uint64_t
+get_limit(void)
+{
+    const struct standin_setup *setup = standin_setup();
+    return setup->limit_bytes ? setup->limit_bytes : setup->total_bytes;
+}
+
 /* --- regions -------------------------------------------------------------------------------- */
 
 /*
@@ -58,7 +66,7 @@ map_quietly(int device, uint64_t bytes)
 static char *
 map_region(int device, uint64_t *bytes)
 {
-    uint64_t least = 2 * standin_setup()->total_bytes + (UINT64_C(16) << 30);
+    uint64_t least = 2 * get_limit() + (UINT64_C(16) << 30);
     for (*bytes = REGION_BYTES; *bytes >= least; *bytes /= 2) {
         char *at = map_quietly(device, *bytes + CHUNK);
         if (at)
@@ -234,8 +242,8 @@ bool
 standin_take(int device, uint64_t bytes)
 {
     struct region *region = get_region(device);
-    uint64_t total = standin_setup()->total_bytes;
-    if (bytes > total || region->used_bytes > total - bytes)
+    uint64_t limit = get_limit();
+    if (bytes > limit || region->used_bytes > limit - bytes)
         return false;
     region->used_bytes += bytes;
     return true;

@@ -143,7 +143,7 @@ nvmlDeviceGetMemoryInfo(void *device, struct nvml_memory *memory)
     memory->used = standin_used(get_number(device));
     standin_unlock();
     memory->total = standin_setup()->total_bytes;
-    memory->free = memory->total - memory->used;
+    memory->free = memory->used < memory->total ? memory->total - memory->used : 0;
     return NVML_OK;
 }
 

@@ -57,7 +57,8 @@ cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     standin_lock();
     *total_bytes = standin_setup()->total_bytes;
-    *free_bytes = *total_bytes - standin_used(standin_device());
+    uint64_t used = standin_used(standin_device());
+    *free_bytes = used < *total_bytes ? *total_bytes - used : 0;
     standin_unlock();
     return CUDA_OK;
 }

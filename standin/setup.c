@@ -50,6 +50,7 @@ static const struct word {
     WORD("name", KIND_TEXT, name),
     WORD("devices", KIND_INT, device_count),
     WORD("total", KIND_BYTES, total_bytes),
+    WORD("limit", KIND_BYTES, limit_bytes),
     WORD("context", KIND_BYTES, context_bytes),
     WORD("capability", KIND_CAPABILITY, major),
     WORD("sms", KIND_INT, sm_count),

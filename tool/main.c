@@ -10,11 +10,11 @@
 #include "base/report.h"
 
 static const struct command *const commands[] = {
-    &command_info,     &command_explain, &command_top,       &command_steps,
-    &command_diff,     &command_fleet,   &command_replay,    &command_sweep,
-    &command_view,     &command_live,    &command_dry_run,   &command_plan,
-    &command_estimate, &command_export,  &command_anonymize, &command_run,
-    &command_pages,    &command_demo,    &command_mcp,
+    &command_info, &command_explain,  &command_top,     &command_steps,
+    &command_diff, &command_fleet,    &command_replay,  &command_sweep,
+    &command_view, &command_live,     &command_dry_run, &command_fit,
+    &command_plan, &command_estimate, &command_export,  &command_anonymize,
+    &command_run,  &command_pages,    &command_demo,    &command_mcp,
 };
 /* clang-tidy reports the size of a pointer in sizeof *commands as a mistake. */
 #define COMMAND_COUNT (sizeof commands / sizeof(const struct command *))

@@ -642,10 +642,20 @@ def write_facts(torch, name):
     facts["files"] = _state["files"].kept if _state["files"] else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=find_rank(), seconds=round(time.time() - _state["begin"], 3),
-                 argv=sys.argv)
+                 argv=sys.argv, fit=tell_fit())
     with open(name + ".part", "w", encoding="utf-8") as out:
         json.dump(facts, out)
     os.replace(name + ".part", name + ".json")  # whole, or not there
+
+
+def tell_fit():
+    """Return what drystone.fit saw and changed in this process; None: it was not asked."""
+    fit = sys.modules.get("drystone.fit")
+    try:
+        return fit and fit.tell() or None
+    except Exception as error:
+        note(f"what was changed is not known: {error}")
+        return None
 
 
 def leave(code):

@@ -24,6 +24,7 @@ import _drystone_rare
 # program that is slow.
 CUTS_MAX = 10, 2
 CALLERS = os.path.join("torch", "optim", "optimizer.py"), os.path.join("torch", "_tensor.py")
+FIT = os.path.join("drystone", "fit", "")  # stands between the program and PyTorch
 OPTIMIZED = 1  # CO_OPTIMIZED: a function, whose f_locals is a copy that keeps tensors alive
 # ids of iterators: gave data since the last step; shall end; whose program knows of no end
 live, over, endless = set(), set(), set()
@@ -205,7 +206,8 @@ def find_frames():
     frame, frames = sys._getframe(1), []
     while frame:
         name = frame.f_code.co_filename
-        if frames or not (os.path.basename(name).startswith("_drystone") or name.endswith(CALLERS)):
+        if frames or not (os.path.basename(name).startswith("_drystone") or
+                          name.endswith(CALLERS) or FIT in name):
             frames.append(frame)
         frame = frame.f_back
     return [one for one in frames if not one.f_code.co_filename.startswith("<frozen")]

@@ -13,7 +13,7 @@ def make(folder, version, cuda, libraries, text=""):
         (folder / "torch/lib" / name).write_bytes(data)
 
 
-def start(tool, folder, words, temporary, options=(), site="-S"):
+def start(tool, folder, words, temporary, options=(), site="-S", command="dry-run"):
     """Start a dry run with a Python in `folder`; -S has it without the packages of this machine,
     and without the hook of the dry run.
     """
@@ -22,5 +22,5 @@ def start(tool, folder, words, temporary, options=(), site="-S"):
     python = folder / "python3"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" {site} "$@"\n')
     python.chmod(0o755)
-    return subprocess.Popen([tool, "dry-run", *options, "--", python, *words], env=env, cwd=folder,
+    return subprocess.Popen([tool, command, *options, "--", python, *words], env=env, cwd=folder,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

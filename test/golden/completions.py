@@ -88,9 +88,10 @@ for text in ("x:a program's memory", "*--y[the user's own]:n:", "*{-z,--zz}[it's
 rest = re.sub(r"'(\\.|[^'\\])*'", "", make.fish(*made_up))
 if "'" in rest:
     missing.append(f"fish: a quote is open in {rest}")
-# A node is a number; `run` takes words, too, that name one.
+# A node is a number; `run` takes words, too, that name one. `fit` runs one rank, and applies one
+# change; `dry-run` takes several, and `pages` applies all.
 missing += [f"{option} has several meanings: {dict(found)}" for option, found in meanings.items()
-            if len(found) > 1 and option != "--node"]
+            if len(found) > 1 and option not in ("--apply", "--node", "--rank")]
 if count < 100:
     missing.append(f"only {count} options read: the help has another form")
 print("\n".join(missing) or f"{count} options of {len(commands)} commands")

@@ -280,6 +280,10 @@ hook._state.update(
     if how == "engine" else None, refusal="No memory." if how == "engine" else None,
     repeats=None if how == "error" else "step 3")
 hook.note("a note")
+fit = sys.modules["drystone.fit"] = types.ModuleType("drystone.fit")
+fit.tell = lambda: {"flops": 1e9, "applied": {"allocator": "so"}, "offers": [
+    {"name": "allocator", "values": ["so"], "text": "{}", "numbers": "same", "helps": "any",
+     "patch": "a"}]}
 if how == "oom":
     hook.on_oom(0, 1 << 30, 80 << 30, 1 << 20)
 try:
@@ -313,6 +317,9 @@ def check_dry_runs(work):
             env=env)
     run("dry-run", "--json", "--vary", "HOW=fine,oom", "--svg", "curve.svg", "--", python,
         "program.py", "before.pickle", "{HOW}", where=work, env=env)
+    for words in (("fine", "--runs", "1"), ("fine", "--memory", "1GiB")):
+        run("fit", "--json", *words[1:], "--", python, "program.py", "before.pickle", words[0],
+            where=work, env=env)
     drawn = xml.etree.ElementTree.parse(work / "curve.svg").getroot()
     need(drawn.tag.endswith("svg") and "HOW" in "".join(drawn.itertext()), "--svg draws no curve")
 

@@ -54,6 +54,7 @@ extern const struct command command_dry_run;
 extern const struct command command_estimate;
 extern const struct command command_explain;
 extern const struct command command_export;
+extern const struct command command_fit;
 extern const struct command command_fleet;
 extern const struct command command_info;
 extern const struct command command_live;

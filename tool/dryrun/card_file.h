@@ -28,6 +28,9 @@ struct card_file {
  */
 int card_file_find(struct card_file *file, const char *command, const char *text,
                    const struct dry_card **card);
+/* Find a card that runs CUDA, like card_file_find(), and give it `memory` bytes; 0: its own. */
+int card_file_choose(struct card_file *file, const char *command, const char *text,
+                     uint64_t memory, const struct dry_card **card);
 void card_file_finish(struct card_file *file);
 
 #endif

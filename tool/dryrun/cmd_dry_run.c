@@ -441,28 +441,6 @@ check_output(const char *path)
                           strerror(errno));
 }
 
-/* Give the card the memory of --memory. Refuse one that runs no CUDA. */
-static int
-adapt_card(struct session *s)
-{
-    const struct dry_card *card = s->request.card;
-    if (strncmp(card->title, "AMD ", 4) == 0)
-        return report_usage("dry-run",
-                            "--card %s: no CUDA runs there; replays alone know the card",
-                            card->name);
-    if (s->values.memory == 0)
-        return EXIT_FINE;
-    if (s->values.memory <= card->context_bytes || s->values.memory > UINT64_C(1) << 44)
-        return report_usage("dry-run",
-                            "--memory: expected more than the context's %llu bytes, and "
-                            "at most 16 TiB",
-                            (unsigned long long)card->context_bytes);
-    s->card.card = *card;
-    s->card.card.usable_bytes = s->values.memory;
-    s->request.card = &s->card.card;
-    return EXIT_FINE;
-}
-
 static int
 read_request(struct session *s)
 {
@@ -502,9 +480,8 @@ dry_run(struct session *s, const struct option_list *arguments)
     if (v->until && !ends_at_epoch && strcmp(v->until, "end") != 0)
         return report_usage("dry-run", "--until %s: expected epoch or end", v->until);
     s->request.ends_at_epoch = ends_at_epoch;
-    int code = card_file_find(&s->card, "dry-run", v->card, &s->request.card);
-    if (code == EXIT_FINE)
-        code = adapt_card(s);
+    int code =
+        card_file_choose(&s->card, "dry-run", v->card, v->memory, &s->request.card);
     if (code == EXIT_FINE)
         code = read_request(s);
     if (code == EXIT_FINE)

@@ -69,6 +69,7 @@ make_processes(const struct facts *facts)
     for (size_t i = 0; i < facts->process_count; i++) {
         const struct facts_process *p = &facts->processes[i];
         json_object_set_new(p->json, "exact", json_boolean(p->is_exact));
+        json_object_del(p->json, "fit"); /* drystone-fit(1) alone tells it */
         json_array_append(processes, p->json);
     }
     return processes;

@@ -59,10 +59,8 @@ print_kernels(const struct dry_report *r, const struct term *term)
                 r->trial->launch.request.card->name, json_string_value(lack));
 }
 
-/* Write what "fits" depends on: what was not run, numbers that no kernel computed, and processes
-   that share a device, of which each had it for itself. */
-static void
-write_condition(const struct trial *t, char *text, size_t capacity)
+void
+dry_report_write_condition(const struct trial *t, char *text, size_t capacity)
 {
     bool is_crowded = trial_together_bytes(t) > t->launch.request.card->usable_bytes;
     char safe[300] = "";
@@ -128,7 +126,7 @@ print_head(const struct dry_report *r, const struct term *term)
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
             outcomes[outcome].word, term_style(term, TERM_PLAIN));
     if (outcome == TRIAL_FITS)
-        write_condition(r->trial, condition, sizeof condition);
+        dry_report_write_condition(r->trial, condition, sizeof condition);
     if (outcome == TRIAL_FITS_NOT_HOST)
         write_host(r->trial, condition, sizeof condition);
     if (dry_report_write_engine(r->trial, words, sizeof words))

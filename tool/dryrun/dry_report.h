@@ -24,6 +24,9 @@ struct dry_report {
 bool dry_report_print(const struct dry_report *report);
 /* Print the modules that own most at the peak. Returns false if memory ran out. */
 bool dry_report_print_modules(const struct dry_report *report, const struct term *term);
+/* Write what "fits" depends on: what was not run, numbers that no kernel computed, and processes
+   that share a device, of which each had it for itself. "": nothing. */
+void dry_report_write_condition(const struct trial *trial, char *text, size_t capacity);
 /* Write a serving engine's answer: its KV cache, or its own words for too little memory. False: it
    has none. */
 bool dry_report_write_engine(const struct trial *trial, char *text, size_t capacity);

@@ -43,7 +43,7 @@ struct launch_request {
     const struct option_list *arguments;
     const struct dry_card *card;
     int device_count;
-    bool is_boundless;   /* the card has BOUNDLESS_BYTES of memory */
+    bool is_boundless;   /* the card gives BOUNDLESS_BYTES, and tells its own total */
     bool is_late;        /* device work completes only when the program waits */
     bool is_other_order; /* hand out addresses in the opposite order of the driver's */
     bool has_values;     /* compute small operations, on the CPU */
@@ -55,6 +55,8 @@ struct launch_request {
     int64_t world_size;  /* 0: not a rank of a distributed job */
     int64_t rank;
     int64_t prompt_tokens, answer_tokens; /* lengths of a request; 0: none */
+    const char *changes; /* changes for drystone.fit to make: DRYSTONE_FIT; NULL: none */
+    const char *package; /* the package's hook, which reads `changes` */
     uint64_t host_bytes; /* host memory that the program may take; 0: not limited */
     const char *title;   /* for the progress line */
     enum launch_output output;

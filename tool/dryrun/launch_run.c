@@ -61,14 +61,15 @@ set_card(const struct launch *l)
 {
     const struct launch_request *w = &l->request;
     const struct dry_card *card = w->card;
-    uint64_t total = w->is_boundless ? BOUNDLESS_BYTES : card->usable_bytes;
     char text[2 * LAUNCH_PATH_BYTES];
     snprintf(
         text, sizeof text,
-        "name=%s;devices=%d;total=%llu;context=%llu;capability=%d.%d;sms=%d;threads=%d;"
+        "name=%s;devices=%d;total=%llu;limit=%llu;context=%llu;capability=%d.%d;sms=%d;"
+        "threads=%d;"
         "shared_sm=%llu;shared_block=%llu;l2=%llu;cuda=%d;cudnn=%d;nccl=%d;descending=%d;"
         "late=%d;report=%s/called",
-        card->title, w->device_count, (unsigned long long)total,
+        card->title, w->device_count, (unsigned long long)card->usable_bytes,
+        (unsigned long long)(w->is_boundless ? BOUNDLESS_BYTES : 0),
         (unsigned long long)card->context_bytes, card->capability_major,
         card->capability_minor, card->sm_count, card->threads_per_sm,
         (unsigned long long)card->shared_per_sm_bytes,
@@ -95,6 +96,10 @@ set_hook(const struct launch *l)
              w->has_values ? "true" : "false", w->may_write ? "true" : "false", request,
              (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
+    if (w->changes) {
+        setenv("DRYSTONE_FIT", w->changes, 1);
+        put_first("PYTHONPATH", w->package);
+    }
     put_first("PYTHONPATH", l->hook);
 }
 

@@ -223,6 +223,25 @@ memory_is_kept_account_of(void **state)
 }
 
 static void
+do_beyond_the_total(void)
+{
+    void *one, *two;
+    CHECK(cuda.cudaMalloc(&one, TOTAL) == OK && free_bytes() == 0);
+    CHECK(cuda.cudaMalloc(&two, TOTAL) == NO_MEMORY);
+    CHECK(cuda.cudaFree(one) == OK && free_bytes() == TOTAL - CONTEXT);
+}
+
+/* It gives twice its total, and tells the total. */
+static void
+a_device_may_give_more_than_it_tells(void **state)
+{
+    char words[60];
+    (void)state;
+    snprintf(words, sizeof words, "limit=%llu", 2 * (unsigned long long)TOTAL);
+    run_on(words, do_beyond_the_total);
+}
+
+static void
 do_errors(void)
 {
     void *address;
@@ -539,6 +558,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_kept_account_of),
+        cmocka_unit_test(a_device_may_give_more_than_it_tells),
         cmocka_unit_test(errors_are_the_runtimes),
         cmocka_unit_test(small_copies_keep_their_bytes),
         cmocka_unit_test(known_bytes_come_from_the_host),

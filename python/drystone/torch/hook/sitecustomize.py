@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python imports this at its start where `drystone run` put its folder on PYTHONPATH.
 
-Once the program has imported PyTorch, Drystone's allocator is enabled, and its memory published;
-then nothing is left of this. A sitecustomize that is hidden by this one is run, too. Variables:
+Once the program has imported PyTorch, Drystone's allocator is enabled, its memory published, and
+what drystone.fit is to change is changed; then nothing is left of this. A sitecustomize that is
+hidden by this one is run, too. Variables:
 
     DRYSTONE_ALLOCATOR       "paged" or "torch"; without it PyTorch keeps its own allocator
     DRYSTONE_ALLOCATOR_CONF  options of the placement
     DRYSTONE_ON_OOM          the snapshot's name, see drystone.torch.record()
     DRYSTONE_WATCH           the memory is published, see drystone.torch.publish(), in this folder
                              if it is an absolute path
+    DRYSTONE_FIT             changes that drystone.fit makes, in JSON
 
-Without the first and the last two nothing happens.
+Without the first and the last three nothing happens.
 """
 from __future__ import annotations
 
@@ -19,18 +21,19 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_OURS = ("DRYSTONE_FIT", "DRYSTONE_ALLOCATOR", "DRYSTONE_ON_OOM", "DRYSTONE_WATCH")
 
 
 class _Loader(importlib.abc.Loader):
-    """PyTorch's own loader, and the allocator after it."""
+    """A module's own loader, and a function after it."""
 
-    def __init__(self, loader: importlib.abc.Loader) -> None:
-        self.loader = loader
+    def __init__(self, loader: importlib.abc.Loader, then: Callable[[], None]) -> None:
+        self.loader, self.then = loader, then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
@@ -40,26 +43,52 @@ class _Loader(importlib.abc.Loader):
             module.__spec__.loader = self.loader
         module.__loader__ = self.loader
         self.loader.exec_module(module)
-        _enable()
+        self.then()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Has one function called before a module is loaded, and another one after that."""
+
+    def __init__(self, name: str, before: Callable[[], None] | None, then: Callable[[], None]
+                 ) -> None:
+        self.name, self.before, self.then = name, before, then
+
     def find_spec(self, name: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != "torch" or path is not None:
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
+        if self.before:
+            self.before()
         spec = importlib.util.find_spec(name)
         if spec and spec.loader:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader, self.then)
         return spec
 
 
-def _enable() -> None:
+def _watch(name: str, then: Callable[[], None], before: Callable[[], None] | None = None) -> None:
+    sys.meta_path.insert(0, _Finder(name, before, then))
+
+
+def _prepare() -> None:
     # The package lies two folders above; an installed one is the same, or found first.
     root = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
     if importlib.util.find_spec("drystone") is None:
         sys.path.append(root)
+    if os.environ.get("DRYSTONE_FIT"):
+        from drystone import fit
+        fit._before(os.environ["DRYSTONE_FIT"])
+
+
+def _enable() -> None:
+    if os.environ.get("DRYSTONE_FIT"):
+        from drystone import fit
+        fit._begin(_watch)
+    if any(map(os.environ.get, _OURS[1:])):
+        _allocate()
+
+
+def _allocate() -> None:
     from drystone import torch as dt
     from drystone._errors import Error
     placement, on_oom = os.environ.get("DRYSTONE_ALLOCATOR"), os.environ.get("DRYSTONE_ON_OOM")
@@ -77,8 +106,8 @@ def _enable() -> None:
         publish_when_used(watch if os.path.isabs(watch) else None)
 
 
-if any(os.environ.get("DRYSTONE_" + name) for name in ("ALLOCATOR", "ON_OOM", "WATCH")):
-    sys.meta_path.insert(0, _Finder())
+if any(map(os.environ.get, _OURS)):
+    _watch("torch", _enable, _prepare)
 
 # Behind this one alone, so that two that give way to each other end.
 _places = [os.path.abspath(place or ".") for place in sys.path]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that make a program need less memory, made without touching the program.
+
+The hook of `drystone.torch` calls this in a program that runs with DRYSTONE_FIT, a JSON object:
+
+    changes   {"NAME": VALUE, ...}: what to change, by the names of _changes.py
+    looks     true: see which changes could help this program, and alter nothing for them
+
+Each change is a module of this package, whose docstring says what it does and what it costs.
+tell() returns what was seen and done. PyTorch is not imported by this.
+"""
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ._settings import join_settings
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+_ALLOCATOR = "allocator"  # the one change that comes before PyTorch
+
+_found: dict[str, Any] = {}
+_running: list[Run] = []
+
+
+def tell() -> dict[str, Any]:
+    """Return what the run saw and did, for JSON. Empty: it has no DRYSTONE_FIT.
+
+    flops, link_bytes   of the last whole step; None if they are not known
+    offers              changes that could help, in the order of their worth
+    applied, refused    by name: what was done, or why it was not
+    notes               what an observer could not see
+    """
+    return _running[0].tell() if _running else {}
+
+
+def apply(changes: dict[str, Any]) -> None:
+    """Make changes in this program, by their names, as `drystone fit --patch` writes them.
+
+    Call it before the program imports PyTorch; RuntimeError otherwise. Changes of DRYSTONE_FIT come
+    on top. A change that cannot be made is told by a warning, and in tell().
+    """
+    if "torch" in sys.modules:
+        raise RuntimeError("drystone.fit.apply() comes before PyTorch is imported")
+    asked = json.loads(os.environ.get("DRYSTONE_FIT") or "{}")
+    asked["changes"] = {**changes, **asked.get("changes", {})}
+    os.environ["DRYSTONE_FIT"] = json.dumps(asked)
+    if not any(getattr(finder, "name", None) == "torch" for finder in sys.meta_path):
+        hook = pathlib.Path(__file__).parents[1] / "torch/hook/sitecustomize.py"
+        spec = importlib.util.spec_from_file_location("_drystone_hook", hook)
+        assert spec and spec.loader
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def _before(text: str) -> None:
+    """Take the settings of DRYSTONE_FIT, and make those changes that PyTorch reads as it loads."""
+    _found.update(json.loads(text))
+    conf = _found.setdefault("changes", {}).get(_ALLOCATOR)
+    if conf:
+        join_settings(conf)
+
+
+def _begin(watch: Any) -> None:
+    """Make all other changes, and begin to look. PyTorch was just imported.
+
+    watch(name, then) has then() called once a module of that name is imported.
+    """
+    from ._run import Run
+    run = Run(_found["changes"], bool(_found.get("looks")), watch)
+    _running.append(run)
+    run.begin()

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes there are, by name, in the order of their worth: what costs least comes first.
+
+The module of a change is _NAME.py. It has
+
+    NUMBERS   what becomes of the program's numbers: "same" (to rounding), "batch" (statistics of
+              a batch are those of its pieces), "other"
+    HELPS     where memory gets less: "backward", "step", "evaluation", "any"
+    TEXT      what it does, for a person; {} is the value
+    PATCH     lines of Python that a person writes instead; {} is the value
+    UNSEEN    why it was neither made nor refused
+    begin(run, value)  makes the change; value None: only looks whether it can help
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+NAMES = ("allocator", "checkpoint", "micro_batches", "loss_in_chunks", "foreach", "grads_to_none",
+         "evaluation_without_graph", "losses_detached", "offload_saved", "compile_budget",
+         "states_8bit")
+
+
+def load_change(name: str) -> Any:
+    return importlib.import_module("._" + name, __package__)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole steps: where one ends, its floating-point operations, and bytes over the link.
+
+A step ends when an optimizer has stepped after a backward pass. Operations are counted in some
+steps only, since each operation of such a step passes through Python: the second, and then one in
+EVERY up to UNTIL.
+"""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+
+from ._wrap import Former, wrap
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+EVERY, UNTIL = 8, 24
+
+
+class _Counter(TorchDispatchMode):
+    """Adds up PyTorch's own formulas for matrix products, convolutions and attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from torch.utils import flop_counter  # loads much that a program may not need
+        self.flops: int | None = 0
+        self.formulas = getattr(flop_counter, "flop_registry", None) or flop_counter.flop_mapping
+
+    def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Sequence[Any] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        formula = self.formulas.get(getattr(func, "_overloadpacket", None))
+        if formula is not None and self.flops is not None:
+            try:
+                self.flops += int(formula(*args, **kwargs, out_val=result))
+            except Exception:
+                self.flops = None
+        return result
+
+
+class Steps:
+    """flops, link_bytes   of the last step that was counted; None: there was none."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.count, self.has_backward = run, 0, False
+        self.flops: int | None = None
+        self.link_bytes = 0
+        self.moved_bytes = 0  # over the link, in this step so far
+        self.counter: _Counter | None = None
+        self.is_compiled = False
+        self.subscribers: list[Callable[[], None]] = []
+
+    def begin(self) -> None:
+        wrap(torch.autograd, "backward", self._backward)
+        wrap(torch, "compile", self._compile)
+        register_optimizer_step_post_hook(self.run.guard(self._end))
+
+    def _backward(self, former: Former, *args: Any, **kwargs: Any) -> Any:
+        self.has_backward = True
+        return former(*args, **kwargs)
+
+    def _compile(self, former: Former, *args: Any, **kwargs: Any) -> Any:
+        self.is_compiled = True
+        return former(*args, **kwargs)
+
+    def _end(self, *_: Any) -> None:
+        if not self.has_backward:
+            return  # the second of several optimizers
+        self.has_backward, self.count = False, self.count + 1
+        self.link_bytes, self.moved_bytes = self.moved_bytes, 0
+        self._stop_counting()
+        if self.count % EVERY == 1 and self.count < UNTIL and not self.is_compiled:
+            self.counter = _Counter()
+            self.counter.__enter__()
+        for subscriber in self.subscribers:
+            subscriber()
+
+    def _stop_counting(self) -> None:
+        if self.counter is None:
+            return
+        if _get_current_dispatch_mode() is not self.counter:
+            return  # inside of another mode, which must end first
+        with contextlib.suppress(RuntimeError):
+            self.counter.__exit__(None, None, None)
+        self.flops, self.counter = None if self.is_compiled else self.counter.flops, None

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `drystone fit` answers: fit_answers.py TOOL SMALL_LIBRARY [NAME...]
+
+Folders that look like a torch and like drystone.fit stand in for them: what is changed takes from
+the peak. A case is a program's memory in MiB, what each change does, the options, the status, and
+words that must be printed; a word after "not" must not be. The card has 269 MiB for PyTorch.
+"""
+import concurrent.futures
+import json
+import pathlib
+import sys
+import tempfile
+
+import fake_torch
+
+tool, library = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
+chosen = sys.argv[3:]
+
+TORCH = """
+import types
+from torch.version import __version__
+from torch import version
+_calls, _sizes = [], {}
+def _refuse(*_, **__): raise RuntimeError("no history here")
+def _stats(device=0):
+    return {**{f"{k}_bytes.all.peak": v for k, v in _sizes.items()},
+            "allocation.all.allocated": 0, "requested_bytes.all.allocated": 0}
+def save(*_, **__): pass
+serialization = types.SimpleNamespace(save=save)
+cuda = types.SimpleNamespace(
+    _lazy_call=_calls.append, device_count=lambda: 1, memory_stats=_stats,
+    memory=types.SimpleNamespace(_record_memory_history=_refuse,
+                                 _snapshot=lambda: {"segments": [], "device_traces": [[]]}),
+    get_device_capability=lambda _=0: (9, 0), get_arch_list=lambda: ["sm_90"])
+_C = types.SimpleNamespace()
+import sys
+optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
+optimizer = types.ModuleType("torch.optim.optimizer")
+sys.modules["torch.optim.optimizer"] = optimizer
+optimizer.register_optimizer_step_post_hook = lambda hook: None
+autograd = types.SimpleNamespace(backward=None)
+def use():
+    while _calls: _calls.pop(0)()
+"""
+# The package, as far as the hooks ask for it.
+FIT = """
+import json, os, sys
+about, asked = json.loads(sys.argv[1]), {"changes": {}, "looks": False}
+def _before(text): asked.update(json.loads(text))
+def _begin(watch): pass
+def tell():
+    changes, refused = asked["changes"], about.get("refused", {})
+    offers = [{"name": name, "values": values, "text": text, "numbers": numbers, "helps": helps,
+               "patch": f"{name}({{}})  # 1\\n# 2\\n"}
+              for name, (values, text, numbers, helps, _, _) in about["offers"].items()]
+    return about.get("told") or {
+        "flops": 100 + sum(about["offers"][name][5] * value for name, value in changes.items()),
+        "link_bytes": about.get("link", 0) * len(changes),
+        "offers": offers if asked["looks"] else [],
+        "applied": {name: name for name in changes if name not in refused}, "refused": refused}
+"""
+PROGRAM = """
+import json, os, torch
+from drystone.fit import about, asked
+changes = {name: value for name, value in asked["changes"].items()
+           if name not in about.get("refused", {})}
+print("CHANGES", json.dumps(changes))
+peak = about["peak"] - sum(about["offers"][name][4] * value for name, value in changes.items())
+kept = about.get("kept", 0) if "limit=0;" not in os.environ.get("DRYSTONE_STANDIN", "") else 0
+torch._sizes.update(reserved=peak + kept << 20, allocated=peak << 20, requested=peak << 20)
+torch.use()
+for name in changes:
+    if name in about.get("fails", []):
+        raise ValueError(f"{name} is not for this program")
+"""
+LAYERS = [list(range(1, 33)), "checkpoint {} of 32 layers", "same", "backward", 10, 1]
+SWITCH = [[True], "one switch", "same", "any", 60, 0]
+PIECES = [[2, 4, 8], "batch in {} pieces", "batch", "any", 50, 0]
+EIGHT = [[1], "8-bit states", "other", "any", 200, 0]
+
+
+def about(peak, offers, **more):
+    return {"peak": peak, "offers": offers, **more}
+
+
+CASES = {
+    "fits": (about(200, {}), [], 0, "fits  200.00 MiB reserved at the peak, 69.", "not runs in"),
+    "fits_by_retries": (about(260, {}, kept=50), [], 0, "fits  260.00 MiB"),
+    "switch": (about(300, {"switch": SWITCH, "layers": LAYERS}), [], 0,
+               "does not fit  it needs 300.00 MiB, and the card has 269.",
+               "1 one switch 240.00 MiB 29.00 MiB 0 % same numbers",
+               "2 checkpoint 4 of 32 layers 260.00 MiB 9.00 MiB +4 % same numbers",
+               "drystone fit --apply 1 -- PROGRAM runs it so, by fit.json"),
+    "both": (about(600, {"switch": SWITCH, "layers": LAYERS}), [], 0,
+             "1 one switch + checkpoint 28 of 32 layers 260.00 MiB",
+             "measured, and not enough", "one switch 540.00 MiB 60.00 MiB"),
+    "kinds": (about(400, {"eight": EIGHT, "pieces": PIECES, "layers": LAYERS}), [], 0,
+              "1 checkpoint 14 of 32 layers", "same numbers 2 batch in 4 pieces 200.00 MiB",
+              "same but for batch statistics 3 8-bit states", "other numbers"),
+    "nothing": (about(1000, {"switch": SWITCH, "layers": LAYERS}), [], 1,
+                "one switch + checkpoint 32 of 32 layers misses 351.",
+                "nearest nothing that was tried is enough", "not --apply"),
+    "no_offers": (about(1000, {}), [], 1, "nearest no change could be made"),
+    "refused": (about(300, {"switch": SWITCH, "layers": LAYERS},
+                      refused={"layers": "there are\x1b[31m no layers"}), [], 0, "1 one switch",
+                "not possible checkpoint", "layers: layers: there are?[31m no layers", "not \x1b[31m no"),
+    "fails": (about(300, {"switch": SWITCH, "layers": LAYERS}, fails=["switch"]), [], 0,
+              "1 checkpoint 4 of 32 layers", "not possible one switch: switch is not for this"),
+    "fails_as_it_is": (about(300, {"switch": SWITCH}, told={"offers": [7]}), [], 3,
+                       "told change 1 in a form that is not known"),
+    "no_package": (about(300, {}, told=["strange"]), [], 3, "told no changes that can be made"),
+    "link": (about(300, {"switch": SWITCH}, link=1 << 20), [], 0, "work link numbers",
+             "0 % 1.00 MiB same numbers", "link: bytes a step copies"),
+    "few_runs": (about(600, {"switch": SWITCH, "layers": LAYERS}), ["--runs", "2"], 1,
+                 "2 runs in", "not checkpoint"),
+    "json": (about(300, {"switch": SWITCH}), ["--json"], 0, '"schema": "drystone.fit/1"',
+             '"change": "one switch"', '"changes": { "switch": true }'),
+    "rank": (about(300, {}), ["--world-size", "2", "--rank", "2"], 2, "less than --world-size"),
+    "card": (about(300, {}), ["--card", "nothing"], 2, "no card of"),
+    "no_file": (about(300, {}), ["--apply", "1"], 3, "fit.json: cannot open"),
+}
+APPLIED = {  # behind the case "switch", in its folder
+    "second": (["--apply", "2"], 0, 'CHANGES {"layers": 4}',
+               "drystone: with checkpoint 4 of 32 layers"),
+    "first": (["--patch", "1"], 0, '+drystone.fit.apply({"switch": True})  # one switch'),
+    "third": (["--apply", "3"], 3, "no change 3: it has 2 that fit"),
+    "foreign": (["--apply", "1", "-o", "small.json"], 3, "small.json: not a file of drystone fit"),
+    "strange": (["--apply", "1", "-o", "p.py"], 3, "p.py:"),
+    "patch": (["--patch", "2"], 0, """by hand, in words of the program's own:
+                  layers(4)  # 1
+                  # 2
+              --- p.py
+              +++ p.py
+              @@ -1,4 +1,6 @@
+              +import drystone.fit
+              +drystone.fit.apply({"layers": 4})  # checkpoint 4 of 32 layers
+               import json, os, torch"""),
+    "patch_and_apply": (["--patch", "2", "--apply", "2"], 2, "expected one of them"),
+    "with_json": (["--apply", "1", "--json"], 2, "--json is for a search"),
+}
+
+
+def judge(process, status, words):
+    """None, or what is wrong."""
+    said = "".join(process.communicate(timeout=120))
+    text = " ".join(said.split())
+    wrong = [word for word in words if (word[4:] in said if word[:4] == "not " else
+                                        " ".join(word.split()) not in text)]
+    if process.returncode == status and not wrong:
+        return None
+    return f"status {process.returncode}, expected {status}; {wrong}\n{said}"
+
+
+def run(name, case, top):
+    folder = top / name
+    folder.mkdir()
+    (folder / "tmp").mkdir()
+    fake_torch.make(folder, "2.9.0", "'12.8'", {"libtorch_cuda.so": library.read_bytes()}, TORCH)
+    (folder / "small.json").write_text('{"name": "small", "usable_bytes": 1086324736}')
+    (folder / "p.py").write_text(PROGRAM)
+    (folder / "drystone/fit").mkdir(parents=True)
+    (folder / "drystone/__init__.py").write_text("")
+    (folder / "drystone/fit/__init__.py").write_text(FIT)
+    memory, options, status, *words = case
+    card = [] if "--card" in options or "--apply" in options else ["--card", "small.json"]
+    program = ["p.py", json.dumps(memory)]
+
+    def start(options):
+        return fake_torch.start(tool, folder, program, folder / "tmp", options, "", "fit")
+
+    wrong = judge(start(card + options), status, words)
+    if any((folder / "tmp").iterdir()):
+        wrong = f"files are left; {wrong}"
+    for label, (options, status, *words) in (APPLIED.items() if name == "switch" else ()):
+        found = judge(start(options), status, words)
+        wrong = wrong or found and f"{label}: {found}"
+    return wrong
+
+
+def main():
+    cases = {name: case for name, case in CASES.items() if not chosen or name in chosen}
+    failed = 0
+    with tempfile.TemporaryDirectory() as top, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runs = {name: pool.submit(run, name, case, pathlib.Path(top))
+                for name, case in cases.items()}
+        for name, done in runs.items():
+            wrong = done.result()
+            failed += wrong is not None
+            if wrong:
+                print(f"{name}: {wrong}", flush=True)
+    print(f"{len(cases)} answers, {failed} wrong")
+    sys.exit(1 if failed else 0)
+
+
+main()

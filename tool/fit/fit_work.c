@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See fit_work.h. */
+#include "fit/fit_work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "base/term.h"
+#include "dryrun/dry_report.h"
+
+/* Take the result of a run from its trial. */
+static void
+take(const struct trial *t, struct fit_result *result, struct fit_note *note)
+{
+    const struct facts_process *p = trial_main(t);
+    const json_t *fit = json_object_get(p->json, "fit");
+    const json_t *flops = json_object_get(fit, "flops");
+    json_int_t link = json_integer_value(json_object_get(fit, "link_bytes"));
+    result->is_known = trial_outcome(t) != TRIAL_NOT_KNOWN && p->is_counted;
+    result->fits = trial_outcome(t) == TRIAL_FITS && p->is_counted;
+    result->peak = p->reserved_peak;
+    result->work = json_number_value(flops);
+    result->link_bytes = link > 0 ? (uint64_t)link : 0;
+    note->seconds += p->seconds;
+    note->condition[0] = '\0';
+    if (result->fits)
+        dry_report_write_condition(t, note->condition, sizeof note->condition);
+    if (!result->is_known) {
+        char end[TRIAL_END_BYTES];
+        trial_tell_end(t, end);
+        const char *why = p->error ? p->error : end;
+        term_make_printable(note->why, sizeof note->why, why, strlen(why));
+    }
+}
+
+/* Run once, on a card that gives more than it has, or as it is. */
+static int
+run_once(struct fit_work *w, const char *changes, bool is_boundless, struct trial *t,
+         struct fit_note *note)
+{
+    w->run_count++;
+    *t = (struct trial){.launch = {.request = w->request}};
+    t->launch.request.output = LAUNCH_OUTPUT_HIDDEN;
+    t->launch.request.changes = changes;
+    t->launch.request.is_boundless = is_boundless;
+    t->launch.request.title = note->label;
+    return trial_run(t);
+}
+
+/* Run the program with changes. A run that reserves more than the card has, and allocates less, is
+   made again on the card: the allocator returns what it keeps before memory runs out. */
+static int
+run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *result,
+            struct fit_note *note, struct trial *t)
+{
+    struct trial again;
+    char *variable = fit_offers_make_variable(changes, looks);
+    if (!variable)
+        return report_memory(w->request.command, NULL);
+    int code = run_once(w, variable, true, t, note);
+    if (code == EXIT_FINE)
+        take(t, result, note);
+    bool is_near = code == EXIT_FINE && result->is_known && !result->fits &&
+                   trial_main(t)->allocated_peak <= w->limit;
+    if (is_near) {
+        code = run_once(w, variable, false, &again, note);
+        struct fit_result second = *result;
+        if (code == EXIT_FINE)
+            take(&again, &second, note);
+        if (code == EXIT_FINE && second.fits)
+            *result = second;
+        trial_finish(&again);
+    }
+    free(variable);
+    return code;
+}
+
+static int
+run_set(void *self, const struct fit_set *set, struct fit_result *result)
+{
+    struct fit_work *w = self;
+    struct fit_note *note = &w->notes[w->search.row_count];
+    struct trial t;
+    *note = (struct fit_note){.seconds = 0};
+    fit_offers_write(&w->offers, set, note->label);
+    int before = w->run_count;
+    int code =
+        run_changed(w, fit_offers_make_changes(&w->offers, set), false, result, note, &t);
+    w->search.runs_left -= w->run_count - before - 1; /* the search counts one */
+    if (code == EXIT_INPUT)
+        snprintf(note->why, sizeof note->why, "the program failed before it used a GPU");
+    if (code == EXIT_FINE && result->is_known) {
+        const json_t *fit = json_object_get(trial_main(&t)->json, "fit");
+        result->is_applied = fit_offers_check(&w->offers, set, fit, note->why);
+        result->fits &= result->is_applied;
+    }
+    trial_finish(&t);
+    /* a program that fails with a change is a row, not the end */
+    return code == EXIT_INPUT ? EXIT_FINE : code;
+}
+
+/* Run the program as it is, and read what can be changed. */
+static int
+look(struct fit_work *w)
+{
+    struct trial t;
+    snprintf(w->whole.label, sizeof w->whole.label, "as it is");
+    int code = run_changed(w, json_object(), true, &w->base, &w->whole, &t);
+    if (code == EXIT_FINE) {
+        const struct facts_process *p = trial_main(&t);
+        const struct dry_explanation_view *view = t.verdict.view;
+        w->limit = trial_torch_bytes(w->request.card, p->nccl_bytes);
+        w->fits = w->base.fits;
+        w->pass = view && view->last_pass != DRY_PASS_UNKNOWN
+                      ? dry_pass_name(view->last_pass)
+                      : "";
+        w->search.peaks_in_step = view && view->last_pass == DRY_PASS_UPDATE;
+    }
+    if (code == EXIT_FINE && !w->base.is_known) {
+        launch_show_output(&t.launch);
+        code = report_failure(w->request.command, w->request.arguments->values[0],
+                              EXIT_INPUT, "the program failed, and not for memory: %s",
+                              w->whole.why);
+    }
+    if (code == EXIT_FINE && !w->fits)
+        code = fit_offers_read(&w->offers, w->request.command,
+                               json_object_get(trial_main(&t)->json, "fit"));
+    trial_finish(&t);
+    return code;
+}
+
+int
+fit_work_run(struct fit_work *w, int run_max)
+{
+    w->pass = "";
+    w->limit = trial_torch_bytes(w->request.card, 0);
+    int code = look(w);
+    if (code != EXIT_FINE || w->fits)
+        return code;
+    w->search.offers = w->offers.list;
+    w->search.offer_count = w->offers.count;
+    w->search.limit = w->limit;
+    w->search.peak = w->base.peak;
+    w->search.runs_left = run_max - w->run_count;
+    w->search.run = run_set;
+    w->search.self = w;
+    return fit_search_run(&w->search);
+}
+
+void
+fit_work_finish(struct fit_work *w)
+{
+    fit_offers_finish(&w->offers);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_FIT_WORK_H
+#define TOOL_FIT_WORK_H
+
+/* One search for `drystone fit`: its runs, and what each of them told. */
+
+#include "dryrun/launch.h"
+#include "fit/fit_offers.h"
+
+#define FIT_NOTE_BYTES 480
+
+/* The words of a row. */
+struct fit_note {
+    char label[FIT_LABEL_BYTES];
+    char why[FIT_LABEL_BYTES];      /* why the row is no answer; "": it is one */
+    char condition[FIT_NOTE_BYTES]; /* the conditions of "fits" */
+    double seconds;
+};
+
+struct fit_work {
+    struct launch_request request; /* the run without changes */
+    uint64_t limit;                /* bytes that PyTorch can use */
+    /* The program without changes. */
+    struct fit_note whole;
+    struct fit_result base;
+    bool fits;        /* it fits as it is */
+    const char *pass; /* the pass of its peak; "": not known */
+    struct fit_offers offers;
+    struct fit_search search;
+    struct fit_note notes[FIT_RUNS_MAX]; /* one for each of search.rows */
+    int run_count;
+};
+
+/* Run the program as it is and, unless it fits, search changes in at most `run_max` runs. Requires
+   that `request` is set and all else zero. Returns an exit_code; call fit_work_finish() in any
+   case. */
+int fit_work_run(struct fit_work *work, int run_max);
+void fit_work_finish(struct fit_work *work);
+
+#endif
