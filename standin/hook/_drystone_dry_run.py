@@ -564,6 +564,8 @@ def take_memory(torch, facts, name):
         {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device),
          **{kind: peaks[device, kind] for kind in ("allocated", "reserved", "requested")}}
         for device in range(torch.cuda.device_count())]
+    kinds = ctypes.CDLL(None).drystone_standin_convolutions()
+    facts["convolutions"] = (None, "half", "float", "float")[kinds]
     _state["history"].is_ours = True
     # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
     vars(torch).setdefault("_inductor", None)
@@ -592,7 +594,7 @@ def write_facts(torch, name):
         note(f"host memory is not known: {error}")
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
                                          "unseen", "no_kernels", "engine", "refusal")}
-    facts.update(owners=[], host=host)
+    facts.update(owners=[], host=host, convolutions=None)
     try:
         if _state["initialized"]:
             take_memory(torch, facts, name)
