@@ -194,6 +194,17 @@ CASES = {
                      "signal 9 (Killed) ended the program before it used a GPU"),
     "exits_by_exec": ("torch.use(); os.execv('/bin/sh', ['sh', '-c', 'exit 3'])", UNKNOWN,
                       "status 3 after a process used a GPU"),
+    "own_excepthook": ("torch.use(); sys.excepthook = lambda *what: None\nraise KeyError('hidden')",
+                       UNKNOWN, "error KeyError: 'hidden' (", "p.py:3", "an exception ended it"),
+    "raises_exit": ("torch.use()\nraise SystemExit(3)", UNKNOWN, "it ended with status 3"),
+    "quits": ("torch.use()\nquit(3)", UNKNOWN, "it ended with status 3"),
+    "raises_text": ("torch.use()\nraise SystemExit('no data')", UNKNOWN, "no data",
+                    "it ended with status 1"),
+    "exit_caught": ("torch.use()\ntry: sys.exit(3)\nexcept SystemExit: pass", KNOWN, "fits  3.00 MiB"),
+    "raises_in_a_module": ("torch.use()\nimport q; q.main()", UNKNOWN, "it ended with status 7"),
+    "raises_no_error": ("torch.use()\nraise SystemExit", KNOWN, "fits  3.00 MiB"),
+    "text_that_raises": ("class Odd(Exception):\n    def __str__(self): raise KeyError('x')\n"
+                         "torch.use()\nraise Odd()", UNKNOWN, "error Odd: raise Odd() (", "p.py:5"),
     "recursion": ("torch.use()\ndef f(): f()\nf()", UNKNOWN, "RecursionError", "p.py:3"),
     "syntax": ("torch.use()\nexec('(')", UNKNOWN, "SyntaxError"),
     "no_module": ("import nothing_like_it", UNKNOWN, "status 1 before it used a GPU"),
@@ -319,6 +330,7 @@ def run(name, case, top):
         options, temporary = STARTS[name][:2]
     (folder / temporary).mkdir()
     (folder / "out").mkdir()
+    (folder / "q.py").write_text("def main():\n    raise SystemExit(7)\n")
     (folder / "p.py").write_text("import os, signal, subprocess, sys, threading, time, torch\n" +
                                  textwrap.dedent(program) + "\n")
     words_of_program = ["p.py"] + ["{BLOCKS}"] * ("--vary" in options)
