@@ -202,6 +202,12 @@ CASES = {
                     "it ended with status 1"),
     "exit_caught": ("torch.use()\ntry: sys.exit(3)\nexcept SystemExit: pass", KNOWN, "fits  3.00 MiB"),
     "raises_in_a_module": ("torch.use()\nimport q; q.main()", UNKNOWN, "it ended with status 7"),
+    "changes_names": ("torch.use(); os.truncate('deep/q.py', 0); assert not open('deep/q.py').read()\n"
+                      "for name in 'latest', 'folder', 'q.py':\n    os.remove(name)\n"
+                      "os.symlink('p.py', 'latest'); os.symlink('out', 'folder'); os.link('p.py', 'q.py')\n"
+                      "assert 'torch.use' in open('q.py').read()\n"
+                      "os.remove('deep/q.py'); os.rmdir('deep')",
+                      KNOWN, "fits  3.00 MiB", "changes_names/latest", "changes_names/folder"),
     "raises_no_error": ("torch.use()\nraise SystemExit", KNOWN, "fits  3.00 MiB"),
     "text_that_raises": ("class Odd(Exception):\n    def __str__(self): raise KeyError('x')\n"
                          "torch.use()\nraise Odd()", UNKNOWN, "error Odd: raise Odd() (", "p.py:5"),
@@ -330,7 +336,12 @@ def run(name, case, top):
         options, temporary = STARTS[name][:2]
     (folder / temporary).mkdir()
     (folder / "out").mkdir()
-    (folder / "q.py").write_text("def main():\n    raise SystemExit(7)\n")
+    (folder / "deep").mkdir()
+    older = {place: folder / place for place in ("q.py", "deep/q.py", "latest", "folder")}
+    for place in "q.py", "deep/q.py":
+        older[place].write_text("def main():\n    raise SystemExit(7)\n")
+    older["latest"].symlink_to("q.py")
+    older["folder"].symlink_to("deep")
     (folder / "p.py").write_text("import os, signal, subprocess, sys, threading, time, torch\n" +
                                  textwrap.dedent(program) + "\n")
     words_of_program = ["p.py"] + ["{BLOCKS}"] * ("--vary" in options)
@@ -340,13 +351,17 @@ def run(name, case, top):
     except subprocess.TimeoutExpired:
         process.terminate()
         said = "no end after 60 s\n" + "".join(process.communicate())
+    is_kept = [str(path.resolve().relative_to(folder.resolve())) for path in older.values()] == \
+        ["q.py", "deep/q.py", "q.py", "deep"] and all("(7)" in older[place].read_text()
+                                                      for place in ("q.py", "deep/q.py"))
     left = [path.name for path in (folder / temporary).iterdir()]
     left += [str(path) for path in pathlib.Path("/dev/shm").glob(f"drystone_{name}")]
     wrong = [word for word in words if (word[4:] in said if word[:4] == "not " else
                                         " ".join(word.split()) not in " ".join(said.split()))]
-    if process.returncode == status and not wrong and not left:
+    if process.returncode == status and not wrong and not left and is_kept:
         return None
-    return f"status {process.returncode}, expected {status}; {wrong}; left {left}\n{said}"
+    return f"status {process.returncode}, expected {status}; {wrong}; left {left}; older files " \
+        f"{'stay' if is_kept else 'change'}\n{said}"
 
 
 def main():
