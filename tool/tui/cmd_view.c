@@ -33,7 +33,7 @@ static const struct option_spec specs[] = {
     {"quick", 0, NULL, OPTION_FLAG, offsetof(struct values, report.is_quick),
      .help = "leave out what other settings would do, which takes replays", OF_PAGE},
     {"series", 0, "FILE", OPTION_STRING, offsetof(struct values, series),
-     .help = "show the runs of a dry run, which `drystone dry-run --json` wrote there: "
+     .help = "show the runs of a dry run, which `drystone dry-run` wrote as JSON: "
              "memory over the value that varies",
      .refuses = {{"terminal", "for the page"}}},
     {"terminal", 0, NULL, OPTION_FLAG, offsetof(struct values, is_terminal),
