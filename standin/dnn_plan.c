@@ -27,8 +27,28 @@
  */
 #include "dnn.h"
 
+#include <stdatomic.h>
+
 #define CONVOLUTION_BYTES (UINT64_C(128) << 10)
 #define ATTENTION_BYTES UINT64_C(256)
+
+#define OF_HALVES 1U
+#define OF_FLOATS 2U
+
+static atomic_uint planned; /* OF_... of the convolutions whose workspace was asked for */
+
+/* Tell which numbers convolutions had: OF_... of this process. */
+EXPORT unsigned
+drystone_standin_convolutions(void)
+{
+    return atomic_load(&planned);
+}
+
+static void
+note_convolution(int type)
+{
+    atomic_fetch_or(&planned, dnn_type_bits(type) <= 16 ? OF_HALVES : OF_FLOATS);
+}
 
 static bool
 is_all(const int64_t *numbers, int64_t count, int64_t wanted)
@@ -70,6 +90,8 @@ convolution_workspace(const struct dnn_part *operation, const struct direction *
         filter ? dnn_part_numbers(filter, DNN_TENSOR_SIZES, &count) : NULL;
     const int64_t *strides =
         how ? dnn_part_numbers(how, DNN_CONVOLUTION_STRIDES, &strides_count) : NULL;
+    if (filter)
+        note_convolution(dnn_part_type(filter));
     if (!sizes || count < 3 || is_all(sizes + 2, count - 2, 1))
         return 0;
     if (direction->is_gradient || dnn_part_type(filter) != DNN_FLOAT || count != 4 ||
@@ -158,6 +180,7 @@ dnn_graph_workspace(const struct dnn_part *graph)
 uint64_t
 dnn_filter_workspace(const struct dnn_tensor *filter)
 {
+    note_convolution(filter->type);
     for (int i = 2; i < filter->count; i++) {
         if (filter->sizes[i] != 1)
             return CONVOLUTION_BYTES;

@@ -66,7 +66,7 @@ _drystone()
         fleet) options="--all --rank-from --no-settings --store --part --merge --threads --output --max-size --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         sweep) options="--goal --without --min-gain --runs --grid --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
-        view) options="--port --output --max-size --quick --terminal --help" ;;
+        view) options="--port --output --max-size --quick --series --terminal --help" ;;
         live) options="--once --for --every --at-used --at-retries --at-growth --snapshot --at-most --folder --no-driver --json --listen --metrics --lanes --processes-max --help" ;;
         dry-run) options="--card --memory --host --gpus --vary --find --world-size --rank --steps --until --patience --values --write --request --events --bracket --output --svg --quiet --json --help" ;;
         fit) options="--card --memory --gpus --world-size --rank --steps --patience --values --runs --apply --patch --output --json --help" ;;

@@ -114,6 +114,7 @@ complete -c drystone -n "__fish_seen_subcommand_from view" -l port -x -d 'the po
 complete -c drystone -n "__fish_seen_subcommand_from view" -s o -l output -r -d 'write one HTML file that opens anywhere'
 complete -c drystone -n "__fish_seen_subcommand_from view" -l max-size -x -d 'bytes of that file at most'
 complete -c drystone -n "__fish_seen_subcommand_from view" -l quick -d 'leave out what other settings would do, which takes replays'
+complete -c drystone -n "__fish_seen_subcommand_from view" -l series -r -d 'show the runs of a dry run, which `drystone dry-run`...'
 complete -c drystone -n "__fish_seen_subcommand_from view" -l terminal -d 'show it in the terminal'
 complete -c drystone -n "__fish_seen_subcommand_from view" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from live" -s 1 -l once -d 'print once, and end'

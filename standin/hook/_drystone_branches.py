@@ -12,6 +12,8 @@ from _drystone_turns import parse
 
 NUMBERS = {"float", "int", "item", "len", "round", "str"}
 TESTS = ast.If, ast.While, ast.IfExp
+ORDERS = {"max", "min", "nlargest", "nsmallest", "sort", "sorted"}
+PAIRS = {"enumerate", "items", "zip"}
 SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
 PLAIN = bool, int, float, str, type(None)
 
@@ -42,9 +44,16 @@ def get_name(call):
     return getattr(call.func, "id", getattr(call.func, "attr", None))
 
 
-def is_print(node):
+def is_print(node, names=PRINTS):
     """Return whether a node calls nothing but prints."""
-    return all(get_name(one) in PRINTS for one in ast.walk(node) if isinstance(one, ast.Call))
+    return all(get_name(one) in names for one in ast.walk(node) if isinstance(one, ast.Call))
+
+
+def orders_others(node):
+    """Return whether a node is a call that puts other things than its numbers in an order."""
+    return isinstance(node, ast.Call) and get_name(node) in ORDERS and \
+        (any(one.arg == "key" for one in node.keywords) or
+         any(isinstance(one, ast.Call) and get_name(one) in PAIRS for one in ast.walk(node)))
 
 
 class Question:
@@ -124,10 +133,14 @@ def decides(frame, is_own, what):
         above = frame.f_back
         return decides(above, is_own, what) if above and is_own(above) else what != "float"
     is_asked = any(isinstance(one, (ast.Compare, ast.BoolOp, ast.Not, *TESTS)) for one in parts)
+    is_asked = is_asked or any(map(orders_others, parts))
     is_number = what == "float" or (what == "compare" and not is_asked)  # max() and sorted() ask
+    if isinstance(found, ast.For) and all(map(Question(frame, scope, tree).is_plain, found.body)):
+        return False
     if isinstance(found, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         question = Question(frame, scope, tree)
         picks = any(isinstance(one, ast.comprehension) and one.ifs for one in parts)
         return question.is_tested(found) or \
             not is_number and (picks or not is_print(found) or question.is_used(found))
-    return not is_number and not (isinstance(found, ast.Expr) and is_print(found))
+    shows = PRINTS | PAIRS | ORDERS - {"sort"}
+    return not is_number and not (isinstance(found, ast.Expr) and is_print(found, shows))

@@ -39,6 +39,7 @@ import json
 import linecache
 import os
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -61,6 +62,8 @@ VARIED = 10 * LEAST  # steps of several ranks that do not repeat, before their l
 LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
 LIVES = 10  # times the patience after which a program is ended in spite of signs of life
 COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
+EXIT = re.compile(r"raise\s+SystemExit|(?<![.\w])(exit|quit)\(")
+FINALIZE_MAX = 20  # seconds that Python may take for its end
 GROWTH_MAX = 65536  # bytes that steps may leave and still repeat: a list of losses
 _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
@@ -603,6 +606,8 @@ def take_memory(torch, facts, name):
         {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device),
          **{kind: peaks[device, kind] for kind in ("allocated", "reserved", "requested")}}
         for device in range(torch.cuda.device_count())]
+    kinds = ctypes.CDLL(None).drystone_standin_convolutions()
+    facts["convolutions"] = (None, "half", "float", "float")[kinds]
     _state["history"].is_ours = True
     # For a snapshot PyTorch looks for the compiler's own frames, and would load the compiler.
     vars(torch).setdefault("_inductor", None)
@@ -631,7 +636,7 @@ def write_facts(torch, name):
         note(f"host memory is not known: {error}")
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
                                          "unseen", "no_kernels", "engine", "refusal")}
-    facts.update(owners=[], host=host)
+    facts.update(owners=[], host=host, convolutions=None)
     try:
         if _state["initialized"]:
             take_memory(torch, facts, name)
@@ -672,32 +677,63 @@ def leave(code):
     _exit(code)
 
 
+def raises_exit():
+    """Tell whether a file of the program raises SystemExit itself: its status is Python's alone."""
+    main = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "/")
+    folder = os.path.join(os.path.dirname(main), "")
+    files = {str(getattr(one, "__file__", None)) for one in list(sys.modules.values())}
+    return any(EXIT.search("".join(linecache.getlines(one))) for one in files | {main}
+               if one.startswith(folder) and one.endswith(".py") and
+               not _drystone_turns.is_installed(one))
+
+
 def on_exit():
     torch = sys.modules.get("torch")
     if torch is None or _state["pid"] != os.getpid():
         return
+    note_unhooked()
+    is_open = not _state["error"] and not _state["stopped"] and \
+        (_state["code"] or raises_exit())
     dump(torch)
-    leave(_state["code"])
+    if is_open:  # Python alone knows whether somebody caught the SystemExit
+        faulthandler.dump_traceback_later(FINALIZE_MAX, exit=True, file=open(os.devnull, "w"))
+    else:
+        leave(_state["code"])
+
+
+def note_unhooked():
+    """Note the exception that ended a program with an excepthook of its own."""
+    trace = getattr(sys, "last_traceback", None)
+    if trace and not _state["error"] and not _state["stopped"] and \
+            trace.tb_frame.f_globals.get("__name__") == "__main__":
+        on_exception(sys.last_type, sys.last_value, trace)
+
+
+def tell(value):
+    """Return the text of an exception; "": it has none, or its own code raises."""
+    try:
+        return str(value)
+    except Exception:
+        return ""
 
 
 def note_error(kind, value, trace):
     where = trace
     while where and where.tb_next:
         where = where.tb_next
-    text = str(value) or (where and linecache.getline(where.tb_frame.f_code.co_filename,
+    text = tell(value) or (where and linecache.getline(where.tb_frame.f_code.co_filename,
                                                       where.tb_lineno).strip())
     _state["error"] = {"kind": kind.__name__, "text": (text or kind.__name__)[:4000],
                        "file": where.tb_frame.f_code.co_filename if where else None,
                        "line": where.tb_lineno if where else None}
 
 
-def on_exception(kind, value, trace, before):
+def on_exception(kind, value, trace):
     _state["code"] = 1
     note_error(kind, value, trace)
     if _state["repeats"] and not _state["oom"]:  # the loop that was ended may be the reason
         _state["unseen"] = f"{kind.__name__} at {find_raised(trace)} ended it after its steps"
-        _state["error"], _state["stopped"] = None, f"{kind.__name__}: {str(value)[:400]}"
-    before(kind, value, trace)
+        _state["error"], _state["stopped"] = None, f"{kind.__name__}: {tell(value)[:400]}"
 
 
 def on_thread_exception(what, before):
@@ -712,7 +748,9 @@ def exit_at_once(code):
     """Stand in for os._exit(), after which nobody could write the facts."""
     if _state["pid"] == os.getpid():
         _state["code"] = code
-        on_exit()
+        if "torch" in sys.modules:
+            dump(sys.modules["torch"])
+            leave(code)
     _exit(code)
 
 
@@ -727,7 +765,7 @@ def arm():
         _state["files"] = files
     sys.meta_path.insert(0, finder)
     before, leave_by = sys.excepthook, sys.exit
-    sys.excepthook = lambda *what: on_exception(*what, before)
+    sys.excepthook = lambda *what: (on_exception(*what), before(*what))
 
     def remember(code=None):
         _state["code"] = code if isinstance(code, int) else int(code is not None)

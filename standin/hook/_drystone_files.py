@@ -3,9 +3,10 @@
 
 Losses are zeros here, so every step looks like the best, and a program would overwrite
 its best checkpoint. A write to a file that is older than the run goes to a copy in the run's
-own folder; later reads of the same path see the copy. Nothing older is removed or renamed.
+own folder; later reads of the same path see the copy. Nothing older is removed or renamed. A link
+that was there leads where it led.
 
-This covers what Python opens, renames and removes, torch.save and safetensors. A path that a C
+This covers what Python opens, links, renames and removes, torch.save and safetensors. A path that a C
 library opens by itself (HDF5, SQLite) and os.open() are not covered.
 """
 import builtins
@@ -25,7 +26,7 @@ class Files:
         # the launcher made this link when the run began
         self.begin = os.lstat(os.path.dirname(os.path.abspath(__file__))).st_ctime
         self.open, self.remove = builtins.open, os.remove
-        self.replace, self.rmtree = os.replace, shutil.rmtree
+        self.replace, self.rmtree, self.rmdir = os.replace, shutil.rmtree, os.rmdir
 
     # --- paths --------------------------------------------------------------------------------
 
@@ -42,6 +43,9 @@ class Files:
         except (OSError, ValueError):
             return False
         return stat.S_ISREG(found.st_mode) and found.st_ctime < self.begin
+
+    def is_older_link(self, path):
+        return os.path.islink(path) and os.lstat(path).st_ctime < self.begin
 
     def keep(self, path):
         """Note a file that stays as it was, and return its copy's place."""
@@ -95,23 +99,51 @@ class Files:
             shutil.move(os.fspath(there), os.fspath(to))
 
     def unlink(self, path, **named):
-        if named or not self.is_older(path):
+        if not named and self.is_older_link(path):
+            self.keep_link(path)
+        elif named or not self.is_older(path):
             self.remove(path, **named)
         else:
             self.keep(path)
 
+    def keep_link(self, path):
+        name = os.path.abspath(os.fsdecode(path))
+        if name not in self.kept:
+            self.kept.append(name)
+
+    def has_older(self, path):
+        return any(self.is_older(os.path.join(folder, name))
+                   for folder, _, names in os.walk(path) for name in names)
+
     def remove_tree(self, path, *more, **named):
-        for folder, _, names in os.walk(path):
-            if any(self.is_older(os.path.join(folder, name)) for name in names):
-                self.keep(path)
-                return
-        self.rmtree(path, *more, **named)
+        if self.has_older(path):
+            self.keep(path)
+        else:
+            self.rmtree(path, *more, **named)
+
+    def remove_folder(self, path, **named):
+        if named or not self.has_older(path):
+            self.rmdir(path, **named)
+
+    def link(self, make, is_symbolic):
+        """Make a link, but in place of an older name: it stays, or reads as what it would be."""
+        def linked(source, target, *more, **named):
+            if self.is_older_link(target):
+                self.keep_link(target)
+            elif not self.is_older(target):
+                make(source, target, *more, **named)
+            elif not is_symbolic:
+                shutil.copyfile(self.to_read(source), self.keep(target))
+        return linked
 
     def guard(self):
         builtins.open = io.open = self.open_one
         os.replace = os.rename = self.rename
         os.remove = os.unlink = self.unlink
-        shutil.rmtree = self.remove_tree
+        shutil.rmtree, os.rmdir = self.remove_tree, self.remove_folder
+        os.symlink, os.link = self.link(os.symlink, True), self.link(os.link, False)
+        truncate = os.truncate
+        os.truncate = lambda path, length: truncate(self.to_write(path, is_added=True), length)
         for name in ("copystat", "copymode"):
             self.redirect(shutil, name)
 

@@ -13,6 +13,7 @@ PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.oper
          ast.expr_context, ast.Call)
 EQUALS = (ast.Eq, ast.GtE, ast.Gt)
 TURNS_MAX = 20000
+OTHERWISE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # A log consists of these statements, functions and methods, which make no large tensor.
 LOG = (*PLAIN, ast.Expr, ast.Assign, ast.AugAssign, ast.JoinedStr, ast.FormattedValue, ast.Tuple,
@@ -91,13 +92,42 @@ def counts(test, counters):
                if isinstance(part, (ast.Name, ast.Attribute)))
 
 
+def make_if(line, test, body, orelse=None):
+    if not isinstance(body, list):  # an expression
+        body, orelse = [ast.Expr(body)], [ast.Expr(orelse)] if orelse else []
+    return ast.If(test, body, orelse or [], lineno=line)
+
+
+def split(node):
+    """Return what a node decides as `if` statements, one for each side that may come late."""
+    if isinstance(node, ast.IfExp):
+        node = make_if(node.lineno, node.test, node.body, node.orelse)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.BoolOp):  # due(turn) and save()
+        test, *_, last = node.value.values
+        sides = (last,) if isinstance(node.value.op, ast.And) else (ast.Constant(None), last)
+        node = make_if(node.lineno, test, *sides)
+    elif hasattr(node, "cases"):
+        values = [(one, case) for case in node.cases for one in
+                  getattr(case.pattern, "patterns", [case.pattern]) if hasattr(one, "value")]
+        return [make_if(one.lineno, ast.Compare(node.subject, [ast.Eq()], [one.value]), case.body)
+                for one, case in values]
+    if not isinstance(node, ast.If):
+        return []
+    test = node.test
+    other = OTHERWISE.get(type(test.ops[0])) if isinstance(test, ast.Compare) else None
+    if not other or not node.orelse or len(test.ops) > 1:
+        return [node]
+    return [node, make_if(node.lineno, ast.Compare(test.left, [other()], test.comparators),
+                          node.orelse, node.body)]
+
+
 def find_tests(loop):
     """Return the tests in a loop, without those that count the turns of a loop in it."""
     inner = [part for part in ast.walk(loop) if isinstance(part, LOOPS) and part is not loop]
     counters = {name for one in inner for name in find_counters(one)}
     within = {part for one in inner for part in ast.walk(one)}
-    return [node for node in ast.walk(loop) if isinstance(node, ast.If) and not
-            (node in within and counts(node.test, counters))]
+    return [test for node in ast.walk(loop) for test in split(node) if not
+            (node in within and counts(test.test, counters))]
 
 
 class Shift(ast.NodeTransformer):

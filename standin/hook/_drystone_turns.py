@@ -180,9 +180,11 @@ def find_way(chain):
     mistake the middle of a statement for its beginning.
     """
     while chain:
-        body, index, _ = chain[-1]
-        if index + 1 < len(body):
-            after = body[index + 1]
+        body, index, is_inside = chain[-1]
+        left = body[index].orelse if is_inside and \
+            isinstance(body[index], _drystone_rare.LOOPS) else []
+        if left or index + 1 < len(body):  # a loop that no break leaves goes on with its `else`
+            after = left[0] if left else body[index + 1]
             via = next((one.lineno for one in body if is_plain(one)), None)
             return [after.lineno] if is_plain(after) else via and [via, after.lineno]
         chain = chain[:-1]

@@ -4,6 +4,7 @@
 
 Each function has its own kind of loop, and asks to leave it by step(). No PyTorch is needed.
 """
+import ast
 import contextlib
 import os
 import pathlib
@@ -94,6 +95,23 @@ def condition():
     with contextlib.suppress(KeyError):
         raise KeyError
     log.append(turns)
+
+
+def with_else():
+    for turn in range(1000):
+        if turn == 3:
+            step()
+    else:
+        log.append("else")
+    turns = 0
+    while turns < 1000:
+        turns += 1
+        for inner in range(9):
+            if turns == 5 and inner == 2:
+                step()
+    else:
+        log.append(turns)
+    log.append("after")
 
 
 def in_try():
@@ -258,6 +276,54 @@ def rare_log():
             break
 
 
+def rare_in_words():
+    """Tests that are no statements of their own, or whose other side comes late."""
+    for turn in range(100):
+        if turn == 20:
+            log.append(ask_rare(21))
+            break
+        log.append(turn) if turn == 50 else None
+
+
+def rare_and():
+    for turn in range(1000):
+        turn % 500 == 499 and log.append(turn)
+        if turn == 20:
+            log.append(ask_rare(21))
+            break
+
+
+def rare_otherwise():
+    for turn in range(1000):
+        rows = 8 if turn < 500 else [turn]
+        if turn == 20:
+            log.append(ask_rare(21))
+            break
+        if turn != 700:
+            assert rows
+        else:
+            log.append(turn)
+
+
+def rare_match():
+    text = "for turn in rows:\n match turn:\n  case 1 | 2: pass\n  case {}: pass\n  case 500: save()"
+    tests = _drystone_rare.find_tests(ast.parse(text).body[0]) if hasattr(ast, "Match") else []
+    log.append([ast.unparse(one.test).rpartition(" ")[2] for one in tests] or ["1", "2", "500"])
+
+
+def rare_never():
+    """What comes in each turn, or in none, waits for nothing."""
+    width = 8
+    for turn in range(1000):
+        log.append(turn) if width == 9 else None
+        rows = [turn] if turn >= 0 else log
+        if turn < 10:
+            assert rows
+        elif turn == 20:
+            log.append(ask_rare(21))
+            break
+
+
 def trainer():
     class Trainer:
         args = types.SimpleNamespace(eval_strategy="steps", eval_steps=500)
@@ -325,12 +391,18 @@ EXPECTED = {
     without_condition: [3],
     outer_too: [0, 1, ("many", "lines")],
     condition: [5],
+    with_else: ["else", 5, "after"],
     in_try: [3, "caught"],
     in_finally: [3, 3],
     called_by_library: [["None", "caller.py:3"]],
     no_way: [([False], None)],
     rare: [0, None],
     rare_each: ["rare_each waits for a later turn"],
+    rare_in_words: ["rare_in_words waits for a later turn"],
+    rare_and: ["rare_and waits for a later turn"],
+    rare_otherwise: ["rare_otherwise waits for a later turn"],
+    rare_match: [["1", "2", "500"]],
+    rare_never: [None],
     rare_but_first: ["rare_but_first waits for a later turn"],
     rare_by_function: ["rare_by_function waits for a later turn"],
     rare_without_calls: [None, 0],

@@ -18,6 +18,7 @@ head says what differs from a plain run:
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
     owners: MODULE WEIGHTS GRADIENTS OPTIMIZER MADE, ...  some of what modules own then
+    convolutions: half or float      their numbers, or None
     kernels: lacking                 a torch of CUDA 13 has none for the card
     before: kept or changed          its argument is a file; the run leaves it, or does not
     check: addresses                 the snapshot does not tell why segments were given back
@@ -64,7 +65,7 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"peak|owners|engine|guesses|needs|rules|with): (.*)$", head, re.M))}
+                              r"peak|convolutions|owners|engine|guesses|needs|rules|with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -107,6 +108,8 @@ def judge(result, head, allocator):
     if not exact or check["addresses"] == 0:
         return f"the snapshot does not replay exactly: {check}"
     main = result["processes"][0]
+    if str(main["convolutions"]) != head.get("convolutions", str(main["convolutions"])):
+        return f"its convolutions are {main['convolutions']}"
     told = [" ".join(map(str, owner.values())) for owner in main["owners"]]
     unsaid = [one for one in head.get("owners", "").split(", ") if one and one not in told]
     if unsaid:

@@ -260,6 +260,43 @@ def check_hostile(tool, path, folder):
     assert json.loads(read_report(page)["about"])["files"][0]["name"] == hostile.name
 
 
+def make_series(snapshot):
+    """What `drystone dry-run --vary BATCH=8,16,32 --json` prints, less what the page does not take."""
+    runs = [{"run": "BATCH=8", "fits": True, "reserved_peak_bytes": 5 << 30, "allocated_peak_bytes": 4 << 30,
+             "room_bytes": 9 << 30, "unseen": None, "snapshot": str(snapshot)},
+            {"run": "BATCH=16", "fits": False, "reserved_peak_bytes": 8 << 30, "allocated_peak_bytes": 7 << 30,
+             "room_bytes": 9 << 30, "unseen": None, "snapshot": None},
+            {"run": "BATCH=32", "fits": None, "reserved_peak_bytes": None, "allocated_peak_bytes": None,
+             "room_bytes": 9 << 30, "unseen": "what follows", "snapshot": "/gone/elsewhere.pickle"}]
+    return {"schema": "drystone.dry-run/1", "card": "l4-24", "best": "BATCH=8", "runs": runs}
+
+
+def check_series(tool, path, folder):
+    """The page has the runs of a dry run; a file that is none is refused."""
+    page, file = folder / "series.html", folder / "runs.json"
+    wanted = make_series(path)
+    file.write_text(json.dumps(wanted))
+    run(tool, "view", "--quick", "--series", file, path, "-o", page, status=(0,))
+    told = json.loads(read_report(page)["about"])["series"]
+    assert told["card"] == "l4-24" and told["best"] == "BATCH=8"
+    assert [row.pop("snapshot") for row in told["runs"]] == [path.name, None, "elsewhere.pickle"]
+    for row, made in zip(told["runs"], wanted["runs"], strict=True):
+        assert row == {key: made[key] for key in row} and len(row) == 6, row
+    run(tool, "view", "--quick", path, "-o", page, status=(0,))
+    assert json.loads(read_report(page)["about"])["series"] is None
+    run(tool, "view", "--series", file, "--terminal", path, status=(2,))
+    run(tool, "view", "--series", file, path, "-o", file, status=(2,))
+    single = {**wanted["runs"][0], "schema": "drystone.dry-run/1"}
+    many = {**wanted, "runs": wanted["runs"] * 400}
+    wrong = {**wanted, "runs": [{**wanted["runs"][0], "reserved_peak_bytes": -1}]}
+    for hostile in ("", "[", "[]", "{}", single, many, wrong, {**wanted, "schema": "drystone.explain/1"},
+                    {**wanted, "runs": []}, {**wanted, "runs": [1]}, {**wanted, "runs": {"a": 1}},
+                    {**wanted, "runs": [{"run": "x", "fits": 1}]}, {**wanted, "runs": [{"fits": True}]}):
+        file.write_text(hostile if isinstance(hostile, str) else json.dumps(hostile))
+        run(tool, "view", "--quick", "--series", file, path, "-o", folder / "never.html", status=(3,))
+    assert not (folder / "never.html").exists()
+
+
 def check_refusals(tool, path, folder):
     for words, status in ((["view", "-o", "-"], 2), (["view", "-", "-o", "x"], 2),
                           (["view", path, "-o", path], 2), (["view", path, "--quick"], 2),
@@ -293,6 +330,7 @@ def main():
         if real:
             check_budget(tool, real[-1], folder)
         check_hostile(tool, files[0], folder)
+        check_series(tool, files[0], folder)
         check_refusals(tool, files[0], folder)
         if not real:
             print("no real recordings: made ones were looked at, none of which is large")

@@ -176,17 +176,23 @@ dry_report_make_json(const struct dry_report *r)
     const struct trial *t = r->trial;
     const struct facts_process *p = trial_main(t);
     uint64_t together = trial_together_bytes(t);
+    uint64_t more = trial_find_convolutions(t).more_bytes;
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:o, "
         "s:o, s:o, s:b, s:o, s:o, s:o, s:s?, s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.request.card->name, "reserved_peak_bytes",
         make_peak(p, p->reserved_peak), "allocated_peak_bytes",
         make_peak(p, p->allocated_peak), "requested_peak_bytes",
         make_peak(p, p->requested_peak), "context_bytes_assumed",
         json_out_number(t->launch.request.card->context_bytes), "nccl_bytes_assumed",
-        json_out_number(p->nccl_bytes), "needs", make_needs(r), "moment",
-        make_moment(t->verdict.view), "self_check", make_check(&t->verdict.check),
-        "bracket", make_bracket(r), "unvouched", make_calls(&t->facts), "settings",
+        json_out_number(p->nccl_bytes), "room_bytes",
+        json_out_number(trial_torch_bytes(t->launch.request.card, p->nccl_bytes)),
+        "convolutions_more_bytes", json_out_known(more > 0, more), "needs", make_needs(r),
+        "moment", make_moment(t->verdict.view), "self_check",
+        make_check(&t->verdict.check), "bracket", make_bracket(r), "unvouched",
+        make_calls(&t->facts), "settings",
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",

@@ -69,13 +69,14 @@ dry_report_write_condition(const struct trial *t, char *text, size_t capacity)
     bool has_ended_early = trial_main(t)->repeats != NULL;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
-    snprintf(text, capacity, "%s%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
+    snprintf(text, capacity, "%s%s%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
              unseen            ? "; "
              : is_engine       ? "when ready, if memory outside PyTorch is as assumed; "
              : has_ended_early ? "if later turns repeat those that ran; "
                                : "",
              trial_guesses(t) ? "if the guesses below are right; " : "",
              is_crowded ? "if its processes do not peak together; " : "",
+             trial_is_card_close(t) ? "if cuDNN's workspaces are as modelled; " : "",
              trial_is_host_close(t) ? "if no look at the host missed its peak; " : "");
 }
 
@@ -200,6 +201,19 @@ print_host(const struct trial *t, const struct term *term)
     print_row(term, "workers", use->children_bytes, text);
 }
 
+/* Print how far the models of convolutions may be off. */
+static void
+print_convolutions(const struct trial *t, const struct term *term)
+{
+    struct trial_convolutions found = trial_find_convolutions(t);
+    char text[200];
+    snprintf(text, sizeof text,
+             "more that convolutions may take, whose workspaces are modelled: %s",
+             found.source);
+    if (found.more_bytes > 0)
+        print_row(term, "cudnn", found.more_bytes, text);
+}
+
 static void
 print_sums(const struct dry_report *r, const struct term *term)
 {
@@ -218,6 +232,7 @@ print_sums(const struct dry_report *r, const struct term *term)
         print_row(term, "nccl", p->nccl_bytes,
                   "taken by NCCL itself: assumed, 70 MiB and 618 a communicator that was "
                   "used, 474 of two");
+    print_convolutions(r->trial, term);
     uint64_t together = trial_together_bytes(r->trial);
     if (together > 0)
         print_row(term, "together", together,

@@ -83,6 +83,7 @@ take_facts(struct json_in *in, struct facts_process *p)
     p->repeats = get_text(p->json, "repeats");
     p->unseen = get_text(p->json, "unseen");
     p->torch = get_text(p->json, "torch");
+    p->convolutions = get_text(p->json, "convolutions");
     p->refusal = get_text(p->json, "refusal");
     struct json_at engine = json_in_key(&root, "engine");
     if (json_is_object(engine.value))

@@ -43,6 +43,7 @@ struct facts_process {
     const char *error;   /* exception that ended the process, "Kind: text"; NULL: none */
     const char *refusal; /* an engine's own words for too little memory; NULL: none */
     const char *torch;
+    const char *convolutions; /* "half": all were of 16 bits or less; NULL: none ran */
     struct facts_engine engine;
     bool is_counted; /* the peaks are valid; CUDAPluggableAllocator reports none */
     bool has_oom;

@@ -31,6 +31,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
     row->outcome = trial_outcome(t);
     row->is_unseen = trial_find_unseen(t) != NULL && !trial_find_engine(t);
     row->has_ended_early = p->repeats != NULL;
+    row->is_close = row->outcome == TRIAL_FITS && trial_is_card_close(t);
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
@@ -114,11 +115,12 @@ series_print(const struct series *s, size_t best)
     struct term term;
     struct table table;
     char text[80], columns[240];
-    bool is_engine = false, has_host = false, has_ended_early = false;
+    bool is_engine = false, has_host = false, has_ended_early = false, is_close = false;
     for (size_t i = 0; i < s->count; i++) {
         is_engine |= s->rows[i].is_engine;
         has_host |= s->rows[i].has_host;
         has_ended_early |= s->rows[i].has_ended_early;
+        is_close |= s->rows[i].is_close;
     }
     term_init(&term, stdout);
     snprintf(columns, sizeof columns, "<%.60s <result %s >seconds <", s->heading,
@@ -138,6 +140,8 @@ series_print(const struct series *s, size_t best)
     bool is_printed = table_print(&table, &term);
     if (has_ended_early)
         printf("  loops ended early: \"fits\" if later turns repeat those that ran\n");
+    if (is_close)
+        printf("  near the limit: \"fits\" if cuDNN's workspaces are as modelled\n");
     return is_printed;
 }
 

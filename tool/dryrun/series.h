@@ -24,6 +24,7 @@ struct series_row {
     enum trial_outcome outcome;
     bool is_unseen;               /* a part of the program was not run */
     bool has_ended_early;         /* so did loops: later turns are taken to repeat */
+    bool is_close;                /* convolutions may take more than the card's rest */
     uint64_t torch_bytes;         /* bytes left after a CUDA context and NCCL */
     uint64_t reserved, allocated; /* peak bytes of the fullest process */
     bool has_host;                /* a limit of the host was given */

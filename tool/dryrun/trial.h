@@ -50,6 +50,14 @@ void trial_tell_end(const struct trial *trial, char text[TRIAL_END_BYTES]);
 /* Return the bytes that processes of one device take at their peaks, with a context for each, of the
    device where that is most; 0: no two share a device. In a dry run each has a card of its own. */
 uint64_t trial_together_bytes(const struct trial *trial);
+/* A figure of how far cuDNN's workspaces are from their models, and who found it. */
+struct trial_convolutions {
+    uint64_t more_bytes; /* that may be reserved beyond the peak; 0: no convolution ran */
+    const char *source;
+};
+struct trial_convolutions trial_find_convolutions(const struct trial *trial);
+/* Tell whether the card's rest is less than what convolutions may take more. */
+bool trial_is_card_close(const struct trial *trial);
 struct trial_host {
     uint64_t peak_bytes;   /* all that the program's processes take at one time */
     uint64_t most_bytes;   /* the same, if no number of device memory was among it */

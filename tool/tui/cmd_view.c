@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "base/report.h"
 #include "tui/tui_run.h"
+#include "view/series_in.h"
 #include "view/view_report.h"
 #include "view/view_serve.h"
 
@@ -12,6 +13,7 @@
 
 struct values {
     struct view_report report;
+    const char *series;
     int64_t port;
     bool is_terminal;
 };
@@ -30,6 +32,10 @@ static const struct option_spec specs[] = {
      .min = LEAST_BYTES, OF_PAGE},
     {"quick", 0, NULL, OPTION_FLAG, offsetof(struct values, report.is_quick),
      .help = "leave out what other settings would do, which takes replays", OF_PAGE},
+    {"series", 0, "FILE", OPTION_STRING, offsetof(struct values, series),
+     .help = "show the runs of a dry run, which `drystone dry-run` wrote as JSON: "
+             "memory over the value that varies",
+     .refuses = {{"terminal", "for the page"}}},
     {"terminal", 0, NULL, OPTION_FLAG, offsetof(struct values, is_terminal),
      .help = "show it in the terminal; ? tells the keys"},
 };
@@ -51,10 +57,12 @@ check_usage(const struct values *v, const struct option_list *operands)
     int code =
         view_expect_files(&command_view, operands,
                           v->is_terminal ? "is the keyboard" : "cannot be read twice");
-    for (size_t i = 0; code == EXIT_FINE && v->report.output && i < operands->count; i++)
-        if (output_is_input(v->report.output, operands->values[i]))
-            code =
-                report_usage("view", "%s is both read and written", operands->values[i]);
+    for (size_t i = 0; code == EXIT_FINE && v->report.output && i <= operands->count;
+         i++) {
+        const char *input = i < operands->count ? operands->values[i] : v->series;
+        if (input && output_is_input(v->report.output, input))
+            code = report_usage("view", "%s is both read and written", input);
+    }
     return code;
 }
 
@@ -78,9 +86,12 @@ run(int argc, char **argv)
         code = check_usage(&values, &operands);
         if (code == EXIT_FINE)
             code = view_open(&view, "view", operands.values, operands.count);
+        if (code == EXIT_FINE && values.series)
+            code = series_in_read("view", values.series, &view.series);
         if (code == EXIT_FINE)
             code = show(&view, &values);
     }
+    json_decref(view.series);
     view_close(&view);
     options_finish(&command_view, &values, &operands);
     return code;
@@ -95,6 +106,7 @@ const struct command command_view = {
                 "drystone view rank*.pickle --port 8000\n"
                 "drystone view rank0.pickle rank1.pickle -o ranks.html\n"
                 "drystone view run.pickle -o run.html --quick --max-size 2MiB\n"
+                "drystone view --series runs.json dry-run-*.pickle\n"
                 "drystone view oom.pickle --terminal\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

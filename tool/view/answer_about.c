@@ -195,11 +195,12 @@ answer_about(const struct view *view, struct answer *answer)
         json_array_append_new(files, make_file(&view->files[i]));
     for (size_t i = 0; i < view->left_out_count; i++)
         json_array_append_new(left_out, json_string(view->left_out[i]));
-    return answer_json(
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:o, s:o}", "schema", "drystone.view/1",
-                  "version", DRY_VERSION, "kind", view->is_report ? "report" : "serve",
-                  "actions", make_names(DRY_ACTION_COUNT, action_name), "categories",
-                  make_names(DRY_CATEGORY_COUNT, category_name), "tile_columns",
-                  VIEW_TILE_COLUMNS, "left_out", left_out, "files", files),
-        answer);
+    return answer_json(json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:o, s:O?, s:o}",
+                                 "schema", "drystone.view/1", "version", DRY_VERSION,
+                                 "kind", view->is_report ? "report" : "serve", "actions",
+                                 make_names(DRY_ACTION_COUNT, action_name), "categories",
+                                 make_names(DRY_CATEGORY_COUNT, category_name),
+                                 "tile_columns", VIEW_TILE_COLUMNS, "left_out", left_out,
+                                 "series", view->series, "files", files),
+                       answer);
 }

@@ -66,6 +66,7 @@ struct view {
     const char *command;
     struct view_file *files;
     size_t file_count;
+    struct json_t *series;       /* runs of a dry run (series_in.h); NULL: none */
     bool is_report;              /* written to a file, with a fixed set of answers */
     uint32_t depth_max;          /* maximum frames per stack; 0: all */
     const char *const *left_out; /* sentences about omissions in a report */

@@ -14,9 +14,15 @@ export interface Device {
   ooms: Peak[]; marks: Mark[]; places: Place[]; lanes: Lane[];
 }
 export interface ViewFile { name: string; json: string[]; main?: number; devices: Device[] }
+/* The runs of a dry run, as it told them; what a run did not tell is null. */
+export interface SeriesRun {
+  run: string; fits: boolean | null; unseen: string | null; reserved_peak_bytes: number | null;
+  allocated_peak_bytes: number | null; room_bytes: number | null; snapshot: string | null;
+}
+export interface Series { card: string | null; best: string | null; runs: SeriesRun[] }
 export interface About {
   schema: string; version: string; kind: string; actions: string[]; categories: string[];
-  tile_columns: number; left_out: string[]; files: ViewFile[];
+  tile_columns: number; left_out: string[]; files: ViewFile[]; series?: Series | null;
 }
 
 /* Read `about`, which comes from a program of the same version. Throws if it does not. */

@@ -6,6 +6,7 @@ import { bar, choice, clear, el, swatch, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, difference } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { ticks } from "./scale.ts";
+import { SeriesCard } from "./series.ts";
 import type { Tile } from "./tile.ts";
 import type { Explain } from "./verdict.ts";
 
@@ -17,11 +18,13 @@ const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 export class Compare implements View {
   private runs: Run[] = [];
   private explains: (Explain | null)[] = [];
+  private readonly series: SeriesCard | null;
   private curve: "active" | "reserved" = "active";
   private readonly canvas = el("canvas", { role: "img", aria: { label: "Curves of all files and devices; the table below has their peaks" } });
   private readonly observer = new ResizeObserver(() => this.draw());
 
   constructor(private readonly app: App, private readonly host: HTMLElement) {
+    this.series = app.about.series ? new SeriesCard(app, app.about.series) : null;
     host.append(el("p", { class: "faint" }, "Reading all files…"));
     this.observer.observe(host);
     void this.load();
@@ -53,7 +56,7 @@ export class Compare implements View {
 
   private paint(): void {
     const { runs, app } = this;
-    clear(this.host, el("div", { class: "page" },
+    clear(this.host, el("div", { class: "page" }, this.series?.node,
       el("section", { class: "card" },
         el("h3", {}, runs.length === 1 ? "Only one device was recorded" : `${count(runs.length)} runs on one scale`),
         runs.length === 1 && el("p", { class: "faint" },
@@ -115,6 +118,7 @@ export class Compare implements View {
     const width = this.canvas.parentElement?.clientWidth ?? 0, ratio = Math.min(2, devicePixelRatio || 1);
     if (width < 100 || this.runs.length === 0) return;
     const w = width - 32;
+    this.series?.draw(w);
     this.canvas.width = w * ratio;
     this.canvas.height = HEIGHT * ratio;
     this.canvas.style.width = `${w}px`;
@@ -160,7 +164,7 @@ export class Compare implements View {
   }
 
   copy(): string {
-    return this.runs.map((r) => {
+    return (this.series === null ? "" : `${this.series.copy()}\n`) + this.runs.map((r) => {
       const { peaks } = this.deviceOf(r);
       return `${bytes(peaks.active.bytes).padStart(12)} active, ${bytes(peaks.reserved.bytes)} reserved at the peak: ${r.name}`;
     }).join("\n");

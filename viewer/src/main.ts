@@ -179,7 +179,9 @@ async function start(): Promise<void> {
     const source = openSource();
     const answer = await source.ask("about");
     if (answer === null) throw new Error("this page holds no answers");
-    new Page(new App(source, readAbout(answer), new Store()));
+    const about = readAbout(answer), store = new Store();
+    if (about.series && location.hash === "") store.state.view = "compare";
+    new Page(new App(source, about, store));
   } catch (error) {
     document.body.replaceChildren(el("main", {}, el("h1", {}, "Drystone"),
       el("p", { class: "error" }, `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`),

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { findBarriers, launch, openPage } from "./drive.mjs";
-import { HOSTILE, makeAnswers, makeReport } from "./mock.mjs";
+import { HOSTILE, makeAnswers, makeReport, makeSeries } from "./mock.mjs";
 import { shareOfModel } from "./naive.mjs";
 import { load } from "./unit/load.mjs";
 
@@ -371,6 +371,35 @@ test("settings are told by the device that each needs, where that is the goal", 
   const text = await dialog.count() > 0 ? await dialog.inputValue() : await page.evaluate(() => navigator.clipboard.readText());
   assert.match(text, /good +– +c:1/);
   await done();
+});
+
+test("the runs of a dry run are a curve, with the card's line", async () => {
+  const file = join(folder, "series.html");
+  for (const [hostile, width, colorScheme] of [[false, 1280, "light"], [true, 390, "dark"]]) {
+    writeFileSync(file, makeReport(page0, makeAnswers(1, makeSeries(hostile)).answers));
+    const { page, done } = await open(`file://${file}`, { viewport: { width, height: 800 }, colorScheme });
+    await page.waitForFunction(() => document.body.dataset.painted === "compare");
+    const card = page.locator("main section").first(), rows = card.locator("tbody tr");
+    assert.match(await card.locator("h3").textContent(), hostile ? /^Memory over the runs: 2 of 4 fit / : /^Memory over BATCH: 2 of 4 fit l4-24$/);
+    assert.deepEqual(await rows.locator("td:nth-child(2)").allTextContents(),
+      hostile ? ["fits", "fits", "not known", "does not fit"] : ["fits", "fits", "does not fit", "not known"]);
+    assert.equal(await rows.nth(1).getAttribute("class"), "best");
+    assert.match(await rows.nth(0).textContent(), /5\.00 GiB.*6\.00 GiB.*16\.00 GiB/);
+    assert.match(await card.locator(".key").last().textContent(), /leaves 22\.00 GiB to PyTorch/);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    const seen = await card.locator("canvas").evaluate((c) => {
+      const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height), colours = new Set();
+      for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) colours.add(data[i] * 65536 + data[i + 1] * 256 + data[i + 2]);
+      return [getComputedStyle(document.body).getPropertyValue("--alarm"), getComputedStyle(document.body).getPropertyValue("--active")]
+        .map((c) => colours.has(parseInt(c.trim().slice(1), 16)));
+    });
+    assert.deepEqual(seen, [true, true]);
+    assert.equal(await page.evaluate(() => window.broken), undefined);
+    await page.locator("main tbody a").first().click();
+    assert.equal((await state(page)).view, "verdict");
+    await done();
+  }
+  assert.deepEqual(await findBarriers(browser, `file://${file}`), []);
 });
 
 test("several files are compared on one scale", async () => {

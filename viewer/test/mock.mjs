@@ -179,7 +179,7 @@ function makeExplain(active, event) {
 }
 
 /* Make all answers of `files` files: a map of keys to bytes. */
-export function makeAnswers(files = 1) {
+export function makeAnswers(files = 1, series = null) {
   const answers = new Map(), json = (value) => new TextEncoder().encode(JSON.stringify(value));
   const { lives, events } = makeLives(), moments = events.length + 2;
   const levels = 1 + Math.ceil(Math.log2(moments / COLUMNS));
@@ -194,7 +194,7 @@ export function makeAnswers(files = 1) {
       { moment: 400, kind: "annotation", text: HOSTILE }],
     places: [{ name: "oom", moment: peak }, { name: "end", moment: moments - 1 }], lanes: [{ stream: "0", pool: "default" }] };
   answers.set("about", json({ schema: "drystone.view/1", version: "0", kind: "report", actions: ACTIONS, categories: CATEGORIES,
-    tile_columns: COLUMNS, left_out: ["nothing but a line of a test"], files: Array.from({ length: files }, (_, i) =>
+    tile_columns: COLUMNS, left_out: ["nothing but a line of a test"], series, files: Array.from({ length: files }, (_, i) =>
       ({ name: `run${i}-<b>.pickle`, json: [], main: 0, devices: [device] })) }));
   for (let f = 0; f < files; f++) {
     answers.set(`${f}/stacks`, makeStacks());
@@ -221,6 +221,15 @@ export function makeAnswers(files = 1) {
     for (let p = 0; p * 1024 < events.length; p++) answers.set(`${f}/0/events/${p}`, makeEvents(lives, events, p));
   }
   return { answers, peak, moments, events: events.length, active, lives, categories: CATEGORIES };
+}
+
+/* Make what `--series` adds: runs of BATCH, the last two of which do not fit; one is named by `hostile`. */
+export function makeSeries(hostile = false) {
+  const row = (batch, fits, gib, snapshot) => ({ run: `BATCH=${batch}`, fits, unseen: null, snapshot,
+    reserved_peak_bytes: fits === null ? null : gib * 2 ** 30, allocated_peak_bytes: fits === null ? null : (gib - 1) * 2 ** 30,
+    room_bytes: 22 * 2 ** 30 });
+  return { card: hostile ? HOSTILE : "l4-24", best: "BATCH=16", runs: [row(8, true, 6, "run0-<b>.pickle"),
+    row(16, true, 10, null), row(64, null, 0, null), row(hostile ? HOSTILE : 32, false, 21, null)] };
 }
 
 /* Put answers into the page, as `drystone view -o` does. */

@@ -1,4 +1,7 @@
-"""Linear layers in fp32 under SGD with momentum; the loss is read every step."""
+"""Linear layers in fp32 under SGD with momentum; the loss is read every step.
+
+convolutions: None
+"""
 import torch
 from torch import nn
 

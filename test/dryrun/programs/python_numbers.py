@@ -1,6 +1,6 @@
 """Python's own numbers were read from the device: a line is named if a branch follows from them.
 
-guesses: 42 compare, 47 compare, 52 compare, 57 compare, 63 compare, 64 compare, 66 compare, 70 item, 72 compare, 79 compare, 86 compare, 94 compare, 1 compare
+guesses: 42 compare, 47 compare, 52 compare, 57 compare, 63 compare, 64 compare, 66 compare, 70 item, 72 compare, 79 compare, 86 compare, 94 compare, 1 compare, 111 compare, 113 compare, 115 compare
 """
 import copy
 import io
@@ -105,3 +105,16 @@ if hasattr(torch, "uint64"):  # a seed has 64 bits and no sign
     wide = torch.tensor([-1], device="cuda").view(torch.uint64)
     assert wide.item() == int(wide) == 2 ** 64 - 1 and wide.cpu().item() == 2 ** 64 - 1
     assert bool(wide) and float(wide) == 2.0 ** 64 and wide.tolist() == [2 ** 64 - 1]
+
+# The order of other things decides, if it is used; that of the numbers alone does not.
+losses = model(torch.randn(8, 64, device="cuda"))[0, :3].tolist()
+print(sorted(losses), max(zip(losses, "abc")))
+for text, value in sorted(zip("abc", losses), key=lambda pair: pair[1]):
+    print(text, value)
+least = sorted(losses)[0]
+first = min(range(3), key=lambda one: losses[one])
+kept = torch.empty(first + 1, device="cuda")
+ranks = sorted(zip(losses, range(3)))
+kept = torch.empty(ranks[0][1] + 1, device="cuda")
+for one in sorted(range(3), key=losses.__getitem__):
+    kept = torch.empty(one + 1, device="cuda")

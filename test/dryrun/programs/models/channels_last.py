@@ -1,4 +1,7 @@
-"""Pictures with channels last under autocast: each weight is cast once a step and cached."""
+"""Pictures with channels last under autocast: each weight is cast once a step and cached.
+
+convolutions: half
+"""
 import torch
 from torch import nn
 

@@ -1,4 +1,7 @@
-"""A residual net of bottlenecks with batch norms, trained and then used."""
+"""A residual net of bottlenecks with batch norms, trained and then used.
+
+convolutions: float
+"""
 import torch
 from torch import nn
 
