@@ -1,6 +1,6 @@
 """Python's own numbers were read from the device: a line is named if a branch follows from them.
 
-guesses: 42 compare, 47 compare, 52 compare, 57 compare, 63 compare, 64 compare, 66 compare, 70 item, 72 compare, 79 compare, 86 compare, 94 compare, 1 compare, 111 compare, 113 compare, 115 compare
+guesses: 42 compare, 47 compare, 52 compare, 57 compare, 63 compare, 64 compare, 66 compare, 70 item, 72 compare, 79 compare, 86 compare, 94 compare, 1 compare, 115 compare, 117 compare, 119 compare
 """
 import copy
 import io
