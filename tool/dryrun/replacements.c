@@ -375,13 +375,28 @@ write_named(struct replacements *s, const char *soname)
     return write_library(s, &library);
 }
 
+/* Add each library's name without a number: -lcuda wants it, and packages that open libcudnn.so. */
+static void
+add_unnumbered(struct replacements *s)
+{
+    size_t count = s->needed.count;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = s->needed.items[i], *end = strstr(name, ".so.");
+        char text[PATH_MAX];
+        if (!end)
+            continue;
+        snprintf(text, sizeof text, "%.*s", (int)(end - name) + 3, name);
+        names_add(&s->needed, text);
+    }
+}
+
 static enum dry_status
 write_all(struct replacements *s)
 {
-    /* A driver's package has both names: -lcuda wants the first. */
-    names_add(&s->needed, "libcuda.so");
     names_add(&s->needed, "libcuda.so.1");
     names_add(&s->needed, "libnvidia-ml.so.1");
+    names_add(&s->needed, "libcurand.so.10"); /* no library of torch wants this one */
+    add_unnumbered(s);
     names_sort(&s->wanted);
     names_sort(&s->had);
     names_sort(&s->needed);

@@ -1,4 +1,6 @@
-"""A library that a program builds and links with -lcuda, as old releases of Triton do, loads."""
+"""Libraries are there without a number: one that links with -lcuda, as old releases of Triton do, and
+those that a package opens, as Transformer Engine does.
+"""
 import ctypes
 import os
 import pathlib
@@ -15,3 +17,5 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed",
                     "-lcuda", f"-L{os.environ['TRITON_LIBCUDA_PATH']}"], check=True)
     assert ctypes.CDLL(str(library)).count() == 1
+for name in ("libcuda.so", "libcudnn.so", "libcublas.so", "libcudart.so", "libcurand.so"):
+    assert ctypes.CDLL(name)
