@@ -66,6 +66,8 @@ from drystone.fit import about, asked
 changes = {name: value for name, value in asked["changes"].items()
            if name not in about.get("refused", {})}
 print("CHANGES", json.dumps(changes))
+if about.get("early"):
+    raise ValueError("before any GPU")
 peak = about["peak"] - sum(about["offers"][name][4] * value for name, value in changes.items())
 kept = about.get("kept", 0) if "limit=0;" not in os.environ.get("DRYSTONE_STANDIN", "") else 0
 torch._sizes.update(reserved=peak + kept << 20, allocated=peak << 20, requested=peak << 20)
@@ -118,6 +120,9 @@ CASES = {
              '"change": "one switch"', '"changes": { "switch": true }'),
     "rank": (about(300, {}), ["--world-size", "2", "--rank", "2"], 2, "less than --world-size"),
     "card": (about(300, {}), ["--card", "nothing"], 2, "no card of"),
+    "folder": (about(300, {}), ["-o", "tmp"], 4, "tmp: cannot write: Is a directory"),
+    "early": (about(300, {}, early=True), [], 3, "ValueError: before any GPU",
+              "before it used a GPU"),
     "no_file": (about(300, {}), ["--apply", "1"], 3, "fit.json: cannot open"),
 }
 APPLIED = {  # behind the case "switch", in its folder

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,6 +188,22 @@ open_output(struct output *out, const char *command, const char *path, bool need
     int code = report_unwritable(out);
     finish(out);
     return code;
+}
+
+int
+output_check(const char *command, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX] = ".";
+    struct stat about;
+    int error = stat(path, &about) == 0 && S_ISDIR(about.st_mode) ? EISDIR : 0;
+    if (slash && (size_t)(slash - path) + 2 < sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    if (error == 0 && access(folder, W_OK) != 0)
+        error = errno;
+    return error == 0 ? EXIT_FINE
+                      : report_failure(command, path, EXIT_MACHINE, "cannot write: %s",
+                                       strerror(error));
 }
 
 int

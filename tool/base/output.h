@@ -34,6 +34,8 @@ struct output {
    recording. `input` may be "-", standard input. */
 bool output_is_input(const char *path, const char *input);
 
+/* Check that a file can be written, before work that takes minutes. Returns an exit_code. */
+int output_check(const char *command, const char *path);
 /* Open a file for writing; `path` "-" is standard output. Returns an exit_code; failures
    are printed. */
 int output_open(struct output *out, const char *command, const char *path);

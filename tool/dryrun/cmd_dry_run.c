@@ -5,13 +5,10 @@
  * A single run is a trial (trial.h), reported by dry_report.h. With --vary, --find or
  * several ranks, each run is a row of a series (series.h).
  */
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/command.h"
 #include "base/json_out.h"
@@ -423,24 +420,6 @@ run_find(const struct session *s)
 
 /* --- the command -------------------------------------------------------------------------- */
 
-/* Check that the output can be written before the run, which may take minutes. */
-static int
-check_output(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[4096] = ".";
-    struct stat about;
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return report_failure("dry-run", path, EXIT_MACHINE, "cannot write: %s",
-                              strerror(EISDIR));
-    if (slash && (size_t)(slash - path) + 2 < sizeof folder)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
-    if (access(folder, W_OK) == 0)
-        return EXIT_FINE;
-    return report_failure("dry-run", path, EXIT_MACHINE, "cannot write: %s",
-                          strerror(errno));
-}
-
 static int
 read_request(struct session *s)
 {
@@ -485,9 +464,9 @@ dry_run(struct session *s, const struct option_list *arguments)
     if (code == EXIT_FINE)
         code = read_request(s);
     if (code == EXIT_FINE)
-        code = check_output(v->output);
+        code = output_check("dry-run", v->output);
     if (code == EXIT_FINE && v->svg)
-        code = check_output(v->svg);
+        code = output_check("dry-run", v->svg);
     if (code != EXIT_FINE)
         return code;
     int64_t ranks[RANKS_MAX] = {0};

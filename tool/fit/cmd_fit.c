@@ -240,6 +240,8 @@ fit(const struct values *v, const struct option_list *arguments)
     if (code == EXIT_FINE)
         code = card_file_choose(&card, "fit", v->card, v->memory, &chosen);
     if (code == EXIT_FINE)
+        code = output_check("fit", v->output);
+    if (code == EXIT_FINE)
         code = search(v, arguments, &machine, chosen);
     card_file_finish(&card);
     return code;

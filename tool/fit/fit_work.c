@@ -119,8 +119,9 @@ look(struct fit_work *w)
                       : "";
         w->search.peaks_in_step = view && view->last_pass == DRY_PASS_UPDATE;
     }
-    if (code == EXIT_FINE && !w->base.is_known) {
+    if (code == EXIT_INPUT || (code == EXIT_FINE && !w->base.is_known))
         launch_show_output(&t.launch);
+    if (code == EXIT_FINE && !w->base.is_known) {
         code = report_failure(w->request.command, w->request.arguments->values[0],
                               EXIT_INPUT, "the program failed, and not for memory: %s",
                               w->whole.why);
