@@ -174,21 +174,23 @@ int
 card_file_choose(struct card_file *file, const char *command, const char *text,
                  uint64_t memory, const struct dry_card **card)
 {
-    int code = card_file_find(file, command, text, card);
-    if (code != EXIT_FINE)
+    const struct dry_card *found = NULL;
+    int code = card_file_find(file, command, text, &found);
+    *card = found;
+    if (code != EXIT_FINE || !found)
         return code;
-    if (strncmp((*card)->title, "AMD ", 4) == 0)
+    if (strncmp(found->title, "AMD ", 4) == 0)
         return report_usage(command,
                             "--card %s: no CUDA runs there; replays alone know the card",
-                            (*card)->name);
+                            found->name);
     if (memory == 0)
         return EXIT_FINE;
-    if (memory <= (*card)->context_bytes || memory > UINT64_C(1) << 44)
+    if (memory <= found->context_bytes || memory > UINT64_C(1) << 44)
         return report_usage(command,
                             "--memory: expected more than the context's %llu bytes, and "
                             "at most 16 TiB",
-                            (unsigned long long)(*card)->context_bytes);
-    file->card = **card;
+                            (unsigned long long)found->context_bytes);
+    file->card = *found;
     file->card.usable_bytes = memory;
     *card = &file->card;
     return EXIT_FINE;

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,15 +270,15 @@ take_signal(struct wait *w, int number)
 static unsigned
 count_ready(const struct launch *l)
 {
-    char path[LAUNCH_PATH_BYTES + 8];
-    unsigned count = 0;
+    char path[LAUNCH_PATH_BYTES + 8], line[24];
+    unsigned long count = 0;
     snprintf(path, sizeof path, "%s/ready", l->out);
     FILE *in = fopen(path, "r");
-    if (in && fscanf(in, "%u", &count) != 1)
-        count = 0;
+    if (in && fgets(line, sizeof line, in))
+        count = strtoul(line, NULL, 10);
     if (in)
         fclose(in);
-    return count;
+    return count < UINT_MAX ? (unsigned)count : UINT_MAX;
 }
 
 static int
