@@ -33,7 +33,7 @@ static int
 read_script(const char *path, char **text)
 {
     FILE *in = fopen(path, "rb");
-    *text = malloc(SCRIPT_BYTES_MAX + 1);
+    *text = calloc(1, SCRIPT_BYTES_MAX + 1);
     if (!in || !*text) {
         int code = in ? report_memory("fit", path)
                       : report_failure("fit", path, EXIT_INPUT, "%s", strerror(errno));
@@ -58,12 +58,12 @@ imports_torch(const char *line)
     static const char ends[] = " .,;\r\n";
     size_t length = strcspn(line, "\n");
     if (strncmp(line, "from torch", 10) == 0)
-        return line[10] && strchr(ends, line[10]);
+        return strcspn(line + 10, ends) == 0;
     if (strncmp(line, "import ", 7) != 0)
         return false;
     for (const char *at = line + 6; at < line + length;) {
         const char *name = at + 1 + strspn(at + 1, " ");
-        if (strncmp(name, "torch", 5) == 0 && (!name[5] || strchr(ends, name[5])))
+        if (strncmp(name, "torch", 5) == 0 && strcspn(name + 5, ends) == 0)
             return true;
         at = name + strcspn(name, ",\n");
     }

@@ -58,8 +58,11 @@ run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *
 {
     struct trial again;
     char *variable = fit_offers_make_variable(changes, looks);
-    if (!variable)
-        return report_memory(w->request.command, NULL);
+    *t = (struct trial){.status = 0};
+    if (!variable) {
+        report_memory(w->request.command, NULL);
+        return EXIT_MACHINE;
+    }
     int code = run_once(w, variable, true, t, note);
     if (code == EXIT_FINE)
         take(t, result, note);
