@@ -5,6 +5,7 @@
 #include "base/command.h"
 
 #define STRENGTH_RUNS 4 /* most runs of one change with a strength */
+#define LEAST_RUNS 2    /* runs of one where few are left */
 #define LEAST_SHARE 200 /* a change that saves less than this share of the peak is left */
 
 /* --- sets --------------------------------------------------------------------------------- */
@@ -140,6 +141,13 @@ try_switches(struct fit_search *s, struct fit_set *base)
     return code;
 }
 
+static uint64_t
+find_peak(const struct fit_search *s, const struct fit_set *set)
+{
+    const struct fit_row *row = find_row(s, set);
+    return row && row->result.is_known ? row->result.peak : s->peak;
+}
+
 /* A strength that was run; 0: "not made". */
 struct point {
     size_t at;
@@ -162,15 +170,16 @@ follow_line(struct point a, struct point b, uint64_t limit, size_t low, size_t h
     return at <= low ? low + 1 : at < high ? at : high - 1;
 }
 
-/* Look for the weakest strength of offer `index` that fits together with `base`. */
+/* Look for the weakest strength of offer `index` that fits together with `base`, in at most `most`
+   runs. */
 static int
-try_strengths(struct fit_search *s, size_t index, const struct fit_set *base,
-              uint64_t base_peak)
+try_strengths(struct fit_search *s, size_t index, const struct fit_set *base, int most)
 {
+    const uint64_t base_peak = find_peak(s, base);
     const struct point zero = {.peak = base_peak};
     struct point low = zero, high = {.at = s->offers[index].value_count + 1};
     bool has_high = false;
-    for (int i = 0; i < STRENGTH_RUNS && low.at + 1 < high.at; i++) {
+    for (int i = 0; i < most && low.at + 1 < high.at; i++) {
         struct fit_set set = *base;
         const struct fit_row *row;
         set.value[index] = has_high ? follow_line(low, high, s->limit, low.at, high.at)
@@ -193,13 +202,6 @@ try_strengths(struct fit_search *s, size_t index, const struct fit_set *base,
 
 /* --- the search --------------------------------------------------------------------------- */
 
-static uint64_t
-find_peak(const struct fit_search *s, const struct fit_set *set)
-{
-    const struct fit_row *row = find_row(s, set);
-    return row && row->result.is_known ? row->result.peak : s->peak;
-}
-
 /* Tell whether offer `index` was run at its strongest with `base`, or fits with it. */
 static bool
 is_decided(const struct fit_search *s, size_t index, const struct fit_set *base)
@@ -215,16 +217,31 @@ is_decided(const struct fit_search *s, size_t index, const struct fit_set *base)
     return false;
 }
 
-/* Try the changes of one kind: all strengths, and changes of numbers. */
+/* Tell whether an offer is one to look for a strength of, with `base`. */
+static bool
+is_open(const struct fit_search *s, size_t index, enum fit_numbers numbers,
+        const struct fit_set *base)
+{
+    const struct fit_offer *offer = &s->offers[index];
+    return offer->numbers == numbers && !is_switch(offer) && !has_failed(s, index) &&
+           may_help(s, offer) && !is_decided(s, index, base);
+}
+
+/* Try the changes of one kind: all strengths, and changes of numbers. Each has its share of the runs
+   that are left. */
 static int
 try_kind(struct fit_search *s, enum fit_numbers numbers, const struct fit_set *base)
 {
-    int code = EXIT_FINE;
+    int code = EXIT_FINE, open_count = 0;
+    for (size_t i = 0; i < s->offer_count; i++)
+        open_count += is_open(s, i, numbers, base);
     for (size_t i = 0; i < s->offer_count && code == EXIT_FINE; i++) {
-        const struct fit_offer *offer = &s->offers[i];
-        bool is_one = offer->numbers == numbers && !is_switch(offer) && !has_failed(s, i);
-        if (is_one && may_help(s, offer) && !is_decided(s, i, base))
-            code = try_strengths(s, i, base, find_peak(s, base));
+        if (!is_open(s, i, numbers, base))
+            continue;
+        int share = s->runs_left / (open_count > 0 ? open_count : 1);
+        int most = share < LEAST_RUNS ? LEAST_RUNS : share;
+        code = try_strengths(s, i, base, most < STRENGTH_RUNS ? most : STRENGTH_RUNS);
+        open_count--;
     }
     return code;
 }

@@ -11,6 +11,9 @@
 #include "base/term.h"
 #include "dryrun/dry_report.h"
 
+#define SHORT_STEPS_MAX 8 /* a peak behind them is looked for by whole runs */
+#define COUNTED_STEPS 3   /* drystone.fit counts the work of the second step */
+
 /* Take the result of a run from its trial. */
 static void
 take(const struct trial *t, struct fit_result *result, struct fit_note *note)
@@ -46,6 +49,8 @@ run_once(struct fit_work *w, const char *changes, bool is_boundless, struct tria
     t->launch.request.output = LAUNCH_OUTPUT_HIDDEN;
     t->launch.request.changes = changes;
     t->launch.request.is_boundless = is_boundless;
+    if (note->is_short)
+        t->launch.request.step_max = w->short_steps;
     t->launch.request.title = note->label;
     return trial_run(t);
 }
@@ -67,7 +72,7 @@ run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *
     if (code == EXIT_FINE)
         take(t, result, note);
     bool is_near = code == EXIT_FINE && result->is_known && !result->fits &&
-                   trial_main(t)->allocated_peak <= w->limit;
+                   trial_main(t)->allocated_peak <= w->limit && w->run_count < w->run_max;
     if (is_near) {
         code = run_once(w, variable, false, &again, note);
         struct fit_result second = *result;
@@ -81,18 +86,15 @@ run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *
     return code;
 }
 
+/* Run a set. A program that fails with a change is a result, too. */
 static int
-run_set(void *self, const struct fit_set *set, struct fit_result *result)
+try_set(struct fit_work *w, const struct fit_set *set, struct fit_result *result,
+        struct fit_note *note)
 {
-    struct fit_work *w = self;
-    struct fit_note *note = &w->notes[w->search.row_count];
     struct trial t;
-    *note = (struct fit_note){.seconds = 0};
-    fit_offers_write(&w->offers, set, note->label);
-    int before = w->run_count;
+    note->why[0] = '\0';
     int code =
         run_changed(w, fit_offers_make_changes(&w->offers, set), false, result, note, &t);
-    w->search.runs_left -= w->run_count - before - 1; /* the search counts one */
     if (code == EXIT_INPUT)
         snprintf(note->why, sizeof note->why, "the program failed before it used a GPU");
     if (code == EXIT_FINE && result->is_known) {
@@ -101,8 +103,59 @@ run_set(void *self, const struct fit_set *set, struct fit_result *result)
         result->fits &= result->is_applied;
     }
     trial_finish(&t);
-    /* a program that fails with a change is a row, not the end */
     return code == EXIT_INPUT ? EXIT_FINE : code;
+}
+
+static int
+run_set(void *self, const struct fit_set *set, struct fit_result *result)
+{
+    struct fit_work *w = self;
+    struct fit_note *note = &w->notes[w->search.row_count];
+    *note = (struct fit_note){.is_short = w->short_steps > 0};
+    fit_offers_write(&w->offers, set, note->label);
+    int before = w->run_count;
+    int code = try_set(w, set, result, note);
+    w->search.runs_left -= w->run_count - before - 1; /* the search counts one */
+    return code;
+}
+
+/* Return the best answer whose run was short; SIZE_MAX: none. */
+static size_t
+find_short(const struct fit_work *w)
+{
+    size_t ranked[FIT_RUNS_MAX], count = fit_search_rank(&w->search, ranked);
+    for (size_t i = 0; i < count; i++) {
+        if (w->notes[ranked[i]].is_short)
+            return ranked[i];
+    }
+    return SIZE_MAX;
+}
+
+/* Run the answers whole. One that does not fit then makes room for another. */
+static int
+run_whole(struct fit_work *w)
+{
+    int code = EXIT_FINE;
+    size_t row;
+    while (code == EXIT_FINE && w->run_count < w->run_max &&
+           (row = find_short(w)) != SIZE_MAX) {
+        struct fit_result result = {.is_known = false};
+        w->notes[row].is_short = false;
+        code = try_set(w, &w->search.rows[row].set, &result, &w->notes[row]);
+        if (code == EXIT_FINE)
+            w->search.rows[row].result = result;
+    }
+    return code;
+}
+
+/* Return a number of steps after which the peak was seen; 0: the runs have to be whole. */
+static int64_t
+find_short_steps(const struct fit_work *w, const struct dry_explanation_view *view)
+{
+    bool is_early = view && view->step != DRY_NONE && view->step < SHORT_STEPS_MAX;
+    if (!is_early || w->request.step_max > 0)
+        return 0;
+    return view->step + 2 > COUNTED_STEPS ? view->step + 2 : COUNTED_STEPS;
 }
 
 /* Run the program as it is, and read what can be changed. */
@@ -120,6 +173,7 @@ look(struct fit_work *w)
         w->pass = view && view->last_pass != DRY_PASS_UNKNOWN
                       ? dry_pass_name(view->last_pass)
                       : "";
+        w->short_steps = find_short_steps(w, view);
         w->search.peaks_in_step = view && view->last_pass == DRY_PASS_UPDATE;
     }
     if (code == EXIT_INPUT || (code == EXIT_FINE && !w->base.is_known))
@@ -140,6 +194,7 @@ int
 fit_work_run(struct fit_work *w, int run_max)
 {
     w->pass = "";
+    w->run_max = run_max;
     w->limit = trial_torch_bytes(w->request.card, 0);
     int code = look(w);
     if (code != EXIT_FINE || w->fits)
@@ -148,10 +203,12 @@ fit_work_run(struct fit_work *w, int run_max)
     w->search.offer_count = w->offers.count;
     w->search.limit = w->limit;
     w->search.peak = w->base.peak;
-    w->search.runs_left = run_max - w->run_count;
+    int kept = w->short_steps > 0 ? run_max / 4 : 0; /* runs for the answers */
+    w->search.runs_left = run_max - w->run_count - kept;
     w->search.run = run_set;
     w->search.self = w;
-    return fit_search_run(&w->search);
+    code = fit_search_run(&w->search);
+    return code == EXIT_FINE ? run_whole(w) : code;
 }
 
 void

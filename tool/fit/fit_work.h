@@ -15,6 +15,7 @@ struct fit_note {
     char why[FIT_LABEL_BYTES];      /* why the row is no answer; "": it is one */
     char condition[FIT_NOTE_BYTES]; /* the conditions of "fits" */
     double seconds;
+    bool is_short; /* its run ended after fit_work.short_steps */
 };
 
 struct fit_work {
@@ -28,12 +29,17 @@ struct fit_work {
     struct fit_offers offers;
     struct fit_search search;
     struct fit_note notes[FIT_RUNS_MAX]; /* one for each of search.rows */
-    int run_count;
+    int run_count, run_max;
+    int64_t short_steps; /* steps that show the peak as it is; 0: not known */
 };
 
-/* Run the program as it is and, unless it fits, search changes in at most `run_max` runs. Requires
-   that `request` is set and all else zero. Returns an exit_code; call fit_work_finish() in any
-   case. */
+/*
+ * Run the program as it is and, unless it fits, search changes in at most `run_max` runs. Requires
+ * that `request` is set and all else zero. Returns an exit_code; call fit_work_finish() in any case.
+ *
+ * Where the peak comes in one of the first steps, the search ends its runs after that step. Then the
+ * answers run whole, the best first, as long as runs are left.
+ */
 int fit_work_run(struct fit_work *work, int run_max);
 void fit_work_finish(struct fit_work *work);
 

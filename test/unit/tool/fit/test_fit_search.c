@@ -105,6 +105,19 @@ test_weakest_strength(void **state)
     }
 }
 
+/* Of few runs each strength has its share. */
+static void
+test_shares(void **state)
+{
+    (void)state;
+    const struct fit_offer offers[] = {layers, layers, layers};
+    struct program p = {
+        .backward = 1000, .from_backward = {1, 20, 25}, .work = {1, 1, 1}};
+    size_t ranked[FIT_RUNS_MAX];
+    search_in(&p, offers, 3, 520, 7);
+    assert_int_equal(fit_search_rank(&search, ranked), 2);
+}
+
 /* What holds the second peak counts once the first is gone. */
 static void
 test_two_peaks(void **state)
@@ -216,9 +229,9 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_switch_is_enough), cmocka_unit_test(test_weakest_strength),
-        cmocka_unit_test(test_two_peaks),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_failures),         cmocka_unit_test(test_nothing_fits),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_shares),           cmocka_unit_test(test_two_peaks),
+        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_nothing_fits),     cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
