@@ -7,6 +7,7 @@
     drystone.torch            our allocators inside PyTorch; a snapshot when memory runs out
     drystone.plan             measures a model, has it planned, and runs the plan
     drystone.auto_checkpoint  drystone.plan in one call; also compile_budget
+    drystone.fit              changes that make a program fit, see drystone-fit(1)
     drystone.cupy             CuPy's device and pinned memory by our allocators
     drystone.numba            Numba's device and pinned memory
     drystone.rmm              a resource of RMM's
