@@ -15,7 +15,7 @@ struct standin_setup {
     char name[64];
     int device_count;
     uint64_t total_bytes;   /* the total of cudaMemGetInfo */
-    uint64_t limit_bytes;   /* what a device gives; 0: total_bytes */
+    uint64_t limit_bytes;   /* the bytes that a device gives; 0: total_bytes */
     uint64_t context_bytes; /* taken before the program's first allocation */
     int major, minor;       /* compute capability */
     int sm_count;

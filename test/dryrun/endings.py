@@ -7,12 +7,10 @@ EXTENSION wants functions of CUDA; it lies in a package, among files that are no
 A case is a program, the status of the run, and words that the report or the error must hold. A
 word after "not" must be in neither.
 """
-import concurrent.futures
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import textwrap
 
 import fake_torch
@@ -118,6 +116,8 @@ FITS_IF = "fits if cuDNN's workspaces are as modelled; 3.00 MiB"
 KNOWN, UNKNOWN = 0, 3
 CASES = {
     "its_end": ("torch.use()", KNOWN, "fits  3.00 MiB", "ran to its end", "not cudnn"),
+    "request_without_engine": ("torch.use()", UNKNOWN, "fits  3.00 MiB",
+                               "--request: no serving engine was there to serve it"),
     "extension": ("import ctypes; torch.use()\n"
                   "assert ctypes.CDLL('./package/deep/_C.abi3.so', 2)"
                   ".extension_calls_cuda() == 0", KNOWN, "fits  3.00 MiB",
@@ -291,7 +291,8 @@ CASES["exit_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None)._exit(4)", 
                       "status 4 after a process used a GPU")
 CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKNOWN,
                          "signal 11 (Segmentation fault)", "p.py:3")
-OPTIONS = {"output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
+OPTIONS = {"request_without_engine": ["--request", "5,2"],
+           "output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
            "two_share": ["--memory", "1100MiB"], "two_apart": ["--memory", "1100MiB"],
            "convolves_near_the_limit": ["--card", "close.json"],
            "convolves_halves": ["--card", "close.json"],
@@ -386,20 +387,6 @@ def run(name, case, top):
         f"{'stay' if is_kept else 'change'}\n{said}"
 
 
-def main():
-    cases = {**CASES, **{name: ("torch.use()", *start[2:]) for name, start in STARTS.items()}}
-    cases = {name: case for name, case in cases.items() if not chosen or name in chosen}
-    failed = 0
-    with tempfile.TemporaryDirectory() as top, concurrent.futures.ThreadPoolExecutor(4) as pool:
-        runs = {name: pool.submit(run, name, case, pathlib.Path(top))
-                for name, case in cases.items()}
-        for name, done in runs.items():
-            wrong = done.result()
-            failed += wrong is not None
-            if wrong:
-                print(f"{name}: {wrong}", flush=True)
-    print(f"{len(cases)} endings, {failed} wrong")
-    sys.exit(1 if failed else 0)
-
-
-main()
+cases = {**CASES, **{name: ("torch.use()", *start[2:]) for name, start in STARTS.items()}}
+fake_torch.run_cases("endings", {name: case for name, case in cases.items()
+                                 if not chosen or name in chosen}, run)

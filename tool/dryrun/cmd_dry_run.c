@@ -206,6 +206,9 @@ report_trial(const struct session *s, const struct trial *trial)
     }
     if (code == EXIT_FINE)
         code = print_report(s, &report);
+    if (code == EXIT_FINE && s->request.prompt_tokens > 0 && !trial_find_engine(trial))
+        code = report_failure("dry-run", NULL, EXIT_INPUT,
+                              "--request: no serving engine was there to serve it");
     for (size_t i = 0; i < AGAIN_COUNT; i++)
         trial_finish(&again[i]);
     code = code == EXIT_FINE ? kept : code;

@@ -88,33 +88,13 @@ find_package(struct run_machine *machine)
 /* --- the search --------------------------------------------------------------------------- */
 
 static int
-write_result(const char *path, json_t *root)
-{
-    struct output out;
-    struct dry_error err;
-    char *text = json_out_dump(root, JSON_INDENT(1));
-    if (!text)
-        return report_memory("fit", NULL);
-    int code = output_open(&out, "fit", path);
-    if (code == EXIT_FINE) {
-        struct dry_sink sink = output_sink(&out);
-        enum dry_status status = sink.write(sink.self, text, strlen(text), &err);
-        if (status == DRY_OK)
-            status = sink.write(sink.self, "\n", 1, &err);
-        code = output_close(&out, status, &err);
-    }
-    free(text);
-    return code;
-}
-
-static int
 report(const struct values *v, const struct fit_work *work)
 {
     json_t *root = fit_report_make_json(work);
     size_t ranked[FIT_RUNS_MAX];
     int code = root ? EXIT_FINE : report_memory("fit", NULL), printed;
     if (code == EXIT_FINE && !work->fits)
-        code = write_result(v->output, json_incref(root));
+        code = json_out_write("fit", v->output, json_incref(root), JSON_INDENT(1));
     if (v->json && root)
         printed = json_out_print("fit", json_incref(root));
     else

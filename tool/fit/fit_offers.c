@@ -18,9 +18,9 @@
 static const struct {
     const char *key, *text;
 } numbers[] = {
-    [FIT_SAME] = {"same", "same numbers"},
-    [FIT_BATCH] = {"batch", "same but for batch statistics"},
-    [FIT_OTHER] = {"other", "other numbers"},
+    [FIT_SAME] = {"same", "same"},
+    [FIT_BATCH] = {"batch", "same but BatchNorm"},
+    [FIT_OTHER] = {"other", "other"},
 };
 static const char *const passes[] = {[FIT_ANY] = "any",
                                      [FIT_BACKWARD] = "backward",
@@ -31,6 +31,12 @@ const char *
 fit_numbers_name(enum fit_numbers n)
 {
     return numbers[n].text;
+}
+
+const char *
+fit_numbers_key(enum fit_numbers n)
+{
+    return numbers[n].key;
 }
 
 static const char *

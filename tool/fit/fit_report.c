@@ -45,9 +45,10 @@ print_head(const struct fit_work *w, const struct term *term)
                  w->whole.condition, peak,
                  term_format_bytes(trial_spare_bytes(w->limit, w->base.peak), spare));
     else
-        snprintf(text, sizeof text, "it needs %s, and the card has %s for PyTorch%s%s",
+        snprintf(text, sizeof text, "it needs %s, and the card has %s for PyTorch%s%s%s",
                  peak, term_format_bytes(w->limit, limit),
-                 *w->pass ? "; the peak is in: " : "", w->pass);
+                 *w->pass ? "; the peak is in: " : "", w->pass,
+                 w->is_guess ? "; sizes are a guess, see drystone dry-run" : "");
     fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card,
             term_style(term, TERM_PLAIN),
             term_style(term, w->fits ? TERM_GREEN : TERM_RED), word,
@@ -56,15 +57,23 @@ print_head(const struct fit_work *w, const struct term *term)
                        term->width);
 }
 
+/* Tell whether an answer copies over the link. */
+static bool
+is_linked(const struct fit_work *w, const size_t *ranked, size_t count)
+{
+    bool is = false;
+    for (size_t i = 0; i < count; i++)
+        is |= w->search.rows[ranked[i]].result.link_bytes > 0;
+    return is;
+}
+
 static bool
 print_fits(const struct fit_work *w, const size_t *ranked, size_t count,
            const struct term *term)
 {
     struct table table;
     char text[TERM_NUMBER_BYTES + 20];
-    bool has_link = false;
-    for (size_t i = 0; i < count; i++)
-        has_link |= w->search.rows[ranked[i]].result.link_bytes > 0;
+    bool has_link = is_linked(w, ranked, count);
     table_init(&table, has_link ? "># =change >peak >to_spare >work >link <numbers"
                                 : "># =change >peak >to_spare >work <numbers");
     for (size_t i = 0; i < count; i++) {
@@ -81,34 +90,33 @@ print_fits(const struct fit_work *w, const size_t *ranked, size_t count,
             table_add(&table, term_format_bytes(row->result.link_bytes, text));
         table_add(&table, fit_numbers_name(fit_set_numbers(&w->search, &row->set)));
     }
-    fprintf(term->out,
-            "\nfits with, each by a dry run; work: floating-point operations of a "
-            "step%s\n",
-            has_link ? "; link: bytes a step copies" : "");
+    fprintf(term->out, "\nfits with, each by a dry run\n");
+    table.is_bounded = true;
     return table_print(&table, term);
 }
 
-/* Print each condition of the answers once. */
+/* Print each condition of the answers once, with their numbers. */
 static void
 print_conditions(const struct fit_work *w, const size_t *ranked, size_t count,
                  const struct term *term)
 {
     for (size_t i = 0; i < count; i++) {
         const char *condition = w->notes[ranked[i]].condition;
-        char text[FIT_NOTE_BYTES + 40], which[40] = "each fits";
-        bool is_told = !*condition, is_all = true;
-        for (size_t k = 0; k < count; k++) {
-            bool is_equal = strcmp(w->notes[ranked[k]].condition, condition) == 0;
-            is_told |= k < i && is_equal;
-            is_all &= is_equal;
+        char text[FIT_NOTE_BYTES + 5 * FIT_RUNS_MAX];
+        size_t used = 0;
+        bool is_told = !*condition;
+        for (size_t k = 0; k < count && !is_told; k++) {
+            if (strcmp(w->notes[ranked[k]].condition, condition) != 0)
+                continue;
+            is_told = k < i;
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu",
+                                     used ? ", " : "", k + 1);
         }
         if (is_told)
             continue;
-        if (!is_all)
-            snprintf(which, sizeof which, "%zu and its like fit", i + 1);
         size_t length = strlen(condition);
         int shown = (int)(length > 2 ? length - 2 : length); /* without its "; " */
-        snprintf(text, sizeof text, "%s %.*s", which, shown, condition);
+        snprintf(text + used, sizeof text - used, ": %.*s", shown, condition);
         fprintf(term->out, "  ");
         term_print_wrapped(term->out, text, 2, term->width);
     }
@@ -137,6 +145,7 @@ print_measured(const struct fit_work *w, const struct term *term)
         return true;
     }
     fprintf(term->out, "\nmeasured, and not enough\n");
+    table.is_bounded = true;
     return table_print(&table, term);
 }
 
@@ -189,6 +198,14 @@ fit_report_print(const struct fit_work *w, const char *path)
     if (count > 0) {
         is_printed = print_fits(w, ranked, count, &term);
         print_conditions(w, ranked, count, &term);
+        fprintf(term.out, "  ");
+        term_print_wrapped(term.out,
+                           is_linked(w, ranked, count)
+                               ? "work: a step's matrix products, convolutions and "
+                                 "attention; link: bytes that it copies"
+                               : "work: a step's matrix products, convolutions and "
+                                 "attention",
+                           2, term.width);
     } else {
         print_nearest(w, &term);
     }
@@ -225,9 +242,9 @@ make_row(const struct fit_work *w, size_t i)
                      "peak_bytes", json_out_known(is_answer, r->peak), "operations",
                      r->work > 0 ? json_real(r->work) : json_null(), "link_bytes",
                      json_out_number(r->link_bytes), "numbers",
-                     fit_numbers_name(fit_set_numbers(&w->search, &row->set)),
-                     "condition", json_out_filled(note->condition), "why",
-                     json_out_filled(note->why), "seconds", note->seconds);
+                     fit_numbers_key(fit_set_numbers(&w->search, &row->set)), "condition",
+                     json_out_filled(note->condition), "why", json_out_filled(note->why),
+                     "seconds", note->seconds);
 }
 
 json_t *

@@ -2,6 +2,8 @@
 /* See fit_search.h. */
 #include "fit/fit_search.h"
 
+#include <math.h>
+
 #include "base/command.h"
 
 #define STRENGTH_RUNS 4 /* most runs of one change with a strength */
@@ -287,6 +289,13 @@ fit_search_run(struct fit_search *s)
 
 /* --- the result --------------------------------------------------------------------------- */
 
+/* Return the operations of a step; more than any, if they are not known. */
+static double
+get_work(const struct fit_row *row)
+{
+    return row->result.work > 0 ? row->result.work : HUGE_VAL;
+}
+
 /* Tell whether `a` costs no more than `b` in anything, and its changes are among b's. */
 static bool
 is_better(const struct fit_search *s, const struct fit_row *a, const struct fit_row *b)
@@ -296,7 +305,7 @@ is_better(const struct fit_search *s, const struct fit_row *a, const struct fit_
         is_part &= a->set.value[i] == 0 || b->set.value[i] > 0;
         is_less |= a->set.value[i] < b->set.value[i];
     }
-    return is_part && is_less && a->result.work <= b->result.work &&
+    return is_part && is_less && get_work(a) <= get_work(b) &&
            a->result.link_bytes <= b->result.link_bytes;
 }
 
@@ -307,8 +316,8 @@ is_before(const struct fit_search *s, const struct fit_row *a, const struct fit_
     enum fit_numbers x = fit_set_numbers(s, &a->set), y = fit_set_numbers(s, &b->set);
     if (x != y)
         return x < y;
-    if (a->result.work < b->result.work || b->result.work < a->result.work)
-        return a->result.work < b->result.work;
+    if (get_work(a) < get_work(b) || get_work(b) < get_work(a))
+        return get_work(a) < get_work(b);
     if (a->result.link_bytes != b->result.link_bytes)
         return a->result.link_bytes < b->result.link_bytes;
     if (count_changes(&a->set) != count_changes(&b->set))

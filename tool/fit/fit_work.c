@@ -11,6 +11,7 @@
 #include "base/term.h"
 #include "dryrun/dry_report.h"
 
+#define BRIEF_EVENTS 1000 /* events of a history that nobody reads */
 #define SHORT_STEPS_MAX 8 /* a peak behind them is looked for by whole runs */
 #define COUNTED_STEPS 3   /* drystone.fit counts the work of the second step */
 
@@ -39,13 +40,16 @@ take(const struct trial *t, struct fit_result *result, struct fit_note *note)
     }
 }
 
-/* Run once, on a card that gives more than it has, or as it is. */
+/* Run once, on a card that gives more than it has, or as it is. Of a run with changes the peak is
+   enough. */
 static int
 run_once(struct fit_work *w, const char *changes, bool is_boundless, struct trial *t,
          struct fit_note *note)
 {
     w->run_count++;
-    *t = (struct trial){.launch = {.request = w->request}};
+    *t = (struct trial){.launch = {.request = w->request}, .is_brief = note != &w->whole};
+    if (t->is_brief)
+        t->launch.request.event_max = BRIEF_EVENTS;
     t->launch.request.output = LAUNCH_OUTPUT_HIDDEN;
     t->launch.request.changes = changes;
     t->launch.request.is_boundless = is_boundless;
@@ -170,6 +174,7 @@ look(struct fit_work *w)
         const struct dry_explanation_view *view = t.verdict.view;
         w->limit = trial_torch_bytes(w->request.card, p->nccl_bytes);
         w->fits = w->base.fits;
+        w->is_guess = trial_guesses(&t) != NULL;
         w->pass = view && view->last_pass != DRY_PASS_UNKNOWN
                       ? dry_pass_name(view->last_pass)
                       : "";

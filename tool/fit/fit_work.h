@@ -25,6 +25,7 @@ struct fit_work {
     struct fit_note whole;
     struct fit_result base;
     bool fits;        /* it fits as it is */
+    bool is_guess;    /* sizes follow from numbers that no kernel computed */
     const char *pass; /* the pass of its peak; "": not known */
     struct fit_offers offers;
     struct fit_search search;

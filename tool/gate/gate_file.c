@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/json_in.h"
 #include "base/json_out.h"
-#include "base/output.h"
 #include "base/report.h"
 
 static const char schema[] = "drystone.baseline/1";
@@ -150,20 +149,6 @@ int
 gate_baseline_write(const struct gate *gate, const struct gate_row *rows,
                     size_t row_count)
 {
-    char *text = json_out_dump(make_tree(gate, rows, row_count), JSON_INDENT(2));
-    if (!text)
-        return report_failure(gate->command, gate->values->baseline, EXIT_MACHINE,
-                              "no memory for the baseline");
-    struct output out;
-    struct dry_error err = {.text = ""};
-    int code = output_open(&out, gate->command, gate->values->baseline);
-    if (code == EXIT_FINE) {
-        struct dry_sink sink = output_sink(&out);
-        enum dry_status status = sink.write(sink.self, text, strlen(text), &err);
-        if (status == DRY_OK)
-            status = sink.write(sink.self, "\n", 1, &err);
-        code = output_close(&out, status, &err);
-    }
-    free(text);
-    return code;
+    return json_out_write(gate->command, gate->values->baseline,
+                          make_tree(gate, rows, row_count), JSON_INDENT(2));
 }

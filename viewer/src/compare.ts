@@ -2,7 +2,7 @@
 /* Compare: the curves of several files and devices on one scale, and what each holds more. */
 
 import type { App, View } from "./app.ts";
-import { bar, choice, clear, el, swatch, table, type Child } from "./dom.ts";
+import { bar, choice, clear, el, penOf, swatch, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, difference } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { ticks } from "./scale.ts";
@@ -115,17 +115,11 @@ export class Compare implements View {
   }
 
   private draw(): void {
-    const width = this.canvas.parentElement?.clientWidth ?? 0, ratio = Math.min(2, devicePixelRatio || 1);
+    const width = this.canvas.parentElement?.clientWidth ?? 0;
     if (width < 100 || this.runs.length === 0) return;
     const w = width - 32;
     this.series?.draw(w);
-    this.canvas.width = w * ratio;
-    this.canvas.height = HEIGHT * ratio;
-    this.canvas.style.width = `${w}px`;
-    this.canvas.style.height = `${HEIGHT}px`;
-    const pen = this.canvas.getContext("2d") as CanvasRenderingContext2D;
-    pen.scale(ratio, ratio);
-    pen.font = "12px system-ui, sans-serif";
+    const pen = penOf(this.canvas, w, HEIGHT);
     pen.textBaseline = "middle";
     const top = Math.max(1, ...this.runs.map((r) => this.deviceOf(r).peaks.reserved.bytes)) * 1.05;
     const y = (v: number) => 10 + (HEIGHT - BOTTOM - 10) * (1 - v / top);

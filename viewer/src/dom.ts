@@ -89,3 +89,16 @@ export function bar(share: number, colour?: string): HTMLElement {
   if (colour !== undefined) fill.style.background = colour;
   return el("span", { class: "bar", aria: { hidden: "true" } }, fill);
 }
+
+/* Give a canvas the pixels of `width` by `height` points, and return its pen. */
+export function penOf(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const ratio = Math.min(2, devicePixelRatio || 1);
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
+  pen.scale(ratio, ratio);
+  pen.font = "12px system-ui, sans-serif";
+  return pen;
+}

@@ -2,7 +2,7 @@
 /* Curves of what would have been reserved under other settings, over what was. */
 
 import type { App } from "./app.ts";
-import { clear, el, swatch } from "./dom.ts";
+import { clear, el, penOf, swatch } from "./dom.ts";
 import { bytes, bytesShort } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { sameLength } from "./pack.ts";
@@ -48,15 +48,9 @@ export function reservedCurves(app: App, device: string, moments: number,
 }
 
 function paint(canvas: HTMLCanvasElement, tile: Tile, curves: Curve[], moments: number): void {
-  const width = (canvas.parentElement?.clientWidth ?? 0) - 32, ratio = Math.min(2, devicePixelRatio || 1);
+  const width = (canvas.parentElement?.clientWidth ?? 0) - 32;
   if (width < 100) return;
-  canvas.width = width * ratio;
-  canvas.height = HEIGHT * ratio;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${HEIGHT}px`;
-  const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
-  pen.scale(ratio, ratio);
-  pen.font = "12px system-ui, sans-serif";
+  const pen = penOf(canvas, width, HEIGHT);
   pen.textBaseline = "middle";
   pen.textAlign = "right";
   const top = 1.05 * Math.max(1, ...tile.reserved, ...curves.flatMap((c) => Math.max(0, ...c.bytes)));

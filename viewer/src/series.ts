@@ -3,7 +3,7 @@
 
 import type { Series, SeriesRun } from "./about.ts";
 import type { App } from "./app.ts";
-import { el, swatch, table, type Child } from "./dom.ts";
+import { el, penOf, swatch, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean } from "./format.ts";
 import { themeColour } from "./palette.ts";
 import { ticks } from "./scale.ts";
@@ -76,14 +76,8 @@ export class SeriesCard {
 
   /* Draw at `width` pixels. A card far above all runs is in words alone: its line would press them down. */
   draw(width: number): void {
-    const ratio = Math.min(2, devicePixelRatio || 1), { canvas, points } = this, room = roomOf(this.series.runs) ?? 0;
-    canvas.width = width * ratio;
-    canvas.height = HEIGHT * ratio;
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${HEIGHT}px`;
-    const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
-    pen.scale(ratio, ratio);
-    pen.font = "12px system-ui, sans-serif";
+    const { canvas, points } = this, room = roomOf(this.series.runs) ?? 0;
+    const pen = penOf(canvas, width, HEIGHT);
     pen.textBaseline = "middle";
     const most = Math.max(1, ...points.map((p) => p.run.reserved_peak_bytes ?? 0));
     const top = 1.07 * (room / 2 < most && room > most ? room : most);

@@ -26,7 +26,7 @@ from ._run import Run
 from ._trees import tensors_of
 
 NAME, NUMBERS, HELPS = "checkpoint", "same", "backward"
-PARTS = 64  # of the layers: the values that are offered
+PARTS = 64  # the most values that are offered
 TEXT = "checkpoint {} layers"
 PATCH = ("# in the model's forward(), for its first {} layers:\n"
          "# - hidden = layer(hidden, mask)\n"

@@ -20,7 +20,7 @@ class Trainers:
 
     def __init__(self, run: Run, name: str, pieces: Any) -> None:
         self.run, self.name, self.pieces = run, name, pieces
-        self.sizes: set[int] = set()  # of Lightning's loaders, before they were divided
+        self.sizes: set[int] = set()  # sizes of Lightning's loaders before they were divided
         self.divided: set[int] = set()  # and behind: Lightning makes loaders again
 
     def watch(self) -> None:

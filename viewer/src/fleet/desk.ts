@@ -97,16 +97,3 @@ export function placeTip(tip: HTMLElement, stage: HTMLElement, x: number, y: num
   tip.style.right = right ? `${stage.clientWidth - x + 12}px` : "";
   tip.style.top = `${y + 14}px`;
 }
-
-/* Give a canvas the pixels of `width` by `height` points, and return its pen. */
-export function penOf(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const ratio = Math.min(2, devicePixelRatio || 1);
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
-  pen.scale(ratio, ratio);
-  pen.font = "12px system-ui, sans-serif";
-  return pen;
-}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All ranks as cells of colour: what each reserves, which group it is of, and a mark on those that differ. */
 
-import { choice, clear, el, swatch } from "../dom.ts";
+import { choice, clear, el, penOf, swatch } from "../dom.ts";
 import { bytes, clean, count } from "../format.ts";
 import { themeColour } from "../palette.ts";
-import { groupColour, heatScale, penOf, placeTip, type Desk, type PartView } from "./desk.ts";
+import { groupColour, heatScale, placeTip, type Desk, type PartView } from "./desk.ts";
 import { measure, MEASURE_WORDS } from "./filter.ts";
 import { cellAt, layOut, listCells, type Cell, type Grid } from "./grid.ts";
 import { MEASURES, type Measure } from "./state.ts";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The job's timeline: the least, the median and the most of the ranks' active peaks, step by step. */
 
-import { el, table } from "../dom.ts";
+import { el, penOf, table } from "../dom.ts";
 import { bytes, bytesShort, count, plural } from "../format.ts";
 import { themeColour } from "../palette.ts";
 import { ticks } from "../scale.ts";
-import { penOf, placeTip, type Desk, type PartView } from "./desk.ts";
+import { placeTip, type Desk, type PartView } from "./desk.ts";
 import type { Step } from "./job.ts";
 import type { State } from "./state.ts";
 

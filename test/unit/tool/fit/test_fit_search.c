@@ -105,7 +105,21 @@ test_weakest_strength(void **state)
     }
 }
 
-/* Of few runs each strength has its share. */
+/* A change whose work is not known comes behind one whose work is. */
+static void
+test_unknown_work(void **state)
+{
+    (void)state;
+    const struct fit_offer offers[] = {one_switch, one_switch};
+    struct program p = {
+        .backward = 1000, .from_backward = {500, 400}, .work = {-100, 50}};
+    size_t ranked[FIT_RUNS_MAX];
+    search_in(&p, offers, 2, 700, 15);
+    assert_int_equal(fit_search_rank(&search, ranked), 2);
+    assert_int_equal(search.rows[ranked[0]].set.value[1], 1);
+}
+
+/* Each strength has its share of few runs. */
 static void
 test_shares(void **state)
 {
@@ -118,7 +132,7 @@ test_shares(void **state)
     assert_int_equal(fit_search_rank(&search, ranked), 2);
 }
 
-/* What holds the second peak counts once the first is gone. */
+/* A change that takes from the second peak counts once the first peak is gone. */
 static void
 test_two_peaks(void **state)
 {
@@ -229,9 +243,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_switch_is_enough), cmocka_unit_test(test_weakest_strength),
-        cmocka_unit_test(test_shares),           cmocka_unit_test(test_two_peaks),
-        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_nothing_fits),     cmocka_unit_test(test_random),
+        cmocka_unit_test(test_shares),           cmocka_unit_test(test_unknown_work),
+        cmocka_unit_test(test_two_peaks),        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_failures),         cmocka_unit_test(test_nothing_fits),
+        cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
