@@ -206,8 +206,7 @@ fit(const struct values *v, const struct option_list *arguments)
     bool uses = v->apply > 0 || v->patch > 0;
     const struct option_misuse misuses[] = {
         {"json", v->json && uses, "for a search"},
-        {"patch", v->patch > 0 && v->apply > 0,
-         "the other of --apply: expected one of them"},
+        {"patch", v->patch > 0 && v->apply > 0, "not for --apply: expected one of them"},
     };
     int code = options_refuse_misuse(&command_fit, misuses, 2);
     if (code == EXIT_FINE)

@@ -19,7 +19,7 @@ static const struct {
     const char *key, *text;
 } numbers[] = {
     [FIT_SAME] = {"same", "same"},
-    [FIT_BATCH] = {"batch", "same but BatchNorm"},
+    [FIT_ROWS] = {"rows", "row means"},
     [FIT_OTHER] = {"other", "other"},
 };
 static const char *const passes[] = {[FIT_ANY] = "any",

@@ -41,7 +41,7 @@ bool fit_offers_check(const struct fit_offers *offers, const struct fit_set *set
                       const json_t *fit, char why[FIT_LABEL_BYTES]);
 /* Return what a set does to numbers, in words. */
 const char *fit_numbers_name(enum fit_numbers numbers);
-/* Return the same as a word of JSON: "same", "batch" or "other". */
+/* Return the same as a word of JSON: "same", "rows" or "other". */
 const char *fit_numbers_key(enum fit_numbers numbers);
 
 #endif

@@ -122,6 +122,24 @@ print_conditions(const struct fit_work *w, const size_t *ranked, size_t count,
     }
 }
 
+static void
+print_legend(const struct fit_work *w, const size_t *ranked, size_t count,
+             const struct term *term)
+{
+    char text[240];
+    bool has_rows = false;
+    for (size_t i = 0; i < count; i++)
+        has_rows |=
+            fit_set_numbers(&w->search, &w->search.rows[ranked[i]].set) == FIT_ROWS;
+    snprintf(text, sizeof text,
+             "work: a step's matrix products, convolutions and attention%s%s",
+             is_linked(w, ranked, count) ? "; link: bytes that it copies" : "",
+             has_rows ? "; row means: the same numbers if the loss is a mean over rows"
+                      : "");
+    fprintf(term->out, "  ");
+    term_print_wrapped(term->out, text, 2, term->width);
+}
+
 /* Print the runs that ended below the program's own peak and above the card. */
 static bool
 print_measured(const struct fit_work *w, const struct term *term)
@@ -198,14 +216,7 @@ fit_report_print(const struct fit_work *w, const char *path)
     if (count > 0) {
         is_printed = print_fits(w, ranked, count, &term);
         print_conditions(w, ranked, count, &term);
-        fprintf(term.out, "  ");
-        term_print_wrapped(term.out,
-                           is_linked(w, ranked, count)
-                               ? "work: a step's matrix products, convolutions and "
-                                 "attention; link: bytes that it copies"
-                               : "work: a step's matrix products, convolutions and "
-                                 "attention",
-                           2, term.width);
+        print_legend(w, ranked, count, &term);
     } else {
         print_nearest(w, &term);
     }

@@ -24,8 +24,8 @@
 
 /* The effect of a change on the numbers that the program computes. */
 enum fit_numbers {
-    FIT_SAME,  /* the same gradients, to rounding */
-    FIT_BATCH, /* the same but for the statistics of a batch */
+    FIT_SAME, /* the same gradients, to rounding */
+    FIT_ROWS, /* the same if a loss is a mean over rows, without a BatchNorm */
     FIT_OTHER,
 };
 

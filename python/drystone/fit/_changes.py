@@ -3,8 +3,8 @@
 
 The module of a change is _NAME.py. It has
 
-    NUMBERS   what becomes of the program's numbers: "same" (to rounding), "batch" (statistics of
-              a batch are those of its pieces), "other"
+    NUMBERS   what becomes of the program's numbers: "same" (to rounding), "rows" (the same if a
+              loss is a mean over rows, without statistics of a batch), "other"
     HELPS     where memory gets less: "backward", "step", "evaluation", "any"
     TEXT      what it does, for a person; {} is the value
     PATCH     lines of Python that a person writes instead; {} is the value

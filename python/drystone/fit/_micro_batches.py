@@ -30,7 +30,7 @@ from ._run import Run
 from ._trainers import Trainers
 from ._wrap import Former, wrap
 
-NAME, NUMBERS, HELPS = "micro_batches", "same", "backward"
+NAME, NUMBERS, HELPS = "micro_batches", "rows", "backward"
 TEXT = "each batch in {} pieces, which the loop counts as batches"
 PATCH = ("# in the loop over the loader, for each of {} pieces of the batch:\n"
          "(compute_loss(piece) / {}).backward()\n"
@@ -67,7 +67,7 @@ class _Pieces:
         self.index, self.last, self.share = 0, 0, 1.0
         self.weights: list[Any] = []  # weak references to some weights of what trains
         self.marks: list[tuple[Any, int]] = []  # weights, and the version of their gradients
-        self.numbers = NUMBERS
+        self.has_statistics = False
         self.rows: int | None = None
 
     # --- what is wrapped ----------------------------------------------------------------------
@@ -188,7 +188,7 @@ class _Pieces:
         if self.run.looks and self.is_inside() and self.backwards and self.rows:
             values = [2 ** i for i in range(1, 8) if 2 ** i <= self.rows]
             if values:
-                self.run.offer(NAME, values, numbers=self.numbers)
+                self.run.offer(NAME, values)
 
     def zero_grad(self, former: Former, *args: Any, **kwargs: Any) -> Any:
         """Clear gradients before the first backward pass of a batch, or after its step."""
@@ -255,7 +255,7 @@ class _Pieces:
         self.weights = [weakref.ref(one) for one in (weights[0], weights[-1])]
         if any(isinstance(each, torch.nn.modules.batchnorm._BatchNorm) and each.training
                for each in module.modules()):
-            self.numbers = "batch"
+            self.has_statistics = True
 
     def wants(self) -> bool:
         """Tell whether a batch that is fetched now is for training."""
@@ -296,7 +296,7 @@ class _Pieces:
             self.run.refuse(NAME, "a batch has one row")
         elif self.count > 1:
             self.fed += 1
-            text = TEXT if self.numbers == NUMBERS else TEXT + "; batch statistics are of pieces"
+            text = TEXT + "; batch statistics are of pieces" if self.has_statistics else TEXT
             self.run.apply(NAME, self.count, text.format(min(self.count, self.rows)))
             return split(batch, self.rows, self.count)
         return [(batch, 1.0)]

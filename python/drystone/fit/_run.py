@@ -69,15 +69,14 @@ class Run:
         else:
             self.note(f"{name}: {why}")
 
-    def offer(self, name: str, values: Sequence[Any], text: str | None = None,
-              numbers: str | None = None) -> None:
+    def offer(self, name: str, values: Sequence[Any], text: str | None = None) -> None:
         """Say that a change could help, with any of these values. A later call counts."""
         if name in self.changes or name in self.refused:
             return
         change = load_change(name)
         self.offers[name] = {
             "name": name, "values": list(values), "text": text or change.TEXT,
-            "numbers": numbers or change.NUMBERS, "helps": change.HELPS,
+            "numbers": change.NUMBERS, "helps": change.HELPS,
             "patch": change.PATCH}
 
     def note(self, text: str) -> None:

@@ -153,7 +153,7 @@ test_numbers(void **state)
     (void)state;
     const struct fit_offer offers[] = {{.value_count = 1, .numbers = FIT_OTHER},
                                        layers,
-                                       {.value_count = 4, .numbers = FIT_BATCH}};
+                                       {.value_count = 4, .numbers = FIT_ROWS}};
     struct program p = {
         .backward = 1000, .from_backward = {500, 20, 200}, .work = {0, 1, 0}};
     size_t ranked[FIT_RUNS_MAX];
