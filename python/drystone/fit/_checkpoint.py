@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers keep only their inputs; what they made is recomputed in the backward pass.
 
-Value: how many of the model's layers, the first ones, whose activations live longest. Layers are
-what the outermost lists of the first module hold that is called in training with gradients.
+Value: how many of the model's layers, the first ones, whose activations live longest. The model is
+the first module that is called in training with gradients; _layers.py says what its layers are.
 Numbers stay the same: random numbers, autocast and batch statistics are those of the first run. A
 checkpointed layer's forward pass is computed twice: at most a third more work for all layers. Not
 for compiled models (see compile_budget), nor for layers that alter their inputs or buffers.
@@ -19,9 +19,8 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from ..checkpoint._find import find_layers
-from ..plan._errors import PlanError
 from ._calls import trains
+from ._layers import Chain, find_parts
 from ._run import Run
 from ._trees import tensors_of
 
@@ -31,7 +30,7 @@ TEXT = "checkpoint {} layers"
 PATCH = ("# in the model's forward(), for its first {} layers:\n"
          "# - hidden = layer(hidden, mask)\n"
          "hidden = torch.utils.checkpoint.checkpoint(layer, hidden, mask, use_reentrant=False)\n")
-UNSEEN = "no model with a list of layers was called in training with gradients"
+UNSEEN = "no model with layers, or none of its layers, was called in training with gradients"
 
 
 def begin(run: Run, value: Any) -> None:
@@ -53,21 +52,18 @@ class _Checkpoints:
             config.use_cache = not owner.training
 
     def find(self, module: torch.nn.Module) -> None:
-        try:
-            layers = [layer for layer in find_layers(module) if any(layer.children())]
-        except PlanError:
-            return  # a loss, or a part of a model
+        layers, chains = find_parts(module)
         if not layers:
-            return
+            return  # a loss, or a part of a model
         if any(getattr(each, "gradient_checkpointing", False) for each in module.modules()):
             self.run.refuse(NAME, "the program checkpoints its layers already")
         elif self.run.steps.is_compiled or any(_is_compiled(each) for each in module.modules()):
             self.run.refuse(NAME, "the program compiles its model: see compile_budget")
         else:
             self.layers = layers
-            self.take(module)
+            self.take(module, chains)
 
-    def take(self, module: torch.nn.Module) -> None:
+    def take(self, module: torch.nn.Module, chains: list[Chain]) -> None:
         count = len(self.layers)
         if self.value is None:
             for layer in self.layers[:1]:
@@ -78,12 +74,14 @@ class _Checkpoints:
         if not 0 < int(self.value) <= count:
             self.run.refuse(NAME, f"the model has {count} layers, not {self.value}")
             return
+        for chain in chains:
+            chain.stand_before()
+        text = f"checkpoint {self.value} of {count} layers"
         for layer in self.layers[:int(self.value)]:
-            layer._compiled_call_impl = _Twice(self.run, layer).call
+            layer._compiled_call_impl = _Twice(self, layer, text).call
         configs = {id(each.config): (each.config, module) for each in module.modules()
                    if getattr(getattr(each, "config", None), "use_cache", None) is True}
         self.caches = list(configs.values())
-        self.run.apply(NAME, self.value, f"checkpoint {self.value} of {count} layers")
 
 
 def _is_compiled(module: torch.nn.Module) -> bool:
@@ -134,8 +132,9 @@ class _Purity:
 class _Twice:
     """Stands before a layer's call. A copy of the layer has none, and works as it did."""
 
-    def __init__(self, run: Run, layer: torch.nn.Module) -> None:
-        self.run, self.layer, self.is_known = run, weakref.ref(layer), False
+    def __init__(self, all_of: _Checkpoints, layer: torch.nn.Module, text: str) -> None:
+        self.run, self.value, self.text = all_of.run, all_of.value, text
+        self.layer, self.is_known = weakref.ref(layer), False
         self.has_statistics = any("running_mean" in each._buffers for each in layer.modules())
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,6 +153,8 @@ class _Twice:
         if why:
             self.run.refuse(NAME, why)
             raise RuntimeError(f"drystone fit: {NAME}: {why}")
+        if not self.is_known and NAME not in self.run.refused:
+            self.run.apply(NAME, self.value, self.text)
         self.is_known = True
         return result
 

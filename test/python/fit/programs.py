@@ -155,6 +155,74 @@ def nested():
         optimizer.step(closure)
 
 
+class Pairs(nn.Module):
+    """Layers are pairs, whose parts the model calls itself."""
+
+    def __init__(self):
+        super().__init__()
+        def part():
+            return nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.GELU())
+        self.layers = nn.ModuleList(nn.ModuleList([part(), part()]) for _ in range(3))
+        self.head = nn.Linear(WIDTH, CLASSES)
+        models.append(self)
+
+    def forward(self, x):
+        for mixes, feeds in self.layers:
+            x = x + mixes(x)
+            x = x + feeds(x)
+        return self.head(x)
+
+
+class Named(nn.Module):
+    """Parts in attributes, as a U-Net has."""
+
+    def __init__(self):
+        super().__init__()
+        self.down, self.up = Block(), Block()
+        self.up.up = nn.Sequential(self.up.up, nn.ReLU())  # a list, too short to be worth runs
+        self.head = nn.Linear(WIDTH, CLASSES)
+        models.append(self)
+
+    def forward(self, x):
+        x = self.down(x)[0]
+        return self.head(self.up(x)[0] + x)
+
+
+class Chained(nn.Module):
+    """A Sequential of single modules, as VGG has, with a hook on it."""
+
+    def __init__(self):
+        super().__init__()
+        rows = [[nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU(inplace=True)]
+                for _ in range(4)]
+        self.features = nn.Sequential(*sum(rows, []))
+        self.head = nn.Linear(WIDTH, CLASSES)
+        self.features.register_forward_hook(lambda *_: print("hook"))
+        models.append(self)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+def pairs():
+    plain(Pairs())
+
+
+def named():
+    plain(Named())
+
+
+def chained():
+    plain(Chained())
+    kept.append([buffer.float() for buffer in models[0].buffers()])
+
+
+def not_called():
+    net = Net()
+    net.forward = lambda x: net.head(x)
+    plain(net)
+
+
 def accumulates():
     net = Net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

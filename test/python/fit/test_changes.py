@@ -42,6 +42,18 @@ class Checkpoint(Changed):
         result, _ = self.same("plain", {"checkpoint": 2}, 1e-7)
         self.assertEqual(result.told["applied"]["checkpoint"], "checkpoint 2 of 4 layers")
 
+    def test_layers_are_what_the_model_calls(self):
+        for program, count, values in (("pairs", 4, 6), ("named", 2, 2), ("chained", 2, 2)):
+            with self.subTest(program):
+                result, plain = self.same(program, {"checkpoint": count}, 1e-7)
+                self.assertEqual(result.out, plain.out)
+                offer = run(program, looks=True).offer("checkpoint")
+                self.assertEqual(offer["values"], [*range(1, values + 1)])
+                flops = [run(program, changes, looks=True).told["flops"]
+                         for changes in ({}, {"checkpoint": count})]
+                self.assertLess(*flops)
+        self.refused("not_called", {"checkpoint": 1}, "none of its layers")
+
     def test_more_work_is_counted(self):
         flops = [run("plain", changes, looks=True).told["flops"]
                  for changes in ({}, {"checkpoint": 2}, {"checkpoint": 4})]
@@ -49,7 +61,7 @@ class Checkpoint(Changed):
         self.assertAlmostEqual(flops[2] - flops[1], flops[1] - flops[0])
 
     def test_refused(self):
-        self.refused("no_layers", {"checkpoint": 1}, "no model with a list of layers")
+        self.refused("no_layers", {"checkpoint": 1}, "no model with layers")
         self.refused("plain", {"checkpoint": 9}, "4 layers, not 9")
         result = self.refused("in_place", {"checkpoint": 4}, "alter their inputs")
         self.assertNotEqual(result.code, 0)
