@@ -12,6 +12,7 @@ struct program {
     uint64_t backward, step;
     uint64_t from_backward[FIT_OFFERS_MAX], from_step[FIT_OFFERS_MAX];
     double work[FIT_OFFERS_MAX];
+    uint64_t link[FIT_OFFERS_MAX];
     bool fails[FIT_OFFERS_MAX], refuses[FIT_OFFERS_MAX];
     const struct fit_search *search;
     int runs;
@@ -44,6 +45,7 @@ run(void *self, const struct fit_set *set, struct fit_result *result)
         result->is_known &= set->value[i] == 0 || !p->fails[i];
         result->is_applied &= set->value[i] == 0 || !p->refuses[i];
         result->work += (double)set->value[i] * p->work[i];
+        result->link_bytes += set->value[i] * p->link[i];
     }
     result->peak = measure(p, set);
     result->fits =
@@ -117,6 +119,24 @@ test_unknown_work(void **state)
     search_in(&p, offers, 2, 700, 15);
     assert_int_equal(fit_search_rank(&search, ranked), 2);
     assert_int_equal(search.rows[ranked[0]].set.value[1], 1);
+}
+
+/* Copies come behind little work, and before much. */
+static void
+test_copies_have_a_price(void **state)
+{
+    (void)state;
+    const struct fit_offer offers[] = {one_switch, one_switch};
+    for (size_t i = 0; i < 2; i++) {
+        struct program p = {.backward = 1000,
+                            .from_backward = {500, 500},
+                            .work = {0, i ? 5000 : 3000},
+                            .link = {1}};
+        size_t ranked[FIT_RUNS_MAX];
+        search_in(&p, offers, 2, 700, 15);
+        assert_int_equal(fit_search_rank(&search, ranked), 2);
+        assert_int_equal(search.rows[ranked[0]].set.value[i ? 0 : 1], 1);
+    }
 }
 
 /* Each strength has its share of few runs. */
@@ -242,10 +262,15 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_switch_is_enough), cmocka_unit_test(test_weakest_strength),
-        cmocka_unit_test(test_shares),           cmocka_unit_test(test_unknown_work),
-        cmocka_unit_test(test_two_peaks),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_failures),         cmocka_unit_test(test_nothing_fits),
+        cmocka_unit_test(test_switch_is_enough),
+        cmocka_unit_test(test_weakest_strength),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_unknown_work),
+        cmocka_unit_test(test_copies_have_a_price),
+        cmocka_unit_test(test_two_peaks),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_nothing_fits),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
