@@ -162,6 +162,7 @@ complete -c drystone -n "__fish_seen_subcommand_from fit" -l rank -x -d 'the ran
 complete -c drystone -n "__fish_seen_subcommand_from fit" -l steps -x -d 'end each run after N optimizer steps'
 complete -c drystone -n "__fish_seen_subcommand_from fit" -l patience -x -d 'end a run that makes no progress for so long'
 complete -c drystone -n "__fish_seen_subcommand_from fit" -l values -d 'do operations of at most 65536 elements, on the CPU'
+complete -c drystone -n "__fish_seen_subcommand_from fit" -l vary -x -d 'values that {NAME} may have in the program\'s words -...'
 complete -c drystone -n "__fish_seen_subcommand_from fit" -l runs -x -d 'run the program at most N times'
 complete -c drystone -n "__fish_seen_subcommand_from fit" -l apply -x -d 'run the program with this change of a search before'
 complete -c drystone -n "__fish_seen_subcommand_from fit" -l patch -x -d 'print a diff of the program\'s script that makes this change'

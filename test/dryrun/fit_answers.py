@@ -59,11 +59,10 @@ def tell():
         "applied": {name: name for name in changes if name not in refused}, "refused": refused}
 """
 PROGRAM = """
-import json, os, torch
+import json, os, sys, torch
 from drystone.fit import about, asked
 changes = {name: value for name, value in asked["changes"].items()
            if name not in about.get("refused", {})}
-print("CHANGES", json.dumps(changes))
 given = json.loads(os.environ.get("DRYSTONE_DRY_RUN", "{}"))
 for name, value in about.get("options", {}).items():
     assert given[name] == value, (name, given[name])
@@ -72,7 +71,11 @@ if "devices" in about:
     assert os.environ["RANK"] == "2"
 if about.get("early"):
     raise ValueError("before any GPU")
-peak = about["peak"] - sum(about["offers"][name][4] * value for name, value in changes.items())
+share = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+if len(sys.argv) > 3:
+    print("PIECES", sys.argv[3])
+print("CHANGES", json.dumps(changes))
+peak = about["peak"] * share // 100 - sum(about["offers"][name][4] * value for name, value in changes.items())
 kept = about.get("kept", 0) if "limit=0;" not in os.environ.get("DRYSTONE_STANDIN", "") else 0
 torch._sizes.update(reserved=peak + kept << 20, allocated=peak << 20, requested=peak << 20)
 torch.use()
@@ -111,6 +114,10 @@ CASES = {
     "refused": (about(300, {"switch": SWITCH, "layers": LAYERS},
                       refused={"layers": "there are\x1b[31m no layers"}), [], 0, "1 one switch",
                 "not possible checkpoint", "layers: layers: there are?[31m no layers", "not \x1b[31m no"),
+    "not_offered": (about(300, {"layers": LAYERS}, refused={"micro": "it has \x1b no loader", "x": 7}),
+                    [], 0, "1 checkpoint 4 of 32", "not possible micro: it has ? no loader", "not x:"),
+    "refused_all": (about(900, {}, refused={"micro": "it has no loader"}), [], 1,
+                    "no change could be made", "not possible micro: it has no loader"),
     "fails": (about(300, {"switch": SWITCH, "layers": LAYERS}, fails=["switch"]), [], 0,
               "1 checkpoint 4 of 32 layers", "not possible one switch: switch is not for this"),
     "fails_as_it_is": (about(300, {"switch": SWITCH}, told={"offers": [7]}), [], 3,
@@ -131,7 +138,21 @@ CASES = {
                                         "world_size": 4}, devices=3),
                 ["--steps", "7", "--patience", "9", "--values", "--world-size", "4", "--rank", "2",
                  "--gpus", "3"], 0, "fits", "200.00 MiB reserved"),
+    "words": (about(400, {"layers": LAYERS}, words=["{B}", "{N}"]),
+              ["--vary", "B=100,80,60,40", "--vary", "N=1,2,3,4"], 0,
+              "1 checkpoint 14 of 32 layers 260.00 MiB", "2 B=60 N=3 240.00 MiB", "other"),
+    "words_alone": (about(1000, {}, words=["{B}"]), ["--vary", "B=100,80"], 1,
+                    "nothing that was tried is enough; B=80 misses 531."),
+    "uneven": (about(400, {}, words=["{B}", "{N}"]), ["--vary", "B=100,80", "--vary", "N=1,2,3"],
+               2, "--vary N: it has 3 values, B has 2: expected as many"),
+    "no_place": (about(400, {}), ["--vary", "B=100,80"], 2, "no word of the program has {B}"),
     "no_file": (about(300, {}), ["--apply", "1"], 3, "fit.json: cannot open"),
+}
+WORDS = {  # behind the case "words", in its folder
+    "second": (["--apply", "2"], 0, "PIECES 3 CHANGES {}", "drystone: with B=60 N=3"),
+    "first": (["--apply", "1"], 0, 'PIECES 1 CHANGES {"layers": 14}'),
+    "patch": (["--patch", "2"], 0, "# start the program with B=60 N=3", "not +++"),
+    "vary": (["--apply", "2", "--vary", "B=1,2"], 2, "--vary is for a search"),
 }
 APPLIED = {  # behind the case "switch", in its folder
     "second": (["--apply", "2"], 0, 'CHANGES {"layers": 4}',
@@ -148,7 +169,7 @@ APPLIED = {  # behind the case "switch", in its folder
               @@ -1,4 +1,6 @@
               +import drystone.fit
               +drystone.fit.apply({"layers": 4})  # checkpoint 4 of 32 layers
-               import json, os, torch"""),
+               import json, os, sys, torch"""),
     "patch_and_apply": (["--patch", "2", "--apply", "2"], 2, "expected one of them"),
     "with_json": (["--apply", "1", "--json"], 2, "--json is for a search"),
 }
@@ -177,7 +198,7 @@ def run(name, case, top):
     (folder / "drystone/fit/__init__.py").write_text(FIT)
     memory, options, status, *words = case
     card = [] if "--card" in options or "--apply" in options else ["--card", "small.json"]
-    program = ["p.py", json.dumps(memory)]
+    program = ["p.py", json.dumps(memory), *memory.get("words", [])]
 
     def start(options):
         return fake_torch.start(tool, folder, program, folder / "tmp", options, "", "fit")
@@ -185,7 +206,7 @@ def run(name, case, top):
     wrong = judge(start(card + options), status, words)
     if any((folder / "tmp").iterdir()):
         wrong = f"files are left; {wrong}"
-    for label, (options, status, *words) in (APPLIED.items() if name == "switch" else ()):
+    for label, (options, status, *words) in {"switch": APPLIED, "words": WORDS}.get(name, {}).items():
         found = judge(start(options), status, words)
         wrong = wrong or found and f"{label}: {found}"
     return wrong

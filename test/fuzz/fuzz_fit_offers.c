@@ -42,7 +42,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fit_offers offers;
     json_t *fit = json_loadb((const char *)data, size, 0, NULL);
+    if (fit)
+        json_decref(fit_offers_read_refused(fit));
     if (fit && fit_offers_read(&offers, "fit", fit) == EXIT_FINE) {
+        char *values[] = {(char *)(uintptr_t) "1", (char *)(uintptr_t) "2"};
+        struct vary vary = {.names = {{(char *)(uintptr_t) "A", values, 2}},
+                            .name_count = 1,
+                            .combination_count = 2};
+        require(fit_offers_add_words(&offers, "fit", &vary) == EXIT_FINE);
         struct fit_set set = {.value = {0}};
         for (size_t value = 1; value <= 3; value++) {
             for (size_t i = 0; i < offers.count; i++)

@@ -113,6 +113,15 @@ vary_value(const struct vary *v, size_t index, size_t name)
     return v->names[name].values[index % v->names[name].count];
 }
 
+size_t
+vary_together(const struct vary *v, size_t row)
+{
+    size_t index = 0;
+    for (size_t i = 0; i < v->name_count; i++)
+        index = index * v->names[i].count + row;
+    return index;
+}
+
 void
 vary_label(const struct vary *v, size_t index, char label[VARY_LABEL_BYTES])
 {
@@ -125,10 +134,13 @@ vary_label(const struct vary *v, size_t index, char label[VARY_LABEL_BYTES])
 
 /* --- filling ------------------------------------------------------------------------------ */
 
-/* Copy `text` and replace every "{name}" by `value`. NULL: memory ran out. */
+/* Copy `text` and replace every "{name}" by `value`; nothing, for an empty name. NULL: memory ran
+   out. */
 static char *
 replace(const char *text, const char *name, const char *value)
 {
+    if (!*name)
+        return strdup(text);
     char place[64];
     size_t length = (size_t)snprintf(place, sizeof place, "{%.60s}", name), count = 0;
     for (const char *at = text; (at = strstr(at, place)) != NULL; at += length)
@@ -169,8 +181,7 @@ vary_fill(const struct vary *v, size_t index, const struct option_list *argument
           struct option_list *filled)
 {
     struct option_list last, next;
-    /* start from a plain copy: no word contains "{}" */
-    if (!vary_fill_one("", "", arguments, &last))
+    if (!vary_fill_one("", "", arguments, &last)) /* a copy */
         return false;
     for (size_t i = 0; i < v->name_count; i++) {
         bool is_filled =

@@ -48,6 +48,8 @@ void vary_finish(struct vary *vary);
 
 /* Return the value of a name in combination `index`; the last name varies fastest. */
 const char *vary_value(const struct vary *vary, size_t index, size_t name);
+/* Return the combination of every name's value number `row`. All names must have so many. */
+size_t vary_together(const struct vary *vary, size_t row);
 /* Write a combination's label: "BATCH=8 LENGTH=512". */
 void vary_label(const struct vary *vary, size_t index, char label[VARY_LABEL_BYTES]);
 
@@ -55,7 +57,7 @@ void vary_label(const struct vary *vary, size_t index, char label[VARY_LABEL_BYT
    ran out. The caller frees the copy with vary_free(). */
 bool vary_fill(const struct vary *vary, size_t index, const struct option_list *arguments,
                struct option_list *filled);
-/* Fill one placeholder, like vary_fill(). */
+/* Fill one placeholder, like vary_fill(); an empty name: copy the words. */
 bool vary_fill_one(const char *name, const char *value,
                    const struct option_list *arguments, struct option_list *filled);
 void vary_free(struct option_list *filled);

@@ -25,6 +25,7 @@ struct values {
     const char *card, *output;
     uint64_t memory;
     int64_t gpus, steps, patience, world_size, rank, runs, apply, patch;
+    struct option_list vary;
     bool values, json;
 };
 
@@ -51,6 +52,10 @@ static const struct option_spec specs[] = {
      .max = 1000000},
     {"values", 0, NULL, OPTION_FLAG, offsetof(struct values, values),
      .help = "do operations of at most 65536 elements, on the CPU"},
+    {"vary", 0, "NAME=LIST", OPTION_LIST, offsetof(struct values, vary),
+     .help =
+         "values that {NAME} may have in the program's words: NAME=16,8,4; the first is "
+         "the program as it is; several lists move together"},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, runs),
      .help = "run the program at most N times; default 15", .min = 1,
      .max = FIT_RUNS_MAX},
@@ -108,14 +113,14 @@ report(const struct values *v, const struct fit_work *work)
 
 static int
 search(const struct values *v, const struct option_list *arguments,
-       const struct run_machine *machine, const struct dry_card *card)
+       const struct vary *vary, const struct run_machine *machine,
+       const struct dry_card *card)
 {
     struct fit_work *work = calloc(1, sizeof *work);
     if (!work)
         return report_memory("fit", NULL);
     work->request = (struct launch_request){
         .command = "fit",
-        .arguments = arguments,
         .card = card,
         .device_count = (int)v->gpus,
         .has_values = v->values,
@@ -126,6 +131,8 @@ search(const struct values *v, const struct option_list *arguments,
         .rank = v->rank,
         .package = machine->hook,
     };
+    work->words = arguments;
+    work->vary = vary;
     int code = fit_work_run(work, (int)v->runs);
     if (code == EXIT_FINE)
         code = report(v, work);
@@ -151,6 +158,26 @@ run_program(const struct option_list *arguments)
     return code;
 }
 
+/* Copy the program's words, with the values of a row. */
+static int
+fill_words(const struct option_list *arguments, const json_t *row,
+           struct option_list *filled)
+{
+    const char *name;
+    json_t *value;
+    bool is_filled = vary_fill_one("", "", arguments, filled);
+    json_object_foreach(json_object_get(row, "words"), name, value)
+    {
+        struct option_list last = *filled;
+        const char *text = json_string_value(value);
+        if (!is_filled || !text || !vary_is_name(name, strlen(name)))
+            continue;
+        is_filled = vary_fill_one(name, text, &last, filled);
+        vary_free(&last);
+    }
+    return is_filled ? EXIT_FINE : report_memory("fit", NULL);
+}
+
 /* Become the program, with the changes of a row. */
 static int
 apply(const struct option_list *arguments, const struct run_machine *machine,
@@ -162,7 +189,10 @@ apply(const struct option_list *arguments, const struct run_machine *machine,
         fit_offers_make_variable(json_incref(json_object_get(row, "changes")), false);
     size_t size = strlen(machine->hook) + (rest ? strlen(rest) : 0) + 2;
     char *path = malloc(size);
+    struct option_list filled;
     int code = variable && path ? EXIT_FINE : report_memory("fit", NULL);
+    if (code == EXIT_FINE)
+        code = fill_words(arguments, row, &filled);
     if (code == EXIT_FINE) {
         snprintf(path, size, "%s%s%s", machine->hook, rest && *rest ? ":" : "",
                  rest ? rest : "");
@@ -171,7 +201,8 @@ apply(const struct option_list *arguments, const struct run_machine *machine,
         fprintf(stderr, "drystone: with ");
         term_print_text(stderr, label, strlen(label));
         fprintf(stderr, "\n");
-        code = run_program(arguments);
+        code = run_program(&filled);
+        vary_free(&filled);
     }
     free(variable);
     free(path);
@@ -193,12 +224,29 @@ use(const struct values *v, const struct option_list *arguments,
     return code;
 }
 
+/* Read --vary. Lists move together. */
+static int
+read_vary(struct vary *vary, const struct option_list *lists,
+          const struct option_list *arguments)
+{
+    int code = vary_read(vary, "fit", lists, arguments);
+    for (size_t i = 1; i < vary->name_count && code == EXIT_FINE; i++) {
+        if (vary->names[i].count != vary->names[0].count)
+            code = report_usage(
+                "fit", "--vary %s: it has %zu values, %s has %zu: expected as many",
+                vary->names[i].name, vary->names[i].count, vary->names[0].name,
+                vary->names[0].count);
+    }
+    return code;
+}
+
 /* --- the command -------------------------------------------------------------------------- */
 
 static int
 fit(const struct values *v, const struct option_list *arguments)
 {
     struct run_machine machine;
+    struct vary vary = {.name_count = 0};
     struct card_file card = {.json = NULL};
     const struct dry_card *chosen;
     if (arguments->count == 0)
@@ -206,13 +254,16 @@ fit(const struct values *v, const struct option_list *arguments)
     bool uses = v->apply > 0 || v->patch > 0;
     const struct option_misuse misuses[] = {
         {"json", v->json && uses, "for a search"},
+        {"vary", v->vary.count > 0 && uses, "for a search"},
         {"patch", v->patch > 0 && v->apply > 0, "not for --apply: expected one of them"},
     };
-    int code = options_refuse_misuse(&command_fit, misuses, 2);
+    int code = options_refuse_misuse(&command_fit, misuses, 3);
     if (code == EXIT_FINE)
         code = find_package(&machine);
     if (code == EXIT_FINE && uses)
         return use(v, arguments, &machine);
+    if (code == EXIT_FINE)
+        code = read_vary(&vary, &v->vary, arguments);
     if (code == EXIT_FINE && v->world_size > 0 && v->rank >= v->world_size)
         code = report_usage("fit", "--rank %lld: expected less than --world-size",
                             (long long)v->rank);
@@ -221,8 +272,9 @@ fit(const struct values *v, const struct option_list *arguments)
     if (code == EXIT_FINE)
         code = output_check("fit", v->output);
     if (code == EXIT_FINE)
-        code = search(v, arguments, &machine, chosen);
+        code = search(v, arguments, &vary, &machine, chosen);
     card_file_finish(&card);
+    vary_finish(&vary);
     return code;
 }
 

@@ -75,8 +75,8 @@ int
 fit_offers_read(struct fit_offers *o, const char *command, const json_t *fit)
 {
     const json_t *all = json_object_get(fit, "offers");
-    *o = (struct fit_offers){.root = json_deep_copy(all)};
-    if (!json_is_array(all) || json_array_size(all) > FIT_OFFERS_MAX)
+    *o = (struct fit_offers){.root = json_deep_copy(all), .words = SIZE_MAX};
+    if (!json_is_array(all) || json_array_size(all) >= FIT_OFFERS_MAX)
         return report_failure(command, NULL, EXIT_INPUT,
                               "the program's process told no changes that can be made");
     if (!o->root)
@@ -91,6 +91,53 @@ fit_offers_read(struct fit_offers *o, const char *command, const json_t *fit)
         o->count++;
     }
     return EXIT_FINE;
+}
+
+json_t *
+fit_offers_read_refused(const json_t *fit)
+{
+    json_t *all = json_object_get(fit, "refused"), *why,
+           *kept = json_is_object(all) ? json_object() : NULL;
+    const char *name;
+    json_object_foreach(all, name, why)
+    {
+        if (json_is_string(why) && json_object_size(kept) < FIT_OFFERS_MAX)
+            json_object_set(kept, name, why);
+    }
+    return kept;
+}
+
+int
+fit_offers_add_words(struct fit_offers *o, const char *command, const struct vary *vary)
+{
+    size_t count = vary->name_count > 0 ? vary->names[0].count : 1;
+    json_t *labels = json_array();
+    for (size_t i = 1; i < count; i++) {
+        char label[VARY_LABEL_BYTES];
+        vary_label(vary, vary_together(vary, i), label);
+        labels = json_out_append(labels, json_out_string(label));
+    }
+    if (count == 1) {
+        json_decref(labels);
+        return EXIT_FINE;
+    }
+    json_t *offer = json_pack("{s:s, s:o, s:s, s:s, s:s, s:s}", "name", "words", "values",
+                              labels, "text", "{}", "numbers", "other", "helps", "any",
+                              "patch", "# start the program with {}\n");
+    if (!offer || json_array_append_new(o->root, offer) != 0)
+        return report_memory(command, NULL);
+    o->words = o->count++;
+    o->json[o->words] = offer;
+    o->list[o->words] = (struct fit_offer){
+        .numbers = FIT_OTHER, .helps = FIT_ANY, .value_count = count - 1};
+    return EXIT_FINE;
+}
+
+size_t
+fit_offers_find_words(const struct fit_offers *o, const struct vary *vary,
+                      const struct fit_set *set)
+{
+    return vary_together(vary, o->words < o->count ? set->value[o->words] : 0);
 }
 
 void
@@ -111,8 +158,9 @@ fit_offers_make_changes(const struct fit_offers *o, const struct fit_set *set)
 {
     json_t *changes = json_object();
     for (size_t i = 0; i < o->count && changes; i++) {
-        if (set->value[i] > 0 && json_object_set(changes, get_text(o->json[i], "name"),
-                                                 get_value(o, set, i)) != 0) {
+        if (i != o->words && set->value[i] > 0 &&
+            json_object_set(changes, get_text(o->json[i], "name"),
+                            get_value(o, set, i)) != 0) {
             json_decref(changes);
             changes = NULL;
         }
@@ -197,7 +245,7 @@ fit_offers_check(const struct fit_offers *o, const struct fit_set *set, const js
                  *refused = json_object_get(fit, "refused");
     for (size_t i = 0; i < o->count; i++) {
         const char *name = get_text(o->json[i], "name");
-        if (set->value[i] == 0 || json_object_get(applied, name))
+        if (set->value[i] == 0 || i == o->words || json_object_get(applied, name))
             continue;
         const char *reason = get_text(refused, name);
         char text[FIT_LABEL_BYTES];

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "dryrun/vary.h"
 #include "fit/fit_search.h"
 
 #define FIT_LABEL_BYTES 400
@@ -18,14 +19,25 @@ struct fit_offers {
     struct fit_offer list[FIT_OFFERS_MAX];
     const json_t *json[FIT_OFFERS_MAX];
     size_t count;
+    size_t words; /* the offer of fit_offers_add_words(); SIZE_MAX: there is none */
 };
 
 /* Read the offers of facts["fit"]. EXIT_INPUT after a message if they have another form. Call
    fit_offers_finish() in any case. */
 int fit_offers_read(struct fit_offers *offers, const char *command, const json_t *fit);
+/* Return {NAME: reason} of the changes that are not offered; NULL: there are none, or memory ran
+   out. */
+json_t *fit_offers_read_refused(const json_t *fit);
+/* Add the values of --vary, which all names have as many of: the first are the program's as it is,
+   the others a strength. No change of drystone.fit. */
+int fit_offers_add_words(struct fit_offers *offers, const char *command,
+                         const struct vary *vary);
 void fit_offers_finish(struct fit_offers *offers);
 
-/* Return {NAME: VALUE, ...} of a set; NULL: memory ran out. */
+/* Return the combination of --vary in a set. */
+size_t fit_offers_find_words(const struct fit_offers *offers, const struct vary *vary,
+                             const struct fit_set *set);
+/* Return {NAME: VALUE, ...} of a set, without its words; NULL: memory ran out. */
 json_t *fit_offers_make_changes(const struct fit_offers *offers,
                                 const struct fit_set *set);
 /* Return the text of DRYSTONE_FIT for changes, which this call releases. The caller frees it. NULL:

@@ -181,6 +181,10 @@ fit_patch_print(const struct option_list *arguments, const json_t *row)
                *label = json_string_value(json_object_get(row, "change"));
     char *text = NULL, *call = NULL, safe[400];
     size_t number;
+    if (json_object_size(json_object_get(row, "changes")) == 0) {
+        print_hand(row);
+        return EXIT_FINE;
+    }
     if (!path)
         return report_failure(
             "fit", NULL, EXIT_INPUT,

@@ -168,20 +168,32 @@ print_measured(const struct fit_work *w, const struct term *term)
 }
 
 static void
+print_reason(const char *what, const char *why, bool *has_title, const struct term *term)
+{
+    char text[2 * FIT_LABEL_BYTES + 4], safe[2 * FIT_LABEL_BYTES + 4];
+    if (!*has_title)
+        fprintf(term->out, "\nnot possible\n");
+    *has_title = true;
+    snprintf(text, sizeof text, "%s: %s", what, why);
+    term_make_printable(safe, sizeof safe, text, strlen(text));
+    fprintf(term->out, "  ");
+    term_print_wrapped(term->out, safe, 4, term->width);
+}
+
+static void
 print_failed(const struct fit_work *w, const struct term *term)
 {
     bool has_title = false;
+    const char *name;
+    json_t *why;
     for (size_t i = 0; i < w->search.row_count; i++) {
         const struct fit_result *r = &w->search.rows[i].result;
-        char text[2 * FIT_LABEL_BYTES + 4];
-        if (r->is_known && r->is_applied)
-            continue;
-        if (!has_title)
-            fprintf(term->out, "\nnot possible\n");
-        has_title = true;
-        snprintf(text, sizeof text, "%s: %s", w->notes[i].label, w->notes[i].why);
-        fprintf(term->out, "  ");
-        term_print_wrapped(term->out, text, 4, term->width);
+        if (!r->is_known || !r->is_applied)
+            print_reason(w->notes[i].label, w->notes[i].why, &has_title, term);
+    }
+    json_object_foreach(w->refused, name, why)
+    {
+        print_reason(name, json_string_value(why), &has_title, term);
     }
 }
 
@@ -239,6 +251,23 @@ fit_report_print(const struct fit_work *w, const char *path)
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
+/* Return {NAME: VALUE, ...} of the program's placeholders in a row. */
+static json_t *
+make_words(const struct fit_work *w, const struct fit_set *set)
+{
+    size_t combination = fit_offers_find_words(&w->offers, w->vary, set);
+    json_t *words = json_object();
+    for (size_t i = 0; i < w->vary->name_count && words; i++) {
+        const char *value = vary_value(w->vary, combination, i);
+        if (json_object_set_new(words, w->vary->names[i].name, json_out_string(value)) !=
+            0) {
+            json_decref(words);
+            words = NULL;
+        }
+    }
+    return words;
+}
+
 static json_t *
 make_row(const struct fit_work *w, size_t i)
 {
@@ -246,9 +275,10 @@ make_row(const struct fit_work *w, size_t i)
     const struct fit_result *r = &row->result;
     const struct fit_note *note = &w->notes[i];
     bool is_answer = r->is_known && r->is_applied;
-    return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:f}", "change",
-                     json_out_string(note->label), "changes",
-                     fit_offers_make_changes(&w->offers, &row->set), "by_hand",
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:f}",
+                     "change", json_out_string(note->label), "changes",
+                     fit_offers_make_changes(&w->offers, &row->set), "words",
+                     make_words(w, &row->set), "by_hand",
                      fit_offers_make_hand(&w->offers, &row->set), "fits", r->fits,
                      "peak_bytes", json_out_known(is_answer, r->peak), "operations",
                      r->work > 0 ? json_real(r->work) : json_null(), "link_bytes",
@@ -272,14 +302,14 @@ fit_report_make_json(const struct fit_work *w)
         if (!is_ranked)
             rest = json_out_append(rest, make_row(w, i));
     }
-    return json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "schema",
-                     "drystone.fit/1", "fits", w->fits, "card", w->request.card->name,
-                     "limit_bytes", json_out_number(w->limit), "peak_bytes",
-                     json_out_number(w->base.peak), "pass", json_out_filled(w->pass),
-                     "operations",
-                     w->base.work > 0 ? json_real(w->base.work) : json_null(),
-                     "condition", json_out_filled(w->whole.condition), "runs",
-                     w->run_count, "fits_with", fits, "others", rest);
+    return json_pack(
+        "{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "schema",
+        "drystone.fit/1", "fits", w->fits, "card", w->request.card->name, "limit_bytes",
+        json_out_number(w->limit), "peak_bytes", json_out_number(w->base.peak), "pass",
+        json_out_filled(w->pass), "operations",
+        w->base.work > 0 ? json_real(w->base.work) : json_null(), "condition",
+        json_out_filled(w->whole.condition), "runs", w->run_count, "fits_with", fits,
+        "others", rest, "refused", w->refused ? json_incref(w->refused) : json_object());
 }
 
 int

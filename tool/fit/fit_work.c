@@ -90,6 +90,17 @@ run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *
     return code;
 }
 
+/* Fill the program's placeholders for a run. */
+static int
+fill_words(struct fit_work *w, size_t combination)
+{
+    vary_free(&w->filled);
+    if (!vary_fill(w->vary, combination, w->words, &w->filled))
+        return report_memory(w->request.command, NULL);
+    w->request.arguments = &w->filled;
+    return EXIT_FINE;
+}
+
 /* Run a set. A program that fails with a change is a result, too. */
 static int
 try_set(struct fit_work *w, const struct fit_set *set, struct fit_result *result,
@@ -97,7 +108,10 @@ try_set(struct fit_work *w, const struct fit_set *set, struct fit_result *result
 {
     struct trial t;
     note->why[0] = '\0';
-    int code =
+    int code = fill_words(w, fit_offers_find_words(&w->offers, w->vary, set));
+    if (code != EXIT_FINE)
+        return code;
+    code =
         run_changed(w, fit_offers_make_changes(&w->offers, set), false, result, note, &t);
     if (code == EXIT_INPUT)
         snprintf(note->why, sizeof note->why, "the program failed before it used a GPU");
@@ -168,7 +182,10 @@ look(struct fit_work *w)
 {
     struct trial t;
     snprintf(w->whole.label, sizeof w->whole.label, "as it is");
-    int code = run_changed(w, json_object(), true, &w->base, &w->whole, &t);
+    int code = fill_words(w, 0);
+    if (code != EXIT_FINE)
+        return code;
+    code = run_changed(w, json_object(), true, &w->base, &w->whole, &t);
     if (code == EXIT_FINE) {
         const struct facts_process *p = trial_main(&t);
         const struct dry_explanation_view *view = t.verdict.view;
@@ -191,6 +208,11 @@ look(struct fit_work *w)
     if (code == EXIT_FINE && !w->fits)
         code = fit_offers_read(&w->offers, w->request.command,
                                json_object_get(trial_main(&t)->json, "fit"));
+    if (code == EXIT_FINE && !w->fits)
+        w->refused =
+            fit_offers_read_refused(json_object_get(trial_main(&t)->json, "fit"));
+    if (code == EXIT_FINE && !w->fits)
+        code = fit_offers_add_words(&w->offers, w->request.command, w->vary);
     trial_finish(&t);
     return code;
 }
@@ -220,4 +242,6 @@ void
 fit_work_finish(struct fit_work *w)
 {
     fit_offers_finish(&w->offers);
+    json_decref(w->refused);
+    vary_free(&w->filled);
 }

@@ -19,8 +19,12 @@ struct fit_note {
 };
 
 struct fit_work {
-    struct launch_request request; /* the run without changes */
-    uint64_t limit;                /* bytes that PyTorch can use */
+    struct launch_request
+        request; /* the run without changes; but its words are `words` */
+    const struct option_list *words; /* the program */
+    const struct vary *vary;   /* placeholders of its words; all have as many values */
+    struct option_list filled; /* its words in the present run */
+    uint64_t limit;            /* bytes that PyTorch can use */
     /* The program without changes. */
     struct fit_note whole;
     struct fit_result base;
@@ -28,6 +32,7 @@ struct fit_work {
     bool is_guess;    /* sizes follow from numbers that no kernel computed */
     const char *pass; /* the pass of its peak; "": not known */
     struct fit_offers offers;
+    json_t *refused; /* {NAME: reason} of changes that are not offered; owned */
     struct fit_search search;
     struct fit_note notes[FIT_RUNS_MAX]; /* one for each of search.rows */
     int run_count, run_max;

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._calls import Calls
-from ._changes import NAMES, load_change
+from ._changes import LEVERS, NAMES, load_change
 from ._steps import Steps
 
 
@@ -98,8 +98,10 @@ class Run:
         return guarded
 
     def tell(self) -> dict[str, Any]:
-        unseen = {name: load_change(name).UNSEEN for name in self.changes
-                  if name not in self.applied and name not in self.refused}
+        missed = [*self.changes, *(LEVERS if self.looks else ())]
+        unseen = {name: load_change(name).UNSEEN for name in missed
+                  if name not in self.applied and name not in self.refused
+                  and name not in self.offers}
         refused = {name: why for name, why in {**self.refused, **unseen}.items()
                    if name in self.changes or self.looks}
         return {"flops": self.steps.flops, "link_bytes": self.steps.link_bytes,

@@ -226,7 +226,12 @@ class Looks(unittest.TestCase):
                               ("in_place", "checkpoint"), ("no_layers", "checkpoint"),
                               ("one_row", "micro_batches"), ("sums", "micro_batches")):
             with self.subTest(program):
-                self.assertIsNone(run(program, looks=True).offer(name))
+                result = run(program, looks=True)
+                self.assertIsNone(result.offer(name))
+                self.assertTrue(result.told["refused"][name])
+        self.assertRegex(run("no_loader", looks=True).told["refused"]["micro_batches"],
+                         "no DataLoader")
+        self.assertEqual(run("plain", looks=True).told["refused"], {})
 
 
 if __name__ == "__main__":

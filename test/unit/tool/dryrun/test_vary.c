@@ -18,7 +18,7 @@ every_combination_fills_every_place(void **state)
 {
     (void)state;
     const char *specs[] = {"A=1,22", "LONG_b=x,y,z"};
-    const char *arguments[] = {"run", "--{A}{A}", "{LONG_b}-{A}", "{C}"};
+    const char *arguments[] = {"run", "--{A}{A}", "{LONG_b}-{A}", "{C}{}"};
     struct option_list program = list_of(arguments, 4), given = list_of(specs, 2), filled;
     struct vary vary;
     assert_int_equal(vary_read(&vary, "dry-run", &given, &program), EXIT_FINE);
@@ -32,12 +32,30 @@ every_combination_fills_every_place(void **state)
         assert_string_equal(filled.values[0], "run");
         assert_string_equal(filled.values[1], expected[i][0]);
         assert_string_equal(filled.values[2], expected[i][1]);
-        assert_string_equal(filled.values[3], "{C}");
+        assert_string_equal(filled.values[3], "{C}{}");
         vary_free(&filled);
     }
     char label[VARY_LABEL_BYTES];
     vary_label(&vary, 4, label);
     assert_string_equal(label, "A=22 LONG_b=y");
+    vary_finish(&vary);
+}
+
+static void
+lists_of_a_length_move_together(void **state)
+{
+    (void)state;
+    const char *specs[] = {"A=1,2,3", "B=x,y,z", "C=7,8,9"};
+    const char *arguments[] = {"{A}{B}{C}"};
+    struct option_list program = list_of(arguments, 1), given = list_of(specs, 3);
+    struct vary vary;
+    assert_int_equal(vary_read(&vary, "fit", &given, &program), EXIT_FINE);
+    for (size_t i = 0; i < 3; i++) {
+        size_t all = vary_together(&vary, i);
+        assert_int_equal(vary_value(&vary, all, 0)[0], "123"[i]);
+        assert_int_equal(vary_value(&vary, all, 1)[0], "xyz"[i]);
+        assert_int_equal(vary_value(&vary, all, 2)[0], "789"[i]);
+    }
     vary_finish(&vary);
 }
 
@@ -83,6 +101,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_combination_fills_every_place),
+        cmocka_unit_test(lists_of_a_length_move_together),
         cmocka_unit_test(wrong_values_are_refused),
         cmocka_unit_test(too_many_combinations_are_refused),
     };
