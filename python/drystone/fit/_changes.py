@@ -18,7 +18,7 @@ from typing import Any
 
 NAMES = ("allocator", "checkpoint", "micro_batches", "loss_in_chunks", "foreach", "grads_to_none",
          "evaluation_without_graph", "losses_detached", "offload_saved", "compile_budget",
-         "states_8bit")
+         "autocast", "states_8bit")
 LEVERS = ("checkpoint", "micro_batches")  # a person asks why one of them is not offered
 
 

@@ -83,6 +83,23 @@ def plain(net=None, kind="SGD", **words):
         optimizer.step()
 
 
+def types():
+    """A net that tells the types of its logits and gradients."""
+    net = Net()
+    net.head.register_forward_hook(lambda head, given, result: print("logits", result.dtype))
+    plain(net)
+    print("gradients", net.head.weight.grad.dtype, torch.ones(2, 2).matmul(torch.ones(2)).dtype)
+
+
+def half():
+    plain(Net().bfloat16())
+
+
+def casts():
+    with torch.autocast("cpu", torch.bfloat16):
+        plain()
+
+
 def adam():
     plain(kind="AdamW")
 

@@ -156,6 +156,17 @@ class Others(Changed):
         self.refused("compiles", {"checkpoint": 4}, "compiles its model")
         self.refused("plain", {"compile_budget": 0.5}, "does not compile")
 
+    def test_autocast(self):
+        plain, result = run_plain("types"), run("types", {"autocast": True})
+        self.assertEqual([*result.told["applied"]], ["autocast"])
+        self.assertEqual(plain.out.replace("logits torch.float32", "logits torch.bfloat16"), result.out)
+        self.assertLess(distance(plain.kept, result.kept), 0.1)
+        self.assertGreater(distance(plain.kept, result.kept), 1e-5)
+        self.assertEqual(run("types", looks=True).offer("autocast")["numbers"], "other")
+        for program in ("half", "casts"):
+            self.refused(program, {"autocast": True}, "no model in float32")
+            self.assertIsNone(run(program, looks=True).offer("autocast"))
+
     def test_states_in_8_bits(self):
         self.refused("adam", {"states_8bit": "bitsandbytes"}, "not installed")
         with tempfile.TemporaryDirectory() as folder:
