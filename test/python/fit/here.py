@@ -71,14 +71,16 @@ def _be_program(folder, name, changes, looks, out, err):
         os._exit(code)
 
 
-def run_hooked(name, changes):
-    """The same in a new interpreter, which the hook makes ready."""
+def run_hooked(name, changes, first=""):
+    """The same in a new interpreter, which the hook makes ready; `first`: Python before it."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(ROOT / "python/drystone/torch/hook"), os.environ.get("DRY_TEST_PYTHON", "")]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
                "PYTHONWARNINGS": "ignore",
                "DRYSTONE_FIT": json.dumps({"changes": changes, "looks": False})}
-        done = subprocess.run([sys.executable, str(FOLDER / "programs.py"), folder, name],
+        text = f"{first}\nimport sys; sys.path.insert(0, {str(FOLDER)!r})\n" \
+               f"import programs; programs.main({folder!r}, {name!r})"
+        done = subprocess.run([sys.executable, "-c", text],
                               env=env, capture_output=True, text=True, timeout=300)
         return Result(done.returncode, done.stdout, done.stderr, pathlib.Path(folder))
 

@@ -159,7 +159,8 @@ class Others(Changed):
     def test_autocast(self):
         plain, result = run_plain("types"), run("types", {"autocast": True})
         self.assertEqual([*result.told["applied"]], ["autocast"])
-        self.assertEqual(plain.out.replace("logits torch.float32", "logits torch.bfloat16"), result.out)
+        halves = plain.out.replace("logits torch.float32", "logits torch.bfloat16")
+        self.assertEqual(result.out, halves)
         self.assertLess(distance(plain.kept, result.kept), 0.1)
         self.assertGreater(distance(plain.kept, result.kept), 1e-5)
         self.assertEqual(run("types", looks=True).offer("autocast")["numbers"], "other")
@@ -199,6 +200,14 @@ class Together(Changed):
         result = run_hooked("whole", {"checkpoint": 4})
         self.assertEqual(result.told["applied"], {"checkpoint": "checkpoint 4 of 4 layers"})
         self.assertLess(distance(run_plain("whole").kept, result.kept), NEAR)
+
+    def test_torch_may_be_looked_for_before(self):
+        result = run_hooked("settings", {"allocator": "expandable_segments:True"},
+                            "import importlib.util as u; assert u.find_spec('torch')")
+        self.assertEqual([*result.told["applied"]], ["allocator"], result.err)
+        result = run_hooked("plain", {"checkpoint": 4},
+                            "import importlib.util as u; print(u.find_spec('torch').name)")
+        self.assertEqual([*result.told["applied"]], ["checkpoint"], result.err)
 
     def test_a_program_applies_them(self):
         result = run_patched("whole", {"checkpoint": 4, "micro_batches": 2}, {"checkpoint": 3})

@@ -16,6 +16,7 @@ Without the first and the last three nothing happens.
 """
 from __future__ import annotations
 
+import _thread
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -30,12 +31,14 @@ _OURS = ("DRYSTONE_FIT", "DRYSTONE_ALLOCATOR", "DRYSTONE_ON_OOM", "DRYSTONE_WATC
 
 
 class _Loader(importlib.abc.Loader):
-    """A module's own loader, and a function after it."""
+    """A module's own loader, between the functions of a finder."""
 
-    def __init__(self, loader: importlib.abc.Loader, then: Callable[[], None]) -> None:
-        self.loader, self.then = loader, then
+    def __init__(self, loader: importlib.abc.Loader, finder: _Finder) -> None:
+        self.loader, self.finder = loader, finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        if self.finder.before:
+            self.finder.before()
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -43,26 +46,33 @@ class _Loader(importlib.abc.Loader):
             module.__spec__.loader = self.loader
         module.__loader__ = self.loader
         self.loader.exec_module(module)
-        self.then()
+        if self.finder in sys.meta_path:
+            sys.meta_path.remove(self.finder)
+        self.finder.then()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Has one function called before a module is loaded, and another one after that."""
+    """Has one function called before a module is loaded, and another one after that.
+
+    A module may be found without being loaded, as transformers does with PyTorch.
+    """
 
     def __init__(self, name: str, before: Callable[[], None] | None, then: Callable[[], None]
                  ) -> None:
         self.name, self.before, self.then = name, before, then
+        self.thread: int | None = None  # that asks the other finders
 
     def find_spec(self, name: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != self.name:
+        if name != self.name or self.thread == _thread.get_ident():
             return None
-        sys.meta_path.remove(self)
-        if self.before:
-            self.before()
-        spec = importlib.util.find_spec(name)
+        self.thread = _thread.get_ident()
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.thread = None
         if spec and spec.loader:
-            spec.loader = _Loader(spec.loader, self.then)
+            spec.loader = _Loader(spec.loader, self)
         return spec
 
 
