@@ -113,7 +113,9 @@ class _Finder(importlib.abc.MetaPathFinder):
                         "torch._inductor.select_algorithm": _drystone_answers.end_search,
                         "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
-                        **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree}
+                        **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree,
+                            "torch.distributed.pipelining.stage":
+                            _drystone_lone_rank.derive_gradients}
                            if _settings["world_size"] else {}),
                         **_drystone_engines.find_watched(sys.modules[__name__])}
 
