@@ -70,7 +70,8 @@ _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dump
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
           "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
-          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None}
+          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None, "updated": (None, set()),
+          "peak_steps": {}}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -277,13 +278,15 @@ def keep_peaks(torch):
             setattr(torch._C, name, keep)
 
 
-def read_peaks(torch):
-    """Return {(device, "reserved"): bytes} of the whole run."""
+def read_peaks(torch, step=None):
+    """Return {(device, "reserved"): bytes} of the whole run, and note the step of a new peak."""
     peaks = _state["peaks"]
     for device, stats in enumerate(read_stats(torch)):
         for kind in ("allocated", "reserved", "requested"):
             peak = stats.get(f"{kind}_bytes.all.peak", 0)
-            peaks[device, kind] = max(peak, peaks.get((device, kind), 0))
+            if peak > peaks.get((device, kind), -1):
+                peaks[device, kind] = peak
+                _state["peak_steps"][device, kind] = len(_state["steps"]) if step is None else step
     return peaks
 
 
@@ -348,14 +351,15 @@ def on_step(torch, optimizer):
     if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
             (optimizer is None and not is_by_hand):
         return
-    peak = sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch))
+    steps, now = _state["steps"], measure(torch)
+    is_part = not is_by_hand and bool(steps_beside(torch, optimizer) or
+                                      steps and now[0] - steps[-1]["total"][0] < 8)
+    peaks = read_peaks(torch, len(steps) - is_part)
+    peak = sum(most for (_, kind), most in peaks.items() if kind == "allocated")
     look_at_owners(peak, optimizer)
-    steps = _state["steps"]
     if peak > _state["rise"][0] * RISE:
         _state["rise"] = peak, len(steps)
-    now = measure(torch)
-    # several optimisers in a row are one step: fewer than 8 allocations in between
-    if steps and not is_by_hand and now[0] - steps[-1]["total"][0] < 8:
+    if is_part:
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
@@ -379,6 +383,22 @@ def on_step(torch, optimizer):
         on_repeat(torch, kinds[-period:])
     elif not period and is_varied(len(steps) - _state["since"]):
         on_repeat(torch, [])
+
+
+def steps_beside(torch, optimizer):
+    """Tell whether an optimizer belongs to the step before, as those of a model's parts do.
+
+    No graph was made since, and its first weight was not updated in that step.
+    """
+    try:
+        nodes = torch._C._autograd._get_sequence_nr()
+    except AttributeError:
+        return False  # a release that does not tell
+    first = id(next((one for group in optimizer.param_groups for one in group["params"]), None))
+    before, updated = _state["updated"]
+    is_part = nodes == before and first not in updated
+    _state["updated"] = nodes, (updated if is_part else set()) | {first}
+    return is_part
 
 
 def tell_time():
@@ -606,6 +626,7 @@ def take_memory(torch, facts, name):
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     facts["devices"] = [
         {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device),
+         "peak_step": _state["peak_steps"][device, "allocated"],
          **{kind: peaks[device, kind] for kind in ("allocated", "reserved", "requested")}}
         for device in range(torch.cuda.device_count())]
     kinds = ctypes.CDLL(None).drystone_standin_convolutions()

@@ -49,15 +49,17 @@ make_settings(const struct dry_explanation_view *v)
 }
 
 static json_t *
-make_moment(const struct dry_explanation_view *v)
+make_moment(const struct trial *t)
 {
+    const struct dry_explanation_view *v = t->verdict.view;
     if (!v || v->event == SIZE_MAX)
         return json_null();
+    uint32_t step = dry_report_step(t);
     const char *line = v->request_line[0] ? v->request_line : v->last_line;
     return json_pack("{s:s, s:s, s:o, s:o, s:s}", "kind",
                      dry_moment_kind_name(v->moment_kind), "pass",
                      dry_pass_name(v->last_pass), "step",
-                     v->step == DRY_NONE ? json_null() : json_out_number(v->step), "line",
+                     json_out_known(step != DRY_NONE, step), "line",
                      line[0] && line[0] != '(' ? json_out_string(line) : json_null(),
                      "cause", dry_cause_name(v->findings[0].cause));
 }
@@ -190,7 +192,7 @@ dry_report_make_json(const struct dry_report *r)
         json_out_number(p->nccl_bytes), "room_bytes",
         json_out_number(trial_torch_bytes(t->launch.request.card, p->nccl_bytes)),
         "convolutions_more_bytes", json_out_known(more > 0, more), "needs", make_needs(r),
-        "moment", make_moment(t->verdict.view), "self_check",
+        "moment", make_moment(t), "self_check",
         make_check(&t->verdict.check), "bracket", make_bracket(r), "unvouched",
         make_calls(&t->facts), "settings",
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
