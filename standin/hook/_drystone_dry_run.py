@@ -16,7 +16,7 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
                 gets when it is ready
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by
+A step ends when an optimiser has stepped, or, where there is none, when weights are updated by
 hand (_drystone_by_hand.py). Two steps are alike when they request equally many blocks and bytes,
 and add equally many bytes to those allocated and reserved. Steps repeat when a period of them has
 come three times in a row and added little; later ones are then assumed to do the same. Two nets
@@ -69,7 +69,7 @@ _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
-          "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
+          "no_kernels": None, "traces": None, "engine": None,
           "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None, "updated": (None, set()),
           "peak_steps": {}}
 _lock = threading.Lock()
@@ -345,14 +345,11 @@ def look_at_owners(peak, optimizer=None):
 
 
 def on_step(torch, optimizer):
-    """Note a step of an optimizer; None: an update by hand, before any optimizer made one."""
-    _state["has_optimizer"] |= optimizer is not None
-    is_by_hand = optimizer is None and not _state["has_optimizer"]
-    if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
-            (optimizer is None and not is_by_hand):
+    """Note a step of an optimizer; None: an update by hand."""
+    if not _state["initialized"] or threading.current_thread() is not threading.main_thread():
         return
     steps, now = _state["steps"], measure(torch)
-    is_part = not is_by_hand and bool(steps_beside(torch, optimizer) or
+    is_part = optimizer is not None and bool(steps_beside(torch, optimizer) or
                                       steps and now[0] - steps[-1]["total"][0] < 8)
     peaks = read_peaks(torch, len(steps) - is_part)
     peak = sum(most for (_, kind), most in peaks.items() if kind == "allocated")

@@ -51,6 +51,7 @@ def step():
     _steps.append(0)
 import sys
 optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
+optim.Optimizer = type("Optimizer", (), {})
 optimizer = types.ModuleType("torch.optim.optimizer")
 sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = _hooks.append
