@@ -246,6 +246,8 @@ print_sums(const struct dry_report *r, const struct term *term)
     if (r->boundless && r->boundless->facts.process_count > 0)
         print_row(term, "needs", trial_main(r->boundless)->reserved_peak,
                   "reserved at the peak of a run with unlimited memory");
+    if (r->unfinished)
+        fprintf(term->out, "  %-10s %12s  %s\n", r->unfinished, "not known", r->reason);
     print_host(r->trial, term);
 }
 

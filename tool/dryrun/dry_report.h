@@ -18,6 +18,8 @@ struct dry_report {
     const struct trial *other_order;
     /* The run with unlimited memory, after an OOM; NULL: not run. */
     const struct trial *boundless;
+    /* The row of one of these runs that did not end, and why not; NULL: all ended. */
+    const char *unfinished, *reason;
 };
 
 /* Print the report as text. Returns false if memory ran out. */
