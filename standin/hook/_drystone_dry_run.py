@@ -114,6 +114,7 @@ class _Finder(importlib.abc.MetaPathFinder):
                         "torch._inductor.select_algorithm": _drystone_answers.end_search,
                         "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
+                        "torch.fx.traceback": _drystone_history.quicken_stacks,
                         **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree,
                             "torch.distributed.pipelining.stage":
                             _drystone_lone_rank.derive_gradients}
