@@ -71,7 +71,7 @@ _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dump
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
           "no_kernels": None, "traces": None, "engine": None,
           "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None, "updated": (None, set()),
-          "peak_steps": {}}
+          "peak_steps": {}, "main": "/"}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -148,6 +148,8 @@ def watch_children(module):
 
 
 def attach(torch):
+    # Python forgets it at the end of the file, before its own end
+    _state["main"] = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "/")
     try:
         if _state["files"]:
             _state["files"].guard_torch(torch)
@@ -700,7 +702,7 @@ def leave(code):
 
 def raises_exit():
     """Tell whether a file of the program raises SystemExit itself: its status is Python's alone."""
-    main = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "/")
+    main = _state["main"]
     folder = os.path.join(os.path.dirname(main), "")
     files = {str(getattr(one, "__file__", None)) for one in list(sys.modules.values())}
     return any(EXIT.search("".join(linecache.getlines(one))) for one in files | {main}

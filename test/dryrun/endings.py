@@ -292,6 +292,15 @@ CASES["exit_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None)._exit(4)", 
                       "status 4 after a process used a GPU")
 CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKNOWN,
                          "signal 11 (Segmentation fault)", "p.py:3")
+CASES["imports_from_what_it_removes"] = ("""
+    import shutil
+    os.mkdir('made'); open('made/mine.py', 'w').close(); sys.path.insert(0, os.path.abspath('made'))
+    import mine
+    torch.use(); shutil.rmtree('made')""", KNOWN, "fits  3.00 MiB")
+CASES["leaves_at_once"] = ("""
+    class Last:
+        def __del__(self): print('finalized')
+    torch.use(); last = Last()""", KNOWN, "fits  3.00 MiB", "not finalized")
 CASES["interrupted_again"] = ("""
     torch.use()
     if os.path.exists('out/first'):
