@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside a dry-run program: steps of a program that updates its weights by hand.
 
-Such a program calls no optimizer. So a step ends where a backward pass begins and a leaf of its
+Such a program makes no optimizer. So a step ends where a backward pass begins and a leaf of its
 graph was updated since the pass before: it is another tensor, or its version or that of its
-gradient is another, or it has no gradient. Gradients that only add up end no step.
+gradient is another, or it has no gradient. Gradients that only add up end no step. A leaf may
+also be a whole weight that a wrapper keeps for one pass (FSDP), so that a program with an
+optimizer makes no step by hand.
 """
 import functools
 import weakref
@@ -20,8 +22,16 @@ def find_leaf(tensors):
 
 class ByHand:
     def __init__(self, torch, on_step):
-        self.last, self.on_step = None, on_step
-        backward = torch.autograd.backward
+        self.last, self.on_step, self.has_optimizer = None, on_step, False
+        backward, kind = torch.autograd.backward, torch.optim.Optimizer
+        initialize = kind.__init__
+
+        @functools.wraps(initialize)
+        def __init__(optimizer, *given, **named):
+            self.has_optimizer = True
+            initialize(optimizer, *given, **named)
+
+        kind.__init__ = __init__
 
         @functools.wraps(backward)
         def run(tensors, *more, **named):
@@ -34,7 +44,7 @@ class ByHand:
         torch.autograd.backward = run
 
     def begin(self, leaf):
-        if self.last is not None and leaf is not None:
+        if self.last is not None and leaf is not None and not self.has_optimizer:
             reference, version, of_gradient = self.last
             is_same = reference() is leaf and leaf._version == version and \
                 leaf.grad is not None and leaf.grad._version == of_gradient

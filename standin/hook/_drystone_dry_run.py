@@ -16,7 +16,7 @@ The launcher passes options in DRYSTONE_DRY_RUN, a JSON object:
                 gets when it is ready
     world_size  not 0: this process runs alone as one of these ranks (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped, or, where none ever did, when weights are updated by
+A step ends when an optimiser has stepped, or, where there is none, when weights are updated by
 hand (_drystone_by_hand.py). Two steps are alike when they request equally many blocks and bytes,
 and add equally many bytes to those allocated and reserved. Steps repeat when a period of them has
 come three times in a row and added little; later ones are then assumed to do the same. Two nets
@@ -69,8 +69,9 @@ _settings = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
-          "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
-          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None}
+          "no_kernels": None, "traces": None, "engine": None,
+          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None, "updated": (None, set()),
+          "peak_steps": {}, "main": "/"}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -113,7 +114,10 @@ class _Finder(importlib.abc.MetaPathFinder):
                         "torch._inductor.select_algorithm": _drystone_answers.end_search,
                         "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
-                        **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree}
+                        "torch.fx.traceback": _drystone_history.quicken_stacks,
+                        **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree,
+                            "torch.distributed.pipelining.stage":
+                            _drystone_lone_rank.derive_gradients}
                            if _settings["world_size"] else {}),
                         **_drystone_engines.find_watched(sys.modules[__name__])}
 
@@ -144,6 +148,8 @@ def watch_children(module):
 
 
 def attach(torch):
+    # Python forgets it at the end of the file, before its own end
+    _state["main"] = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "/")
     try:
         if _state["files"]:
             _state["files"].guard_torch(torch)
@@ -275,13 +281,15 @@ def keep_peaks(torch):
             setattr(torch._C, name, keep)
 
 
-def read_peaks(torch):
-    """Return {(device, "reserved"): bytes} of the whole run."""
+def read_peaks(torch, step=None):
+    """Return {(device, "reserved"): bytes} of the whole run, and note the step of a new peak."""
     peaks = _state["peaks"]
     for device, stats in enumerate(read_stats(torch)):
         for kind in ("allocated", "reserved", "requested"):
             peak = stats.get(f"{kind}_bytes.all.peak", 0)
-            peaks[device, kind] = max(peak, peaks.get((device, kind), 0))
+            if peak > peaks.get((device, kind), -1):
+                peaks[device, kind] = peak
+                _state["peak_steps"][device, kind] = len(_state["steps"]) if step is None else step
     return peaks
 
 
@@ -340,20 +348,18 @@ def look_at_owners(peak, optimizer=None):
 
 
 def on_step(torch, optimizer):
-    """Note a step of an optimizer; None: an update by hand, before any optimizer made one."""
-    _state["has_optimizer"] |= optimizer is not None
-    is_by_hand = optimizer is None and not _state["has_optimizer"]
-    if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
-            (optimizer is None and not is_by_hand):
+    """Note a step of an optimizer; None: an update by hand."""
+    if not _state["initialized"] or threading.current_thread() is not threading.main_thread():
         return
-    peak = sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch))
+    steps, now = _state["steps"], measure(torch)
+    is_part = optimizer is not None and bool(steps_beside(torch, optimizer) or
+                                      steps and now[0] - steps[-1]["total"][0] < 8)
+    peaks = read_peaks(torch, len(steps) - is_part)
+    peak = sum(most for (_, kind), most in peaks.items() if kind == "allocated")
     look_at_owners(peak, optimizer)
-    steps = _state["steps"]
     if peak > _state["rise"][0] * RISE:
         _state["rise"] = peak, len(steps)
-    now = measure(torch)
-    # several optimisers in a row are one step: fewer than 8 allocations in between
-    if steps and not is_by_hand and now[0] - steps[-1]["total"][0] < 8:
+    if is_part:
         steps[-1]["total"] = now
         return
     before = steps[-1]["total"] if steps else [0, 0, 0, 0]
@@ -377,6 +383,22 @@ def on_step(torch, optimizer):
         on_repeat(torch, kinds[-period:])
     elif not period and is_varied(len(steps) - _state["since"]):
         on_repeat(torch, [])
+
+
+def steps_beside(torch, optimizer):
+    """Tell whether an optimizer belongs to the step before, as those of a model's parts do.
+
+    No graph was made since, and its first weight was not updated in that step.
+    """
+    try:
+        nodes = torch._C._autograd._get_sequence_nr()
+    except AttributeError:
+        return False  # a release that does not tell
+    first = id(next((one for group in optimizer.param_groups for one in group["params"]), None))
+    before, updated = _state["updated"]
+    is_part = nodes == before and first not in updated
+    _state["updated"] = nodes, (updated if is_part else set()) | {first}
+    return is_part
 
 
 def tell_time():
@@ -604,6 +626,7 @@ def take_memory(torch, facts, name):
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     facts["devices"] = [
         {"device": device, "physical": find_physical(visible, device), "nccl": nccl(device),
+         "peak_step": _state["peak_steps"][device, "allocated"],
          **{kind: peaks[device, kind] for kind in ("allocated", "reserved", "requested")}}
         for device in range(torch.cuda.device_count())]
     kinds = ctypes.CDLL(None).drystone_standin_convolutions()
@@ -679,7 +702,7 @@ def leave(code):
 
 def raises_exit():
     """Tell whether a file of the program raises SystemExit itself: its status is Python's alone."""
-    main = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "/")
+    main = _state["main"]
     folder = os.path.join(os.path.dirname(main), "")
     files = {str(getattr(one, "__file__", None)) for one in list(sys.modules.values())}
     return any(EXIT.search("".join(linecache.getlines(one))) for one in files | {main}

@@ -6,10 +6,12 @@ not use NCCL is replaced here:
 
     rendezvous     a store in this process; a key that another rank would set reads as zeros
     gloo           PyTorch's fake back end: tensors keep their values
-    objects        every rank sends this rank's object; a broadcast keeps this rank's object
+    objects        every rank sends this rank's object; a broadcast keeps this rank's object;
+                   one rank sends what this rank sent last, as stages of a pipeline do
     agreement      rank 0 sends what others compare with their own, as DeepSpeed does: it agrees
 """
 import inspect
+import pickle
 import sys
 import threading
 from datetime import timedelta
@@ -123,7 +125,20 @@ def replace_objects(core):
     def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
         pass
 
-    return [all_gather_object, gather_object, scatter_object_list, broadcast_object_list]
+    def send_object_list(object_list, *_, **__):
+        sent[:] = [pickle.dumps(one) for one in object_list]
+
+    def recv_object_list(object_list, src=None, *_, group_src=None, **__):
+        rank = group_src if src is None else src
+        if len(sent) != len(object_list):
+            raise RuntimeError(f"{len(object_list)} objects of a rank: rank {rank} is not there, "
+                               "and this one sent nothing like them before")
+        object_list[:] = map(pickle.loads, sent)
+        return rank
+
+    sent = []
+    return [all_gather_object, gather_object, scatter_object_list, broadcast_object_list,
+            send_object_list, recv_object_list]
 
 
 def replace_groups(core):
@@ -162,6 +177,20 @@ def stand_in(size, rank, note):
     for function in [replace_rendezvous(core, size, rank, note), *replace_objects(core),
                      *replace_groups(core)]:
         put(core, function)
+
+
+def derive_gradients(module):
+    """Replace what a stage of a pipeline asks the next one: its gradients are as its outputs are."""
+    stage = module.PipelineStage
+    receive = getattr(stage, "_recv_meta", None)
+
+    def _recv_meta(self, src_stage):
+        if src_stage < self.stage_index:
+            return receive(self, src_stage)
+        return module._StageBackwardMeta(module._derive_grad_metas(self._stage_meta.outputs))
+
+    if receive:  # other releases do not ask
+        stage._recv_meta = _recv_meta
 
 
 def agree(module):

@@ -220,7 +220,10 @@ def is_installed(file):
     """Tell whether a file lies where packages are installed, by the record that installers leave."""
     folder = max((one for one in sys.path if one and file.startswith(os.path.join(one, ""))),
                  key=len, default=None)
-    return folder is not None and any(name.endswith(".dist-info") for name in os.listdir(folder))
+    try:
+        return folder is not None and any(one.endswith(".dist-info") for one in os.listdir(folder))
+    except OSError:
+        return False  # the program removed the folder, as PyTorch 2.6 does with its own
 
 
 def find_loops(frames):

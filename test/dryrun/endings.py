@@ -51,6 +51,7 @@ def step():
     _steps.append(0)
 import sys
 optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
+optim.Optimizer = type("Optimizer", (), {})
 optimizer = types.ModuleType("torch.optim.optimizer")
 sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = _hooks.append
@@ -291,6 +292,25 @@ CASES["exit_in_c"] = ("import ctypes; torch.use()\nctypes.CDLL(None)._exit(4)", 
                       "status 4 after a process used a GPU")
 CASES["null_pointer"] = ("import ctypes; torch.use()\nctypes.string_at(0)", UNKNOWN,
                          "signal 11 (Segmentation fault)", "p.py:3")
+CASES["imports_from_what_it_removes"] = ("""
+    import shutil
+    os.mkdir('made'); open('made/mine.py', 'w').close(); sys.path.insert(0, os.path.abspath('made'))
+    import mine
+    torch.use(); shutil.rmtree('made')""", KNOWN, "fits  3.00 MiB")
+CASES["leaves_at_once"] = ("""
+    class Last:
+        def __del__(self): print('finalized')
+    torch.use(); last = Last()""", KNOWN, "fits  3.00 MiB", "not finalized")
+CASES["interrupted_again"] = ("""
+    torch.use()
+    if os.path.exists('out/first'):
+        os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)
+    open('out/first', 'w')""", 130, "fits  3.00 MiB", "late not known this run was interrupted",
+                              "not other way")
+CASES["fails_again"] = ("""
+    if os.path.exists('out/first'): raise SystemExit(5)
+    torch.use(); open('out/first', 'w')""", UNKNOWN, "fits  3.00 MiB",
+                        "late not known this run failed", "not other way")
 OPTIONS = {"request_without_engine": ["--request", "5,2"],
            "output_vanishes": ["-o", "out/x.pickle"], "output_stays": ["-o", "out/x.pickle"],
            "two_share": ["--memory", "1100MiB"], "two_apart": ["--memory", "1100MiB"],
@@ -302,6 +322,7 @@ OPTIONS = {"request_without_engine": ["--request", "5,2"],
            "varies_with_host": ["--vary", "BLOCKS=1,2", "--host", "64GiB"],
            "host_at_the_edge": ["--host", "550MiB"],
            "engine_gets_a_long_request": ["--request", "1000,25"],
+           **dict.fromkeys(("interrupted_again", "fails_again"), ["--bracket"]),
            "engine_varies": ["--vary", "BLOCKS=256,512,0"], "steps_asked": ["--steps", "2"],
            **dict.fromkeys(
                ("waits", "waits_for_a_child", "reads", "works_on", "lives_for_ever"),

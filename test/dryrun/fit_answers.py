@@ -34,6 +34,7 @@ cuda = types.SimpleNamespace(
 _C = types.SimpleNamespace()
 import sys
 optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
+optim.Optimizer = type("Optimizer", (), {})
 optimizer = types.ModuleType("torch.optim.optimizer")
 sys.modules["torch.optim.optimizer"] = optimizer
 optimizer.register_optimizer_step_post_hook = lambda hook: None

@@ -17,6 +17,7 @@ head says what differs from a plain run:
     engine: TEXT                     what a serving engine says of its memory
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
+    step: N                          of the peak
     owners: MODULE WEIGHTS GRADIENTS OPTIMIZER MADE, ...  some of what modules own then
     convolutions: half or float      their numbers, or None
     kernels: lacking                 a torch of CUDA 13 has none for the card
@@ -65,7 +66,7 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"peak|convolutions|owners|engine|guesses|needs|rules|with): (.*)$", head, re.M))}
+                              r"peak|step|convolutions|owners|engine|guesses|needs|rules|with): (.*)$", head, re.M))}
 
 
 def find_missing(path, torch):
@@ -94,6 +95,9 @@ def judge(result, head, allocator):
     peak = "{pass}, {line}".format(**result["moment"] or {"pass": "none", "line": ""})
     if head.get("peak", peak) != peak:
         return f"the peak is in {peak}, expected {head['peak']}"
+    step = str((result["moment"] or {}).get("step"))
+    if head.get("step", step) != step:
+        return f"the peak is in step {step}, expected {head['step']}"
     engine = tell_engine(result["engine"])
     if engine != head.get("engine", engine):
         return f"the engine says: {engine}"

@@ -181,6 +181,41 @@ keep_snapshots(const struct trial *t, const char *output)
     return code;
 }
 
+/* Make the runs that bound the first one, as far as they are wanted. The first that fails ends
+   them, and the report says so: it does not take the answer away that is there. */
+static int
+run_more(const struct session *s, struct dry_report *report,
+         struct trial again[AGAIN_COUNT])
+{
+    const struct trial *first = report->trial;
+    const struct {
+        bool is_wanted;
+        const char *row;
+        const struct trial **trial;
+    } runs[AGAIN_COUNT] = {
+        [AGAIN_LATE] = {s->values.bracket || first->verdict.has_deferred, "late",
+                        &report->late},
+        [AGAIN_OTHER_ORDER] = {s->values.bracket, "other way", &report->other_order},
+        /* an engine would fill any memory, so a run without a limit tells nothing */
+        [AGAIN_BOUNDLESS] = {trial_has_oom(first) && !trial_find_engine(first), "needs",
+                             &report->boundless},
+    };
+    int code = EXIT_FINE;
+    for (enum again i = 0; i < AGAIN_COUNT && code == EXIT_FINE; i++) {
+        if (!runs[i].is_wanted)
+            continue;
+        code = run_again(s, i, again);
+        if (code == EXIT_FINE) {
+            *runs[i].trial = &again[i];
+        } else {
+            report->unfinished = runs[i].row;
+            report->reason =
+                code == EXIT_INTERRUPTED ? "this run was interrupted" : "this run failed";
+        }
+    }
+    return code;
+}
+
 static int
 report_trial(const struct session *s, const struct trial *trial)
 {
@@ -191,21 +226,9 @@ report_trial(const struct session *s, const struct trial *trial)
         kept = keep_snapshots(trial, s->values.output);
         report.snapshot = kept == EXIT_FINE ? s->values.output : NULL;
     }
-    if (s->values.bracket || trial->verdict.has_deferred) {
-        report.late = &again[AGAIN_LATE];
-        code = run_again(s, AGAIN_LATE, again);
-    }
-    if (code == EXIT_FINE && s->values.bracket) {
-        report.other_order = &again[AGAIN_OTHER_ORDER];
-        code = run_again(s, AGAIN_OTHER_ORDER, again);
-    }
-    /* an engine would fill any memory, so a run without a limit tells nothing */
-    if (code == EXIT_FINE && trial_has_oom(trial) && !trial_find_engine(trial)) {
-        report.boundless = &again[AGAIN_BOUNDLESS];
-        code = run_again(s, AGAIN_BOUNDLESS, again);
-    }
-    if (code == EXIT_FINE)
-        code = print_report(s, &report);
+    code = run_more(s, &report, again);
+    int printed = print_report(s, &report);
+    code = code == EXIT_FINE ? printed : code;
     if (code == EXIT_FINE && s->request.prompt_tokens > 0 && !trial_find_engine(trial))
         code = report_failure("dry-run", NULL, EXIT_INPUT,
                               "--request: no serving engine was there to serve it");

@@ -49,17 +49,18 @@ make_settings(const struct dry_explanation_view *v)
 }
 
 static json_t *
-make_moment(const struct dry_explanation_view *v)
+make_moment(const struct trial *t)
 {
+    const struct dry_explanation_view *v = t->verdict.view;
     if (!v || v->event == SIZE_MAX)
         return json_null();
+    uint32_t step = dry_report_step(t);
     const char *line = v->request_line[0] ? v->request_line : v->last_line;
-    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "kind",
-                     dry_moment_kind_name(v->moment_kind), "pass",
-                     dry_pass_name(v->last_pass), "step",
-                     v->step == DRY_NONE ? json_null() : json_out_number(v->step), "line",
-                     line[0] && line[0] != '(' ? json_out_string(line) : json_null(),
-                     "cause", dry_cause_name(v->findings[0].cause));
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:s}", "kind", dry_moment_kind_name(v->moment_kind), "pass",
+        dry_pass_name(v->last_pass), "step", json_out_known(step != DRY_NONE, step),
+        "line", line[0] && line[0] != '(' ? json_out_string(line) : json_null(), "cause",
+        dry_cause_name(v->findings[0].cause));
 }
 
 static json_t *
@@ -95,7 +96,7 @@ make_reserved(const struct trial *t)
 static json_t *
 make_bracket(const struct dry_report *r)
 {
-    if (!r->late && !r->other_order)
+    if (!r->late && !r->other_order && !r->unfinished)
         return json_null();
     return json_pack("{s:o, s:o, s:o}", "early_reserved_peak_bytes",
                      make_reserved(r->trial), "late_reserved_peak_bytes",
@@ -190,9 +191,8 @@ dry_report_make_json(const struct dry_report *r)
         json_out_number(p->nccl_bytes), "room_bytes",
         json_out_number(trial_torch_bytes(t->launch.request.card, p->nccl_bytes)),
         "convolutions_more_bytes", json_out_known(more > 0, more), "needs", make_needs(r),
-        "moment", make_moment(t->verdict.view), "self_check",
-        make_check(&t->verdict.check), "bracket", make_bracket(r), "unvouched",
-        make_calls(&t->facts), "settings",
+        "moment", make_moment(t), "self_check", make_check(&t->verdict.check), "bracket",
+        make_bracket(r), "unvouched", make_calls(&t->facts), "settings",
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "history_lost",
         json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",

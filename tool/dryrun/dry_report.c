@@ -246,6 +246,8 @@ print_sums(const struct dry_report *r, const struct term *term)
     if (r->boundless && r->boundless->facts.process_count > 0)
         print_row(term, "needs", trial_main(r->boundless)->reserved_peak,
                   "reserved at the peak of a run with unlimited memory");
+    if (r->unfinished)
+        fprintf(term->out, "  %-10s %12s  %s\n", r->unfinished, "not known", r->reason);
     print_host(r->trial, term);
 }
 
@@ -254,6 +256,13 @@ print_line(const struct term *term, const char *name, const char *text)
 {
     fprintf(term->out, "%-*s", COLUMN, name);
     term_print_wrapped(term->out, text, COLUMN, term->width);
+}
+
+uint32_t
+dry_report_step(const struct trial *trial)
+{
+    const struct facts_process *p = trial_main(trial);
+    return p->step_count > 0 ? (uint32_t)p->peak_step : trial->verdict.view->step;
 }
 
 /* Print the step, the pass and the source line of the peak or failure. */
@@ -270,9 +279,10 @@ print_moment(const struct dry_report *r, const struct term *term)
     const char *name = is_oom && v->request_line[0] ? v->request_line : v->last_line;
     term_make_printable(line, sizeof line, name, strlen(name));
     size_t used = (size_t)snprintf(text, sizeof text, "%s", passes[v->last_pass]);
-    if (v->step != DRY_NONE)
+    uint32_t step = dry_report_step(r->trial);
+    if (step != DRY_NONE)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s %u",
-                                 used ? " of step" : "step", v->step);
+                                 used ? " of step" : "step", step);
     bool is_engine = v->last_pass == DRY_PASS_BACKWARD && strncmp(line, "torch/", 6) == 0;
     /* the owner is a line of the user's code */
     if (line[0] && line[0] != '(' && !is_engine)

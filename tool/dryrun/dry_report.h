@@ -18,6 +18,8 @@ struct dry_report {
     const struct trial *other_order;
     /* The run with unlimited memory, after an OOM; NULL: not run. */
     const struct trial *boundless;
+    /* The row of one of these runs that did not end, and why not; NULL: all ended. */
+    const char *unfinished, *reason;
 };
 
 /* Print the report as text. Returns false if memory ran out. */
@@ -32,6 +34,9 @@ void dry_report_write_condition(const struct trial *trial, char *text, size_t ca
 bool dry_report_write_engine(const struct trial *trial, char *text, size_t capacity);
 /* Print what takes the rest of the card, as the engine says it. */
 void dry_report_print_engine(const struct trial *trial, const struct term *term);
+/* Return the step of the peak or the first OOM, as the program counts its steps. Without any it is
+   a turn of equal requests; DRY_NONE: not known. Requires a view of the verdict. */
+uint32_t dry_report_step(const struct trial *trial);
 /* Return the members of drystone.dry-run/1 except for "schema"; NULL: memory ran out. */
 json_t *dry_report_make_json(const struct dry_report *report);
 

@@ -31,6 +31,7 @@ take_devices(struct json_in *in, const struct json_at *devices, struct facts_pro
         p->allocated_peak = json_in_unsigned(in, json_in_key(&device, "allocated"));
         p->requested_peak = json_in_unsigned(in, json_in_key(&device, "requested"));
         p->nccl_bytes = json_in_unsigned(in, json_in_key(&device, "nccl"));
+        p->peak_step = json_in_unsigned(in, json_in_key(&device, "peak_step"));
     }
 }
 
@@ -89,7 +90,10 @@ take_facts(struct json_in *in, struct facts_process *p)
     if (json_is_object(engine.value))
         take_engine(in, &engine, &p->engine);
     p->error = get_text(json_object_get(p->json, "error"), "text");
-    p->has_oom = json_is_object(json_object_get(p->json, "oom"));
+    struct json_at oom = json_in_key(&root, "oom");
+    p->has_oom = json_is_object(oom.value);
+    if (p->has_oom)
+        p->peak_step = json_in_unsigned(in, json_in_key(&oom, "step"));
     p->is_stuck = json_is_true(json_object_get(p->json, "stuck"));
 }
 

@@ -35,6 +35,7 @@ struct facts_process {
         requested_peak;  /* bytes, on its fullest device */
     uint64_t nccl_bytes; /* assumed for NCCL on that device */
     uint64_t step_count;
+    uint64_t peak_step; /* step of the allocated peak, or of the OOM, counted from 0 */
     double seconds;
     const char *stopped; /* why the hook ended it; NULL: the process ended by itself */
     const char *repeats; /* since when its steps repeated; NULL: they did not */
