@@ -73,7 +73,8 @@ def watch_worker(module, engine):
         (engine.begin_request if engine.request else engine.end_worker)()
 
     engine.wrap(worker, "init_device", after(on_device))
-    engine.wrap(worker, "load_model")
+    engine.wrap(worker, "load_model", first=lambda worker, *_, **__: engine.use_dummies(
+        worker.vllm_config.load_config, worker.vllm_config.model_config.model))
     engine.wrap(worker, "determine_available_memory", after(on_profile))
     engine.wrap(worker, "initialize_from_config", after(on_cache))
     engine.wrap(worker, "compile_or_warm_up_model", after(on_ready))

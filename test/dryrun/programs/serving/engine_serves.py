@@ -4,6 +4,7 @@
 options: --memory 79.19GiB --request 3000,20
 engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, 51986432 request
 unseen: what follows the request was not run
+notes: the weights are dummies
 """
 import pathlib
 import sys

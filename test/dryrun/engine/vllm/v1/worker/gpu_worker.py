@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that profiles itself, takes what is free for its KV cache, and captures graphs."""
 import math
+import pathlib
 import types
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from . import gpu_model_runner
 
 HIDDEN, LAYERS, BLOCK = 1024, 8, 16  # numbers of a token and of layers; tokens of a block
+FOLDER = str(pathlib.Path(__file__).parent)  # of the model, which has no weights
 PAGE = 2 * 2 * HIDDEN * BLOCK  # bytes of a block of one layer: keys and values, two bytes each
 
 
@@ -22,7 +24,8 @@ class Worker:
     def __init__(self, utilization, length):
         self.vllm_config = types.SimpleNamespace(
             cache_config=types.SimpleNamespace(gpu_memory_utilization=utilization),
-            model_config=types.SimpleNamespace(max_model_len=length),
+            load_config=types.SimpleNamespace(load_format="auto"),
+            model_config=types.SimpleNamespace(max_model_len=length, model=FOLDER),
             parallel_config=types.SimpleNamespace())
         self.model_runner = gpu_model_runner.GPUModelRunner(HIDDEN, LAYERS)
 
@@ -33,6 +36,8 @@ class Worker:
         self.requested = math.ceil(self.init_snapshot.total_memory * share)
 
     def load_model(self):
+        if self.vllm_config.load_config.load_format == "auto":
+            raise RuntimeError(f"Cannot find any model weights with {FOLDER}")
         self.model_runner.load()
 
     def determine_available_memory(self):

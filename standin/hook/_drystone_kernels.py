@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that packages compile while the program runs, where there is no compiler of CUDA's.
+
+Such a module is stood in for: its functions do nothing and return None, as kernels do nothing
+here. They get the tensors that they write, so that what they allocate is the caller's.
+"""
+import functools
+import os
+import shutil
+
+# where packages get such modules: {module: (class or "", function, its parameters of sources)}
+SOURCES = {"flashinfer.jit.core": [("JitSpec", "build_and_load", ())],
+           "tvm_ffi.cpp": [("", "load", ("cuda_files",)), ("", "load_inline", ("cuda_sources",))]}
+
+
+class Kernels:
+    """A module of kernels: whatever its functions are."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: None
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+
+def has_compiler():
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    return bool(shutil.which("nvcc") or os.path.exists(os.path.join(home, "bin", "nvcc")))
+
+
+def stand_in(owner, name, parameters, note):
+    load = getattr(owner, name, None)
+    if load is None:
+        return
+
+    @functools.wraps(load)
+    def run(*args, **kwargs):
+        is_built = getattr(args[0], "is_compiled", False) if args else False
+        is_of_cuda = not parameters or any(kwargs.get(one) for one in parameters)
+        if is_built or not is_of_cuda or has_compiler():
+            return load(*args, **kwargs)
+        package = load.__module__.partition(".")[0]
+        note(f"kernels that {package} compiles do nothing: there is no nvcc")
+        return Kernels()
+
+    setattr(owner, name, run)
+
+
+def find_watched(note):
+    """Return {module: function(module)}."""
+    def watch(owners, module):
+        for kind, name, parameters in owners:
+            stand_in(getattr(module, kind) if kind else module, name, parameters, note)
+    return {name: functools.partial(watch, owners) for name, owners in SOURCES.items()}
