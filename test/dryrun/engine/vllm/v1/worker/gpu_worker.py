@@ -6,6 +6,7 @@ import types
 
 import torch
 
+from ...model_executor.layers.quantization.gptq import GPTQConfig
 from . import gpu_model_runner
 
 HIDDEN, LAYERS, BLOCK = 1024, 8, 16  # numbers of a token and of layers; tokens of a block
@@ -21,8 +22,12 @@ def measure():
 
 
 class Worker:
-    def __init__(self, utilization, length):
+    def __init__(self, utilization, length, quantized=False):
+        config = GPTQConfig() if quantized else None
+        if config:
+            config.maybe_update_config(FOLDER)
         self.vllm_config = types.SimpleNamespace(
+            quant_config=config,
             cache_config=types.SimpleNamespace(gpu_memory_utilization=utilization),
             load_config=types.SimpleNamespace(load_format="auto"),
             model_config=types.SimpleNamespace(max_model_len=length, model=FOLDER),
@@ -38,6 +43,9 @@ class Worker:
     def load_model(self):
         if self.vllm_config.load_config.load_format == "auto":
             raise RuntimeError(f"Cannot find any model weights with {FOLDER}")
+        config = self.vllm_config.quant_config
+        if config and not config.quantizes("model.layers.0.mlp"):
+            raise RuntimeError("a model of GPTQ whose layers are not quantized")
         self.model_runner.load()
 
     def determine_available_memory(self):
