@@ -80,14 +80,30 @@ def on_cache(engine, _, worker, cache, *__, **___):
                 length=length, requests=requests)
 
 
+def sleep(engine, worker):
+    """Tell what the card keeps while the engine sleeps. Level 2 copies no weights to the host."""
+    worker.sleep(2)
+    free, total = sys.modules["torch"].cuda.mem_get_info()
+    worker.wake_up()
+    engine.tell(asleep_bytes=total - free)
+
+
 def watch_worker(module, engine):
     worker = module.Worker
 
     def after(then):
         return lambda *args, **kwargs: then(engine, *args, **kwargs)
 
-    def on_ready(engine, *_, **__):
-        (engine.begin_request if engine.request else engine.end_worker)()
+    def finish(one):
+        if getattr(one.vllm_config.model_config, "enable_sleep_mode", False):
+            engine.guard(sleep, engine, one)
+        engine.end_worker()
+
+    def on_ready(engine, _, one, *__, **___):
+        if engine.request:
+            engine.begin_request()
+        else:
+            finish(one)
 
     engine.wrap(worker, "init_device", after(on_device))
     engine.wrap(worker, "load_model", first=lambda one, *_, **__: on_load(engine, one.vllm_config))
@@ -96,7 +112,7 @@ def watch_worker(module, engine):
     engine.wrap(worker, "compile_or_warm_up_model", after(on_ready))
     engine.wrap(worker, "execute_model", lambda *_, **__: engine.turn())
     # The core asks for the health of its workers when they have served the request.
-    engine.wrap(worker, "check_health", lambda *_, **__: engine.request and engine.end_worker())
+    engine.wrap(worker, "check_health", lambda _, one, *__, **___: engine.request and finish(one))
 
 
 def watch_runner(module, engine):

@@ -22,7 +22,7 @@ def measure():
 
 
 class Worker:
-    def __init__(self, utilization, length, quantized=False):
+    def __init__(self, utilization, length, quantized=False, sleeps=False):
         config = GPTQConfig() if quantized else None
         if config:
             config.maybe_update_config(FOLDER)
@@ -30,7 +30,8 @@ class Worker:
             quant_config=config,
             cache_config=types.SimpleNamespace(gpu_memory_utilization=utilization),
             load_config=types.SimpleNamespace(load_format="auto"),
-            model_config=types.SimpleNamespace(max_model_len=length, model=FOLDER),
+            model_config=types.SimpleNamespace(max_model_len=length, model=FOLDER,
+                                               enable_sleep_mode=sleeps),
             parallel_config=types.SimpleNamespace())
         self.model_runner = gpu_model_runner.GPUModelRunner(HIDDEN, LAYERS)
 
@@ -69,6 +70,14 @@ class Worker:
 
     def execute_model(self, tokens):
         self.model_runner.run(tokens)
+
+    def sleep(self, level):
+        assert level == 2
+        self.model_runner.model, self.model_runner.caches = None, []
+        torch.cuda.empty_cache()
+
+    def wake_up(self):
+        assert self.model_runner.model is None
 
     def check_health(self):
         pass
