@@ -53,8 +53,9 @@ class Engine:
 
     def find_watched(self):
         """Return {module: function(module)}, none of which fails the program."""
-        return {name: functools.partial(lambda watch, module: self.guard(watch, module, self), watch)
-                for name, watch in self.source.WATCHED.items()}
+        def run(watch, module):
+            self.guard(watch, module, self)
+        return {name: functools.partial(run, watch) for name, watch in self.source.WATCHED.items()}
 
     def tell(self, **figures):
         """Note figures; None stands for one that this release does not tell."""
