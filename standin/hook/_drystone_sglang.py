@@ -36,7 +36,11 @@ def on_load(engine, runner):
     engine.use_dummies(runner.server_args, runner.server_args.model_path)
 
 
-def on_memory(engine, _, runner, *__, **___):
+def get_free():
+    return sys.modules["torch"].cuda.mem_get_info()[0]
+
+
+def on_memory(engine, taken, runner):
     """The model, its KV cache and its graphs are there. Those of a draft are not told."""
     if getattr(runner, "is_draft_worker", False):
         return
@@ -45,16 +49,18 @@ def on_memory(engine, _, runner, *__, **___):
     engine.tell(version=getattr(sys.modules.get("sglang"), "__version__", None),
                 weights_bytes=tell_bytes(getattr(runner, "weight_load_mem_usage", None)),
                 kv_bytes=tell_bytes(getattr(runner.token_to_kv_pool, "mem_usage", None)),
-                graph_bytes=tell_bytes(getattr(runner, "graph_mem_usage", None)),
+                graph_bytes=tell_bytes(getattr(runner, "graph_mem_usage", 0)) + sum(taken),
                 kv_tokens=tokens, length=length, requests=min(tokens / length, most),
                 utilization=runner.server_args.mem_fraction_static,
                 total_bytes=sys.modules["torch"].cuda.mem_get_info()[1])
 
 
 def watch_runner(module, engine):
-    runner = module.ModelRunner
+    runner, free, taken = module.ModelRunner, [], []  # bytes that graphs of pieces took
     engine.wrap(runner, "load_model", first=lambda one: on_load(engine, one))
-    engine.wrap(runner, "initialize", lambda *args, **_: on_memory(engine, *args))
+    engine.wrap(runner, "init_piecewise_cuda_graphs", first=lambda _: free.append(get_free()),
+                then=lambda *_: taken.append(max(free.pop() - get_free(), 0)))
+    engine.wrap(runner, "initialize", lambda _, one, *__, **___: on_memory(engine, taken, one))
 
 
 def make_request(prompt, answer):

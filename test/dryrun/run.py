@@ -81,7 +81,8 @@ def find_missing(path, torch):
 def tell_engine(engine):
     return "none" if engine is None else (
         "{kv_tokens} tokens, {requests:.1f} requests, {weights_bytes} weights, {activation_bytes} "
-        "activation, {outside_bytes} outside, {request_bytes} request, {asleep_bytes} asleep").format(**engine)
+        "activation, {outside_bytes} outside, {graph_bytes} graphs, "
+        "{request_bytes} request, {asleep_bytes} asleep").format(**engine)
 
 
 def judge(result, head, allocator):

@@ -2,7 +2,7 @@
 767 MiB and what is outside of PyTorch, these are graphs and a workspace.
 
 options: --memory 79.19GiB
-engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, None request, 1110441984 asleep
+engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, 37748736 graphs, None request, 1110441984 asleep
 notes: the weights are dummies
 unseen: what follows the engine's start was not run
 """

@@ -2,7 +2,7 @@
 There is no file of weights, and dummies have their place. The run ends when all ranks are ready.
 
 options: --memory 79.19GiB --gpus 2
-engine: 2312678 tokens, 100.0 requests, 20971520 weights, None activation, None outside, None request, None asleep
+engine: 2312678 tokens, 100.0 requests, 20971520 weights, None activation, None outside, 136314880 graphs, None request, None asleep
 notes: the weights are dummies
 unseen: what follows the engine's start was not run
 """

@@ -1,7 +1,7 @@
 """A launcher's ranks serve the same request when they are ready; the report has what it took.
 
 options: --memory 79.19GiB --request 3000,20
-engine: 2312678 tokens, 100.0 requests, 20971520 weights, None activation, None outside, 51986432 request, None asleep
+engine: 2312678 tokens, 100.0 requests, 20971520 weights, None activation, None outside, 136314880 graphs, 51986432 request, None asleep
 notes: the weights are dummies
 unseen: what follows the request was not run
 """

@@ -25,7 +25,10 @@ class ModelRunner:
     def initialize(self, before):
         self.load_model()
         self.init_memory_pool(before)
-        self.capture()
+        before = measure()
+        self.capture((256, 64, 8, 1))
+        self.graph_mem_usage = before - measure()
+        self.init_piecewise_cuda_graphs()
 
     def load_model(self):
         before = measure()
@@ -50,12 +53,15 @@ class ModelRunner:
     def run(self, tokens):
         return self.model(torch.ones(tokens, HIDDEN, dtype=torch.bfloat16, device="cuda"))
 
-    def capture(self):
-        before, pool = measure(), torch.cuda.graph_pool_handle()
-        for tokens in (256, 64, 8, 1):
+    def init_piecewise_cuda_graphs(self):
+        self.capture((8192, 2048))
+
+    def capture(self, sizes):
+        pool = torch.cuda.graph_pool_handle()
+        for tokens in sizes:
             self.run(tokens)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=pool):
                 self.run(tokens)
             self.graphs.append(graph)
-        self.graph_mem_usage = before - measure()
+        torch.cuda.empty_cache()
