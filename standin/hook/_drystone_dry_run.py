@@ -50,6 +50,7 @@ import _drystone_by_hand
 import _drystone_engines
 import _drystone_files
 import _drystone_history
+import _drystone_kernels
 import _drystone_life
 import _drystone_lone_rank
 import _drystone_turns
@@ -119,6 +120,7 @@ class _Finder(importlib.abc.MetaPathFinder):
                             "torch.distributed.pipelining.stage":
                             _drystone_lone_rank.derive_gradients}
                            if _settings["world_size"] else {}),
+                        **_drystone_kernels.find_watched(note),
                         **_drystone_engines.find_watched(sys.modules[__name__])}
 
     def find_spec(self, name, path=None, target=None):

@@ -16,11 +16,13 @@ import os
 import sys
 import time
 
+import _drystone_sglang
 import _drystone_vllm
 
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 FIGURES = ("version", "kv_bytes", "kv_tokens", "length", "requests", "weights_bytes",
            "activation_bytes", "outside_bytes", "outside_assumed_bytes", "graph_bytes",
-           "request_bytes", "utilization", "total_bytes", "engines")
+           "request_bytes", "asleep_bytes", "utilization", "total_bytes", "engines")
 
 
 def find_outside(table, version, capability):
@@ -37,12 +39,13 @@ class Engine:
     """One engine in this process. `hook` has note, dump and leave a message of its end.
 
     `request` is None, or the lengths of a request and its answer, which the engine serves when it
-    is ready; `engines` is the number of engines that the program starts.
+    is ready; `engines` is the number of engines that the program starts, and each has as many
+    processes that say they are ready as `ranks`.
     """
 
     def __init__(self, source, hook):
         self.source, self.hook, self.has_dumped = source, hook, False
-        self.engines, self.before = 1, None
+        self.engines, self.ranks, self.before = 1, 1, None
 
     @property
     def request(self):
@@ -50,14 +53,9 @@ class Engine:
 
     def find_watched(self):
         """Return {module: function(module)}, none of which fails the program."""
-        def guard(watch):
-            def run(module):
-                try:
-                    watch(module, self)
-                except Exception as error:
-                    self.hook.note(f"{self.source.NAME} is of a release that is not known: {error}")
-            return run
-        return {name: guard(watch) for name, watch in self.source.WATCHED.items()}
+        def run(watch, module):
+            self.guard(watch, module, self)
+        return {name: functools.partial(run, watch) for name, watch in self.source.WATCHED.items()}
 
     def tell(self, **figures):
         """Note figures; None stands for one that this release does not tell."""
@@ -67,24 +65,29 @@ class Engine:
         state["engine"].update({key: value for key, value in figures.items()
                                 if value is not None})
 
-    def wrap(self, owner, name, then=lambda *_: None):
-        """Run then(result, self of the method, its arguments) after a method. An exception of
-        the method is noted, for the engine may swallow it or end other processes first."""
+    def guard(self, function, *args, **kwargs):
+        try:
+            function(*args, **kwargs)
+        except Exception as error:
+            self.hook.note(f"{self.source.NAME} is of a release that is not known: {error}")
+
+    def wrap(self, owner, name, then=lambda *_, **__: None, first=lambda *_, **__: None):
+        """Run first(self of the method, its arguments) before a method, and then(result, self,
+        its arguments) after it. An exception of the method is noted, for the engine may swallow
+        it or end other processes first."""
         method = getattr(owner, name, None)
         if method is None:
             return
 
         @functools.wraps(method)
         def run(one, *args, **kwargs):
+            self.guard(first, one, *args, **kwargs)
             try:
                 result = method(one, *args, **kwargs)
             except Exception as error:
                 self.fail(error)
                 raise
-            try:
-                then(result, one, *args, **kwargs)
-            except Exception as error:
-                self.hook.note(f"{self.source.NAME} is of a release that is not known: {error}")
+            self.guard(then, result, one, *args, **kwargs)
             return result
 
         setattr(owner, name, run)
@@ -104,6 +107,14 @@ class Engine:
         self.has_dumped = True
         self.hook._state["pid"] = os.getpid()
         self.hook.dump(sys.modules["torch"])
+
+    def use_dummies(self, config, folder):
+        """Have dummies loaded where a model's folder has no weights; `config` has `load_format`."""
+        if str(config.load_format).lower().endswith("auto") and os.path.isdir(folder) and \
+                not any(name.endswith(WEIGHTS) for name in os.listdir(folder)):
+            config.load_format = "dummy"
+            self.hook.note(f"the weights are dummies: {os.path.basename(os.path.abspath(folder))} "
+                           "has no file of weights")
 
     def take_outside(self, version, *tables):
         """Take from the card what it loses to others than PyTorch, and no call here stands for:
@@ -145,7 +156,7 @@ class Engine:
         place = self.hook._settings["out"]
         with open(os.path.join(place, f"{os.getpid()}.ready"), "w", encoding="utf-8"):
             pass
-        if sum(name.endswith(".ready") for name in os.listdir(place)) >= self.engines:
+        if sum(name.endswith(".ready") for name in os.listdir(place)) >= self.engines * self.ranks:
             with open(os.path.join(place, "ready"), "w", encoding="utf-8") as out:
                 out.write(f"{self.engines}\n")
         while True:
@@ -154,5 +165,5 @@ class Engine:
 
 def find_watched(hook):
     """Return {module: function(module)} of all engines."""
-    return {name: watch for source in (_drystone_vllm,)
+    return {name: watch for source in (_drystone_sglang, _drystone_vllm)
             for name, watch in Engine(source, hook).find_watched().items()}

@@ -22,9 +22,26 @@ OUTSIDE = {((0, 0), (9, 0)): 133 * MIB, ((0, 0), (8, 9)): 20 * MIB,
 # stand-in's account of NCCL: its own all-reduce, and links.
 PEERS = {((0, 0), (9, 0)): 1360 * MIB}
 
+BLOCKS, EACH = "modules_in_block_to_quantize", ["."]  # GPTQ's list: parts of names
+
 
 def get_version():
     return getattr(sys.modules.get("vllm"), "__version__", "0.0")
+
+
+def on_load(engine, config):
+    engine.use_dummies(config.load_config, config.model_config.model)
+    if getattr(getattr(config, "quant_config", None), BLOCKS, None) == EACH:
+        engine.hook.note("which layers are quantized is in the files of weights: all linear ones "
+                         "are taken to be")
+
+
+def watch_quantized(name, module, engine):
+    """Have GPTQ's layers quantized although no file of weights says which are."""
+    def on_update(_, config, *__, **___):
+        if not getattr(config, BLOCKS, EACH):
+            setattr(config, BLOCKS, EACH)
+    engine.wrap(getattr(module, name), "maybe_update_config", on_update)
 
 
 def on_device(engine, _, worker, *__, **___):
@@ -63,23 +80,39 @@ def on_cache(engine, _, worker, cache, *__, **___):
                 length=length, requests=requests)
 
 
+def sleep(engine, worker):
+    """Tell what the card keeps while the engine sleeps. Level 2 copies no weights to the host."""
+    worker.sleep(2)
+    free, total = sys.modules["torch"].cuda.mem_get_info()
+    worker.wake_up()
+    engine.tell(asleep_bytes=total - free)
+
+
 def watch_worker(module, engine):
     worker = module.Worker
 
     def after(then):
         return lambda *args, **kwargs: then(engine, *args, **kwargs)
 
-    def on_ready(engine, *_, **__):
-        (engine.begin_request if engine.request else engine.end_worker)()
+    def finish(one):
+        if getattr(one.vllm_config.model_config, "enable_sleep_mode", False):
+            engine.guard(sleep, engine, one)
+        engine.end_worker()
+
+    def on_ready(engine, _, one, *__, **___):
+        if engine.request:
+            engine.begin_request()
+        else:
+            finish(one)
 
     engine.wrap(worker, "init_device", after(on_device))
-    engine.wrap(worker, "load_model")
+    engine.wrap(worker, "load_model", first=lambda one, *_, **__: on_load(engine, one.vllm_config))
     engine.wrap(worker, "determine_available_memory", after(on_profile))
     engine.wrap(worker, "initialize_from_config", after(on_cache))
     engine.wrap(worker, "compile_or_warm_up_model", after(on_ready))
     engine.wrap(worker, "execute_model", lambda *_, **__: engine.turn())
     # The core asks for the health of its workers when they have served the request.
-    engine.wrap(worker, "check_health", lambda *_, **__: engine.request and engine.end_worker())
+    engine.wrap(worker, "check_health", lambda _, one, *__, **___: engine.request and finish(one))
 
 
 def watch_runner(module, engine):
@@ -145,6 +178,9 @@ def watch_core(module, engine):
     process.run_engine_core = staticmethod(run_one)
 
 
-WATCHED = {"vllm.v1.worker.gpu_worker": watch_worker,
+LAYERS = "vllm.model_executor.layers.quantization."
+WATCHED = {LAYERS + "gptq": functools.partial(watch_quantized, "GPTQConfig"),
+           LAYERS + "gptq_marlin": functools.partial(watch_quantized, "GPTQMarlinConfig"),
+           "vllm.v1.worker.gpu_worker": watch_worker,
            "vllm.v1.worker.gpu_model_runner": watch_runner,
            "vllm.v1.engine.core": watch_core}

@@ -67,7 +67,8 @@ cache = types.SimpleNamespace(num_blocks=256, kv_cache_groups=[
     kv_cache_tensors=[types.SimpleNamespace(size=2 << 20)])
 config = types.SimpleNamespace(
     cache_config=types.SimpleNamespace(gpu_memory_utilization=0.9),
-    model_config=types.SimpleNamespace(max_model_len=1024),
+    load_config=types.SimpleNamespace(load_format="dummy"),
+    model_config=types.SimpleNamespace(max_model_len=1024, model="nowhere"),
     parallel_config=types.SimpleNamespace())
 class Worker:
     vllm_config = config

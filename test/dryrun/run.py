@@ -15,6 +15,7 @@ head says what differs from a plain run:
     reserved: BYTES                  the peak
     unseen: TEXT                     what was not run, as the first line says it
     engine: TEXT                     what a serving engine says of its memory
+    notes: TEXT                      in what is noted of the run
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
     step: N                          of the peak
@@ -66,7 +67,8 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"peak|step|convolutions|owners|engine|guesses|needs|rules|with): (.*)$", head, re.M))}
+                              r"peak|step|convolutions|owners|engine|notes|guesses|needs|rules|with): (.*)$",
+                              head, re.M))}
 
 
 def find_missing(path, torch):
@@ -80,7 +82,8 @@ def find_missing(path, torch):
 def tell_engine(engine):
     return "none" if engine is None else (
         "{kv_tokens} tokens, {requests:.1f} requests, {weights_bytes} weights, {activation_bytes} "
-        "activation, {outside_bytes} outside, {request_bytes} request").format(**engine)
+        "activation, {outside_bytes} outside, {graph_bytes} graphs, "
+        "{request_bytes} request, {asleep_bytes} asleep").format(**engine)
 
 
 def judge(result, head, allocator):
@@ -129,7 +132,8 @@ def judge(result, head, allocator):
     if guesses != head.get("guesses", guesses) or result["guessed"] is not (guesses != "none"):
         return f"guesses: {guesses}"
     notes = [note for process in result["processes"] for note in process["notes"]]
-    return f"notes: {notes}" if notes else None
+    is_told = any(head["notes"] in note for note in notes) if "notes" in head else not notes
+    return None if is_told else f"notes: {notes}"
 
 
 def run(tool, path, folder, torch, allocator):

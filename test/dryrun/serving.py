@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The real vLLM serves a model without weights and without a GPU: serving.py TOOL [NAME...]
+"""The real vLLM and SGLang serve a model without weights or a GPU: serving.py TOOL [NAME...]
 
 $DRY_TEST_VLLM is a folder with vLLM, its PyTorch and the packages that it imports, without those of
-NVIDIA; without it the test is skipped, aloud. The model is a small Llama whose configuration and
+NVIDIA, $DRY_TEST_SGLANG one with SGLang; without them the test is skipped, aloud. The model is a small Llama whose configuration and
 tokenizer are written here. Each figure that arithmetic gives is held against vLLM's. A flag that it
 refuses is told by its own words, once.
 """
@@ -35,7 +35,7 @@ SCRIPT = """
 import sys
 from vllm import LLM
 if __name__ == "__main__":
-    LLM(sys.argv[1], load_format="dummy", enforce_eager=True, max_model_len=2048)
+    LLM(sys.argv[1], enforce_eager=True, max_model_len=2048)
     raise SystemExit("it goes on")
 """
 TOKEN_BYTES = 2 * LAYERS * SHARED * (HIDDEN // HEADS) * 2  # keys and values, two bytes each
@@ -47,11 +47,11 @@ def make_model(folder):
         (folder / name).write_text(json.dumps(content))
 
 
-def run(tool, folder, vllm, words, options=()):
+def run(tool, folder, packages, words, options=()):
     """Return (status, the report, the end of what the program wrote)."""
     env = {key: value for key, value in os.environ.items()
            if key not in ("TORCH_USE_RTLD_GLOBAL", "LD_PRELOAD")}
-    env.update(PYTHONPATH=str(vllm), HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1",
+    env.update(PYTHONPATH=str(packages), HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1",
                OMP_NUM_THREADS="1", HOME=str(folder))
     done = subprocess.run(
         [tool, "dry-run", "--json", "--memory", str(TOTAL), "-o", folder / "out.pickle", *options,
@@ -70,6 +70,7 @@ def judge_engine(report):
         2 * HIDDEN)) + 2 * CONFIG["max_position_embeddings"] * HIDDEN // HEADS  # and its angles
     facts = {
         "it fits": report["fits"] is True,
+        "its weights are said to be dummies": "dummies" in str(report["processes"][0]["notes"]),
         "its snapshot replays": check["exact"] and check["addresses"] > 0,
         "what was not run is told": "start" in (report["unseen"] or ""),
         "the weights are the model's": 0 <= engine["weights_bytes"] - weights < 4 << 20,
@@ -79,6 +80,17 @@ def judge_engine(report):
         "the card is the one given": engine["total_bytes"] == TOTAL}
     wrong = [fact for fact, is_so in facts.items() if not is_so]
     return f"not so: {wrong}, {engine}, {check}" if wrong else None
+
+
+def judge_launcher(report):
+    """SGLang's pool has a page more than its tokens."""
+    engine = report["engine"]
+    facts = {"it fits": report["fits"] is True, "requests are told": engine["requests"] > 1,
+             "the pool is its tokens": engine["kv_bytes"] == (engine["kv_tokens"] + 1) * TOKEN_BYTES,
+             "its weights are said to be dummies": "dummies" in str(report["processes"][0]["notes"]),
+             "the request is told": engine["request_bytes"] > 2 * PROMPT * HIDDEN * 2}
+    wrong = [fact for fact, is_so in facts.items() if not is_so]
+    return f"not so: {wrong}, {engine}" if wrong else None
 
 
 def judge_request(report):
@@ -102,17 +114,19 @@ def judge_flag(end):
 
 def main():
     tool = pathlib.Path(sys.argv[1]).resolve()
-    vllm = pathlib.Path(os.environ.get("DRY_TEST_VLLM") or "nowhere").resolve()
-    if not (vllm / "vllm/version.py").is_file():
-        print("SKIPPED: no vLLM in DRY_TEST_VLLM, a folder of pip's --target")
+    places = {name: pathlib.Path(os.environ.get(f"DRY_TEST_{name.upper()}") or "nowhere").resolve()
+              for name in ("vllm", "sglang")}
+    there = [name for name, place in places.items() if (place / name / "version.py").is_file()]
+    for name in places.keys() - set(there):
+        print(f"SKIPPED: no {name} in DRY_TEST_{name.upper()}, a folder of pip's --target")
+    if not there:
         sys.exit(SKIPPED)
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         make_model(folder)
         (folder / "llm.py").write_text(SCRIPT)
-        serve = ["-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--load-format", "dummy",
-                 "--enforce-eager"]
+        serve = ["-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--enforce-eager"]
         script = [folder / "llm.py", folder]
         cases = {"script": (script, 0, judge_engine, []),
                  "server": ([*serve, "--max-model-len", "2048"], 0, judge_engine, []),
@@ -120,9 +134,14 @@ def main():
                               "0.022"], 1, judge_refusal, []),
                  "request": (script, 0, judge_request, ["--request", f"{PROMPT},8"]),
                  "flag": ([*serve, "--no-such-flag"], 3, judge_flag, [])}
-        cases = {name: cases[name] for name in sys.argv[2:] or cases}
-        for name, (words, status, judge, options) in cases.items():
-            code, report, end = run(tool, folder, vllm, words, options)
+        cases = {name: ("vllm", *case) for name, case in cases.items()}
+        cases["launcher"] = ("sglang", ["-m", "sglang.launch_server", "--model-path", folder,
+                                        "--disable-cuda-graph", "--disable-piecewise-cuda-graph"],
+                             0, judge_launcher, ["--request", f"{PROMPT},8"])
+        cases = {name: case for name, case in cases.items()
+                 if case[0] in there and (name in sys.argv[2:] or not sys.argv[2:])}
+        for name, (engine, words, status, judge, options) in cases.items():
+            code, report, end = run(tool, folder, places[engine], words, options)
             is_run = code == status and (report or judge is judge_flag)
             wrong = judge(end if judge is judge_flag else report) if is_run else \
                 f"exit status {code}, expected {status}\n{end}"

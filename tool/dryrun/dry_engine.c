@@ -59,6 +59,7 @@ dry_report_print_engine(const struct trial *t, const struct term *term)
     add_figure(text, sizeof text, "outside PyTorch", e->outside_bytes, " (assumed)");
     add_figure(text, sizeof text, "graphs", e->graph_bytes, " in pools");
     add_figure(text, sizeof text, "request", e->request_bytes, "");
+    add_figure(text, sizeof text, "asleep", e->asleep_bytes, "");
     size_t used = strlen(text);
     if (e->total_bytes > 0)
         snprintf(text + used, sizeof text - used, "%sutilization %.4g of %s",

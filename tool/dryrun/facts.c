@@ -62,6 +62,7 @@ take_engine(struct json_in *in, const struct json_at *engine, struct facts_engin
         .activation_bytes = get_figure(in, engine, "activation_bytes"),
         .outside_bytes = get_figure(in, engine, "outside_bytes"),
         .request_bytes = get_figure(in, engine, "request_bytes"),
+        .asleep_bytes = get_figure(in, engine, "asleep_bytes"),
         .graph_bytes = get_figure(in, engine, "graph_bytes"),
         .total_bytes = get_figure(in, engine, "total_bytes"),
         .requests = requests >= 0 && requests < 1e15 ? (uint64_t)requests : 0,

@@ -22,6 +22,7 @@ struct facts_engine {
     uint64_t kv_bytes, kv_tokens, length; /* `length`: the longest request, in tokens */
     uint64_t weights_bytes, activation_bytes, outside_bytes, graph_bytes, total_bytes;
     uint64_t request_bytes; /* bytes that a request took beyond what there was */
+    uint64_t asleep_bytes;  /* bytes of the card that stay while the engine sleeps */
     uint64_t requests;      /* whole ones of `length` at a time */
     double utilization;
 };

@@ -139,6 +139,9 @@ set_variables(const struct launch *l)
     setenv("TRITON_CACHE_DIR", text, 1);
     snprintf(text, sizeof text, "%.4000s/vllm", l->folder);
     setenv("VLLM_CACHE_ROOT", text, 1);
+    snprintf(text, sizeof text, "%.4000s/sglang", l->folder);
+    setenv("SGLANG_CACHE_DIR", text, 1);
+    setenv("FLASHINFER_WORKSPACE_BASE", l->folder, 1);
     if (strlen(l->folder) < SOCKETS_BYTES)
         setenv("VLLM_RPC_BASE_PATH", l->folder, 1);
     unsetenv("CUDA_VISIBLE_DEVICES"); /* the number of devices comes from our options */

@@ -2,8 +2,9 @@
 says is free for its KV cache, and captures graphs. The run ends when the engine is ready.
 
 options: --memory 79.19GiB
-engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, None request
+engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, 37748736 graphs, None request, None asleep
 unseen: what follows the engine's start was not run
+notes: the weights are dummies
 """
 import pathlib
 import sys

@@ -2,6 +2,7 @@
 
 options: --memory 2000MiB
 expect: refused
+notes: the weights are dummies
 """
 import pathlib
 import sys

@@ -2,8 +2,9 @@
 3,000 rows of 2,048 B, and cuBLAS's 32 MiB.
 
 options: --memory 79.19GiB --request 3000,20
-engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, 51986432 request
+engine: 2453888 tokens, 599.1 requests, 16777216 weights, 83886080 activation, 268435456 outside, 37748736 graphs, 51986432 request, None asleep
 unseen: what follows the request was not run
+notes: the weights are dummies
 """
 import pathlib
 import sys

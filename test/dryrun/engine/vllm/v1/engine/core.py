@@ -30,10 +30,11 @@ def plan(available):
 
 
 class EngineCore:
-    def __init__(self, utilization, length):
+    def __init__(self, utilization, length, quantized=False, sleeps=False):
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.worker = context.Process(target=serve, args=(theirs, utilization, length), daemon=True)
+        self.worker = context.Process(target=serve, args=(theirs, utilization, length, quantized,
+                                                                    sleeps), daemon=True)
         self.worker.start()
         theirs.close()
         self.call("init_device")

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that profiles itself, takes what is free for its KV cache, and captures graphs."""
 import math
+import pathlib
 import types
 
 import torch
 
+from ...model_executor.layers.quantization.gptq import GPTQConfig
 from . import gpu_model_runner
 
 HIDDEN, LAYERS, BLOCK = 1024, 8, 16  # numbers of a token and of layers; tokens of a block
+FOLDER = str(pathlib.Path(__file__).parent)  # of the model, which has no weights
 PAGE = 2 * 2 * HIDDEN * BLOCK  # bytes of a block of one layer: keys and values, two bytes each
 
 
@@ -19,10 +22,16 @@ def measure():
 
 
 class Worker:
-    def __init__(self, utilization, length):
+    def __init__(self, utilization, length, quantized=False, sleeps=False):
+        config = GPTQConfig() if quantized else None
+        if config:
+            config.maybe_update_config(FOLDER)
         self.vllm_config = types.SimpleNamespace(
+            quant_config=config,
             cache_config=types.SimpleNamespace(gpu_memory_utilization=utilization),
-            model_config=types.SimpleNamespace(max_model_len=length),
+            load_config=types.SimpleNamespace(load_format="auto"),
+            model_config=types.SimpleNamespace(max_model_len=length, model=FOLDER,
+                                               enable_sleep_mode=sleeps),
             parallel_config=types.SimpleNamespace())
         self.model_runner = gpu_model_runner.GPUModelRunner(HIDDEN, LAYERS)
 
@@ -33,6 +42,11 @@ class Worker:
         self.requested = math.ceil(self.init_snapshot.total_memory * share)
 
     def load_model(self):
+        if self.vllm_config.load_config.load_format == "auto":
+            raise RuntimeError(f"Cannot find any model weights with {FOLDER}")
+        config = self.vllm_config.quant_config
+        if config and not config.quantizes("model.layers.0.mlp"):
+            raise RuntimeError("a model of GPTQ whose layers are not quantized")
         self.model_runner.load()
 
     def determine_available_memory(self):
@@ -56,6 +70,14 @@ class Worker:
 
     def execute_model(self, tokens):
         self.model_runner.run(tokens)
+
+    def sleep(self, level):
+        assert level == 2
+        self.model_runner.model, self.model_runner.caches = None, []
+        torch.cuda.empty_cache()
+
+    def wake_up(self):
+        assert self.model_runner.model is None
 
     def check_health(self):
         pass

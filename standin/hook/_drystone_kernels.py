@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that are compiled while the program runs.
+
+Where there is no compiler of CUDA's, a module of kernels is stood in for: its functions do nothing
+and return None, as kernels do nothing here. They get the tensors that they write, so that what they
+allocate is the caller's. Triton's kernels are compiled to the assembler's language, which decides
+their shared memory. The assembler does not run: nobody reads the machine's code.
+"""
+import functools
+import os
+import shutil
+
+# where packages get such modules: {module: (class or "", function, its parameters of sources)}
+SOURCES = {"flashinfer.jit.core": [("JitSpec", "build_and_load", ())],
+           "tvm_ffi.cpp": [("", "load", ("cuda_files",)), ("", "load_inline", ("cuda_sources",))]}
+
+
+CODE = b"no code"
+
+
+class Kernels:
+    """A module of kernels: whatever its functions are."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: None
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+
+def has_compiler():
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    return bool(shutil.which("nvcc") or os.path.exists(os.path.join(home, "bin", "nvcc")))
+
+
+def stand_in(owner, name, parameters, note):
+    load = getattr(owner, name, None)
+    if load is None:
+        return
+
+    @functools.wraps(load)
+    def run(*args, **kwargs):
+        is_built = getattr(args[0], "is_compiled", False) if args else False
+        is_of_cuda = not parameters or any(kwargs.get(one) for one in parameters)
+        if is_built or not is_of_cuda or has_compiler():
+            return load(*args, **kwargs)
+        package = load.__module__.partition(".")[0]
+        note(f"kernels that {package} compiles do nothing: there is no nvcc")
+        return Kernels()
+
+    setattr(owner, name, run)
+
+
+def end_assembly(compiler):
+    """Give Triton a code that is none. The assembler takes seconds, and 130 MiB of the host."""
+    backend = getattr(compiler, "CUDABackend", None)
+    if hasattr(backend, "make_cubin"):
+        backend.make_cubin = lambda *_: CODE
+
+
+def find_watched(note):
+    """Return {module: function(module)}."""
+    def watch(owners, module):
+        for kind, name, parameters in owners:
+            stand_in(getattr(module, kind) if kind else module, name, parameters, note)
+    return {"triton.backends.nvidia.compiler": end_assembly,
+            **{name: functools.partial(watch, owners) for name, owners in SOURCES.items()}}
