@@ -52,6 +52,7 @@ import _drystone_files
 import _drystone_history
 import _drystone_life
 import _drystone_lone_rank
+import _drystone_rounds
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
@@ -59,6 +60,7 @@ TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 RISE = 17 / 16  # a peak that is higher by more counts; of equal chances, each second half has one
 VARIED = 10 * LEAST  # steps of several ranks that do not repeat, before their loop is ended
+FEW = 5  # steps that differ in size are enough after twice the patience
 LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
 LIVES = 10  # times the patience after which a program is ended in spite of signs of life
 COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
@@ -70,7 +72,8 @@ _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dump
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False,
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
           "no_kernels": None, "traces": None, "has_optimizer": False, "engine": None,
-          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None}
+          "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None,
+          "rounds": None, "round": None}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -220,6 +223,9 @@ def find_owners():
         owners.watch(guard)
         _state["look"], _state["get_owners"] = guard(owners.look_at), guard(owners.get)
         _state["calls"] = owners.calls
+        _state["rounds"] = _drystone_rounds.Rounds(sys.modules["torch"],
+                                                   lambda: measure(sys.modules["torch"]))
+        owners.on_call = guard(on_call)
     except Exception as error:
         note(f"owners by module are not known: {error}")
 
@@ -346,6 +352,8 @@ def on_step(torch, optimizer):
     if not _state["initialized"] or threading.current_thread() is not threading.main_thread() or \
             (optimizer is None and not is_by_hand):
         return
+    if _state["rounds"]:
+        _state["rounds"].forget()
     peak = sum(one.get("allocated_bytes.all.peak", 0) for one in read_stats(torch))
     look_at_owners(peak, optimizer)
     steps = _state["steps"]
@@ -379,6 +387,11 @@ def on_step(torch, optimizer):
         on_repeat(torch, [])
 
 
+def on_call():
+    if not is_one_of_many() and _state["rounds"].note_call():
+        _state["round"] = "its modules are called in rounds of equal allocations"
+
+
 def tell_time():
     return time.process_time(), time.monotonic()
 
@@ -401,14 +414,14 @@ def is_varied(count):
 
     Steps that leave more each time are none of that: they may come to an OOM.
     """
-    if count < LEAST:
+    waited = time.monotonic() - _state["loop_begin"]
+    if count < (FEW if waited >= 2 * _settings["patience"] else LEAST):
         return False
     left = [step["total"][2] for step in _state["steps"][-count:]]
     if min(left[count // 2:]) > min(left[count // 4:count // 2]) + GROWTH_MAX:
         return False
     if is_one_of_many():
         return count >= VARIED
-    waited = time.monotonic() - _state["loop_begin"]
     is_late = waited >= _settings["patience"] / (4 if _state["repeats"] else 2)
     return is_late and _state["rise"][1] <= len(_state["steps"]) - count / 2
 
@@ -636,7 +649,8 @@ def write_facts(torch, name):
         note(f"host memory is not known: {error}")
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
                                          "unseen", "no_kernels", "engine", "refusal")}
-    facts.update(owners=[], host=host, convolutions=None)
+    facts.update(owners=[], host=host, convolutions=None,
+                 repeats=facts["repeats"] or _state["round"])
     try:
         if _state["initialized"]:
             take_memory(torch, facts, name)
