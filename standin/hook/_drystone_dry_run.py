@@ -331,11 +331,13 @@ def read_stats(torch):
 
 
 def measure(torch):
-    """Return blocks and bytes requested so far, and bytes allocated and reserved, in all."""
-    sums = [0, 0, 0, 0]
+    """Return sums of all devices: blocks and bytes requested so far, bytes of what is left of these,
+    of segments, and of blocks, which are rounded."""
+    sums = [0, 0, 0, 0, 0]
     for stats in read_stats(torch):
         for i, key in enumerate(("allocation.all.allocated", "requested_bytes.all.allocated",
-                                 "requested_bytes.all.current", "reserved_bytes.all.current")):
+                                 "requested_bytes.all.current", "reserved_bytes.all.current",
+                                 "allocated_bytes.all.current")):
             sums[i] += stats.get(key, 0)
     return sums
 
@@ -364,10 +366,10 @@ def on_step(torch, optimizer):
     if steps and not is_by_hand and now[0] - steps[-1]["total"][0] < 8:
         steps[-1]["total"] = now
         return
-    before = steps[-1]["total"] if steps else [0, 0, 0, 0]
+    before = steps[-1]["total"] if steps else [0] * len(now)
     _state.setdefault("first", tell_time())
     _state["loop_begin"] = _state["loop_begin"] or time.monotonic()
-    steps.append({"total": now, "kind": [a - b for a, b in zip(now, before)]})
+    steps.append({"total": now, "kind": [a - b for a, b in zip(now[:4], before)]})
     tell_progress(now)
     begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
     kinds = [step["kind"] for step in steps[begin:]]
@@ -436,7 +438,9 @@ def on_repeat(torch, kinds):
         _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}" \
             if kinds else "steps differ in size"
     _state["since"], _state["loop_begin"] = steps, None
+    totals = [step["total"] for step in _state["steps"][-len(kinds) - 1:]]
     growth = sum(kind[2] for kind in kinds)
+    growth = growth and max(growth, totals[-1][4] - totals[0][4])  # in blocks
     whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
         is_slow = tell_time()[1] - _state["first"][1] > _settings["patience"]
@@ -466,7 +470,7 @@ def judge_turn(turns):
     now = (nodes, tell_time(), measure(torch))
     turns = [one for one in turns or [] if one[0] == nodes] + [now]
     turns = turns[:1] + turns[1:][-TIMES * PERIOD_MAX - 1:]
-    kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:]] for a, b in zip(turns, turns[1:])]
+    kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:4]] for a, b in zip(turns, turns[1:])]
     is_over = is_long(len(kinds), turns[0][1]) and find_period(kinds[-TIMES * PERIOD_MAX:])
     return None if is_over else turns
 

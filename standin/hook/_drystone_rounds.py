@@ -63,7 +63,7 @@ class Rounds:
 
     def repeat(self):
         a, b, c = (sums for sums, _ in self.looks)
-        steps = [[y - x for x, y in zip(*pair)] for pair in ((a, b), (b, c))]
+        steps = [[y - x for x, y in zip(*pair)][:4] for pair in ((a, b), (b, c))]
         return steps[0] == steps[1] and steps[0][0] > 0 and steps[0][2:] == [0, 0]
 
     def end(self, which):
