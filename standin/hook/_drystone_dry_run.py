@@ -114,6 +114,8 @@ class _Finder(importlib.abc.MetaPathFinder):
                         "transformers.generation.utils": _drystone_answers.end_generation,
                         "deepspeed.runtime.utils": _drystone_answers.trust_norms,
                         "torch._inductor.select_algorithm": _drystone_answers.end_search,
+                        "torch._inductor.runtime.coordinate_descent_tuner":
+                        _drystone_answers.end_descent,
                         "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
                         **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree}
