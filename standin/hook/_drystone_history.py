@@ -28,7 +28,8 @@ class Stacks:
     def __init__(self, traceback):
         self.texts, self.whole = {}, {}  # stack -> text -> the texts of all lines, outermost first
         self.codes = set()  # ids are unique as long as these are alive
-        self.own, self.ask = traceback.format_stack, traceback.has_preserved_node_meta
+        self.own = traceback.format_stack
+        self.ask = getattr(traceback, "has_preserved_node_meta", bool)  # not in every release
         traceback.format_stack = self.format
 
     def format(self):
@@ -40,6 +41,8 @@ class Stacks:
             places.append((id(frame.f_code), frame.f_lasti))
             frame = frame.f_back
         key = tuple(places)
+        if not key:
+            return []  # a thread of autograd's, for a second backward pass
         if key not in self.texts:
             self.codes.update(codes)
             self.add(key, sys._getframe().f_back)

@@ -104,7 +104,7 @@ class Masks:
             return  # a release without it
         places = [i for i, one in enumerate(operation._schema.arguments)
                   if str(one.type) == "Tensor"]
-        below, redispatch, tensor = self.below, operation._handle.redispatch_boxed, self.torch.Tensor
+        below, redispatch, tensor = self.below, operation.redispatch, self.torch.Tensor
 
         def run(keyset, *args, **named):
             for i in places:
