@@ -61,7 +61,7 @@ class Stacks:
 
 
 def hide_hook(found, stacks):
-    """Take the hook's frames out of a snapshot's stacks, and make stacks of forward passes whole."""
+    """Take the hook's frames out of a snapshot's stacks, and make those of forward passes whole."""
     known = {}  # frame's id -> whether it is the hook's (1), or may be called by the hook (2)
     blocks = [block for segment in found["segments"] for block in segment["blocks"]]
     for one in [event for trace in found["device_traces"] for event in trace] + blocks:

@@ -81,8 +81,8 @@ class Masks:
         self.answer.argtypes, self.answer.restype = [ctypes.c_int64], None
         self.guesses, self.local = Guesses(torch), threading.local()
         watch(torch, self.guesses)
-        self.library, self.copy = torch.library.Library("aten", "IMPL"), torch.ops.aten.copy_.default
-        self.numbers = {}
+        self.library = torch.library.Library("aten", "IMPL")
+        self.copy, self.numbers = torch.ops.aten.copy_.default, {}
         self.below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
         self.host = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
         none = [(["nonzero"], self.nonzero, None), (DISTINCT, self.distinct, None),

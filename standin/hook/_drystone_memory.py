@@ -84,6 +84,6 @@ def write(tensor, numbers, known=True):
     note_written(tensor, known)
     if tensor.shape == numbers.shape and tensor.dtype == numbers.dtype and \
             tensor.is_contiguous() and numbers.is_contiguous():
-        ctypes.memmove(tensor.data_ptr(), numbers.data_ptr(), get_span(tensor) * (tensor.numel() > 0))
+        ctypes.memmove(tensor.data_ptr(), numbers.data_ptr(), get_span(tensor))
     else:
         lie_over(tensor).copy_(numbers)

@@ -32,8 +32,9 @@ def keeps(loop):
             if not any(getattr(one, "attr", "") == "item" for arg in part.args
                        for one in ast.walk(arg)):
                 return True
-        elif isinstance(part, (ast.Yield, ast.YieldFrom)) or \
-                isinstance(part, ast.AugAssign) and isinstance(part.value, (ast.List, ast.ListComp)):
+        elif isinstance(part, (ast.Yield, ast.YieldFrom)):
+            return True
+        elif isinstance(part, ast.AugAssign) and isinstance(part.value, (ast.List, ast.ListComp)):
             return True
     return False
 

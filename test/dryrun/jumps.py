@@ -353,6 +353,14 @@ def varied():
     del sys.modules["torch"]
 
 
+def names_of_exec():
+    """Names of a program that exec() gives its own are not a copy."""
+    names = {}
+    exec("for turn in range(3):\n    ask()",
+         {"ask": lambda: _drystone_rare.read_names(sys._getframe(1))}, names)
+    log.append(names.get("turn"))
+
+
 class Loader:
     def __next__(self):
         log.append(_drystone_turns.expects_end(sys._getframe(1)))
@@ -384,6 +392,7 @@ def asked():
 
 
 EXPECTED = {
+    names_of_exec: [2],
     varied: [True, False, False, False, True, False],
     asked: [False, True, True, True],
     trainer: ["the evaluation of step 500 waits for a later turn", None],
