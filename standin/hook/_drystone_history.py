@@ -25,9 +25,13 @@ CONTEXTS = {None: (), "state": ("alloc",), "alloc": ALLOCATIONS}  # "all": every
 class Stacks:
     """Stacks of the forward pass, each with one text that stands for it."""
 
-    def __init__(self, traceback):
+    def __init__(self):
         self.texts, self.whole = {}, {}  # stack -> text -> the texts of all lines, outermost first
         self.codes = set()  # ids are unique as long as these are alive
+        try:
+            traceback = importlib.import_module("torch.fx.traceback")
+        except ImportError:
+            return  # a release without it
         self.own = traceback.format_stack
         self.ask = getattr(traceback, "has_preserved_node_meta", bool)  # not in every release
         traceback.format_stack = self.format
@@ -88,7 +92,7 @@ class History:
         self.start, self.take = memory._record_memory_history, memory._snapshot
         self.entries, self.begins, self.actions = None, {}, ()  # None: nothing is recorded
         self.is_ours = False  # the dry run's own snapshot has everything
-        self.stacks = Stacks(importlib.import_module("torch.fx.traceback"))
+        self.stacks = Stacks()
         memory._record_memory_history, memory._snapshot = self.record, self.snapshot
 
     def count_allocations(self, device):
