@@ -53,6 +53,7 @@ import _drystone_history
 import _drystone_kernels
 import _drystone_life
 import _drystone_lone_rank
+import _drystone_rounds
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
@@ -60,6 +61,7 @@ TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 RISE = 17 / 16  # a peak that is higher by more counts; of equal chances, each second half has one
 VARIED = 10 * LEAST  # steps of several ranks that do not repeat, before their loop is ended
+FEW = 5  # steps that differ in size are enough after twice the patience
 LEAST_S = 5  # a quarter of the patience does, too: a loader may be slow
 LIVES = 10  # times the patience after which a program is ended in spite of signs of life
 COMPILE_WORKER = os.path.join("torch", "_inductor", "compile_worker", "__main__.py")
@@ -72,7 +74,7 @@ _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dump
           "repeats": None, "unseen": None, "since": 0, "peaks": {}, "pid": None, "files": None,
           "no_kernels": None, "traces": None, "engine": None,
           "refusal": None, "turns": 0, "rise": (0, 0), "loop_begin": None, "updated": (None, set()),
-          "peak_steps": {}, "main": "/"}
+          "peak_steps": {}, "main": "/", "rounds": None, "round": None}
 _lock = threading.Lock()
 _dumping = threading.RLock()
 _exit = os._exit
@@ -113,9 +115,10 @@ class _Finder(importlib.abc.MetaPathFinder):
                         "transformers.generation.utils": _drystone_answers.end_generation,
                         "deepspeed.runtime.utils": _drystone_answers.trust_norms,
                         "torch._inductor.select_algorithm": _drystone_answers.end_search,
+                        "torch._inductor.runtime.coordinate_descent_tuner":
+                        _drystone_answers.end_descent,
                         "triton.runtime.autotuner": _drystone_answers.end_tuning,
                         "multiprocessing.process": watch_children,
-                        "torch.fx.traceback": _drystone_history.quicken_stacks,
                         **({"deepspeed.runtime.zero.utils": _drystone_lone_rank.agree,
                             "torch.distributed.pipelining.stage":
                             _drystone_lone_rank.derive_gradients}
@@ -228,6 +231,9 @@ def find_owners():
         owners.watch(guard)
         _state["look"], _state["get_owners"] = guard(owners.look_at), guard(owners.get)
         _state["calls"] = owners.calls
+        _state["rounds"] = _drystone_rounds.Rounds(sys.modules["torch"],
+                                                   lambda: measure(sys.modules["torch"]))
+        owners.on_call = guard(on_call)
     except Exception as error:
         note(f"owners by module are not known: {error}")
 
@@ -335,11 +341,13 @@ def read_stats(torch):
 
 
 def measure(torch):
-    """Return blocks and bytes requested so far, and bytes allocated and reserved, in all."""
-    sums = [0, 0, 0, 0]
+    """Return sums of all devices: blocks and bytes requested so far, bytes of what is left of these,
+    of segments, and of blocks, which are rounded."""
+    sums = [0, 0, 0, 0, 0]
     for stats in read_stats(torch):
         for i, key in enumerate(("allocation.all.allocated", "requested_bytes.all.allocated",
-                                 "requested_bytes.all.current", "reserved_bytes.all.current")):
+                                 "requested_bytes.all.current", "reserved_bytes.all.current",
+                                 "allocated_bytes.all.current")):
             sums[i] += stats.get(key, 0)
     return sums
 
@@ -353,6 +361,8 @@ def on_step(torch, optimizer):
     """Note a step of an optimizer; None: an update by hand."""
     if not _state["initialized"] or threading.current_thread() is not threading.main_thread():
         return
+    if _state["rounds"]:
+        _state["rounds"].forget()
     steps, now = _state["steps"], measure(torch)
     is_part = optimizer is not None and bool(steps_beside(torch, optimizer) or
                                       steps and now[0] - steps[-1]["total"][0] < 8)
@@ -364,10 +374,10 @@ def on_step(torch, optimizer):
     if is_part:
         steps[-1]["total"] = now
         return
-    before = steps[-1]["total"] if steps else [0, 0, 0, 0]
+    before = steps[-1]["total"] if steps else [0] * len(now)
     _state.setdefault("first", tell_time())
     _state["loop_begin"] = _state["loop_begin"] or time.monotonic()
-    steps.append({"total": now, "kind": [a - b for a, b in zip(now, before)]})
+    steps.append({"total": now, "kind": [a - b for a, b in zip(now[:4], before)]})
     tell_progress(now)
     begin = max(_state["since"], len(steps) - TIMES * PERIOD_MAX)
     kinds = [step["kind"] for step in steps[begin:]]
@@ -403,6 +413,11 @@ def steps_beside(torch, optimizer):
     return is_part
 
 
+def on_call():
+    if not is_one_of_many() and _state["rounds"].note_call():
+        _state["round"] = "its modules are called in rounds of equal allocations"
+
+
 def tell_time():
     return time.process_time(), time.monotonic()
 
@@ -425,14 +440,14 @@ def is_varied(count):
 
     Steps that leave more each time are none of that: they may come to an OOM.
     """
-    if count < LEAST:
+    waited = time.monotonic() - _state["loop_begin"]
+    if count < (FEW if waited >= 2 * _settings["patience"] else LEAST):
         return False
     left = [step["total"][2] for step in _state["steps"][-count:]]
     if min(left[count // 2:]) > min(left[count // 4:count // 2]) + GROWTH_MAX:
         return False
     if is_one_of_many():
         return count >= VARIED
-    waited = time.monotonic() - _state["loop_begin"]
     is_late = waited >= _settings["patience"] / (4 if _state["repeats"] else 2)
     return is_late and _state["rise"][1] <= len(_state["steps"]) - count / 2
 
@@ -447,7 +462,9 @@ def on_repeat(torch, kinds):
         _state["repeats"] = f"steps repeat from step {steps - TIMES * len(kinds) + 1} on{each}" \
             if kinds else "steps differ in size"
     _state["since"], _state["loop_begin"] = steps, None
+    totals = [step["total"] for step in _state["steps"][-len(kinds) - 1:]]
     growth = sum(kind[2] for kind in kinds)
+    growth = growth and max(growth, totals[-1][4] - totals[0][4])  # in blocks
     whole = "each step leaves" if len(kinds) == 1 else f"each {len(kinds)} steps leave"
     try:
         is_slow = tell_time()[1] - _state["first"][1] > _settings["patience"]
@@ -477,7 +494,7 @@ def judge_turn(turns):
     now = (nodes, tell_time(), measure(torch))
     turns = [one for one in turns or [] if one[0] == nodes] + [now]
     turns = turns[:1] + turns[1:][-TIMES * PERIOD_MAX - 1:]
-    kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:]] for a, b in zip(turns, turns[1:])]
+    kinds = [[b[2][0] - a[2][0], b[2][1] - a[2][1], *b[2][2:4]] for a, b in zip(turns, turns[1:])]
     is_over = is_long(len(kinds), turns[0][1]) and find_period(kinds[-TIMES * PERIOD_MAX:])
     return None if is_over else turns
 
@@ -661,7 +678,8 @@ def write_facts(torch, name):
         note(f"host memory is not known: {error}")
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck", "repeats",
                                          "unseen", "no_kernels", "engine", "refusal")}
-    facts.update(owners=[], host=host, convolutions=None)
+    facts.update(owners=[], host=host, convolutions=None,
+                 repeats=facts["repeats"] or _state["round"])
     try:
         if _state["initialized"]:
             take_memory(torch, facts, name)

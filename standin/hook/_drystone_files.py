@@ -142,10 +142,22 @@ class Files:
         os.remove = os.unlink = self.unlink
         shutil.rmtree, os.rmdir = self.remove_tree, self.remove_folder
         os.symlink, os.link = self.link(os.symlink, True), self.link(os.link, False)
-        truncate = os.truncate
-        os.truncate = lambda path, length: truncate(self.to_write(path, is_added=True), length)
+        for name in ("truncate", "chmod", "chown", "utime"):
+            self.change_copy(name)
         for name in ("copystat", "copymode"):
             self.redirect(shutil, name)
+
+    def change_copy(self, name):
+        """Have a function that changes a file in place change a copy."""
+        change = getattr(os, name)
+
+        def changed(path, *more, **named):
+            return change(self.to_write(path, is_added=True), *more, **named)
+
+        setattr(os, name, changed)
+        for able in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+            if change in able:
+                able.add(changed)
 
     def redirect(self, module, name):
         """Have a function with a source and a target work on their copies, if there are any."""

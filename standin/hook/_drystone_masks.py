@@ -39,7 +39,7 @@ MADE = ["bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwis
         "searchsorted.Tensor", "bucketize.Tensor", "bincount", "repeat_interleave.Tensor", "tril",
         "triu", "repeat", "scatter.src", "scatter.value", "scatter_add", "index_add",
         "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor", "topk"]
-CHANGED = ["fill_.Scalar", "fill_.Tensor", "copy_", "masked_fill_.Scalar", "masked_fill_.Tensor",
+CHANGED = ["fill_.Scalar", "fill_.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor",
            "_index_put_impl_", "scatter_.src", "scatter_.value", "scatter_add_",
            "scatter_reduce_.two", "index_fill_.int_Scalar", "index_add_", "index_copy_",
            "add_.Tensor", "sub_.Tensor", "mul_.Tensor", "div_.Tensor_mode", "floor_divide_.Tensor",
@@ -52,6 +52,28 @@ FINITE = ["isnan", "isinf", "isposinf", "isneginf"]
 DISTINCT = ["_unique2", "unique_consecutive", "unique_dim"]
 
 
+def is_of_host(value):
+    """Tell whether an operation's first argument, and so all, are on the host."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return not isinstance(value, (list, tuple)) and not value.is_cuda and value.dim() > 0
+
+
+def is_unmade(value):
+    """Tell whether an operation's first argument is of numbers that are not made here."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return not isinstance(value, (list, tuple)) and (
+        value.is_floating_point() or not value.is_cuda and value.dim() > 0)
+
+
+def has_many(value):
+    return value.numel() > 1
+
+
+NUMBERS_MAX = 1000  # of which a tensor is kept
+
+
 class Masks:
     def __init__(self, torch, standin, has_values):
         """Intercept operations; with --values only those that ask for a number."""
@@ -60,31 +82,38 @@ class Masks:
         self.guesses, self.local = Guesses(torch), threading.local()
         watch(torch, self.guesses)
         self.library = torch.library.Library("aten", "IMPL")
+        self.copy, self.numbers = torch.ops.aten.copy_.default, {}
         self.below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
-        ways = [(["nonzero"], self.nonzero), (DISTINCT, self.distinct),
-                (["_local_scalar_dense"], self.item)]
-        if not has_values:
-            ways += [(COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
-                     (COUNTED, self.count), (DRAWN, self.draw), (["arange.start_out"], self.range),
-                     (["randperm.generator_out"], self.permute), (FINITE, self.trust)]
-        for names, way in ways:
+        self.host = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        none = [(["nonzero"], self.nonzero, None), (DISTINCT, self.distinct, None),
+                (["_local_scalar_dense"], self.item, None)]
+        ways = [(COMPARED, self.compare, is_of_host), (MADE, self.make, is_unmade),
+                (["copy_"], self.change, None), (CHANGED, self.change, is_of_host),
+                (COUNTED, self.count, has_many), (DRAWN, self.draw, is_unmade),
+                (["arange.start_out"], self.range, None),
+                (["randperm.generator_out"], self.permute, None), (FINITE, self.trust, None)]
+        for names, way, is_nothing in none + ways * (not has_values):
             for name in names:
-                self.watch(name, way)
+                self.watch(name, way, is_nothing)
 
-    def watch(self, name, way):
+    def watch(self, name, way, is_nothing):
+        """Have an operation go another way, unless is_nothing(its first argument)."""
         packet, _, overload = name.partition(".")
         operation = getattr(getattr(self.torch.ops.aten, packet, None), overload or "default", None)
         if operation is None:
             return  # a release without it
         places = [i for i, one in enumerate(operation._schema.arguments)
                   if str(one.type) == "Tensor"]
+        below, redispatch, tensor = self.below, operation.redispatch, self.torch.Tensor
 
         def run(keyset, *args, **named):
             for i in places:
-                if i < len(args) and not isinstance(args[i], self.torch.Tensor):
+                if i < len(args) and not isinstance(args[i], tensor):
                     args = self.wrap(args, places)
                     break
-            return way(operation, keyset & self.below, args, named)
+            if is_nothing and is_nothing(args[0]):
+                return redispatch(keyset & below, *args, **named)
+            return way(operation, keyset & below, args, named)
 
         self.library.impl(name, run, "BackendSelect", with_keyset=True)
 
@@ -102,9 +131,18 @@ class Masks:
                     (isinstance(args[i], float) and not kind.is_floating_point) or
                     (kind is torch.bool and not isinstance(args[i], bool)) or
                     (isinstance(args[i], complex) and not kind.is_complex))
-                wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind,
-                                          device="cpu")
+                wrapped[i] = self.make_number(args[i], None if is_wider else kind)
         return wrapped
+
+    def make_number(self, value, kind):
+        """Make a tensor of a number, which nobody changes: one serves all."""
+        key = repr(value), kind
+        made = self.numbers.get(key)
+        if made is None:
+            made = self.torch.tensor(value, dtype=kind, device="cpu")
+            if type(made) is self.torch.Tensor and len(self.numbers) < NUMBERS_MAX:
+                self.numbers[key] = made
+        return made
 
     def on_host(self, value, any_kind=False):
         """Return a CPU tensor over the same memory; LookupError: not small, or unknown."""
@@ -149,7 +187,7 @@ class Masks:
         outputs = result if isinstance(result, (list, tuple)) else [result]
         try:
             if all(self.is_small(one) for one in outputs) and not self.is_captured():
-                done = operation(*self.on_host(args, any_kind), **named)
+                done = operation.redispatch(self.host, *self.on_host(args, any_kind), **named)
                 known = self.knows(args)
                 for output, numbers in zip(outputs, done if result is not outputs[0] else [done]):
                     write(output, numbers, known)
@@ -190,9 +228,12 @@ class Masks:
 
     def change(self, operation, keys, args, named):
         target, source = args[0], args[1] if len(args) > 1 else None
-        is_copy = operation is self.torch.ops.aten.copy_.default
+        is_copy = operation is self.copy
         if is_copy and target.is_meta:
             return operation.redispatch(keys, *args, **named)  # no numbers are taken
+        if target.is_cuda and target.is_floating_point() and target.numel() > 1 and not (
+                is_copy and (source.numel() == 1 or not source.is_floating_point())):
+            return self.change_float(operation, keys, args, named, source if is_copy else None)
         if is_copy and not target.is_cuda and source.dtype in WHOLE:
             self.ask("copy", source)
         elif is_copy and not target.is_cuda and is_unknown(source):
@@ -212,6 +253,15 @@ class Masks:
             self.repeat(operation, args, named, is_whole or is_count, known)
         return result
 
+    def change_float(self, operation, keys, args, named, source):
+        """Change a target of unknown numbers, as most are: there is nothing to make, or to ask."""
+        target = args[0]
+        result = operation.redispatch(keys, *args, **named)
+        is_moved = source is not None and (not source.is_cuda or self.is_plain(target, source))
+        if not is_moved and not self.is_captured():
+            forget(target)
+        return result
+
     @staticmethod
     def is_plain(target, source):
         """Return whether a copy between devices moves bytes, which the stand-in does."""
@@ -226,7 +276,7 @@ class Masks:
                 raise LookupError
             host = [lie_over(target), *self.on_host(args[1:], any_kind=target.numel() == 1)]
             note_written(target, known)
-            operation(*host, **named)
+            operation.redispatch(self.host, *host, **named)
         except (LookupError, RuntimeError):
             forget(target)
 

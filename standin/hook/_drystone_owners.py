@@ -47,6 +47,7 @@ class Owners:
         self.optimizers, self.peak = weakref.WeakSet(), 0
         self.calls = deque(maxlen=100)  # (time, label, blocks until then) by outermost module
         self.found = defaultdict(list)  # (device, address) -> [Place]
+        self.on_call = None  # runs when an outermost module is called
 
     def watch(self, guard):
         """Install the hooks, which guard(function) keeps from failing the program.
@@ -77,6 +78,8 @@ class Owners:
         if not running:
             now = self.count(torch.cuda.current_device())
             self.calls.append((time.monotonic(), self.labels[module], now))
+            if self.on_call:
+                self.on_call()
         running.append(self.labels[module])
         self.set_label(running[-1])
 

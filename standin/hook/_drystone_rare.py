@@ -7,6 +7,7 @@ test that only prints is left out.
 """
 import ast
 import copy
+import inspect
 import sys
 
 PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop,
@@ -29,9 +30,12 @@ LOG_CALLS = PRINTS | SIZES | {"perf_counter", "exp", "sqrt", "get_last_lr"}
 
 
 def read_names(frame):
-    """Return a frame's variables, and keep no copy: it would keep tensors alive."""
+    """Return a frame's variables, and keep no copy: it would keep tensors alive.
+
+    Only a function's are a copy.
+    """
     names = frame.f_locals
-    if names is frame.f_globals or sys.version_info >= (3, 13):
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED or sys.version_info >= (3, 13):
         return {**frame.f_globals, **names}
     copy = {**frame.f_globals, **names}
     names.clear()

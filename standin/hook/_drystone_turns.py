@@ -271,12 +271,13 @@ class Jumper:
     def __init__(self):
         self.waiting, self.left = {}, None
 
-    def wait(self, frame, loop, chain):
-        """Ask for a jump out of a loop. Returns whether there is a way."""
+    def wait(self, frame, loop, chain, allows=lambda: True):
+        """Ask for a jump out of a loop at its next head, if allows() then. Returns whether there
+        is a way."""
         heads, way = find_heads(loop), find_way(chain)
         if not heads or not way or sys.gettrace() not in (None, self.on_call):
             return False
-        self.waiting.setdefault(frame, {})[frozenset(heads)] = way
+        self.waiting.setdefault(frame, {})[frozenset(heads)] = way, allows
         frame.f_trace = self.on_line
         sys.settrace(self.on_call)
         return True
@@ -293,8 +294,9 @@ class Jumper:
         jumps = self.waiting.get(frame, {})
         heads = next((h for h in jumps if event == "line" and frame.f_lineno in h), None)
         if heads:
+            way, allows = jumps.pop(heads)
             try:
-                for line in jumps.pop(heads):
+                for line in way if allows() else ():
                     frame.f_lineno = line
             except ValueError:
                 pass  # the loop goes on; the next repeat ends the program
@@ -306,6 +308,10 @@ class Jumper:
 
 
 _jumper = Jumper()
+
+
+def wait(which, allows):
+    return _jumper.wait(*which, allows)
 
 
 def cut(kinds, step_count, is_slow=False):

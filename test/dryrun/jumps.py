@@ -338,18 +338,27 @@ def trainer():
 
 
 def varied():
-    """Lengths by chance are ended, steps that leave 1 MiB each are not."""
+    """Lengths by chance are ended, slow ones after few steps; steps that leave 1 MiB each are not."""
     hook = _drystone_dry_run
     sys.modules["torch"] = types.SimpleNamespace()
     hook._settings.update(patience=8, world_size=1)
-    hook._state["loop_begin"] = time.monotonic() - 5
-    for count, by_chance, each, rise in ((40, 5, 0, 3), (40, 0, 1 << 20, 3), (20, 5, 0, 3),
-                                         (40, 5, 0, 30)):
+    for count, by_chance, each, rise, waited in (
+            (40, 5, 0, 3, 5), (40, 0, 1 << 20, 3, 5), (20, 5, 0, 3, 5), (40, 5, 0, 30, 5),
+            (6, 5, 0, 3, 17), (4, 5, 0, 1, 17)):
+        hook._state["loop_begin"] = time.monotonic() - waited
         hook._state["rise"] = 1, rise
         hook._state["steps"] = [{"total": [0, 0, i % 7 * by_chance + i * each, 0]}
                                 for i in range(count)]
         log.append(hook.is_varied(count))
     del sys.modules["torch"]
+
+
+def names_of_exec():
+    """Names of a program that exec() gives its own are not a copy."""
+    names = {}
+    exec("for turn in range(3):\n    ask()",
+         {"ask": lambda: _drystone_rare.read_names(sys._getframe(1))}, names)
+    log.append(names.get("turn"))
 
 
 class Loader:
@@ -383,7 +392,8 @@ def asked():
 
 
 EXPECTED = {
-    varied: [True, False, False, False],
+    names_of_exec: [2],
+    varied: [True, False, False, False, True, False],
     asked: [False, True, True, True],
     trainer: ["the evaluation of step 500 waits for a later turn", None],
     with_in_epochs: ["begin", (0, 0), (0, 1), (1, 0), (1, 1), None],

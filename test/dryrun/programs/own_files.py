@@ -11,6 +11,10 @@ import sys
 import torch
 
 best = pathlib.Path(sys.argv[1])
+before = best.stat()
+best.chmod(0o600)
+os.utime(best, (0, 0))
+assert (before.st_mode, before.st_mtime) == (best.stat().st_mode, best.stat().st_mtime)
 model = torch.nn.Linear(64, 64).cuda()
 torch.save(model.state_dict(), best)
 assert torch.load(best)["weight"].shape == (64, 64)

@@ -2,9 +2,10 @@
 
 needs: sentence_transformers, datasets, accelerate
 """
+import json
 import tempfile
 
-from datasets import Dataset
+from datasets import load_dataset
 from sentence_transformers import (SentenceTransformer, SentenceTransformerTrainer,
                                    SentenceTransformerTrainingArguments, models)
 from sentence_transformers.losses import MultipleNegativesRankingLoss
@@ -21,8 +22,13 @@ if __name__ == "__main__":
         words = models.Transformer(f"{folder}/bert", max_seq_length=32)
         model = SentenceTransformer(modules=[words, models.Pooling(64)], device="cuda")
         assert model.encode(["w1 w2 w3", "w4"] * 20, batch_size=8).shape == (40, 64)
-        pairs = Dataset.from_list([{"anchor": f"w{i} w{i + 1}", "positive": f"w{i + 2}"}
-                                   for i in range(64)])
+        # a table in memory is told apart by a pickle, which fails where packages have a folder of
+        # their own
+        with open(f"{folder}/pairs.jsonl", "w", encoding="utf-8") as out:
+            for i in range(64):
+                print(json.dumps({"anchor": f"w{i} w{i + 1}", "positive": f"w{i + 2}"}), file=out)
+        pairs = load_dataset("json", data_files=f"{folder}/pairs.jsonl", split="train",
+                             cache_dir=folder)
         settings = SentenceTransformerTrainingArguments(folder, per_device_train_batch_size=8,
                                                     max_steps=6, report_to=[], save_strategy="no")
         SentenceTransformerTrainer(model, settings, train_dataset=pairs,

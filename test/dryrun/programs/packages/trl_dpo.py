@@ -5,6 +5,7 @@ needs: trl, transformers, datasets, tokenizers, peft
 import tempfile
 
 from datasets import Dataset
+from datasets.table import InMemoryTable
 from peft import LoraConfig
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -28,11 +29,14 @@ def sentence(first, length):
 
 pairs = [{"prompt": sentence(i, 9), "chosen": sentence(2 * i, 12), "rejected": sentence(3 * i, 10)}
          for i in range(48)]
+# with a name, for a pickle would tell it apart, which fails where packages have a folder of their own
+data = Dataset(InMemoryTable.from_pylist(pairs), fingerprint="pairs")
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         settings = DPOConfig(folder, per_device_train_batch_size=4, max_steps=8, max_length=64,
                          bf16=True, report_to=[], save_strategy="no", logging_steps=2)
-        DPOTrainer(LlamaForCausalLM(config), args=settings, train_dataset=Dataset.from_list(pairs),
+        DPOTrainer(LlamaForCausalLM(config), args=settings, train_dataset=data,
                    processing_class=tokenizer,
                    peft_config=LoraConfig(r=4, target_modules=["q_proj", "v_proj"],
                                           task_type="CAUSAL_LM")).train()
