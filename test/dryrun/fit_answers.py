@@ -82,7 +82,7 @@ torch._sizes.update(reserved=peak + kept << 20, allocated=peak << 20, requested=
 torch.use()
 for name in changes:
     if name in about.get("fails", []):
-        raise ValueError(f"{name} is not for this program")
+        raise ValueError(f"{name} is not for this program\\nand more")
 """
 LAYERS = [list(range(1, 33)), "checkpoint {} of 32 layers", "same", "backward", 10, 1]
 SWITCH = [[True], "one switch", "same", "any", 60, 0]
@@ -120,7 +120,7 @@ CASES = {
     "refused_all": (about(900, {}, refused={"micro": "it has no loader"}), [], 1,
                     "no change could be made", "not possible micro: it has no loader"),
     "fails": (about(300, {"switch": SWITCH, "layers": LAYERS}, fails=["switch"]), [], 0,
-              "1 checkpoint 4 of 32 layers", "not possible one switch: switch is not for this"),
+              "1 checkpoint 4 of 32 layers", "not possible one switch: switch is not for this program", "not more"),
     "fails_as_it_is": (about(300, {"switch": SWITCH}, told={"offers": [7]}), [], 3,
                        "told change 1 in a form that is not known"),
     "no_package": (about(300, {}, told=["strange"]), [], 3, "told no changes that can be made"),

@@ -36,7 +36,7 @@ take(const struct trial *t, struct fit_result *result, struct fit_note *note)
         char end[TRIAL_END_BYTES];
         trial_tell_end(t, end);
         const char *why = p->error ? p->error : end;
-        term_make_printable(note->why, sizeof note->why, why, strlen(why));
+        term_make_printable(note->why, sizeof note->why, why, strcspn(why, "\n"));
     }
 }
 
@@ -168,12 +168,12 @@ run_whole(struct fit_work *w)
 
 /* Return a number of steps after which the peak was seen; 0: the runs have to be whole. */
 static int64_t
-find_short_steps(const struct fit_work *w, const struct dry_explanation_view *view)
+find_short_steps(const struct fit_work *w, const struct trial *t)
 {
-    bool is_early = view && view->step != DRY_NONE && view->step < SHORT_STEPS_MAX;
-    if (!is_early || w->request.step_max > 0)
+    uint32_t step = t->verdict.view ? dry_report_step(t) : DRY_NONE;
+    if (step >= SHORT_STEPS_MAX || w->request.step_max > 0)
         return 0;
-    return view->step + 2 > COUNTED_STEPS ? view->step + 2 : COUNTED_STEPS;
+    return step + 2 > COUNTED_STEPS ? step + 2 : COUNTED_STEPS;
 }
 
 /* Run the program as it is, and read what can be changed. */
@@ -195,7 +195,7 @@ look(struct fit_work *w)
         w->pass = view && view->last_pass != DRY_PASS_UNKNOWN
                       ? dry_pass_name(view->last_pass)
                       : "";
-        w->short_steps = find_short_steps(w, view);
+        w->short_steps = find_short_steps(w, &t);
         w->search.peaks_in_step = view && view->last_pass == DRY_PASS_UPDATE;
     }
     if (code == EXIT_INPUT || (code == EXIT_FINE && !w->base.is_known))

@@ -148,7 +148,7 @@ class _Twice:
         more: dict[str, Any] = {"context_fn": lambda: (contextlib.nullcontext(), _unmoved(layer))} \
             if self.has_statistics else {}
         before = None if self.is_known else _Versions(layer, (args, kwargs))
-        result = checkpoint(layer._call_impl, *args, use_reentrant=False, **more, **kwargs)
+        result = checkpoint(_stoppable(layer), *args, use_reentrant=False, **more, **kwargs)
         why = before and before.altered()
         if why:
             self.run.refuse(NAME, why)
@@ -157,6 +157,35 @@ class _Twice:
             self.run.apply(NAME, self.value, self.text)
         self.is_known = True
         return result
+
+
+def _stoppable(layer: torch.nn.Module) -> Any:
+    """Return a layer's call, which a checkpoint ends by an exception once it has all it needs, even
+    where the layer catches that and raises another one. No frame keeps an exception: its tensors
+    would wait for the collector."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return layer._call_impl(*args, **kwargs)
+        except Exception as error:
+            end = _find_end(error)
+            if end is None:
+                raise
+        try:
+            raise end
+        finally:
+            del end
+
+    return call
+
+
+def _find_end(error: BaseException) -> BaseException | None:
+    """Return a new exception of the kind under `error` that ends a checkpoint; None: there is none,
+    or nothing over it."""
+    kind = getattr(torch.utils.checkpoint, "_StopRecomputationError", None)
+    below = error.__cause__ or error.__context__
+    while kind and below is not None and not isinstance(below, kind):
+        below = below.__cause__ or below.__context__
+    return kind() if kind and below is not None and not isinstance(error, kind) else None
 
 
 @contextlib.contextmanager

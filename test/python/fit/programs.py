@@ -4,6 +4,7 @@
 
 Each makes three steps or more. Gradients are kept as each step leaves them, weights at the end.
 """
+import gc
 import json
 import os
 import pathlib
@@ -188,6 +189,39 @@ class Pairs(nn.Module):
             x = x + mixes(x)
             x = x + feeds(x)
         return self.head(x)
+
+
+class Careful(Block):
+    """A layer that tells of exceptions in its own way, as compilers of operations do."""
+
+    def forward(self, x, scale=1.0):
+        try:
+            return super().forward(x, scale)
+        except Exception as error:
+            raise ValueError(f"this layer failed: {error}") from error
+
+
+def careful():
+    net = Net()
+    net.layers = nn.ModuleList(Careful() for _ in range(4))
+    plain(net)
+
+
+def uncollected(kind=Block):
+    """Count what is alive behind a step without a collector: no cycle holds a tensor."""
+    gc.disable()
+    net = Net()
+    net.layers = nn.ModuleList(kind() for _ in range(4))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader():
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        print("alive", sum(isinstance(one, torch.Tensor) for one in gc.get_objects()))
+
+
+def uncollected_careful():
+    uncollected(Careful)
 
 
 class Named(nn.Module):

@@ -34,7 +34,7 @@ class Changed(unittest.TestCase):
 
 class Checkpoint(Changed):
     def test_same_numbers(self):
-        for program in ("plain", "whole", "dicts", "dropout", "batch_norm"):
+        for program in ("plain", "whole", "dicts", "dropout", "batch_norm", "careful"):
             with self.subTest(program):
                 self.same(program, {"checkpoint": 4}, 1e-7)
 
@@ -53,6 +53,15 @@ class Checkpoint(Changed):
                          for changes in ({}, {"checkpoint": count})]
                 self.assertLess(*flops)
         self.refused("not_called", {"checkpoint": 1}, "none of its layers")
+
+    def test_nothing_stays(self):
+        for program in ("uncollected", "uncollected_careful"):
+            with self.subTest(program):
+                result, plain = self.same(program, {"checkpoint": 4}, 1e-7)
+                counts = [[int(line.split()[1]) for line in each.out.splitlines()]
+                          for each in (result, plain)]
+                growth, before = ([b - a for a, b in zip(x, x[1:])] for x in counts)
+                self.assertEqual(growth, before)
 
     def test_more_work_is_counted(self):
         flops = [run("plain", changes, looks=True).told["flops"]
