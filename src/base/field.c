@@ -26,8 +26,6 @@ is_known(const struct dry_field *f, const void *object)
     return true;
 }
 
-_Static_assert(sizeof(size_t) == sizeof(uint64_t), "a size_t is read as a uint64_t");
-
 bool
 dry_field_get(const struct dry_field *f, const void *object,
               struct dry_field_value *value)
@@ -60,13 +58,15 @@ dry_field_get(const struct dry_field *f, const void *object,
     case DRY_FIELD_U32:
         value->number = *(const uint32_t *)at;
         return true;
+    case DRY_FIELD_SIZE:
+        value->number = *(const size_t *)at;
+        return f->unit != DRY_UNIT_EVENT || value->number != SIZE_MAX;
     case DRY_FIELD_U64:
     case DRY_FIELD_I64:
-    case DRY_FIELD_SIZE:
         break;
     }
     value->number = *(const uint64_t *)at;
-    return f->unit != DRY_UNIT_EVENT || value->number != SIZE_MAX;
+    return true;
 }
 
 /* Return the largest number that fits into the member; 0 of what is no whole number. */
@@ -95,6 +95,8 @@ dry_field_set(const struct dry_field *f, void *object, uint64_t number)
         *(bool *)at = number == 1;
     else if (f->type == DRY_FIELD_U32 || f->type == DRY_FIELD_WORD)
         *(uint32_t *)at = (uint32_t)number;
+    else if (f->type == DRY_FIELD_SIZE)
+        *(size_t *)at = (size_t)number;
     else
         *(uint64_t *)at = number;
     return true;

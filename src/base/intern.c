@@ -99,7 +99,7 @@ append_entry(struct dryi_intern *in, uint32_t hash, const void *bytes, size_t le
 {
     const struct dry_memory *m = &in->memory;
     size_t count = in->count;
-    size_t padded = dryi_round_up(length + 1, 8);
+    size_t padded = (size_t)dryi_round_up(length + 1, 8);
     if (!dryi_memory_grow(m, &in->bytes, &in->byte_capacity, in->byte_count + padded,
                           1) ||
         !dryi_memory_grow(m, &in->begins, &in->begin_capacity, count + 1, 8) ||

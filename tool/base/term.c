@@ -24,6 +24,20 @@ read_columns(struct term *term)
     term->width = (int)columns;
 }
 
+/* Take the width of a terminal, where a system can tell it: WASI has no ioctl() for it. */
+static void
+read_width(struct term *term, int fd)
+{
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
+        term->width = size.ws_col;
+#else
+    (void)term;
+    (void)fd;
+#endif
+}
+
 void
 term_init(struct term *term, FILE *out)
 {
@@ -37,9 +51,7 @@ term_init(struct term *term, FILE *out)
     const char *no_color = getenv("NO_COLOR");
     const char *name = getenv("TERM");
     term->has_color = !(no_color && *no_color) && name && strcmp(name, "dumb") != 0;
-    struct winsize size;
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
-        term->width = size.ws_col;
+    read_width(term, fd);
 }
 
 const char *

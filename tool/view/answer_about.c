@@ -204,3 +204,13 @@ answer_about(const struct view *view, struct answer *answer)
                                  "series", view->series, "files", files),
                        answer);
 }
+
+bool
+answer_json(json_t *root, struct answer *answer)
+{
+    char *text = json_out_dump(root, JSON_COMPACT | JSON_ENSURE_ASCII);
+    if (!text)
+        return false;
+    *answer = (struct answer){(unsigned char *)text, strlen(text), true};
+    return true;
+}

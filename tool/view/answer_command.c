@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that other commands give, run in child processes, and answers made as JSON. */
+/* Answers that other commands give, run in child processes. */
 #include "view/answers.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/json_out.h"
 
 bool
 answer_take(struct child *child, struct answer *answer)
@@ -39,14 +37,4 @@ answer_command(const struct command *command, const char *path, bool is_json,
     free(name);
     free(file);
     return is_fine;
-}
-
-bool
-answer_json(json_t *root, struct answer *answer)
-{
-    char *text = json_out_dump(root, JSON_COMPACT | JSON_ENSURE_ASCII);
-    if (!text)
-        return false;
-    *answer = (struct answer){(unsigned char *)text, strlen(text), true};
-    return true;
 }

@@ -87,7 +87,7 @@ next_before(const struct dryi_lives *l, uint32_t moment, uint32_t from, uint32_t
 {
     for (uint64_t i = from; i < limit;) {
         uint64_t ended = ended_from(l, moment, (uint32_t)i);
-        size_t at = i * l->step;
+        size_t at = (size_t)i * l->step;
         if (ended == 0 && l->begins[at] <= moment && moment < l->ends[at])
             return (uint32_t)i;
         i += ended ? ended : 1;

@@ -23,7 +23,7 @@
 #include "trace/pickle/pickle_field.h"
 #include "trace/pickle/pickle_object.h"
 
-#define EXTRA_BYTES_MAX ((size_t)64 * DRYI_KIB)
+#define EXTRA_BYTES_MAX ((size_t)64 << 10)
 #define TOTAL_FACTOR 8u
 #define TOTAL_BYTES_MIN DRYI_MIB
 
