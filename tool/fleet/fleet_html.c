@@ -354,7 +354,7 @@ fleet_report_write_html(const struct fleet_report *r, const char *path,
     struct fleet_html p = {
         .report = r,
         .budget = max_bytes > fleet_html.length ? max_bytes - fleet_html.length : 0};
-    int code = fill(&p) ? html_write(&fleet_html, "fleet", path, &p.answers, &written)
+    int code = fill(&p) ? html_write(&fleet_html, "fleet", path, &p.answers, NULL, &written)
                         : report_failure("fleet", NULL, EXIT_MACHINE,
                                          "no memory for the HTML file");
     if (code == EXIT_FINE)

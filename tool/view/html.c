@@ -15,6 +15,8 @@
 
 /* The place of answers in the page: a JSON object follows this tag. */
 #define ANSWERS "<script type=\"application/json\" id=\"answers\">"
+/* The place of recordings in a page with the engine inside, which follows. */
+#define RECORDINGS "<script type=\"application/json\" id=\"recordings\">"
 /* The content security policy lets a served page ask its server. A written page gets the
    second rule instead, so that it cannot send data anywhere. */
 #define MAY_CONNECT "connect-src 'self'"
@@ -90,32 +92,28 @@ html_answers_finish(struct html_answers *a)
 
 /* --- the page ----------------------------------------------------------------------------- */
 
-static const unsigned char *
-find_in_html(const struct html *html, const char *word)
-{
-    return memmem(html->bytes, html->length, word, strlen(word));
-}
+/* The rest of a page that is being written. */
+struct rest {
+    const unsigned char *at, *end;
+};
 
-/* Write the page up to the answers. Returns the page's bytes after the answers. */
-static const unsigned char *
-write_head(struct writer *w, const struct html *html)
+/* Write the page up to `word`, and go behind it. viewer/build.mjs builds pages with all of
+   these words. */
+static void
+write_up_to(struct writer *w, struct rest *rest, const char *word, bool with_word)
 {
-    const unsigned char *rule = find_in_html(html, MAY_CONNECT);
-    const unsigned char *answers = find_in_html(html, ANSWERS);
-    if (!rule || !answers || rule > answers)
-        abort(); /* viewer/build.mjs builds pages with both texts */
-    answers += strlen(ANSWERS);
-    writer_bytes(w, html->bytes, (size_t)(rule - html->bytes));
-    writer_put(w, MAY_NOT_CONNECT);
-    rule += strlen(MAY_CONNECT);
-    writer_bytes(w, rule, (size_t)(answers - rule));
-    return answers;
+    const unsigned char *found =
+        memmem(rest->at, (size_t)(rest->end - rest->at), word, strlen(word));
+    if (!found)
+        abort();
+    const unsigned char *behind = found + strlen(word);
+    writer_bytes(w, rest->at, (size_t)((with_word ? behind : found) - rest->at));
+    rest->at = behind;
 }
 
 static void
-write_all(struct writer *w, const struct html *html, const struct html_answers *a)
+write_texts(struct writer *w, const struct html_answers *a)
 {
-    const unsigned char *rest = write_head(w, html);
     for (size_t i = 0; i < a->count; i++) {
         writer_put(w, i == 0 ? "{" : ",\n");
         writer_json(w, a->entries[i].key, strlen(a->entries[i].key));
@@ -124,12 +122,32 @@ write_all(struct writer *w, const struct html *html, const struct html_answers *
         writer_char(w, '"');
     }
     writer_char(w, '}');
-    writer_bytes(w, rest, html->length - (size_t)(rest - html->bytes));
+}
+
+static void
+write_all(struct writer *w, const struct html *html, const struct html_answers *a,
+          const struct html_answers *recordings)
+{
+    struct rest rest = {html->bytes, html->bytes + html->length};
+    if (recordings) {
+        write_up_to(w, &rest, MAY_NOT_CONNECT, true);
+    } else {
+        write_up_to(w, &rest, MAY_CONNECT, false);
+        writer_put(w, MAY_NOT_CONNECT);
+    }
+    write_up_to(w, &rest, ANSWERS, true);
+    write_texts(w, a);
+    if (recordings) {
+        write_up_to(w, &rest, RECORDINGS, true);
+        write_texts(w, recordings);
+    }
+    writer_bytes(w, rest.at, (size_t)(rest.end - rest.at));
 }
 
 int
 html_write(const struct html *html, const char *command, const char *path,
-           const struct html_answers *answers, uint64_t *written)
+           const struct html_answers *answers, const struct html_answers *recordings,
+           uint64_t *written)
 {
     struct output out;
     int code = output_open(&out, command, path);
@@ -139,7 +157,7 @@ html_write(const struct html *html, const char *command, const char *path,
     struct dry_error err;
     struct writer w;
     writer_init(&w, &sink, NULL);
-    write_all(&w, html, answers);
+    write_all(&w, html, answers, recordings);
     *written = w.written;
     enum dry_status status = writer_finish(&w, &err);
     return output_close(&out, status, &err);

@@ -9,7 +9,7 @@
  *     struct html_answers answers = {0};
  *     char *text = html_pack(bytes, count, &length);
  *     if (text && html_answers_add(&answers, "about", text, length))
- *         code = html_write(&view_html, "view", path, &answers, &written);
+ *         code = html_write(&view_html, "view", path, &answers, NULL, &written);
  *     html_answers_finish(&answers);
  */
 
@@ -49,11 +49,13 @@ void html_answers_finish(struct html_answers *answers);
 
 /*
  * Write the page with its answers to `path`, "-" for standard output; `command` is for
- * messages. Sets *written to the page's bytes. Returns an exit_code after printing
+ * messages. `recordings` are for a page with the engine inside (view/recordings.h); NULL:
+ * the page has none. Sets *written to the page's bytes. Returns an exit_code after printing
  * failures.
  */
 int html_write(const struct html *html, const char *command, const char *path,
-               const struct html_answers *answers, uint64_t *written);
+               const struct html_answers *answers, const struct html_answers *recordings,
+               uint64_t *written);
 /* Print the size of the page at `path`, and what was left out, to standard error. Prints
    nothing if the page went to standard output. */
 void html_say_written(const char *path, uint64_t written, const char *const *left_out,

@@ -66,9 +66,10 @@ static void
 keep_stacks(struct report_set *s, size_t file)
 {
     static const uint32_t depths[] = {0, 32, 12, 4, 1};
+    const size_t tries = s->has_recordings ? 1 : sizeof depths / sizeof *depths;
     char key[KEY_BYTES];
     snprintf(key, sizeof key, "%zu/stacks", file);
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+    for (size_t i = 0; i < tries; i++) {
         s->view->depth_max = depths[i];
         if (keep(s, key, left(s) / STACK_SHARE)) {
             if (i > 0 && s->sentence_count == 0) {
@@ -282,10 +283,14 @@ report_set_fill(struct report_set *s)
     set_aside_about(s);
     for (size_t i = 0; i < s->view->file_count; i++)
         keep_file(s, i);
-    keep_detail(s, keep_tiles_around_places);
-    keep_detail(s, keep_other_tiles);
-    keep_detail(s, keep_events);
-    say_left_out(s);
+    if (s->has_recordings) {
+        s->sentence_count = 0;
+    } else {
+        keep_detail(s, keep_tiles_around_places);
+        keep_detail(s, keep_other_tiles);
+        keep_detail(s, keep_events);
+        say_left_out(s);
+    }
     s->view->left_out = s->sentence_list;
     s->view->left_out_count = s->sentence_count;
     keep(s, "about", SIZE_MAX);

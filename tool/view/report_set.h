@@ -34,6 +34,7 @@ struct report_set {
     struct html_answers answers;
     json_t *recommended; /* JSON of `sweep` for the current file; NULL: none */
     bool is_what_if;     /* include the replays of `sweep` */
+    bool has_recordings; /* the page can make all other answers: 2 and 3 are left to it */
     bool has_failed;     /* memory ran out */
     size_t tiles_wanted, tiles_kept, events_wanted, events_kept, maps_wanted, maps_kept;
     char sentences[REPORT_SENTENCES_MAX][REPORT_SENTENCE_BYTES];

@@ -5,13 +5,14 @@ import { oomMoment, readAbout } from "./about.ts";
 import { App, type View } from "./app.ts";
 import { copyText } from "./clipboard.ts";
 import { Compare } from "./compare.ts";
+import { Desk } from "./desk.ts";
 import { button, choice, clear, el } from "./dom.ts";
 import { EventsView } from "./events.ts";
 import { clean } from "./format.ts";
 import { KEYS, SEARCH_NOTE, keyDialog } from "./keys.ts";
 import { MapView } from "./map.ts";
 import { OwnersView } from "./owners.ts";
-import { openSource } from "./source.ts";
+import { openSource, waitsForFiles, type Source } from "./source.ts";
 import { Store, VIEWS, type State, type ViewName } from "./state.ts";
 import { StepsView } from "./steps.ts";
 import { lightOnPaper, turnTheme } from "./theme.ts";
@@ -42,12 +43,13 @@ class Page {
   private statusTimer = 0;
   private searchTimer = 0;
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: App, reopen: boolean) {
     app.status = (text) => this.say(text);
     document.body.replaceChildren(
       el("a", { class: "skip", href: "#view", on: { click: (e) => { e.preventDefault(); this.host.focus(); } } },
         "To the view"),
       el("header", {}, el("h1", {}, "Drystone"), this.subject, this.tabs, this.input,
+        reopen && button("Open", "Open other recordings", () => { location.hash = ""; location.reload(); }),
         button("Copy", "Copy what is shown as text for an issue (key c)", () => this.copy()),
         button("◐", "Dark or light (key t)", () => this.turnTheme()),
         button("?", "Keys (key ?)", () => this.dialog.showModal())),
@@ -174,19 +176,19 @@ class Page {
   }
 }
 
-async function start(): Promise<void> {
-  try {
-    const source = openSource();
-    const answer = await source.ask("about");
-    if (answer === null) throw new Error("this page holds no answers");
-    const about = readAbout(answer), store = new Store();
-    if (about.series && location.hash === "") store.state.view = "compare";
-    new Page(new App(source, about, store));
-  } catch (error) {
-    document.body.replaceChildren(el("main", {}, el("h1", {}, "Drystone"),
-      el("p", { class: "error" }, `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`),
-      el("p", {}, "A report is written by: drystone view FILE -o report.html")));
-  }
+function fail(error: unknown): void {
+  document.body.replaceChildren(el("main", {}, el("h1", {}, "Drystone"),
+    el("p", { class: "error" }, `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`),
+    el("p", {}, "A report is written by: drystone view FILE -o report.html")));
 }
 
-void start();
+async function show(source: Source, reopen: boolean): Promise<void> {
+  const answer = await source.ask("about");
+  if (answer === null) throw new Error("this page holds no answers");
+  const about = readAbout(answer), store = new Store();
+  if (about.series && location.hash === "") store.state.view = "compare";
+  new Page(new App(source, about, store), reopen);
+}
+
+if (waitsForFiles()) new Desk((source) => show(source, true));
+else show(openSource(), false).catch(fail);

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Answers, out of the report that this page is, or from the server that sent it. Nobody else in the
- * page knows which of the two it is. Answers are kept up to KEPT_BYTES, those used last longest.
+ * Answers: out of the report that this page is, from the engine in it, or from the server that sent it.
+ * Nobody else in the page knows which it is. Answers are kept up to KEPT_BYTES, those used last longest.
  */
+
+import { fromBase64, inflate } from "./base64.ts";
+import { EngineClient, hasEngine, type Told } from "./engine/client.ts";
 
 const KEPT_BYTES = 96 * 2 ** 20;
 
 export interface Source {
-  readonly isReport: boolean;
+  readonly isReport: boolean; // answers were left out
   /* Return the answer of `key`, or null if it was left out. Rejects if the server fails. */
   ask(key: string): Promise<Uint8Array | null>;
-}
-
-function fromBase64(text: string): Uint8Array {
-  const raw = atob(text);
-  const out = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
-  return out;
-}
-
-async function inflate(packed: Uint8Array): Promise<Uint8Array> {
-  const stream = new Blob([packed as BlobPart]).stream().pipeThrough(
-    new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 class Kept implements Source {
@@ -72,15 +62,50 @@ async function fetchAnswer(key: string): Promise<Uint8Array | null> {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/* Open the page's source: the answers in the page, or the server if the page holds none. */
-export function openSource(): Source {
-  const held = document.getElementById("answers");
-  const text = held?.textContent?.trim() ?? "";
-  if (held === null || text === "") return new Kept(false, fetchAnswer);
-  const answers = new Map(Object.entries(JSON.parse(text) as Record<string, string>));
+/* Take what an element of the page holds as JSON: texts by name. Its memory is given back. */
+function takeTexts(id: string): Map<string, string> {
+  const held = document.getElementById(id), text = held?.textContent?.trim() ?? "";
+  if (held === null || text === "") return new Map();
   held.textContent = "";
-  return new Kept(true, async (key) => {
+  return new Map(Object.entries(JSON.parse(text) as Record<string, string>));
+}
+
+/* Start the engine on recordings that the page holds, packed, by number and name: "0/run.pickle". */
+async function openRecordings(packed: Map<string, string>): Promise<EngineClient> {
+  const files = await Promise.all([...packed].map(async ([key, text]) =>
+    new File([await inflate(fromBase64(text)) as BlobPart], key.slice(key.indexOf("/") + 1))));
+  const client = new EngineClient();
+  await client.open(files);
+  return client;
+}
+
+/* Its answers, and for all others the engine, if the recordings are here. */
+function openReport(answers: Map<string, string>): Source {
+  const recordings = hasEngine() ? takeTexts("recordings") : new Map<string, string>();
+  const hasAll = recordings.size > 0;
+  let engine: Promise<EngineClient> | null = null;
+  return new Kept(!hasAll, async (key) => {
     const packed = answers.get(key);
-    return packed === undefined ? null : inflate(fromBase64(packed));
+    if (packed !== undefined) return inflate(fromBase64(packed));
+    if (!hasAll) return null;
+    engine ??= openRecordings(recordings);
+    return (await engine).ask(key);
   });
+}
+
+/* Open files of the reader's by the engine in the page. */
+export async function openFiles(client: EngineClient, files: File[], told: Told): Promise<Source> {
+  await client.open(files, told);
+  return new Kept(false, (key) => client.ask(key));
+}
+
+/* Tell whether the page holds the engine and nothing to show yet. */
+export function waitsForFiles(): boolean {
+  return hasEngine() && (document.getElementById("answers")?.textContent?.trim() ?? "") === "";
+}
+
+/* Open the page's source: its answers, or the server. */
+export function openSource(): Source {
+  const answers = takeTexts("answers");
+  return answers.size > 0 ? openReport(answers) : new Kept(false, fetchAnswer);
 }
