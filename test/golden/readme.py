@@ -52,5 +52,5 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([make_cases, "."], check=True, stdout=subprocess.DEVNULL)
     os.rename("fragmentation-pinned.pickle", "oom.pickle")
     os.symlink(root / "example", "example")
-    run("demo", "--output", "run.pickle")
+    run("demo", "--capacity", "24GiB", "--output", "run.pickle")
     sys.exit(compare(read_samples()))
