@@ -14,9 +14,9 @@ Blocks of a page, by the words behind the fence:
     sh              is not run: it needs a GPU, root or a network. Its options are in the help.
 
 oom.pickle is a labelled program that is fragmented, spike.pickle and leak.pickle are others;
-run.pickle is what `drystone demo --capacity 24GiB` records; train.log ends with an OOM. The cells of
-a notebook run as one block of "python torch". No line that a command prints or that a block has is
-wider than 80 columns.
+run.pickle is what `drystone demo --capacity 24GiB` records; train.log ends with an OOM. A
+notebook's cells run as one block of "python torch". No line that a command prints or that a
+block has is wider than 80 columns.
 """
 import json
 import os
