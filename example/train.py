@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training program on a GPU: a GPT of 124 million weights on random tokens.
+"""A training program on a GPU: a GPT of 163 million weights on random tokens.
 
     python3 example/train.py --batch 8
     drystone dry-run --card t4 -- python3 example/train.py --batch 8     # without a GPU
 """
 import argparse
 
-import torch
-
 import small_gpt
+import torch
 
 
 def main():
