@@ -105,3 +105,4 @@ with tempfile.TemporaryDirectory() as name:
     check_recommend("run.pickle")
     check_steps("run.pickle")
     assert run("demo", "-o", "none/run.pickle", code=4) == ""
+    assert run("demo", "-o", "-", code=2) == ""

@@ -282,7 +282,9 @@ run(int argc, char **argv)
     int code;
     if (options_parse(&command_demo, argc, argv, &values, &operands, &code))
         code = operands.count ? report_usage("demo", "expected no operands")
-                              : run_demo(&values);
+               : strcmp(values.out, "-") == 0
+                   ? report_usage("demo", "--output -: expected the name of a file")
+                   : run_demo(&values);
     options_finish(&command_demo, &values, &operands);
     return code;
 }
