@@ -58,7 +58,7 @@ def run(is_short, machine, build):
         folder = pathlib.Path(scratch)
         build(folder / "build", ["tool/drystone"])
         tool = folder / "build/tool/drystone"
-        subprocess.run([tool, "demo", "--output", folder / "demo.pickle"], check=True,
+        subprocess.run([tool, "demo", "--capacity", "24GiB", "--output", folder / "demo.pickle"], check=True,
                        stdout=subprocess.DEVNULL)
         recordings = find_recordings(folder, 3 if is_short else 100)
         s = server.Server(tool, folder, recordings[0].parent)

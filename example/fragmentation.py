@@ -92,7 +92,7 @@ def main():
             run = replay(text, words)
             reserved, asked = run["reserved_peak_bytes"], run["requested_peak_bytes"]
             print(f"  {setting:<28}{reserved / MIB:>9.1f} MiB reserved"
-                  f"{100 * (reserved / asked - 1):>8.1f} % above what was alive")
+                  f"{100 * (reserved / asked - 1):>8.1f} % above the tensors")
     return 0
 
 

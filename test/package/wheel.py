@@ -147,13 +147,13 @@ class Installed(unittest.TestCase):
             self.assertEqual(done.stdout.split()[0], "drystone", done)
 
     def test_the_main_job_is_done(self):
-        self.assertEqual(self.call(self.drystone, "demo").returncode, 0)
+        self.assertEqual(self.call(self.drystone, "demo", "--yes").returncode, 0)
         done = self.call(self.python, "-m", "drystone", "info", "drystone-demo.pickle")
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("PyTorch memory snapshot", done.stdout)
 
     def test_the_server_answers(self):
-        self.call(self.drystone, "demo")
+        self.call(self.drystone, "demo", "--yes")
         words = [self.drystone, "view", "drystone-demo.pickle"]
         with subprocess.Popen(words, cwd=self.folder, env=environment(), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
@@ -166,7 +166,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(server.returncode, 0)
 
     def test_a_terminal_is_drawn_on(self):
-        self.call(self.drystone, "demo")
+        self.call(self.drystone, "demo", "--yes")
         ours, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
         with subprocess.Popen([self.drystone, "view", "--terminal", "drystone-demo.pickle"], cwd=self.folder,

@@ -123,7 +123,7 @@ series_print(const struct series *s, size_t best)
         is_close |= s->rows[i].is_close;
     }
     term_init(&term, stdout);
-    snprintf(columns, sizeof columns, "<%.60s <result %s >seconds <", s->heading,
+    snprintf(columns, sizeof columns, "<%.60s <result %s >seconds", s->heading,
              is_engine  ? ">kv_cache >tokens >requests"
              : has_host ? ">allocated >reserved >to_spare >host >steps"
                         : ">allocated >reserved >to_spare >steps");
@@ -135,9 +135,10 @@ series_print(const struct series *s, size_t best)
         (is_engine ? add_engine : add_memory)(&table, row);
         snprintf(text, sizeof text, "%.1f", row->seconds);
         table_add(&table, text);
-        table_add(&table, i == best ? "<- the largest that fits" : "");
     }
     bool is_printed = table_print(&table, &term);
+    if (best < s->count)
+        printf("  %s is the largest that fits\n", s->rows[best].label);
     if (has_ended_early)
         printf("  loops ended early: \"fits\" if later turns repeat those that ran\n");
     if (is_close)

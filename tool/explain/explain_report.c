@@ -171,8 +171,9 @@ print_verdict(const struct explain_printer *p)
 
 /* --- the figures -------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void
-print_figure(const char *name, uint64_t bytes, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+print_figure(const struct explain_printer *p, const char *name, uint64_t bytes,
+             const char *format, ...)
 {
     char number[TERM_NUMBER_BYTES], text[600];
     va_list args;
@@ -182,7 +183,7 @@ print_figure(const char *name, uint64_t bytes, const char *format, ...)
     printf("  %-*s%11s  ", NAME_COLUMNS, name, term_format_bytes(bytes, number));
     char safe[600];
     term_make_printable(safe, sizeof safe, text, strlen(text));
-    term_print_name(stdout, safe, NAME_COLUMNS + 15, 80);
+    term_print_name(stdout, safe, NAME_COLUMNS + 15, p->term.width);
 }
 
 static void
@@ -190,18 +191,19 @@ print_oom_figures(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     char number[TERM_NUMBER_BYTES];
-    print_figure("asked for", v->request_bytes, "%s",
+    print_figure(p, "asked for", v->request_bytes, "%s",
                  v->request_line[0] ? v->request_line : "by a line that is not recorded");
-    print_figure("free on the device", v->device_free_bytes,
+    print_figure(p, "free on the device", v->device_free_bytes,
                  "so PyTorch could have had %s",
                  term_format_bytes(v->budget_bytes, number));
     if (v->short_bytes > 0)
-        print_figure("short by", v->short_bytes, "for this request alone");
+        print_figure(p, "short by", v->short_bytes, "for this request alone");
     else
-        print_figure("left over", v->budget_bytes - v->state->active - v->request_bytes,
+        print_figure(p, "left over",
+                     v->budget_bytes - v->state->active - v->request_bytes,
                      "in sum: it would have fitted");
     if (v->other_bytes > 0)
-        print_figure("not PyTorch's", v->other_bytes, "the rest of the device");
+        print_figure(p, "not PyTorch's", v->other_bytes, "the rest of the device");
 }
 
 static void
@@ -214,21 +216,22 @@ print_figures(const struct explain_printer *p)
     for (size_t i = 0; i < s->block_count; i++)
         count += s->blocks[i].state != DRY_BLOCK_INACTIVE;
     printf("\n");
-    print_figure("reserved", s->reserved, "= active + releasable + stranded");
-    print_figure("  active", s->active, "in %s block%s; %s of it is rounding",
+    print_figure(p, "reserved", s->reserved, "= active + releasable + stranded");
+    print_figure(p, "  active", s->active, "in %s block%s; %s of it is rounding",
                  term_format_count(count, a), count == 1 ? "" : "s",
                  term_format_bytes(s->rounding, b));
     if (s->pending > 0)
-        print_figure("    pending", s->pending, "of it: freed, waiting for streams");
-    print_figure("  releasable", s->releasable, "free; given back before anything fails");
-    print_figure("  stranded", s->stranded, "%s",
+        print_figure(p, "    pending", s->pending, "of it: freed, waiting for streams");
+    print_figure(p, "  releasable", s->releasable,
+                 "free; given back before anything fails");
+    print_figure(p, "  stranded", s->stranded, "%s",
                  s->private_free
                      ? "free, but beside something in use, or in private pools"
                      : "free, but beside something in use");
     if (v->moment_kind == DRY_MOMENT_AT_OOM)
         print_oom_figures(p);
     if (v->unexplained_bytes > 0)
-        print_figure("unexplained", v->unexplained_bytes,
+        print_figure(p, "unexplained", v->unexplained_bytes,
                      "alive by the events, but outside of every known segment");
     if (v->freed_after > 0 && v->end_active_bytes < s->active / 2)
         explain_print_item(p, "",

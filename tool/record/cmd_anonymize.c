@@ -208,8 +208,8 @@ print_rest(const struct session *s)
     }
     printf(
         "verified: yes\n"
-        "  the result was read back: the same recording, strings and stacks equal where "
-        "they\n  were; %s word%s of the original searched for, none found\n",
+        "  the result was read back: the same recording, strings and stacks equal where\n"
+        "  they were; %s word%s of the original searched for, none found\n",
         term_format_count(proof->searched_words, number),
         proof->searched_words == 1 ? "" : "s");
 }

@@ -73,7 +73,7 @@ async def check(mode, version, folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    subprocess.run([tool, "demo", "--output", pathlib.Path(name, "demo.pickle")],
+    subprocess.run([tool, "demo", "--capacity", "24GiB", "--output", pathlib.Path(name, "demo.pickle")],
                    check=True, stdout=subprocess.DEVNULL)
     for mode, version in (("auto", "2026-07-28"), ("2026-07-28", "2026-07-28"),
                           ("legacy", "2025-11-25")):

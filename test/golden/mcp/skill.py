@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     subprocess.run([make_cases, folder], check=True, stdout=subprocess.DEVNULL)
     shutil.copy(folder / "fragmentation-pinned.pickle", folder / "oom.pickle")
-    subprocess.run([tool, "demo", "--output", folder / "run.pickle"], check=True,
+    subprocess.run([tool, "demo", "--capacity", "24GiB", "--output", folder / "run.pickle"], check=True,
                    stdout=subprocess.DEVNULL)
     shutil.copy(folder / "run.pickle", folder / "after.pickle")
     (folder / "train.log").write_text("step 7\nRuntimeError: CUDA out of memory. Tried to "

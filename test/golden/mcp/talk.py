@@ -254,7 +254,7 @@ with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as oth
     for path in data.iterdir():
         if path.is_file():
             shutil.copy(path, folder)
-    subprocess.run([tool, "demo", "--output", folder / "demo.pickle"], check=True,
+    subprocess.run([tool, "demo", "--capacity", "24GiB", "--output", folder / "demo.pickle"], check=True,
                    stdout=subprocess.DEVNULL)
     (folder / "train.log").write_text("step 7\nCUDA error: out of memory\n")
     (folder / "notes.md").write_text("")
