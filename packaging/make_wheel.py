@@ -8,8 +8,9 @@ The compiler is zig's, from the package index: it links against any glibc, for a
 The libraries that the command needs are Debian's archives for that processor, linked in, so
 that libc alone is needed. auditwheel then proves the wheel's tag. Shims for PyTorch that lie in
 build-shims/ for that processor go in, unless their sources are newer; with --shims they are made
-first, by scripts/make_shims.py, for every release. --quick leaves out most of the compiler's
-optimisation, which takes most of the time: such a wheel is for tests of what it is made of.
+first, by scripts/make_shims.py, for every release. dist/drystone.html goes in, too, if `./dev page`
+made it. --quick leaves out most of the compiler's optimisation, which takes most of the time: such a
+wheel is for tests of what it is made of.
 
 All else is kept in build-wheel/, and made again only where it changed. Exit status: 0; 1 if the
 build failed; 4 if a compiler, headers or libraries cannot be fetched.
@@ -28,6 +29,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-wheel"
 SHIMS = ROOT / "build-shims"
+PAGE = ROOT / "dist/drystone.html"
 sys.path.insert(0, str(ROOT / "scripts"))
 import make_shims  # noqa: E402
 
@@ -205,6 +207,8 @@ def build(machine, tools, folder, quick):
     shutil.rmtree(out, ignore_errors=True)
     words = [f"-Csetup-args=--cross-file={folder / 'zig.ini'}", f"-Cbuild-dir={folder / 'build'}",
              "-Csetup-args=-Dserve=enabled", "-Csetup-args=-Dtui=enabled", "-Csetup-args=-Ds3=enabled"]
+    if PAGE.exists():
+        words += [f"-Csetup-args=-Dpage={PAGE}"]
     if quick:
         words += ["-Csetup-args=-Doptimization=1", "-Csetup-args=-Db_lto=false"]
     run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", out, *words, ROOT,
