@@ -33,6 +33,11 @@ function hatch(pen: CanvasRenderingContext2D, ground: string, line: string): Can
   return pen.createPattern(tile, "repeat") ?? ground;
 }
 
+/* Write `text`, or `short` where that is wider than `width`. */
+function fillFitting(pen: CanvasRenderingContext2D, width: number, y: number, text: string, short: string): void {
+  pen.fillText(pen.measureText(text).width > width ? short : text, 0, y);
+}
+
 export class MapView implements View {
   private readonly bar = el("div", { class: "toolbar" });
   private readonly canvas = el("canvas", {});
@@ -178,8 +183,9 @@ export class MapView implements View {
     for (const g of layout.groups) {
       if (g.y > top + h || g.y + g.height < top) continue;
       pen.fillStyle = themeColour("ink");
-      pen.fillText(`${groupName(g, this.app.device.lanes)} — ${bytes(g.reserved)} in ${count(g.segments.length)}`,
-        0, g.y + HEAD / 2);
+      const sum = `${bytes(g.reserved)} in ${count(g.segments.length)}`;
+      fillFitting(pen, layout.width, g.y + HEAD / 2, `${groupName(g, this.app.device.lanes)} — ${sum}`,
+        `${g.isLarge ? "large" : "small"} segments: ${sum}`);
       for (const piece of g.pieces) {
         const y = g.y + HEAD + piece.row * layout.rowHeight;
         if (y > top + h || y + layout.rowHeight < top) continue;
@@ -270,9 +276,10 @@ export class MapView implements View {
     const top = g.y + HEAD + g.rows * layout.rowHeight, h = layout.rowHeight - BETWEEN;
     const rows = this.request.bytes / layout.rowBytes;
     pen.fillStyle = themeColour("alarm");
-    pen.fillText(`The request that failed: ${bytes(this.request.bytes)}${
-      rows > layout.requestRows ? `, ${rows.toFixed(1)} rows long` : ""}. The largest hole here has ${
-      bytes(this.largestHole(g))}.`, 0, top + HEAD / 2);
+    const asked = bytes(this.request.bytes), hole = bytes(this.largestHole(g));
+    fillFitting(pen, layout.width, top + HEAD / 2, `The request that failed: ${asked}${
+      rows > layout.requestRows ? `, ${rows.toFixed(1)} rows long` : ""}. The largest hole here has ${hole}.`,
+      `Asked for ${asked}; largest hole ${hole}.`);
     pen.strokeStyle = themeColour("alarm");
     for (let row = 0; row < layout.requestRows; row++) {
       const w = layout.width * Math.min(1, rows - row), y = top + HEAD + row * layout.rowHeight;

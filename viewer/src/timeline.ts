@@ -257,6 +257,7 @@ export class Timeline implements View {
       if (this.drag !== null && !this.drag.isMoved) this.click(this.inPlot(e), e.shiftKey);
       this.drag = null;
     });
+    stage.addEventListener("pointercancel", () => { this.drag = null; }); // the page scrolls instead
     stage.addEventListener("pointerleave", () => {
       this.pointer = null;
       this.paintOver();

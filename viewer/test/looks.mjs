@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a person sees: sizes of what is drawn in narrow and wide windows, words where nothing is, legends. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { findBarriers, launch, openPage } from "./drive.mjs";
+import { makeAnswers, makeReport } from "./mock.mjs";
+
+const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "drystone-looks-")), mock = makeAnswers();
+let browser, files = 0;
+
+before(async () => { browser = await launch(); });
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/* Write a report of `answers`; `change` may alter what it says of its device. */
+function write(answers, change = () => {}) {
+  const about = JSON.parse(new TextDecoder().decode(answers.get("about"))), file = join(folder, `${files++}.html`);
+  change(about.files[0].devices[0], about);
+  writeFileSync(file, makeReport(page0, new Map(answers).set("about", Buffer.from(JSON.stringify(about)))));
+  return file;
+}
+
+async function open(file, hash, options = {}) {
+  const opened = await openPage(browser, `file://${file}#${hash}`, options);
+  await opened.page.waitForFunction(() => document.querySelector("main")?.childElementCount > 0);
+  await opened.page.waitForTimeout(300);
+  return opened;
+}
+
+const sized = (width, height = 844) => ({ viewport: { width, height } });
+
+test("in a narrow window plots are as wide as the window, and the panel is below them", async () => {
+  const file = write(mock.answers);
+  for (const [view, plot] of [["timeline", ".stage"], ["map", ".mapstage"], ["events", ".scroller.events"]]) {
+    const { page, done } = await open(file, `view=${view}`);
+    for (const width of [320, 390, 600, 768]) {
+      await page.setViewportSize({ width, height: 844 });
+      const box = await page.locator(plot).boundingBox(), side = await page.locator(".side").boundingBox();
+      assert.ok(box.width >= width - 32 && box.height >= 260, `${view} at ${width}: ${box.width} by ${box.height}`);
+      assert.ok(side.y >= box.y + box.height && side.width >= width - 32, `${view} at ${width}: the panel`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} at ${width}`);
+    }
+    await done();
+  }
+  for (const view of ["timeline", "owners"])
+    assert.deepEqual(await findBarriers(browser, `file://${file}#view=${view}`, sized(390)), [], view);
+});
+
+test("in a narrow window a line of code is not cut, and its row has its figures", async () => {
+  const { page, done } = await open(write(mock.answers), "view=owners", sized(390));
+  const rows = await page.locator("table tr").evaluateAll((all) => all.map((tr) => {
+    const last = tr.lastElementChild.getBoundingClientRect(), card = tr.closest(".card").getBoundingClientRect();
+    return [last.width / card.width, last.right <= card.right, tr.children.length];
+  }));
+  for (const [share, isInside, cells] of rows) assert.ok(share > 0.8 && isInside && cells === 5, String([share, isInside]));
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  const count = (role) => nodes.filter((n) => n.role?.value === role && !n.ignored).length;
+  assert.deepEqual([count("row"), count("columnheader"), count("cell")], [3, 5, 10]);
+  await done();
+});
+
+/* Paint again at `width`; return the boxes of all texts that the plot writes, as [left, right, y, text]. */
+async function paintedTexts(page, width) {
+  await page.evaluate(() => {
+    const write = window.write ??= CanvasRenderingContext2D.prototype.fillText;
+    window.texts = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      const w = this.measureText(text).width, left = x - { left: 0, center: w / 2, right: w }[this.textAlign];
+      window.texts.push([left, left + w, y, text]);
+      write.call(this, text, x, y);
+    };
+  });
+  await page.setViewportSize({ width, height: 844 });
+  await page.waitForTimeout(300);
+  return page.evaluate(() => {
+    const last = window.texts.findLastIndex(([,,, text]) => text === "0 B");
+    return window.texts.slice(last);
+  });
+}
+
+test("no label of the timeline lies over another one, at any width", async () => {
+  const file = write(mock.answers, (device) => {
+    device.marks = Array.from({ length: 60 }, (_, i) => ({ moment: 9 + 20 * i, kind: i % 3 === 0 ? "step" : "annotation", text: `the mark ${i}` }));
+  });
+  for (const hash of ["a=0", "a=3", `a=${mock.peak}&b=${mock.peak + 20}`, "axis=time", "from=0&to=9"]) {
+    const { page, done } = await open(file, `view=timeline&${hash}`, sized(1300));
+    for (const width of [390, 600, 768, 1440]) {
+      const texts = await paintedTexts(page, width);
+      assert.ok(texts.length > 4, `${texts.length} texts at ${width}, ${hash}`);
+      for (const [i, [left, right, y, text]] of texts.entries())
+        for (const [l, r, at, other] of texts.slice(i + 1))
+          assert.ok(Math.abs(y - at) > 9 || right <= l || r <= left, `${text} and ${other} at ${width}, ${hash}`);
+    }
+    await done();
+  }
+});
