@@ -75,6 +75,11 @@ export function table(caption: string, columns: TableColumn[], rows: Child[][],
         el("td", { class: side(columns[i]) }, cell))))));
 }
 
+/* Make the words that stand where a picture would be. */
+export function absence(head: string, why: string, ...links: Child[]): HTMLElement {
+  return el("div", { class: "absence" }, el("h3", {}, head), el("p", {}, why), el("p", { class: "actions" }, ...links));
+}
+
 /* Make a sample of a colour, for a legend. */
 export function swatch(colour: string): HTMLElement {
   const sample = el("span", { class: "swatch" });

@@ -4,7 +4,7 @@
 import { oomMoment } from "./about.ts";
 import type { App, View } from "./app.ts";
 import { allocDetails, allocText } from "./details.ts";
-import { button, choice, clear, el, table, type Child } from "./dom.ts";
+import { absence, button, choice, clear, el, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, percent, plural } from "./format.ts";
 import { colourKeys } from "./legend.ts";
 import { chooseRowBytes, groupName, groupSegments, HEAD, layOut, type Group, type Layout,
@@ -45,6 +45,7 @@ export class MapView implements View {
   private readonly scroller = el("div", { class: "scroller", tabIndex: 0, role: "group",
     aria: { label: "Memory map. Comma and period step through moments." } }, this.spacer, this.canvas);
   private readonly tip = el("div", { class: "tip", hidden: true });
+  private readonly words = el("div", {}); // where there is no map
   private readonly legendBox = el("div", { class: "legend" });
   private readonly side = el("aside", { class: "side", tabIndex: 0, aria: { label: "Segments and pinners" } });
   private readonly observer = new ResizeObserver(() => this.arrange());
@@ -62,7 +63,7 @@ export class MapView implements View {
   private timer = 0;
 
   constructor(private readonly app: App, host: HTMLElement) {
-    const stage = el("div", { class: "mapstage" }, this.scroller, this.tip);
+    const stage = el("div", { class: "mapstage" }, this.scroller, this.words, this.tip);
     host.append(el("div", { class: "timeline" },
       el("div", { class: "main" }, this.bar, stage, this.legendBox), this.side));
     this.observer.observe(this.scroller);
@@ -112,18 +113,29 @@ export class MapView implements View {
     this.request = app.device.ooms.length > 0 && first !== null
       ? { moment: first, bytes: app.device.ooms[0].bytes } : null;
     if (map !== null) this.prepare(map);
+    this.showWords(map, moment, fault);
     this.arrange();
-    if (map === null) this.missing(moment, fault);
   }
 
-  private missing(moment: number, fault: string): void {
+  /* Write why there is nothing to draw, if so. */
+  private showWords(map: MemoryMap | null, moment: number, fault: string): void {
+    this.scroller.hidden = map === null || map.segments === 0;
+    clear(this.words, map === null ? this.missing(moment, fault) : map.segments === 0 && absence("Nothing is reserved here",
+      `The program had no memory of this device ${this.app.momentName(moment)}.`, ...this.placeLinks()));
+    if (map === null) clear(this.side, el("p", { class: "faint" }, "There is no map of this moment."));
+  }
+
+  private placeLinks(): HTMLElement[] {
+    return this.app.device.places.map((p) =>
+      this.app.link(`${clean(p.name)}: ${this.app.momentName(p.moment)}`, { a: p.moment }, "button"));
+  }
+
+  private missing(moment: number, fault: string): HTMLElement {
     const { app } = this;
-    clear(this.side, el("h3", {}, fault === "" ? "This map was left out" : "This map cannot be read"),
-      fault !== "" ? el("p", { class: "error" }, fault) : el("p", {},
-        `A report holds the map of a few moments, and ${app.momentName(moment)} is none of them. `,
-        "drystone view without -o shows every moment."),
-      el("p", { class: "actions" }, ...app.device.places.map((p) =>
-        app.link(`${clean(p.name)}: ${app.momentName(p.moment)}`, { a: p.moment }, "button"))));
+    if (fault !== "") return absence("This map cannot be read", fault);
+    return absence("This map was left out", app.source.isReport
+      ? `A report holds the map of a few moments, and ${app.momentName(moment)} is none of them. `
+        + "drystone view without -o shows every moment." : "There is no map of this moment.", ...this.placeLinks());
   }
 
   private prepare(map: MemoryMap): void {

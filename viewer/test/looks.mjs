@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { findBarriers, launch, openPage } from "./drive.mjs";
-import { makeAnswers, makeReport } from "./mock.mjs";
+import { makeAnswers, makeMap, makeReport } from "./mock.mjs";
 
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "drystone-looks-")), mock = makeAnswers();
@@ -100,4 +100,33 @@ test("no label of the timeline lies over another one, at any width", async () =>
     }
     await done();
   }
+});
+
+test("where no map is there are words and ways on, not an empty picture", async () => {
+  const bare = new Map(mock.answers).set(`0/0/map/${mock.moments - 1}`, makeMap(mock.lives, 0));
+  for (const [answers, hash, head] of [[mock.answers, "a=200", "This map was left out"],
+    [bare, `a=${mock.moments - 1}`, "Nothing is reserved here"]]) {
+    const { page, done } = await open(write(answers), `view=map&${hash}`);
+    assert.equal(await page.locator(".mapstage h3").textContent(), head);
+    assert.equal(await page.locator(".mapstage canvas").isVisible(), false);
+    assert.deepEqual(await page.locator(".mapstage .actions a").count(), 2);
+    await page.locator(".mapstage .actions a").first().click();
+    await page.locator(".mapstage canvas").waitFor();
+    assert.equal(await page.locator(".mapstage h3").count(), 0);
+    await done();
+  }
+});
+
+test("a file without events has no plot and no cursor, but says what it has", async () => {
+  const file = write(mock.answers, (device) => Object.assign(device, { events: 0, marks: [], ooms: [] }));
+  const { page, done } = await open(file, "view=timeline");
+  assert.equal(await page.locator(".stage h3").textContent(), "No events were recorded");
+  assert.equal(await page.locator("canvas:visible").count(), 0);
+  assert.match(await page.locator(".side").textContent(), /at the end of the file.*Reserved/);
+  await done();
+  const none = new Map([...mock.answers].filter(([key]) => !key.includes("tile")));
+  const left = await open(write(none), "view=timeline");
+  assert.equal(await left.page.locator(".stage h3").textContent(), "The timeline was left out of this report");
+  await left.done();
+  assert.deepEqual(await findBarriers(browser, `file://${file}#view=timeline`), []);
 });
