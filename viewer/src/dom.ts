@@ -87,6 +87,18 @@ export function swatch(colour: string): HTMLElement {
   return sample;
 }
 
+/* Make a sample of a line as it is drawn, for a legend. */
+export function stroke(colour: string, dash: number[] = []): SVGElement {
+  const ns = "http://www.w3.org/2000/svg", sample = document.createElementNS(ns, "svg"), path = document.createElementNS(ns, "path");
+  sample.setAttribute("class", "stroke");
+  sample.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", "M0 4H26");
+  path.setAttribute("stroke-dasharray", dash.join(" "));
+  path.style.stroke = colour;
+  sample.append(path);
+  return sample;
+}
+
 /* Make a bar whose filled part is `share` of its width, for the eye alone. */
 export function bar(share: number, colour?: string): HTMLElement {
   const fill = el("span", { class: "fill" });

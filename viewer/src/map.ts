@@ -6,7 +6,7 @@ import type { App, View } from "./app.ts";
 import { allocDetails, allocText } from "./details.ts";
 import { absence, button, choice, clear, el, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, percent, plural } from "./format.ts";
-import { colourKeys } from "./legend.ts";
+import { colourKeys, findUsed } from "./legend.ts";
 import { chooseRowBytes, groupName, groupSegments, HEAD, layOut, type Group, type Layout,
   type Piece } from "./map_layout.ts";
 import { NONE } from "./pack.ts";
@@ -150,6 +150,7 @@ export class MapView implements View {
 
   private arrange(): void {
     this.paintBar();
+    this.paintLegend(this.map);
     const { map } = this, width = this.scroller.clientWidth - 24, height = this.scroller.clientHeight;
     if (map === null || width < 50 || height < 50) {
       this.layout = null;
@@ -414,10 +415,21 @@ export class MapView implements View {
       button("−", "Rows of more bytes (key -)", () => this.widen(-1)),
       button("+", "Rows of fewer bytes (key +)", () => this.widen(1)),
       el("span", { class: "faint" }, row));
-    clear(this.legendBox, el("div", {}, ...colourKeys(app, this.stacks, this.ranks, null),
-      el("span", { class: "key" }, el("span", { class: "swatch hatched" }), "free"),
-      el("span", { class: "key" }, el("span", { class: "swatch pinner" }), "pins its segment"),
-      el("span", { class: "key" }, el("span", { class: "swatch waits" }), "waits for a stream")));
+  }
+
+  private paintLegend(map: MemoryMap | null): void {
+    if (map === null) {
+      clear(this.legendBox);
+      return;
+    }
+    const used = findUsed(map.allocs, map.allocs.id.keys(), this.stacks, { categories: new Set(), sites: new Set() });
+    const has = (state: number) => map.state.includes(state);
+    const key = (isThere: boolean, kind: string, text: string) =>
+      isThere && el("span", { class: "key" }, el("span", { class: `swatch ${kind}` }), text);
+    clear(this.legendBox, el("div", {}, ...colourKeys(this.app, this.stacks, this.ranks, used),
+      key(map.alloc.some((row, b) => row === NONE && map.state[b] !== 0), "small", "not recorded"),
+      key(has(0), "hatched", "free"), key(this.pinned.size > 0, "pinner", "pins its segment"),
+      key(has(2), "waits", "waits for a stream")));
   }
 
   private pinTable(map: MemoryMap): HTMLElement {

@@ -149,7 +149,8 @@ export class Timeline implements View {
       this.knots({ ...picture, parts: [] }), from, to, this.stage.clientWidth);
     this.paintOver();
     this.paintSide();
-    clear(this.legendBox, legend(app, this.stacks, this.ranks, picture, this.plot.lastPaint));
+    clear(this.legendBox, legend(app, this.stacks, this.ranks, picture, this.scene.small,
+      this.plot.lastPaint));
     document.body.dataset.painted = picture.isComing ? "coming" : this.plot.lastPaint.toFixed(1);
   }
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { findBarriers, launch, openPage } from "./drive.mjs";
-import { makeAnswers, makeMap, makeReport } from "./mock.mjs";
+import { makeAnswers, makeMap, makeReport, makeSeries } from "./mock.mjs";
 
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "drystone-looks-")), mock = makeAnswers();
@@ -129,4 +129,45 @@ test("a file without events has no plot and no cursor, but says what it has", as
   assert.equal(await left.page.locator(".stage h3").textContent(), "The timeline was left out of this report");
   await left.done();
   assert.deepEqual(await findBarriers(browser, `file://${file}#view=timeline`), []);
+});
+
+const legendOf = (page, box = ".legend") => page.locator(`${box} .key`).allTextContents();
+
+test("a legend lists what is drawn, and nothing else", async () => {
+  const alive = (m) => mock.lives.filter((l) => l.begin <= m && m < l.end), named = (lives) =>
+    mock.categories.filter((_, i) => lives.some((l) => l.category === i));
+  const file = write(mock.answers);
+  const map = await open(file, "view=map");
+  assert.deepEqual(await legendOf(map.page), [...named(alive(mock.peak)), "free", "pins its segment"]);
+  await map.done();
+  const first = await open(file, "view=timeline&from=0&to=8");
+  assert.deepEqual(await legendOf(first.page), ["weights", "reserved"]);
+  await first.page.evaluate(() => { location.hash = "#view=timeline"; });
+  await first.page.waitForTimeout(300);
+  assert.deepEqual(await legendOf(first.page), [...named(mock.lives), "reserved"]);
+  await first.page.evaluate(() => { location.hash = "#view=timeline&from=0&to=8&colour=owner"; });
+  await first.page.waitForTimeout(300);
+  assert.deepEqual(await legendOf(first.page), ["model.py:12 load", "reserved"]);
+  await first.done();
+});
+
+test("the colours of an icicle are those of its legend", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { page, done } = await open(write(mock.answers), "view=owners", { colorScheme });
+    const [bars, keys] = await page.evaluate(() => [[...document.querySelectorAll(".icicle a")].map((a) =>
+      [/mostly (.*)/.exec(a.title)[1], a.style.background]), [...document.querySelectorAll(".card .legend .key:has(.swatch)")].map((k) =>
+      [k.textContent, k.querySelector(".swatch").style.background])]);
+    assert.ok(bars.length > 2 && keys.length > 1);
+    assert.deepEqual(new Map(bars), new Map(keys));
+    assert.deepEqual([...new Set(bars.map(String))].sort(), keys.map(String).sort());
+    await done();
+  }
+});
+
+test("the sample of a dashed line is dashed as the line is", async () => {
+  const { page, done } = await open(write(makeAnswers(1, makeSeries()).answers), "view=compare");
+  const dashes = await page.locator(".card").first().locator("svg.stroke path").evaluateAll((all) =>
+    all.map((p) => p.getAttribute("stroke-dasharray")));
+  assert.deepEqual(dashes, ["", "", "5 3"]);
+  await done();
 });
