@@ -74,7 +74,7 @@ export class Trust implements View {
       table("Devices", [{ head: "Device" }, { head: "Events", right: true }, { head: "Segments", right: true },
         { head: "Reserved", right: true }, { head: "Frees of unknown blocks", right: true },
         { head: "Older blocks", right: true }, { head: "Times that go back", right: true }],
-        info.devices.map((d) => [`device ${d.device}`, count(d.events), count(d.segments), bytes(d.reserved_bytes),
+        info.devices.map((d) => [d.device < 0 ? "pinned host memory" : `device ${d.device}`, count(d.events), count(d.segments), bytes(d.reserved_bytes),
           count(d.warm_frees), count(d.old_blocks), count(d.time_reversals)])),
       settings.length > 0 && el("h4", {}, "Allocator settings"),
       settings.length > 0 && table("Allocator settings", [{ head: "Setting" }, { head: "Value" }], settings));

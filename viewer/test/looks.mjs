@@ -7,7 +7,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { findBarriers, launch, openPage } from "./drive.mjs";
 import { makeAnswers, makeMap, makeReport, makeSeries } from "./mock.mjs";
+import { load } from "./unit/load.mjs";
 
+const { Pack } = await load("pack.ts");
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "drystone-looks-")), mock = makeAnswers();
 let browser, files = 0;
@@ -169,5 +171,30 @@ test("the sample of a dashed line is dashed as the line is", async () => {
   const dashes = await page.locator(".card").first().locator("svg.stroke path").evaluateAll((all) =>
     all.map((p) => p.getAttribute("stroke-dasharray")));
   assert.deepEqual(dashes, ["", "", "5 3"]);
+  await done();
+});
+
+test("the event of a failure is marked, and tells the free bytes, which are no address", async () => {
+  const answers = new Map(mock.answers), key = `0/0/events/${Math.floor(mock.peak / 1024)}`, pack = Uint8Array.from(answers.get(key));
+  const columns = new Pack(pack), i = mock.peak % 1024;
+  columns.u8("ev_action")[i] = 4;
+  columns.u64("ev_addr")[i] = 10n << 20n;
+  const { page, done } = await open(write(answers.set(key, pack)), `view=events&a=${mock.peak}`);
+  const row = page.locator(".row.oom"), cells = await row.locator("span").allTextContents();
+  assert.deepEqual([cells[2], cells[4]], ["out of memory", "10.00 MiB free"]);
+  const colours = await page.evaluate(() => [".rows .row.oom", ".rows .row:not(.oom)"].map((s) => getComputedStyle(document.querySelector(s)).color));
+  assert.notEqual(colours[0], colours[1]);
+  await row.click();
+  assert.match(await page.locator(".side h3").first().textContent(), /out of memory, .*, 10\.00 MiB free/);
+  await done();
+});
+
+test("host memory has a name, not the number of a device", async () => {
+  const info = JSON.parse(new TextDecoder().decode(mock.answers.get("0/info"))), device = { events: 1, segments: 1,
+    reserved_bytes: 1, warm_frees: 0, old_blocks: 0, time_reversals: 0 };
+  info.devices = [{ device: -1, ...device }, { device: 0, ...device }];
+  const file = write(new Map(mock.answers).set("0/info", Buffer.from(JSON.stringify(info)))), { page, done } = await open(file, "view=trust");
+  const names = await page.getByRole("table", { name: "Devices" }).locator("tbody tr td:first-child").allTextContents();
+  assert.deepEqual(names, ["pinned host memory", "device 0"]);
   await done();
 });
