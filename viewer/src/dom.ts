@@ -75,6 +75,11 @@ export function table(caption: string, columns: TableColumn[], rows: Child[][],
         el("td", { class: side(columns[i]) }, cell))))));
 }
 
+/* Hold a table that may be wider than its place; the keyboard scrolls it. */
+export function wide(label: string, t: HTMLTableElement): HTMLElement {
+  return el("div", { class: "wide", tabIndex: 0, role: "region", aria: { label } }, t);
+}
+
 /* Make the words that stand where a picture would be. */
 export function absence(head: string, why: string, ...links: Child[]): HTMLElement {
   return el("div", { class: "absence" }, el("h3", {}, head), el("p", {}, why), el("p", { class: "actions" }, ...links));

@@ -54,6 +54,20 @@ test("in a narrow window plots are as wide as the window, and the panel is below
     assert.deepEqual(await findBarriers(browser, `file://${file}#view=${view}`, sized(390)), [], view);
 });
 
+test("in a narrow window the head of a line is where the line is", async () => {
+  const { answers } = makeAnswers(3), explain = JSON.parse(new TextDecoder().decode(answers.get("1/explain")));
+  explain.owners[0].bytes *= 2;
+  const file = write(answers.set("1/explain", Buffer.from(JSON.stringify(explain))));
+  for (const view of ["compare", "owners", "verdict", "whatif"]) {
+    const { page, done } = await open(file, `view=${view}`, sized(390));
+    const tables = await page.locator("table:has(td .line)").evaluateAll((all) => all.map((t) => ["th", "tbody tr:first-child td"].map((cells) =>
+      [...t.querySelectorAll(cells)].findIndex((c) => c.clientWidth > 0.8 * t.clientWidth))));
+    assert.ok(tables.length > 0, view);
+    for (const [head, line] of tables) assert.ok(head === line && head >= 0, `${view}: ${head}, ${line}`);
+    await done();
+  }
+});
+
 test("in a narrow window a line of code is not cut, and its row has its figures", async () => {
   const { page, done } = await open(write(mock.answers), "view=owners", sized(390));
   const rows = await page.locator("table tr").evaluateAll((all) => all.map((tr) => {
@@ -197,4 +211,5 @@ test("host memory has a name, not the number of a device", async () => {
   const names = await page.getByRole("table", { name: "Devices" }).locator("tbody tr td:first-child").allTextContents();
   assert.deepEqual(names, ["pinned host memory", "device 0"]);
   await done();
+  assert.deepEqual(await findBarriers(browser, `file://${file}#view=trust`, sized(390)), []);
 });

@@ -62,11 +62,6 @@ export function sourceLine(line: string | null): Child {
   return line === null || line === "" ? null : el("code", { class: "source" }, clean(line));
 }
 
-/* Hold a table that may be wider than its place; the keyboard scrolls it. */
-export function wide(label: string, t: HTMLTableElement): HTMLElement {
-  return el("div", { class: "wide", tabIndex: 0, role: "region", aria: { label } }, t);
-}
-
 /* Make buttons that turn the pages of a list; none if there is one page. */
 export function pager(what: string, total: number, size: number, page: number, turn: (page: number) => void): Child {
   const pages = Math.ceil(total / size), at = Math.max(0, Math.min(page, pages - 1));
