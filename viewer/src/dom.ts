@@ -85,6 +85,16 @@ export function absence(head: string, why: string, ...links: Child[]): HTMLEleme
   return el("div", { class: "absence" }, el("h3", {}, head), el("p", {}, why), el("p", { class: "actions" }, ...links));
 }
 
+/* Show lines of text beside a point of the tip's stage, within its width and, if it clips what is beyond, its height. */
+export function showTip(tip: HTMLElement, x: number, y: number, lines: string[], clips = true): void {
+  const stage = tip.parentElement as HTMLElement, gap = 14;
+  clear(tip, ...lines.map((text, i) => el("div", { class: i === 0 ? "first" : "" }, text)));
+  tip.hidden = false;
+  const right = stage.clientWidth - tip.offsetWidth, beside = x + gap > right ? x - gap - tip.offsetWidth : x + gap;
+  tip.style.left = `${Math.max(0, Math.min(right, beside))}px`;
+  tip.style.top = `${clips ? Math.max(0, Math.min(stage.clientHeight - tip.offsetHeight, y + gap)) : y + gap}px`;
+}
+
 /* Make a sample of a colour, for a legend. */
 export function swatch(colour: string): HTMLElement {
   const sample = el("span", { class: "swatch" });

@@ -4,7 +4,7 @@
 import { oomMoment } from "./about.ts";
 import type { App, View } from "./app.ts";
 import { allocDetails, allocText } from "./details.ts";
-import { absence, button, choice, clear, el, table, type Child } from "./dom.ts";
+import { absence, button, choice, clear, el, showTip, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, percent, plural } from "./format.ts";
 import { colourKeys, findUsed } from "./legend.ts";
 import { chooseRowBytes, groupName, groupSegments, HEAD, layOut, type Group, type Layout,
@@ -339,11 +339,8 @@ export class MapView implements View {
     if (row !== NONE) lines.unshift(this.stacks?.siteTitle(map.allocs.stack[row], map.allocs.flags[row]) ?? "");
     lines.push(`in a segment of ${bytes(map.size[piece.segment])}${
       map.flags[piece.segment] & EXPANDABLE ? ", expandable" : ""}`);
-    clear(this.tip, ...lines.map((t, i) => el("div", { class: i === 0 ? "first" : "" }, t)));
-    const box = this.scroller.getBoundingClientRect(), x = e.clientX - box.left;
-    this.tip.style.left = x > box.width - 330 ? "" : `${x + 16}px`;
-    this.tip.style.right = x > box.width - 330 ? `${box.width - x + 12}px` : "";
-    this.tip.style.top = `${Math.min(e.clientY - box.top + 14, box.height - 70)}px`;
+    const box = this.scroller.getBoundingClientRect();
+    showTip(this.tip, e.clientX - box.left, e.clientY - box.top, lines);
   }
 
   private click(e: MouseEvent): void {

@@ -2,7 +2,7 @@
 /* The timeline: what was allocated, when, over what was reserved. The wheel, the pointer, the keys. */
 
 import type { App, View } from "./app.ts";
-import { absence, button, choice, clear, el } from "./dom.ts";
+import { absence, button, choice, clear, el, showTip } from "./dom.ts";
 import { bytes, clean, duration, plural } from "./format.ts";
 import { Minimap } from "./minimap.ts";
 import { NONE } from "./pack.ts";
@@ -214,11 +214,7 @@ export class Timeline implements View {
     }
     const time = this.timeOf(moment);
     lines.push(`${this.app.momentName(moment)}${time === null ? "" : `, +${duration(time)}`}`);
-    clear(this.tip, ...lines.map((text, i) => el("div", { class: i === 0 ? "first" : "" }, clean(text))));
-    const right = p.x > this.stage.clientWidth - 330;
-    this.tip.style.left = right ? "" : `${p.x + 16}px`;
-    this.tip.style.right = right ? `${this.stage.clientWidth - p.x + 12}px` : "";
-    this.tip.style.top = `${Math.min(p.y + 14, this.stage.clientHeight - 90)}px`;
+    showTip(this.tip, p.x, p.y, lines.map((text) => clean(text)));
   }
 
   /* Return the microseconds from the first event to `moment`, as well as the tiles tell. */

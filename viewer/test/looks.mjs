@@ -213,3 +213,23 @@ test("host memory has a name, not the number of a device", async () => {
   await done();
   assert.deepEqual(await findBarriers(browser, `file://${file}#view=trust`, sized(390)), []);
 });
+
+test("what the pointer tells lies within the picture, at any place and width", async () => {
+  const file = write(mock.answers);
+  for (const [view, picture] of [["timeline", ".stage"], ["map", ".mapstage"]])
+    for (const width of [390, 1280]) {
+      const { page, done } = await open(file, `view=${view}`, sized(width)), box = await page.locator(picture).boundingBox();
+      let seen = 0;
+      for (const [x, y] of [[0.25, 0.5], [0.4, 0.7], [0.6, 0.95], [0.75, 0.3], [0.94, 0.8], [0.1, 0.1]]) {
+        await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
+        await page.waitForTimeout(60);
+        const tip = await page.locator(".tip").boundingBox();
+        if (tip === null) continue;
+        seen++;
+        assert.ok(tip.x >= box.x && tip.x + tip.width <= box.x + box.width && tip.y >= box.y && tip.y + tip.height <= box.y + box.height,
+          `${view} at ${width}: ${JSON.stringify([x, y, tip, box])}`);
+      }
+      assert.ok(seen > 1, `${view} at ${width}: ${seen}`);
+      await done();
+    }
+});

@@ -82,13 +82,3 @@ export function onPage<T>(list: T[], size: number, page: number): T[] {
   const at = Math.max(0, Math.min(page, Math.ceil(list.length / size) - 1));
   return list.slice(at * size, (at + 1) * size);
 }
-
-/* Put a tip beside a point of its stage. */
-export function placeTip(tip: HTMLElement, stage: HTMLElement, x: number, y: number, lines: string[]): void {
-  tip.replaceChildren(...lines.map((text, i) => el("div", { class: i === 0 ? "first" : "" }, text)));
-  tip.hidden = false;
-  const right = x > stage.clientWidth / 2;
-  tip.style.left = right ? "" : `${x + 16}px`;
-  tip.style.right = right ? `${stage.clientWidth - x + 12}px` : "";
-  tip.style.top = `${y + 14}px`;
-}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All ranks as cells of colour: what each reserves, which group it is of, and a mark on those that differ. */
 
-import { choice, clear, el, penOf, swatch } from "../dom.ts";
+import { choice, clear, el, penOf, showTip, swatch } from "../dom.ts";
 import { bytes, clean, count } from "../format.ts";
 import { isLight, themeColour } from "../palette.ts";
-import { groupColour, heatScale, placeTip, type Desk, type PartView } from "./desk.ts";
+import { groupColour, heatScale, type Desk, type PartView } from "./desk.ts";
 import { measure, MEASURE_WORDS } from "./filter.ts";
 import { cellAt, layOut, listCells, NUMBERED, type Cell, type Grid } from "./grid.ts";
 import { MEASURES, type Measure } from "./state.ts";
@@ -187,7 +187,7 @@ export class Strip implements PartView {
   private hover(e: PointerEvent): void {
     const cell = this.cellOf(e), box = this.stage.getBoundingClientRect();
     if (cell === null) this.tip.hidden = true;
-    else placeTip(this.tip, this.stage, e.clientX - box.left, e.clientY - box.top, this.words(cell));
+    else showTip(this.tip, e.clientX - box.left, e.clientY - box.top, this.words(cell), false);
   }
 
   private key(e: KeyboardEvent): void {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The job's timeline: the least, the median and the most of the ranks' active peaks, step by step. */
 
-import { el, penOf, table, stroke } from "../dom.ts";
+import { el, penOf, showTip, stroke, table } from "../dom.ts";
 import { bytes, bytesShort, count, plural } from "../format.ts";
 import { themeColour } from "../palette.ts";
 import { ticks } from "../scale.ts";
-import { placeTip, type Desk, type PartView } from "./desk.ts";
+import type { Desk, PartView } from "./desk.ts";
 import type { Step } from "./job.ts";
 import type { State } from "./state.ts";
 
@@ -175,7 +175,7 @@ export class Timeline implements PartView {
 
   private hover(e: PointerEvent): void {
     const box = this.stage.getBoundingClientRect(), x = e.clientX - box.left, i = this.indexAt(x);
-    placeTip(this.tip, this.stage, x, Math.min(e.clientY - box.top, HEIGHT - 130), this.words(i));
+    showTip(this.tip, x, e.clientY - box.top, this.words(i));
     this.paintOver(i);
   }
 
