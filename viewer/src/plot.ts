@@ -198,7 +198,8 @@ export class Plot {
     pen.lineTo(this.width - RIGHT, y);
     pen.stroke();
     pen.setLineDash([]);
-    this.tag(pen, scene.limit.text, this.width - RIGHT - 6, y + 12, "alarm", "right");
+    const oom = oomMoment(scene.device), isLeft = oom !== null && this.scale.x(oom) > this.plotWidth / 2;
+    this.tag(pen, scene.limit.text, isLeft ? LEFT + 6 : this.width - RIGHT - 6, y + 12, "alarm", isLeft ? "left" : "right");
   }
 
   /* Write a text on a ground of paper, so that it is readable over any colour. */

@@ -188,6 +188,16 @@ test("the sample of a dashed line is dashed as the line is", async () => {
   await done();
 });
 
+test("in a narrow window an event's row begins with what it did, how much and where", async () => {
+  const { page, done } = await open(write(mock.answers), "view=events", sized(390));
+  const seen = await page.locator(".rows .row").first().locator("span").evaluateAll((all) => all.map((c) => {
+    const box = c.getBoundingClientRect(), view = c.closest(".scroller").getBoundingClientRect();
+    return box.left < view.right - 40 ? box.left : Infinity;
+  }));
+  assert.deepEqual(seen.map((x, i) => [x, i]).filter(([x]) => x < Infinity).sort(([x], [y]) => x - y).map(([, i]) => i), [0, 2, 3, 6]);
+  await done();
+});
+
 test("the event of a failure is marked, and tells the free bytes, which are no address", async () => {
   const answers = new Map(mock.answers), key = `0/0/events/${Math.floor(mock.peak / 1024)}`, pack = Uint8Array.from(answers.get(key));
   const columns = new Pack(pack), i = mock.peak % 1024;
