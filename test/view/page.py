@@ -33,5 +33,5 @@ run("node", "--test", *sorted(map(str, (viewer / "test" / "unit").glob("*.test.m
 names = ("chromium", "chromium-headless-shell", "google-chrome")
 if not os.environ.get("CHROMIUM") and not any(map(shutil.which, names)):
     skip("there is no Chromium")
-for pages in "browser.mjs", "fleet.mjs":
+for pages in "browser.mjs", "looks.mjs", "fleet.mjs":
     run("node", "--test", "--test-timeout=300000", f"test/{pages}")

@@ -3,17 +3,21 @@
 
 Asked are the questions of the page, keys that are no question (2,000, from a seed), other
 hosts, other origins, other tokens, climbing paths, other methods, bodies, heads without an
-end, heads that are too long, many at once, and a slow one beside a fast one.
+end, heads that are too long, many at once, and a slow one beside a fast one. A browser that
+is opened gets no argument with the token.
 """
 import json
+import os
 import pathlib
 import random
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from view_server import Server, served
 
@@ -58,6 +62,19 @@ def check_random_keys(server):
         assert status in (200, 404), (key, status)
 
 
+def check_arrival(server, own, path):
+    """A tab may come to the page from a file; nothing else may come from elsewhere."""
+    tab = {"Host": own, "Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate",
+           "Sec_Fetch_Dest": "document"}
+    assert server.ask(path, **tab)[0] == 200
+    for wrong in ({"Sec_Fetch_Dest": "iframe"}, {"Sec_Fetch_Dest": "empty"}, {"Sec_Fetch_Mode": "no-cors"},
+                  {"Sec_Fetch_Mode": "cors"}, {"Sec_Fetch_Site": "same-site"}, {"Origin": "null"},
+                  {"Host": "evil.example"}, {"Sec_Fetch_Mode": None}, {"Sec_Fetch_Dest": None}):
+        assert server.ask(path, **tab | wrong)[0] == 403, wrong
+    assert server.ask(f"{path}a/about", **tab)[0] == 403
+    assert server.ask(f"/{'0' * 32}/", **tab)[0] == 403
+
+
 def check_strangers(server):
     own, path = f"127.0.0.1:{server.port}", f"/{server.token}/"
     assert server.ask(path, Host=own, Origin=f"http://{own}")[0] == 200
@@ -68,6 +85,7 @@ def check_strangers(server):
                     {"Host": own, "Sec_Fetch_Site": "cross-site"},
                     {"Host": own, "Sec_Fetch_Site": "same-site"}):
         assert server.ask(path, **headers)[0] == 403, headers
+    check_arrival(server, own, path)
     for wrong in ("/", "/favicon.ico", f"/{'0' * 32}/", f"/{server.token[:-1]}/",
                   f"/{server.token}", f"/{server.token}/../", f"/{server.token}/a/../../etc/passwd",
                   f"/{server.token}/%2e%2e/%2e%2e/etc/passwd", f"//{server.token}/"):
@@ -129,6 +147,50 @@ def check_gone_client(server):
     assert server.answer("about")[0] == 200
 
 
+def browse(tool, file, folder, runtime, limit=None, path=None):
+    """What a browser is told, and what the tool says; with `limit`, no byte can be written to a file."""
+    def prepare():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    told = folder / "told"
+    told.unlink(missing_ok=True)
+    environment = os.environ | {"DISPLAY": ":0", "PATH": path or f"{folder}:/usr/bin:/bin", "TOLD": str(told),
+                                "XDG_RUNTIME_DIR": str(runtime)}
+    with subprocess.Popen([tool, "view", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=environment, preexec_fn=prepare) as process:
+        address = process.stdout.readline().strip()
+        until = time.monotonic() + (10 if path is None and limit is None and runtime.exists() else 0.5)
+        while not told.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        lines = told.read_text().splitlines() if told.exists() else None
+        left = list(runtime.iterdir()) if runtime.exists() else []
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        assert process.wait(timeout=30) == 0, said
+    assert not runtime.exists() or not list(runtime.iterdir())
+    return address, lines, left, said
+
+
+def check_browser(tool, file, folder):
+    """The browser is given a file of the user's alone, and no argument that others could read tells the token."""
+    fake, runtime = folder / "xdg-open", folder / "runtime"
+    fake.write_text('#!/bin/sh\n{ echo "$#"; echo "$1"; stat -c %a "$1" "${1%/*}"; cat "$1"; } > "$TOLD.new"\n'
+                    'mv "$TOLD.new" "$TOLD"\n')
+    fake.chmod(0o755)
+    runtime.mkdir(mode=0o700)
+    address, (count, path, mode, folder_mode, *text), left, said = browse(tool, file, folder, runtime)
+    token = address.split("/")[3]
+    assert (count, mode, folder_mode, said) == ("1", "600", "700", ""), (count, mode, folder_mode, said)
+    assert token not in path and path.startswith(f"{runtime}/") and len(left) == 1
+    assert f"url={address}" in "".join(text) and f'href="{address}"' in "".join(text)
+    for words in ({"runtime": folder / "absent"}, {"runtime": folder / ("long" * 60)}, {"limit": 0},
+                  {"path": str(folder / "absent")}):
+        address, lines, left, said = browse(tool, file, folder, **({"runtime": runtime} | words))
+        assert address.startswith("http://127.0.0.1:") and not left, (words, left)
+        assert lines is None and said.count("no browser is opened: ") == 1, (words, said)
+
+
 def main():
     tool, make_cases = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as name:
@@ -149,6 +211,7 @@ def main():
                           check_commands_beside, check_gone_client, served.check_loopback_only):
                 check(server)
             server.end()
+        check_browser(pathlib.Path(tool).resolve(), files[3], pathlib.Path(name))
         with Server(tool, *files[:2]) as both:
             assert both.token != server.token
             assert len(json.loads(both.answer("about")[1])["files"]) == 2

@@ -64,10 +64,12 @@ def check_walk(folder, tool, path):
 def check_sizes(folder, tool, path):
     with Terminal(folder, [tool, "view", "--terminal", path], 120, 40) as t:
         t.wait_for("1 owners", "q quit")
-        for width, height in ((80, 24), (200, 50), (40, 12), (79, 23)):
+        for width, height in ((80, 24), (160, 50), (200, 50), (40, 12), (79, 23)):
             t.run("resize-window", "-x", str(width), "-y", str(height))
             screen = t.wait_for("1 owners", " event ")
             assert all(len(line) <= width for line in screen), (width, screen)
+            owners = [line for line in screen if re.match(r" *[0-9.]+ [KMGT]?i?B +[0-9]+ x ", line)]
+            assert owners and not any(" " * 16 in line.strip() for line in owners), (width, screen)
         t.press("q")
         t.wait_for("ended 0")
 

@@ -42,6 +42,8 @@ find_owners(struct tui *tui, size_t *count)
     return dry_owners_get(tui->owners, count);
 }
 
+/* Draw bytes, count and share, a bar where there is room, and the name after them: at any
+   width the eye has a short way from a number to its name. */
 static void
 draw_owner(const struct tui *tui, struct grid *grid, int y, const struct dry_owner *o)
 {
@@ -49,17 +51,16 @@ draw_owner(const struct tui *tui, struct grid *grid, int y, const struct dry_own
     uint64_t total = dry_owners_total(tui->owners);
     unsigned percent =
         (unsigned)((double)o->bytes * 100 / (double)(total + !total) + 0.5);
-    int bar = tui->width >= 72 ? 12 : 0, right = 26 + bar;
+    int bar = tui->width >= 72 ? 12 : 0;
     bool is_found = tui->search[0] && strstr(o->name, tui->search);
-    snprintf(name, sizeof name, "%s%s%s", o->name, o->what_length ? "  " : "", o->what);
-    grid_put_cut(grid, 0, y, tui->width - right - 1, is_found ? GRID_REVERSE : GRID_PLAIN,
-                 name);
-    grid_format(grid, tui->width - right, y, GRID_PLAIN, "%11s %6u x %3u%%",
-                term_format_bytes(o->bytes, bytes), o->count > 999999 ? 999999 : o->count,
-                percent);
+    int x = grid_format(grid, 0, y, GRID_PLAIN, "%11s %6u x %3u%% ",
+                        term_format_bytes(o->bytes, bytes),
+                        o->count > 999999 ? 999999 : o->count, percent);
     for (int i = 0; i < bar - 1 && (unsigned)i * 9 < percent; i++)
-        grid_put(grid, tui->width - bar + 1 + i, y, GRID_PLAIN,
-                 tui->has_blocks ? "▇" : "#");
+        grid_put(grid, x + i, y, GRID_PLAIN, tui->has_blocks ? "▇" : "#");
+    x += bar;
+    snprintf(name, sizeof name, "%s%s%s", o->name, o->what_length ? "  " : "", o->what);
+    grid_put_cut(grid, x, y, tui->width - x, is_found ? GRID_REVERSE : GRID_PLAIN, name);
 }
 
 static void

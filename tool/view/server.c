@@ -115,9 +115,17 @@ is_own_host(const struct server *s, const char *host)
     return host && (strcmp(host, s->host) == 0 || strcmp(host, s->name) == 0);
 }
 
-/* Tell whether a request is from this server's page or a user who typed the address. */
 static bool
-is_welcome(const struct server *s, struct MHD_Connection *connection)
+has_head(struct MHD_Connection *connection, const char *name, const char *value)
+{
+    const char *found = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+    return found && strcmp(found, value) == 0;
+}
+
+/* Tell whether a request is from this server's page, a user who typed the address, or the
+   file that leads a browser to the page: that one may ask for the page alone, in a tab. */
+static bool
+is_welcome(const struct server *s, struct MHD_Connection *connection, bool is_for_page)
 {
     static const char scheme[] = "http://";
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
@@ -130,6 +138,9 @@ is_welcome(const struct server *s, struct MHD_Connection *connection)
     if (origin && (strncmp(origin, scheme, strlen(scheme)) != 0 ||
                    !is_own_host(s, origin + strlen(scheme))))
         return false;
+    if (is_for_page && !origin && site && strcmp(site, "cross-site") == 0)
+        return has_head(connection, "Sec-Fetch-Mode", "navigate") &&
+               has_head(connection, "Sec-Fetch-Dest", "document");
     return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
 }
 
@@ -223,9 +234,9 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
     if (*upload_bytes > 0)
         return MHD_NO;
     peers_allow(connection, REPLY_MS);
-    if (!is_welcome(s, connection))
-        return refuse(connection, MHD_HTTP_FORBIDDEN, "another host or page asks\n");
     const char *rest = skip_token(s, url);
+    if (!is_welcome(s, connection, rest && *rest == '\0'))
+        return refuse(connection, MHD_HTTP_FORBIDDEN, "another host or page asks\n");
     if (!rest)
         return refuse(connection, MHD_HTTP_NOT_FOUND, "not found\n");
     if (*rest == '\0')

@@ -7,8 +7,9 @@
  *
  * The server listens on 127.0.0.1. Each run has a random token at the beginning of its
  * paths, so other users and other web pages cannot ask. Host, and Origin if present, must
- * name this server, which defeats DNS rebinding. Requests can only read. One thread
- * serves all; commands that replay run in child processes.
+ * name this server, which defeats DNS rebinding. A browser's tab may come to the page from
+ * elsewhere; answers are for the page alone. Requests can only read. One thread serves
+ * all; commands that replay run in child processes.
  */
 
 #include <stdbool.h>

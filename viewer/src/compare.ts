@@ -2,7 +2,7 @@
 /* Compare: the curves of several files and devices on one scale, and what each holds more. */
 
 import type { App, View } from "./app.ts";
-import { bar, choice, clear, el, penOf, swatch, table, type Child } from "./dom.ts";
+import { bar, choice, clear, el, penOf, stroke, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, difference } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { ticks } from "./scale.ts";
@@ -79,7 +79,7 @@ export class Compare implements View {
       this.runs.map((r) => {
         const d = this.deviceOf(r), e = this.explains[r.file];
         const mine = e !== null && e?.device === d.device;
-        return [el("span", {}, swatch(r.colour), this.app.link(r.name, { view: "timeline", file: r.file, device: r.device,
+        return [el("span", { class: "swatched" }, stroke(r.colour, r.dash), this.app.link(r.name, { view: "timeline", file: r.file, device: r.device,
           from: null, to: null, a: null, b: null, pick: null })), bytes(d.peaks.active.bytes),
           r === first ? "–" : difference(d.peaks.active.bytes - this.deviceOf(first).peaks.active.bytes),
           bytes(d.peaks.reserved.bytes), count(d.events),

@@ -75,10 +75,42 @@ export function table(caption: string, columns: TableColumn[], rows: Child[][],
         el("td", { class: side(columns[i]) }, cell))))));
 }
 
+/* Hold a table that may be wider than its place; the keyboard scrolls it. */
+export function wide(label: string, t: HTMLTableElement): HTMLElement {
+  return el("div", { class: "wide", tabIndex: 0, role: "region", aria: { label } }, t);
+}
+
+/* Make the words that stand where a picture would be. */
+export function absence(head: string, why: string, ...links: Child[]): HTMLElement {
+  return el("div", { class: "absence" }, el("h3", {}, head), el("p", {}, why), el("p", { class: "actions" }, ...links));
+}
+
+/* Show lines of text beside a point of the tip's stage, within its width and, if it clips what is beyond, its height. */
+export function showTip(tip: HTMLElement, x: number, y: number, lines: string[], clips = true): void {
+  const stage = tip.parentElement as HTMLElement, gap = 14;
+  clear(tip, ...lines.map((text, i) => el("div", { class: i === 0 ? "first" : "" }, text)));
+  tip.hidden = false;
+  const right = stage.clientWidth - tip.offsetWidth, beside = x + gap > right ? x - gap - tip.offsetWidth : x + gap;
+  tip.style.left = `${Math.max(0, Math.min(right, beside))}px`;
+  tip.style.top = `${clips ? Math.max(0, Math.min(stage.clientHeight - tip.offsetHeight, y + gap)) : y + gap}px`;
+}
+
 /* Make a sample of a colour, for a legend. */
 export function swatch(colour: string): HTMLElement {
   const sample = el("span", { class: "swatch" });
   sample.style.background = colour;
+  return sample;
+}
+
+/* Make a sample of a line as it is drawn, for a legend. */
+export function stroke(colour: string, dash: number[] = []): SVGElement {
+  const ns = "http://www.w3.org/2000/svg", sample = document.createElementNS(ns, "svg"), path = document.createElementNS(ns, "path");
+  sample.setAttribute("class", "stroke");
+  sample.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", "M0 4H26");
+  path.setAttribute("stroke-dasharray", dash.join(" "));
+  path.style.stroke = colour;
+  sample.append(path);
   return sample;
 }
 

@@ -88,7 +88,8 @@ export class EventsView implements View {
       if (scan !== this.scan) return;
       for (let i = 0; p !== null && i < p.length; i++) {
         if (action >= 0 && p.action[i] !== action) continue;
-        if (this.search !== null && !this.search.matchesEvent(p.stack[i], p.size[i], p.addr[i], p.lane[i])) continue;
+        if (this.search !== null &&
+          !this.search.matchesEvent(p.stack[i], p.size[i], this.isOom(p, i) ? 0n : p.addr[i], p.lane[i])) continue;
         this.keep(page * EVENT_PAGE + i);
       }
       this.scanned = Math.min(events, (page + 1) * EVENT_PAGE);
@@ -181,16 +182,27 @@ export class EventsView implements View {
     document.body.dataset.painted = "events";
   }
 
+  private isOom(p: EventPage, i: number): boolean { return this.app.about.actions[p.action[i]] === "oom"; }
+
+  /* Write what the device had free at a failure; some files do not tell it. */
+  private freeText(p: EventPage, i: number): string { return p.addr[i] === 0n ? "" : `${bytes(Number(p.addr[i]))} free`; }
+
+  private actionName(p: EventPage, i: number): string {
+    return this.isOom(p, i) ? "out of memory" : (this.app.about.actions[p.action[i]] ?? "unknown").replace(/_/g, " ");
+  }
+
   private row(event: number): HTMLElement {
     const p = this.page(Math.floor(event / EVENT_PAGE)), i = event % EVENT_PAGE;
-    const isOn = event === this.app.a - 1;
-    const cells = (...texts: (string | HTMLElement)[]) => el("div", { class: isOn ? "row on" : "row", role: "row",
+    const isOom = p && i < p.length && this.isOom(p, i);
+    const cells = (...texts: (string | HTMLElement)[]) => el("div", {
+      class: `row${event === this.app.a - 1 ? " on" : ""}${isOom ? " oom" : ""}`, role: "row",
       on: { click: () => this.pick(event) } }, ...texts.map((t, k) => el("span", { role: "cell", class: `c${k}` }, t)));
     const number = button(count(event), "Put the cursor after this event", () => this.pick(event), "plain");
     if (p === undefined) return cells(number, "…");
     if (p === null || i >= p.length) return cells(number, "", "left out of this report");
-    const action = this.app.about.actions[p.action[i]] ?? "unknown", lane = this.app.device.lanes[p.lane[i]];
-    return cells(number, seconds(p.time[i]), action.replace(/_/g, " "), bytes(p.size[i]), address(p.addr[i]),
+    const lane = this.app.device.lanes[p.lane[i]]; // a failure has the device's free bytes in place of an address
+    return cells(number, seconds(p.time[i]), this.actionName(p, i), bytes(p.size[i]),
+      isOom ? this.freeText(p, i) : address(p.addr[i]),
       lane === undefined ? "" : clean(lane.stream), p.stack[i] === NONE ? "" : this.stacks?.siteTitle(p.stack[i]) ?? "");
   }
 
@@ -207,12 +219,12 @@ export class EventsView implements View {
       clear(this.side, el("p", { class: "faint" }, "Choose an event to see its stack."));
       return;
     }
-    const i = event % EVENT_PAGE, action = (app.about.actions[p.action[i]] ?? "unknown").replace(/_/g, " ");
+    const i = event % EVENT_PAGE, free = this.isOom(p, i) ? this.freeText(p, i) : "";
     const whole = app.tile(app.key, 0, 0, () => this.paintSide());
     const picked = app.state.pick === null || !whole ? null
       : findAlloc([{ tile: whole, from: whole.first, to: whole.last }], app.state.pick);
     clear(this.side, el("section", {},
-      el("h3", {}, `Event ${count(event)}: ${action}, ${bytes(p.size[i])}`),
+      el("h3", {}, `Event ${count(event)}: ${this.actionName(p, i)}, ${bytes(p.size[i])}${free === "" ? "" : `, ${free}`}`),
       el("p", { class: "actions" },
         app.momentLink(event + 1, "Show in the timeline", { pick: app.state.pick }, "button"),
         app.link("Map", { view: "map", a: event + 1 }, "button")),

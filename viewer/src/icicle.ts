@@ -6,24 +6,25 @@
  */
 
 import type { App } from "./app.ts";
-import { el } from "./dom.ts";
+import { el, swatch } from "./dom.ts";
 import { bytes, percent, plural } from "./format.ts";
-import { categoryColour, mix, ownerColour, themeColour } from "./palette.ts";
+import { categoryColour, mix, themeColour } from "./palette.ts";
 import type { NameBy, Stacks } from "./stacks.ts";
 import type { Group } from "./state.ts";
 import { FLAG_STACK_OF_FREE, type Allocs } from "./tile.ts";
 
-export interface Tree { name: string; isUser: boolean; bytes: number; count: number; children: Map<string, Tree> }
+export interface Tree { name: string; isUser: boolean; bytes: number; count: number; uses: number[]; children: Map<string, Tree> }
 
 const DEPTH = 24, SHARE_MIN = 0.006;
 
-function grow(node: Tree, name: string, isUser: boolean, size: number): Tree {
+function grow(node: Tree, name: string, isUser: boolean, size: number, category: number): Tree {
   let child = node.children.get(name);
   if (child === undefined) {
-    child = { name, isUser, bytes: 0, count: 0, children: new Map() };
+    child = { name, isUser, bytes: 0, count: 0, uses: [], children: new Map() };
     node.children.set(name, child);
   }
   child.bytes += size;
+  child.uses[category] = (child.uses[category] ?? 0) + size;
   child.count++;
   return child;
 }
@@ -52,27 +53,27 @@ function pathOf(allocs: Allocs, row: number, stacks: Stacks, by: NameBy): { name
  */
 export function buildTree(allocs: Allocs, rows: number[], stacks: Stacks, group: Group, isFlipped: boolean,
                           categories: string[]): Tree {
-  const root: Tree = { name: "all", isUser: true, bytes: 0, count: 0, children: new Map() };
+  const root: Tree = { name: "all", isUser: true, bytes: 0, count: 0, uses: [], children: new Map() };
   for (const row of rows) {
-    const size = allocs.size[row], path = pathOf(allocs, row, stacks, group === "category" ? "function" : group);
+    const size = allocs.size[row], category = allocs.category[row], path = pathOf(allocs, row, stacks, group === "category" ? "function" : group);
     if (isFlipped) path.reverse();
     root.bytes += size;
     root.count++;
-    let node = group === "category" ? grow(root, categories[allocs.category[row]] ?? "unknown", true, size) : root;
-    for (const { name, isUser } of path.slice(0, DEPTH)) node = grow(node, name, isUser, size);
+    let node = group === "category" ? grow(root, categories[category] ?? "unknown", true, size, category) : root;
+    for (const { name, isUser } of path.slice(0, DEPTH)) node = grow(node, name, isUser, size, category);
   }
   return root;
 }
 
-function colourOf(name: string): string {
-  let h = 7;
-  for (let i = 0; i < name.length; i++) h = (h * 31 + name.charCodeAt(i)) % 9973;
-  return mix(ownerColour(h % 6), themeColour("paper"), 0.42);
+/* Return the category of which most of the bytes are. */
+function mainUse(node: Tree, categories: string[]): string {
+  const most = node.uses.reduce((best, n, k) => (n > (node.uses[best] ?? 0) ? k : best), 0);
+  return categories[most] ?? "unknown";
 }
 
-/* Draw a tree under `title`. Equal names have equal colours; a category has its own colour. */
+/* Draw a tree under `title`. A bar has the colour of the category that most of its bytes are of. */
 export function icicle(app: App, tree: Tree, title: string): HTMLElement {
-  const box = el("div", { class: "icicle" });
+  const box = el("div", { class: "icicle" }), uses = new Set<string>();
   let deepest = 0;
   const place = (node: Tree, left: number, depth: number): void => {
     let x = left;
@@ -80,14 +81,16 @@ export function icicle(app: App, tree: Tree, title: string): HTMLElement {
       const share = child.bytes / Math.max(1, tree.bytes);
       if (share < SHARE_MIN) break;
       const isCategory = depth === 0 && app.state.group === "category";
-      const label = `${child.name}: ${bytes(child.bytes)}, ${percent(child.bytes, tree.bytes)}`;
+      const use = mainUse(child, app.about.categories);
+      const label = `${child.name}: ${bytes(child.bytes)}, ${percent(child.bytes, tree.bytes)}, mostly ${use}`;
+      uses.add(use);
       const a = el("a", { href: app.store.link({ q: isCategory ? child.name : `"${child.name}"`, view: "timeline" }), title: label,
         class: child.isUser ? "own" : "" }, share > 0.03 ? child.name : "");
       a.setAttribute("aria-label", label);
       a.style.left = `${100 * x}%`;
       a.style.width = `calc(${100 * share}% - 1px)`;
       a.style.top = `${depth * 24}px`;
-      a.style.background = isCategory ? mix(categoryColour(child.name), themeColour("paper"), 0.42) : colourOf(child.name);
+      a.style.background = mix(categoryColour(use), themeColour("paper"), 0.42);
       box.append(a);
       deepest = Math.max(deepest, depth + 1);
       if (depth + 1 < DEPTH) place(child, x, depth + 1);
@@ -97,5 +100,7 @@ export function icicle(app: App, tree: Tree, title: string): HTMLElement {
   place(tree, 0, 0);
   box.style.height = `${deepest * 24}px`;
   return el("section", { class: "card" }, el("h3", {}, `${title}: ${bytes(tree.bytes)} in ${plural(tree.count, "block")}`),
-    tree.count > 0 && box);
+    tree.count > 0 && box, tree.count > 0 && el("p", { class: "legend" }, el("span", { class: "key" }, "Most of a bar is:"),
+      ...app.about.categories.filter((name) => uses.has(name)).map((name) => el("span", { class: "key" },
+        swatch(mix(categoryColour(name), themeColour("paper"), 0.42)), name))));
 }

@@ -4,9 +4,9 @@
 import { oomMoment } from "./about.ts";
 import type { App, View } from "./app.ts";
 import { allocDetails, allocText } from "./details.ts";
-import { button, choice, clear, el, table, type Child } from "./dom.ts";
+import { absence, button, choice, clear, el, showTip, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean, count, percent, plural } from "./format.ts";
-import { colourKeys } from "./legend.ts";
+import { colourKeys, findUsed } from "./legend.ts";
 import { chooseRowBytes, groupName, groupSegments, HEAD, layOut, type Group, type Layout,
   type Piece } from "./map_layout.ts";
 import { NONE } from "./pack.ts";
@@ -33,6 +33,11 @@ function hatch(pen: CanvasRenderingContext2D, ground: string, line: string): Can
   return pen.createPattern(tile, "repeat") ?? ground;
 }
 
+/* Write `text`, or `short` where that is wider than `width`. */
+function fillFitting(pen: CanvasRenderingContext2D, width: number, y: number, text: string, short: string): void {
+  pen.fillText(pen.measureText(text).width > width ? short : text, 0, y);
+}
+
 export class MapView implements View {
   private readonly bar = el("div", { class: "toolbar" });
   private readonly canvas = el("canvas", {});
@@ -40,6 +45,7 @@ export class MapView implements View {
   private readonly scroller = el("div", { class: "scroller", tabIndex: 0, role: "group",
     aria: { label: "Memory map. Comma and period step through moments." } }, this.spacer, this.canvas);
   private readonly tip = el("div", { class: "tip", hidden: true });
+  private readonly words = el("div", {}); // where there is no map
   private readonly legendBox = el("div", { class: "legend" });
   private readonly side = el("aside", { class: "side", tabIndex: 0, aria: { label: "Segments and pinners" } });
   private readonly observer = new ResizeObserver(() => this.arrange());
@@ -57,7 +63,7 @@ export class MapView implements View {
   private timer = 0;
 
   constructor(private readonly app: App, host: HTMLElement) {
-    const stage = el("div", { class: "mapstage" }, this.scroller, this.tip);
+    const stage = el("div", { class: "mapstage" }, this.scroller, this.words, this.tip);
     host.append(el("div", { class: "timeline" },
       el("div", { class: "main" }, this.bar, stage, this.legendBox), this.side));
     this.observer.observe(this.scroller);
@@ -107,18 +113,29 @@ export class MapView implements View {
     this.request = app.device.ooms.length > 0 && first !== null
       ? { moment: first, bytes: app.device.ooms[0].bytes } : null;
     if (map !== null) this.prepare(map);
+    this.showWords(map, moment, fault);
     this.arrange();
-    if (map === null) this.missing(moment, fault);
   }
 
-  private missing(moment: number, fault: string): void {
+  /* Write why there is nothing to draw, if so. */
+  private showWords(map: MemoryMap | null, moment: number, fault: string): void {
+    this.scroller.hidden = map === null || map.segments === 0;
+    clear(this.words, map === null ? this.missing(moment, fault) : map.segments === 0 && absence("Nothing is reserved here",
+      `The program had no memory of this device ${this.app.momentName(moment)}.`, ...this.placeLinks()));
+    if (map === null) clear(this.side, el("p", { class: "faint" }, "There is no map of this moment."));
+  }
+
+  private placeLinks(): HTMLElement[] {
+    return this.app.device.places.map((p) =>
+      this.app.link(`${clean(p.name)}: ${this.app.momentName(p.moment)}`, { a: p.moment }, "button"));
+  }
+
+  private missing(moment: number, fault: string): HTMLElement {
     const { app } = this;
-    clear(this.side, el("h3", {}, fault === "" ? "This map was left out" : "This map cannot be read"),
-      fault !== "" ? el("p", { class: "error" }, fault) : el("p", {},
-        `A report holds the map of a few moments, and ${app.momentName(moment)} is none of them. `,
-        "drystone view without -o shows every moment."),
-      el("p", { class: "actions" }, ...app.device.places.map((p) =>
-        app.link(`${clean(p.name)}: ${app.momentName(p.moment)}`, { a: p.moment }, "button"))));
+    if (fault !== "") return absence("This map cannot be read", fault);
+    return absence("This map was left out", app.source.isReport
+      ? `A report holds the map of a few moments, and ${app.momentName(moment)} is none of them. `
+        + "drystone view without -o shows every moment." : "There is no map of this moment.", ...this.placeLinks());
   }
 
   private prepare(map: MemoryMap): void {
@@ -133,6 +150,7 @@ export class MapView implements View {
 
   private arrange(): void {
     this.paintBar();
+    this.paintLegend(this.map);
     const { map } = this, width = this.scroller.clientWidth - 24, height = this.scroller.clientHeight;
     if (map === null || width < 50 || height < 50) {
       this.layout = null;
@@ -178,8 +196,9 @@ export class MapView implements View {
     for (const g of layout.groups) {
       if (g.y > top + h || g.y + g.height < top) continue;
       pen.fillStyle = themeColour("ink");
-      pen.fillText(`${groupName(g, this.app.device.lanes)} — ${bytes(g.reserved)} in ${count(g.segments.length)}`,
-        0, g.y + HEAD / 2);
+      const sum = `${bytes(g.reserved)} in ${count(g.segments.length)}`;
+      fillFitting(pen, layout.width, g.y + HEAD / 2, `${groupName(g, this.app.device.lanes)} — ${sum}`,
+        `${g.isLarge ? "large" : "small"} segments: ${sum}`);
       for (const piece of g.pieces) {
         const y = g.y + HEAD + piece.row * layout.rowHeight;
         if (y > top + h || y + layout.rowHeight < top) continue;
@@ -270,9 +289,10 @@ export class MapView implements View {
     const top = g.y + HEAD + g.rows * layout.rowHeight, h = layout.rowHeight - BETWEEN;
     const rows = this.request.bytes / layout.rowBytes;
     pen.fillStyle = themeColour("alarm");
-    pen.fillText(`The request that failed: ${bytes(this.request.bytes)}${
-      rows > layout.requestRows ? `, ${rows.toFixed(1)} rows long` : ""}. The largest hole here has ${
-      bytes(this.largestHole(g))}.`, 0, top + HEAD / 2);
+    const asked = bytes(this.request.bytes), hole = bytes(this.largestHole(g));
+    fillFitting(pen, layout.width, top + HEAD / 2, `The request that failed: ${asked}${
+      rows > layout.requestRows ? `, ${rows.toFixed(1)} rows long` : ""}. The largest hole here has ${hole}.`,
+      `Asked for ${asked}; largest hole ${hole}.`);
     pen.strokeStyle = themeColour("alarm");
     for (let row = 0; row < layout.requestRows; row++) {
       const w = layout.width * Math.min(1, rows - row), y = top + HEAD + row * layout.rowHeight;
@@ -319,11 +339,8 @@ export class MapView implements View {
     if (row !== NONE) lines.unshift(this.stacks?.siteTitle(map.allocs.stack[row], map.allocs.flags[row]) ?? "");
     lines.push(`in a segment of ${bytes(map.size[piece.segment])}${
       map.flags[piece.segment] & EXPANDABLE ? ", expandable" : ""}`);
-    clear(this.tip, ...lines.map((t, i) => el("div", { class: i === 0 ? "first" : "" }, t)));
-    const box = this.scroller.getBoundingClientRect(), x = e.clientX - box.left;
-    this.tip.style.left = x > box.width - 330 ? "" : `${x + 16}px`;
-    this.tip.style.right = x > box.width - 330 ? `${box.width - x + 12}px` : "";
-    this.tip.style.top = `${Math.min(e.clientY - box.top + 14, box.height - 70)}px`;
+    const box = this.scroller.getBoundingClientRect();
+    showTip(this.tip, e.clientX - box.left, e.clientY - box.top, lines);
   }
 
   private click(e: MouseEvent): void {
@@ -395,10 +412,21 @@ export class MapView implements View {
       button("−", "Rows of more bytes (key -)", () => this.widen(-1)),
       button("+", "Rows of fewer bytes (key +)", () => this.widen(1)),
       el("span", { class: "faint" }, row));
-    clear(this.legendBox, el("div", {}, ...colourKeys(app, this.stacks, this.ranks, null),
-      el("span", { class: "key" }, el("span", { class: "swatch hatched" }), "free"),
-      el("span", { class: "key" }, el("span", { class: "swatch pinner" }), "pins its segment"),
-      el("span", { class: "key" }, el("span", { class: "swatch waits" }), "waits for a stream")));
+  }
+
+  private paintLegend(map: MemoryMap | null): void {
+    if (map === null) {
+      clear(this.legendBox);
+      return;
+    }
+    const used = findUsed(map.allocs, map.allocs.id.keys(), this.stacks, { categories: new Set(), sites: new Set() });
+    const has = (state: number) => map.state.includes(state);
+    const key = (isThere: boolean, kind: string, text: string) =>
+      isThere && el("span", { class: "key" }, el("span", { class: `swatch ${kind}` }), text);
+    clear(this.legendBox, el("div", {}, ...colourKeys(this.app, this.stacks, this.ranks, used),
+      key(map.alloc.some((row, b) => row === NONE && map.state[b] !== 0), "small", "not recorded"),
+      key(has(0), "hatched", "free"), key(this.pinned.size > 0, "pinner", "pins its segment"),
+      key(has(2), "waits", "waits for a stream")));
   }
 
   private pinTable(map: MemoryMap): HTMLElement {

@@ -93,6 +93,12 @@ export function mix(hex: string, paper: string, share: number): string {
   return out;
 }
 
+/* Tell whether black text is easier to read on `hex` than white text. */
+export function isLight(hex: string): boolean {
+  const part = (shift: number) => (((parseInt(hex.slice(1), 16) >> shift) & 255) / 255) ** 2.2;
+  return 0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0) > 0.18;
+}
+
 let dark: MediaQueryList | null = null, theme = "";
 const themeColours = new Map<string, string>();
 

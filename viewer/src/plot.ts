@@ -13,6 +13,7 @@ import { Scale, ticks, type Knots } from "./scale.ts";
 import type { Tile } from "./tile.ts";
 
 export const LEFT = 76, RIGHT = 14, TOP = 40, BOTTOM = 26;
+const FLAG = 19; // pixels from a cursor's name to the next one
 const LINE_GAP = 12; // pixels between marks of one kind
 const FONT = "12px system-ui, sans-serif";
 
@@ -163,26 +164,27 @@ export class Plot {
     pen.strokeRect(LEFT - 0.5, TOP - 0.5, this.plotWidth + 1, this.plotHeight + 1);
     pen.fillStyle = themeColour("faint");
     pen.textAlign = "center";
+    const flags = [scene.a, scene.b ?? scene.a].map((m) => this.cursorX(m));
+    let busy = -Infinity;
     const label = (x: number, text: string) => {
       const half = pen.measureText(text).width / 2;
       const at = Math.max(LEFT + half, Math.min(this.width - half - 2, LEFT + x));
+      if (at - half < busy + 8 || flags.some((f) => Math.abs(f - at) < half + 2 * FLAG)) return;
+      busy = at + half;
       pen.fillText(text, at, y + 14);
       pen.fillRect(Math.round(LEFT + x), y, 1, 4);
     };
-    const cursors = [scene.a, scene.b ?? scene.a].map((m) => this.scale.x(m));
-    const isFree = (x: number) => cursors.every((c) => Math.abs(c - x) > 52);
     if (scene.isEventAxis) {
       for (const event of ticks(scene.from - 1, scene.to - 1, this.plotWidth / 110)) {
         const x = this.scale.x(event + 1); // event 0 lies between moments 0 and 1
-        if (Number.isInteger(event) && event >= 0 && event < scene.device.events && isFree(x))
+        if (Number.isInteger(event) && event >= 0 && event < scene.device.events)
           label(x, `event ${count(event)}`);
       }
       return;
     }
     const [t0, t1] = this.scale.times;
     for (const t of ticks(t0, t1, this.plotWidth / 110)) {
-      const x = ((t - t0) / (t1 - t0)) * this.plotWidth;
-      if (isFree(x)) label(x, `+${duration(t)}`);
+      label(((t - t0) / (t1 - t0)) * this.plotWidth, `+${duration(t)}`);
     }
   }
 
@@ -196,7 +198,8 @@ export class Plot {
     pen.lineTo(this.width - RIGHT, y);
     pen.stroke();
     pen.setLineDash([]);
-    this.tag(pen, scene.limit.text, LEFT + 6, y - 10, "alarm", "left");
+    const oom = oomMoment(scene.device), isLeft = oom !== null && this.scale.x(oom) > this.plotWidth / 2;
+    this.tag(pen, scene.limit.text, isLeft ? LEFT + 6 : this.width - RIGHT - 6, y + 12, "alarm", isLeft ? "left" : "right");
   }
 
   /* Write a text on a ground of paper, so that it is readable over any colour. */
@@ -215,14 +218,16 @@ export class Plot {
 
   private paintMarks(pen: CanvasRenderingContext2D, scene: Scene): void {
     const { device } = scene;
-    const busy = [-Infinity, -Infinity], drawn = [-Infinity, -Infinity];
+    const drawn = [-Infinity, -Infinity], texts: (() => void)[] = [], busy = [-Infinity, -Infinity];
     for (const mark of device.marks) {
       if (mark.moment < scene.from || mark.moment >= scene.to) continue;
       const row = mark.kind === "step" ? 0 : 1, x = this.scale.x(mark.moment);
       if (x - drawn[row] < LINE_GAP) continue; // lines side by side would hide the picture
       drawn[row] = x;
-      this.paintMark(pen, mark.moment, clean(mark.text, 40), 9 + 16 * row, busy, row);
+      this.paintMarkLine(pen, mark.moment, 9 + 16 * row, row);
+      texts.push(() => this.paintMarkText(pen, mark.moment, clean(mark.text, 40), 9 + 16 * row, busy, row));
     }
+    for (const write of texts) write();
     const peak = device.peaks.active;
     if (peak.moment >= scene.from && peak.moment < scene.to) {
       const x = LEFT + this.scale.x(peak.moment), y = this.y(peak.bytes, scene.top);
@@ -236,8 +241,7 @@ export class Plot {
     this.paintOoms(pen, scene);
   }
 
-  private paintMark(pen: CanvasRenderingContext2D, moment: number, text: string, y: number,
-                    busy: number[], row: number): void {
+  private paintMarkLine(pen: CanvasRenderingContext2D, moment: number, y: number, row: number): void {
     const x = Math.round(LEFT + this.scale.x(moment)) + 0.5;
     pen.strokeStyle = themeColour("mark");
     pen.globalAlpha = 0.6;
@@ -246,13 +250,15 @@ export class Plot {
     pen.lineTo(x, row === 0 ? this.height - BOTTOM : TOP);
     pen.stroke();
     pen.globalAlpha = 1;
-    if (x < busy[row] + 10) return;
-    const room = this.width - x - 6;
-    if (pen.measureText(text).width > room) return;
-    pen.fillStyle = themeColour("faint");
-    pen.textAlign = "left";
-    pen.fillText(text, x + 4, y);
-    busy[row] = x + 4 + pen.measureText(text).width;
+  }
+
+  /* Write a mark's text over the lines, if there is room for it. */
+  private paintMarkText(pen: CanvasRenderingContext2D, moment: number, text: string, y: number, busy: number[],
+                        row: number): void {
+    const x = Math.round(LEFT + this.scale.x(moment)) + 5, w = pen.measureText(text).width;
+    if (x < busy[row] + 10 || w > this.width - x - 2) return;
+    this.tag(pen, text, x, y, "faint", "left");
+    busy[row] = x + w;
   }
 
   private paintOoms(pen: CanvasRenderingContext2D, scene: Scene): void {
@@ -270,7 +276,7 @@ export class Plot {
       if (i > 0) return;
       const side = x > this.width / 2 ? "right" : "left";
       this.tag(pen, `out of memory: ${bytes(oom.bytes)} asked for`, x + (side === "left" ? 6 : -6),
-        TOP + 10, "alarm", side);
+        this.height - BOTTOM - 12, "alarm", side);
     });
     pen.lineWidth = 1;
   }
@@ -289,13 +295,20 @@ export class Plot {
       pen.fillRect(Math.round(pointer.x), TOP, 1, this.plotHeight);
       pen.globalAlpha = 1;
     }
-    this.cursor(pen, scene, scene.a, "A");
-    if (scene.b !== null) this.cursor(pen, scene, scene.b, "B");
+    const by = scene.b === null ? FLAG : this.cursorX(scene.b) - this.cursorX(scene.a);
+    const aside = (Math.max(0, FLAG - Math.abs(by)) / 2) * (by < 0 ? -1 : 1); // flags do not cover each other
+    this.cursor(pen, scene, scene.a, "A", -aside);
+    if (scene.b !== null) this.cursor(pen, scene, scene.b, "B", aside);
   }
 
-  private cursor(pen: CanvasRenderingContext2D, scene: Scene, moment: number, name: string): void {
+  /* Return the pixel of a cursor: the middle of its moment. */
+  private cursorX(moment: number): number {
     const half = (this.scale.x(moment + 1) - this.scale.x(moment)) / 2;
-    const x = Math.round(LEFT + this.scale.x(moment) + Math.min(half, this.plotWidth));
+    return Math.round(LEFT + this.scale.x(moment) + Math.min(half, this.plotWidth));
+  }
+
+  private cursor(pen: CanvasRenderingContext2D, scene: Scene, moment: number, name: string, aside: number): void {
+    const x = this.cursorX(moment);
     if (moment < Math.floor(scene.from) || moment >= scene.to) return;
     pen.fillStyle = themeColour("ink");
     pen.globalAlpha = 0.8;
@@ -306,10 +319,10 @@ export class Plot {
     pen.lineTo(x + 6, TOP - 8);
     pen.lineTo(x + 0.5, TOP);
     pen.fill();
-    pen.fillRect(x - 9, this.height - BOTTOM + 4, 18, 17);
+    pen.fillRect(x + aside - 9, this.height - BOTTOM + 4, FLAG - 1, 17);
     pen.fillStyle = themeColour("paper");
     pen.textAlign = "center";
-    pen.fillText(name, x, this.height - BOTTOM + 13);
+    pen.fillText(name, x + aside, this.height - BOTTOM + 13);
   }
 
   private outline(pen: CanvasRenderingContext2D, scene: Scene, tile: Tile, row: number,

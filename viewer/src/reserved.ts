@@ -2,7 +2,7 @@
 /* Curves of what would have been reserved under other settings, over what was. */
 
 import type { App } from "./app.ts";
-import { clear, el, penOf, swatch } from "./dom.ts";
+import { clear, el, penOf, stroke } from "./dom.ts";
 import { bytes, bytesShort } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { sameLength } from "./pack.ts";
@@ -38,9 +38,9 @@ export function reservedCurves(app: App, device: string, moments: number,
     const curves = await askCurves(app, device, settings), tile = await app.wholeTile(device);
     if (curves.length === 0 || tile === null) return;
     box.hidden = false;
-    clear(keys, el("span", { class: "key" }, el("span", { class: "stroke reserved" }), "as recorded"),
-      ...curves.map((c) =>
-        el("span", { class: "key" }, swatch(c.colour), `${c.name}: ${bytes(Math.max(0, ...c.bytes))}`)));
+    clear(keys, el("span", { class: "key" }, stroke("var(--reserved)"), "as recorded"),
+      ...curves.map((c, i) =>
+        el("span", { class: "key" }, stroke(c.colour, DASHES[i]), `${c.name}: ${bytes(Math.max(0, ...c.bytes))}`)));
     const draw = () => paint(canvas, tile, curves, moments);
     new ResizeObserver(draw).observe(box);
   })();

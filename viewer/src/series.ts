@@ -3,7 +3,7 @@
 
 import type { Series, SeriesRun } from "./about.ts";
 import type { App } from "./app.ts";
-import { el, penOf, swatch, table, type Child } from "./dom.ts";
+import { el, penOf, stroke, table, type Child } from "./dom.ts";
 import { bytes, bytesShort, clean } from "./format.ts";
 import { themeColour } from "./palette.ts";
 import { ticks } from "./scale.ts";
@@ -53,10 +53,10 @@ export class SeriesCard {
 
   private legend(): HTMLElement {
     const room = roomOf(this.series.runs), card = clean(this.series.card ?? "the card", 60);
-    const key = (colour: string, text: string) => el("span", { class: "key wraps" }, swatch(`var(--${colour})`), text);
+    const key = (colour: string, text: string, sample: Node = stroke(`var(--${colour})`)) => el("span", { class: "key wraps" }, sample, text);
     return el("p", {}, key("reserved", "reserved: taken from the card"), key("active", "allocated: in blocks"),
-      key("alarm", "a cross: does not fit, at what it had then, or failed"),
-      room !== null && key("alarm", `dashed: ${card} leaves ${bytes(room)} to PyTorch`));
+      key("alarm", "does not fit, at what it had then, or failed", el("b", { class: "error" }, "✕\u2009")),
+      room !== null && key("alarm", `${card} leaves ${bytes(room)} to PyTorch`, stroke("var(--alarm)", [5, 3])));
   }
 
   private figures(): HTMLElement {

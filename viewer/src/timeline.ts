@@ -2,7 +2,7 @@
 /* The timeline: what was allocated, when, over what was reserved. The wheel, the pointer, the keys. */
 
 import type { App, View } from "./app.ts";
-import { button, choice, clear, el } from "./dom.ts";
+import { absence, button, choice, clear, el, showTip } from "./dom.ts";
 import { bytes, clean, duration, plural } from "./format.ts";
 import { Minimap } from "./minimap.ts";
 import { NONE } from "./pack.ts";
@@ -28,6 +28,7 @@ export class Timeline implements View {
     aria: { label: "What lies at the cursor" } });
   private readonly bar = el("div", { class: "toolbar" });
   private readonly tip = el("div", { class: "tip", hidden: true });
+  private readonly words = el("div", {}); // where there is no picture
   private readonly legendBox = el("div", { class: "legend" });
   private readonly observer = new ResizeObserver(() => this.resize());
   private stacks: Stacks | null = null;
@@ -43,7 +44,7 @@ export class Timeline implements View {
   private hasRoom = false;
 
   constructor(private readonly app: App, host: HTMLElement) {
-    this.stage.append(this.plot.under, this.plot.over, this.tip);
+    this.stage.append(this.plot.under, this.plot.over, this.words, this.tip);
     host.append(el("div", { class: "timeline" },
       el("div", { class: "main" }, this.bar, this.mini.canvas, this.stage, this.legendBox),
       this.side));
@@ -142,13 +143,31 @@ export class Timeline implements View {
         isDim: (tile, row) => search !== null && !search.matches(tile.allocs, row),
       },
     };
+    if (this.paintAbsence(picture)) return;
     this.plot.paint(this.scene);
     this.mini.paint(this.whole, app.device.moments, this.height({ ...picture, parts: [] }),
       this.knots({ ...picture, parts: [] }), from, to, this.stage.clientWidth);
     this.paintOver();
     this.paintSide();
-    clear(this.legendBox, legend(app, this.stacks, this.ranks, picture, this.plot.lastPaint));
+    clear(this.legendBox, legend(app, this.stacks, this.ranks, picture, this.scene.small,
+      this.plot.lastPaint));
     document.body.dataset.painted = picture.isComing ? "coming" : this.plot.lastPaint.toFixed(1);
+  }
+
+  /* Write why there is no picture. Returns whether there is none. */
+  private paintAbsence(picture: Picture): boolean {
+    const { app } = this, isSilent = app.device.events === 0;
+    const isAbsent = isSilent || (picture.parts.length === 0 && !picture.isComing);
+    for (const node of [this.plot.under, this.plot.over, this.mini.canvas, this.bar, this.legendBox]) node.hidden = isAbsent;
+    clear(this.words, isAbsent && absence(isSilent ? "No events were recorded" : "The timeline was left out of this report",
+      isSilent ? "This file holds the device's memory at one moment, without what led to it. Trust tells how to record events."
+        : "drystone view without -o shows the whole file.",
+      app.link("Memory map", { view: "map" }, "button"), app.link("Owners", { view: "owners" }, "button"),
+      app.link("Trust", { view: "trust" }, "button")));
+    if (!isAbsent) return false;
+    this.paintSide();
+    document.body.dataset.painted = "none";
+    return true;
   }
 
   private sideOf(scene: Scene): Side {
@@ -165,7 +184,7 @@ export class Timeline implements View {
   }
 
   private paintOver(): void {
-    if (this.scene === null) return;
+    if (this.scene === null || this.plot.over.hidden) return;
     const hit = this.pointer === null || this.drag?.isMoved ? null : this.plot.hit(this.pointer);
     const hover = hit === null || hit.run < 0 ? null
       : { tile: hit.part.tile, row: hit.part.tile.runAlloc[hit.run] };
@@ -195,11 +214,7 @@ export class Timeline implements View {
     }
     const time = this.timeOf(moment);
     lines.push(`${this.app.momentName(moment)}${time === null ? "" : `, +${duration(time)}`}`);
-    clear(this.tip, ...lines.map((text, i) => el("div", { class: i === 0 ? "first" : "" }, clean(text))));
-    const right = p.x > this.stage.clientWidth - 330;
-    this.tip.style.left = right ? "" : `${p.x + 16}px`;
-    this.tip.style.right = right ? `${this.stage.clientWidth - p.x + 12}px` : "";
-    this.tip.style.top = `${Math.min(p.y + 14, this.stage.clientHeight - 90)}px`;
+    showTip(this.tip, p.x, p.y, lines.map((text) => clean(text)));
   }
 
   /* Return the microseconds from the first event to `moment`, as well as the tiles tell. */
@@ -257,6 +272,7 @@ export class Timeline implements View {
       if (this.drag !== null && !this.drag.isMoved) this.click(this.inPlot(e), e.shiftKey);
       this.drag = null;
     });
+    stage.addEventListener("pointercancel", () => { this.drag = null; }); // the page scrolls instead
     stage.addEventListener("pointerleave", () => {
       this.pointer = null;
       this.paintOver();

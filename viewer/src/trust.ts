@@ -2,7 +2,7 @@
 /* Trust: what is in the file, what is missing, what the report left out, and how to record better. */
 
 import type { App, View } from "./app.ts";
-import { clear, el, table, type Child } from "./dom.ts";
+import { clear, el, table, type Child, wide } from "./dom.ts";
 import { bytes, clean, count, percent } from "./format.ts";
 import type { State } from "./state.ts";
 import { trustText, type Explain } from "./verdict.ts";
@@ -71,11 +71,11 @@ export class Trust implements View {
     return el("section", { class: "card" }, el("h3", {}, "What is in the file"),
       el("p", {}, `${clean(info.kind)} of ${bytes(info.file_bytes)}; ${count(s.stacks)} distinct stacks of ${count(s.frames)} frames, on ${
         percent(s.events_with_stack, s.events)} of the events and ${percent(s.live_blocks_with_stack, s.live_blocks)} of the blocks in use at the end.`),
-      table("Devices", [{ head: "Device" }, { head: "Events", right: true }, { head: "Segments", right: true },
+      wide("Devices of the file", table("Devices", [{ head: "Device" }, { head: "Events", right: true }, { head: "Segments", right: true },
         { head: "Reserved", right: true }, { head: "Frees of unknown blocks", right: true },
         { head: "Older blocks", right: true }, { head: "Times that go back", right: true }],
-        info.devices.map((d) => [`device ${d.device}`, count(d.events), count(d.segments), bytes(d.reserved_bytes),
-          count(d.warm_frees), count(d.old_blocks), count(d.time_reversals)])),
+        info.devices.map((d) => [d.device < 0 ? "pinned host memory" : `device ${d.device}`, count(d.events), count(d.segments), bytes(d.reserved_bytes),
+          count(d.warm_frees), count(d.old_blocks), count(d.time_reversals)]))),
       settings.length > 0 && el("h4", {}, "Allocator settings"),
       settings.length > 0 && table("Allocator settings", [{ head: "Setting" }, { head: "Value" }], settings));
   }

@@ -43,11 +43,13 @@ const told = (page, key, value) => page.waitForFunction(([k, v]) =>
 /* Return the middle of a rank's cell in the window. */
 const cellOf = (page, i, count = 65) => page.evaluate(([n, of]) => {
   const stage = document.querySelector(".stage.strip"), box = stage.getBoundingClientRect();
-  const size = Math.max(3, Math.min(40, Math.floor(Math.sqrt((stage.clientWidth * 190) / of / 1.28)))), pitch = size + Math.max(2, Math.round(size * 0.28));
-  let columns = Math.floor(stage.clientWidth / size);
+  const sizeIn = (room) => Math.max(3, Math.min(40, Math.floor(Math.sqrt((room * 190) / of / 1.28))));
+  const left = sizeIn(stage.clientWidth) < 26 ? 44 : 0, room = stage.clientWidth - left, size = sizeIn(room);
+  const pitch = size + Math.max(2, Math.round(size * 0.28));
+  let columns = Math.floor(room / size);
   if (columns >= 16) columns = 8 * Math.ceil(Math.ceil(of / Math.ceil(of / (columns - (columns % 8)))) / 8);
   columns = Math.min(columns, of);
-  return { x: box.left + ((n % columns) + 0.5) * size, y: box.top + 4 + Math.floor(n / columns) * pitch + size / 2 };
+  return { x: box.left + left + ((n % columns) + 0.5) * size, y: box.top + 4 + Math.floor(n / columns) * pitch + size / 2 };
 }, [i, count]);
 
 test("the page opens with all its parts, and nothing leaves it", async () => {
@@ -270,4 +272,27 @@ test("a damaged page says what is wrong", async () => {
   await page.goto(at(none));
   await page.waitForSelector("text=This page cannot be shown: this page holds no job");
   await context.close();
+});
+
+test("squares have the numbers of their ranks; where those do not fit, rows have that of their first", async () => {
+  for (const [path, width, inCells] of [[file, 1440, true], [file, 320, false], [large, 1440, false]]) {
+    const { page, done } = await open(path, "part=ranks", { viewport: { width: 1300, height: 900 } });
+    await page.evaluate(() => {
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      window.texts = [];
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        if (this.canvas.closest(".strip")) window.texts.push(Number(text));
+        write.call(this, text, ...at);
+      };
+    });
+    await page.setViewportSize({ width, height: 900 });
+    await page.waitForFunction(() => window.texts.length > 0);
+    const ranks = [...new Set(await page.evaluate(() => window.texts))];
+    if (inCells) assert.deepEqual(ranks, Array.from({ length: 65 }, (_, i) => i));
+    else {
+      assert.ok(ranks.length > 2 && ranks.every((r, i) => i === 0 ? r === 0 : r > ranks[i - 1]), String(ranks));
+      assert.equal(new Set(ranks.slice(1).map((r, i) => (r - ranks[i]) % (ranks[1] - ranks[0]))).size, 1, String(ranks));
+    }
+    await done();
+  }
 });

@@ -116,7 +116,7 @@ export function makeTile(lives, moments, level, index) {
   });
 }
 
-function makeMap(lives, moment) {
+export function makeMap(lives, moment) {
   const alive = aliveAt(lives, moment), segments = alive.map((l) => ({ addr: l.addr, size: 0x4000000 }));
   return writePack({
     seg_addr: ["u64", segments.map((s) => s.addr)], seg_size: ["f64", segments.map((s) => s.size)],
@@ -125,7 +125,8 @@ function makeMap(lives, moment) {
     block_offset: ["f64", alive.flatMap((l) => [0, l.size])],
     block_size: ["f64", alive.flatMap((l) => [l.size, 0x4000000 - l.size])],
     block_state: ["u8", alive.flatMap(() => [1, 0])], block_alloc: ["u32", alive.flatMap((_, i) => [i, NONE])],
-    pin_seg: ["u32", [0]], pin_used: ["f64", [1 * MIB]], pin_bytes: ["f64", [63 * MIB]],
+    pin_seg: ["u32", alive.length > 0 ? [0] : []], pin_used: ["f64", alive.length > 0 ? [1 * MIB] : []],
+    pin_bytes: ["f64", alive.length > 0 ? [63 * MIB] : []],
     ...allocColumns(alive),
   });
 }

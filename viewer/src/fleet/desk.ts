@@ -62,11 +62,6 @@ export function sourceLine(line: string | null): Child {
   return line === null || line === "" ? null : el("code", { class: "source" }, clean(line));
 }
 
-/* Hold a table that may be wider than its place; the keyboard scrolls it. */
-export function wide(label: string, t: HTMLTableElement): HTMLElement {
-  return el("div", { class: "wide", tabIndex: 0, role: "region", aria: { label } }, t);
-}
-
 /* Make buttons that turn the pages of a list; none if there is one page. */
 export function pager(what: string, total: number, size: number, page: number, turn: (page: number) => void): Child {
   const pages = Math.ceil(total / size), at = Math.max(0, Math.min(page, pages - 1));
@@ -86,14 +81,4 @@ export function pager(what: string, total: number, size: number, page: number, t
 export function onPage<T>(list: T[], size: number, page: number): T[] {
   const at = Math.max(0, Math.min(page, Math.ceil(list.length / size) - 1));
   return list.slice(at * size, (at + 1) * size);
-}
-
-/* Put a tip beside a point of its stage. */
-export function placeTip(tip: HTMLElement, stage: HTMLElement, x: number, y: number, lines: string[]): void {
-  tip.replaceChildren(...lines.map((text, i) => el("div", { class: i === 0 ? "first" : "" }, text)));
-  tip.hidden = false;
-  const right = x > stage.clientWidth / 2;
-  tip.style.left = right ? "" : `${x + 16}px`;
-  tip.style.right = right ? `${stage.clientWidth - x + 12}px` : "";
-  tip.style.top = `${y + 14}px`;
 }

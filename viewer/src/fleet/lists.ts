@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Findings, settings that were replayed, and files that do not count. */
 
-import { clear, el, table, type Child } from "../dom.ts";
+import { clear, el, table, wide, type Child } from "../dom.ts";
 import { bytes, clean, count, difference, plural } from "../format.ts";
-import { onPage, pager, sentence, sourceLine, wide, type Desk, type PartView } from "./desk.ts";
+import { onPage, pager, sentence, sourceLine, type Desk, type PartView } from "./desk.ts";
 import type { Candidate } from "./job.ts";
 import type { State } from "./state.ts";
 

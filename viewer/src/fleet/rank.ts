@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One rank: its numbers beside its group's, and its lines beside the median of the group, what differs first. */
 
-import { button, clear, el, table, type Child } from "../dom.ts";
+import { button, clear, el, table, wide, type Child } from "../dom.ts";
 import { bytes, clean, count, difference } from "../format.ts";
 import { causeWords } from "../words.ts";
-import { sourceLine, wide, type Desk, type PartView } from "./desk.ts";
+import { sourceLine, type Desk, type PartView } from "./desk.ts";
 import type { Beside, Figures, Lines } from "./job.ts";
 import type { State } from "./state.ts";
 

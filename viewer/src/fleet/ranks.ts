@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The ranks: a strip of all, a list in pages, and the one that is looked at. */
 
-import { button, clear, el, swatch, table, type TableColumn } from "../dom.ts";
+import { button, clear, el, swatch, table, wide, type TableColumn } from "../dom.ts";
 import { bytes, clean, count, plural } from "../format.ts";
-import { groupColour, onPage, pager, wide, type Desk, type PartView } from "./desk.ts";
+import { groupColour, onPage, pager, type Desk, type PartView } from "./desk.ts";
 import { chooseRanks } from "./filter.ts";
 import { RankView } from "./rank.ts";
 import { SORTS, type Sort, type State } from "./state.ts";

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All ranks as cells of colour: what each reserves, which group it is of, and a mark on those that differ. */
 
-import { choice, clear, el, penOf, swatch } from "../dom.ts";
+import { choice, clear, el, penOf, showTip, swatch } from "../dom.ts";
 import { bytes, clean, count } from "../format.ts";
-import { themeColour } from "../palette.ts";
-import { groupColour, heatScale, placeTip, type Desk, type PartView } from "./desk.ts";
+import { isLight, themeColour } from "../palette.ts";
+import { groupColour, heatScale, type Desk, type PartView } from "./desk.ts";
 import { measure, MEASURE_WORDS } from "./filter.ts";
-import { cellAt, layOut, listCells, type Cell, type Grid } from "./grid.ts";
+import { cellAt, layOut, listCells, NUMBERED, type Cell, type Grid } from "./grid.ts";
 import { MEASURES, type Measure } from "./state.ts";
 
-const GROUPS_MAX = 10, MARK = 3;
+const GROUPS_MAX = 10, MARK = 3, LINE = 12; // pixels between numbers of rows
 
 export class Strip implements PartView {
   private readonly canvas = el("canvas", { aria: { hidden: "true" } });
@@ -76,31 +76,60 @@ export class Strip implements PartView {
   private paint(): void {
     const { grid, desk } = this, { job, state } = desk, pen = penOf(this.canvas, this.width, grid.height + 8);
     const [low, high] = this.range(state.by), gap = grid.size >= 6 ? 1 : 0, band = grid.pitch - grid.size, heat = heatScale();
-    pen.translate(0, 4);
+    pen.translate(grid.left, 4);
     this.cells.forEach((cell, i) => {
       const x = (i % grid.columns) * grid.size, y = Math.floor(i / grid.columns) * grid.pitch, side = grid.size - gap;
       if (cell.file === null) {
         pen.strokeStyle = themeColour("grid");
         pen.strokeRect(x + 0.5, y + 0.5, side - 1, side - 1);
+        this.number(pen, cell, x, y, themeColour("faint"));
         return;
       }
       const v = measure(job.figures(cell.file), state.by);
       pen.globalAlpha = this.shows === null || this.shows.has(cell.file) ? 1 : 0.2;
-      pen.fillStyle = heat(high > low ? (v - low) / (high - low) : 0.3);
+      const colour = heat(high > low ? (v - low) / (high - low) : 0.3);
+      pen.fillStyle = colour;
       pen.fillRect(x, y, side, side);
+      this.number(pen, cell, x, y, isLight(colour) ? "#000000" : "#ffffff");
       pen.fillStyle = groupColour(job.fleet.files[cell.file].group);
       pen.fillRect(x, y + side, grid.size, Math.max(1, band - 1));
     });
     pen.globalAlpha = 1;
+    this.numberRows(pen);
     for (const [i, cell] of this.cells.entries())
       if (cell.file !== null && job.fleet.files[cell.file].differs) this.mark(pen, i, job.figures(cell.file).oom);
     if (state.file !== null) this.frame(pen, this.at.get(state.file));
     this.paintLegend(low, high);
   }
 
-  /* Mark a rank that differs by a triangle at its corner, one that ran out of memory by a cross. */
+  /* Write a rank into its cell, if it fits. */
+  private number(pen: CanvasRenderingContext2D, cell: Cell, x: number, y: number, colour: string): void {
+    const { size } = this.grid;
+    pen.font = "11px system-ui, sans-serif";
+    if (cell.rank === null || size < NUMBERED || pen.measureText(String(cell.rank)).width > size - 4) return;
+    pen.fillStyle = colour;
+    pen.fillText(String(cell.rank), x + 2, y + 11);
+  }
+
+  /* Write the first rank of rows whose cells have no numbers. */
+  private numberRows(pen: CanvasRenderingContext2D): void {
+    const { left, columns, pitch, size } = this.grid;
+    pen.fillStyle = themeColour("faint");
+    pen.textAlign = "right";
+    let busy = -LINE;
+    for (let i = 0; left > 0 && i < this.cells.length; i += columns) {
+      const y = (i / columns) * pitch;
+      if (y < busy + LINE) continue;
+      pen.fillText(String(this.cells[i].rank ?? ""), -6, y + size / 2 + 4);
+      busy = y;
+    }
+    pen.textAlign = "left";
+  }
+
+  /* Mark a rank that differs by a ring, one that ran out of memory by a cross. */
   private mark(pen: CanvasRenderingContext2D, i: number, isOom: boolean): void {
-    const { size, columns, pitch } = this.grid, middle = size / 2, r = Math.max(MARK, size * 0.26);
+    const { size, columns, pitch } = this.grid, r = Math.max(MARK, size * (size < NUMBERED ? 0.26 : 0.2));
+    const middle = size < NUMBERED ? size / 2 : size - r - 4; // clear of the number
     const x = (i % columns) * size + middle - 0.5, y = Math.floor(i / columns) * pitch + middle - 0.5;
     for (const [colour, width] of [[themeColour("paper"), 5], [themeColour("alarm"), 2.4]] as const) {
       pen.strokeStyle = colour;
@@ -158,7 +187,7 @@ export class Strip implements PartView {
   private hover(e: PointerEvent): void {
     const cell = this.cellOf(e), box = this.stage.getBoundingClientRect();
     if (cell === null) this.tip.hidden = true;
-    else placeTip(this.tip, this.stage, e.clientX - box.left, e.clientY - box.top, this.words(cell));
+    else showTip(this.tip, e.clientX - box.left, e.clientY - box.top, this.words(cell), false);
   }
 
   private key(e: KeyboardEvent): void {

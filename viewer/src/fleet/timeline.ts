@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The job's timeline: the least, the median and the most of the ranks' active peaks, step by step. */
 
-import { el, penOf, table } from "../dom.ts";
+import { el, penOf, showTip, stroke, table } from "../dom.ts";
 import { bytes, bytesShort, count, plural } from "../format.ts";
 import { themeColour } from "../palette.ts";
 import { ticks } from "../scale.ts";
-import { placeTip, type Desk, type PartView } from "./desk.ts";
+import type { Desk, PartView } from "./desk.ts";
 import type { Step } from "./job.ts";
 import type { State } from "./state.ts";
 
@@ -154,16 +154,11 @@ export class Timeline implements PartView {
   }
 
   private legend(lines: Line[]): void {
-    const stroke = (colour: string, cls = "") => {
-      const s = el("span", { class: `stroke ${cls}` });
-      s.style.borderTopColor = colour;
-      return s;
-    };
     const room = roomOf(this.desk), { job } = this.desk;
     this.keys.replaceChildren(...lines.map((l) => el("span", { class: "key" },
-      stroke(l.colour, l.dash.length > 0 ? "dashed" : ""), l.name)));
+      stroke(l.colour, l.dash), l.name)));
     if (room !== null)
-      this.keys.append(el("span", { class: "key wraps" }, stroke(themeColour("alarm"), "dotted"),
+      this.keys.append(el("span", { class: "key wraps" }, stroke(themeColour("alarm"), [3, 3]),
         `room of ${job.who(room.file)} when it failed: ${bytes(room.bytes)} reserved and free`));
   }
 
@@ -180,7 +175,7 @@ export class Timeline implements PartView {
 
   private hover(e: PointerEvent): void {
     const box = this.stage.getBoundingClientRect(), x = e.clientX - box.left, i = this.indexAt(x);
-    placeTip(this.tip, this.stage, x, Math.min(e.clientY - box.top, HEIGHT - 130), this.words(i));
+    showTip(this.tip, x, e.clientY - box.top, this.words(i));
     this.paintOver(i);
   }
 

@@ -36,12 +36,12 @@ test("ranks are found by number, group, state and path", () => {
 test("cells lie in rows of eights, all within the width, and each is found at its place", () => {
   for (const [count, width] of [[1, 300], [8, 1400], [64, 1400], [1000, 700], [10000, 1400], [10000, 290]]) {
     const grid = layOut(count, width);
-    assert.ok(grid.columns * grid.size <= Math.max(width, grid.size), `${count} in ${width}`);
+    assert.ok(grid.left + grid.columns * grid.size <= Math.max(width, grid.size), `${count} in ${width}`);
     assert.ok(grid.columns < 16 || grid.columns % 8 === 0 || grid.columns === count);
     for (const i of [0, count >> 1, count - 1])
-      assert.equal(cellAt(grid, count, (i % grid.columns) * grid.size + 1, Math.floor(i / grid.columns) * grid.pitch + 1), i);
-    assert.equal(cellAt(grid, count, -1, 0), null);
-    assert.equal(cellAt(grid, count, 0, grid.height + 1), null);
+      assert.equal(cellAt(grid, count, grid.left + (i % grid.columns) * grid.size + 1, Math.floor(i / grid.columns) * grid.pitch + 1), i);
+    assert.equal(cellAt(grid, count, grid.left - 1, 0), null);
+    assert.equal(cellAt(grid, count, grid.left, grid.height + 1), null);
   }
 });
 
