@@ -221,9 +221,10 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_timeline_curves(
     struct dry_curve_column *const columns[DRY_CURVE_COUNT], struct dry_error *err);
 
 enum dry_stacking {
-    DRY_STACKING_BIRTH,      /* oldest at the bottom */
-    DRY_STACKING_LONG_LIVED, /* longest life at the bottom, so that allocations shift
-                                least */
+    DRY_STACKING_BIRTH, /* oldest at the bottom */
+    /* Longest life at the bottom, whatever part of it the axis shows: allocations shift
+       least, and lie in the same order in every drawing of the timeline. */
+    DRY_STACKING_LONG_LIVED,
 };
 
 /* One allocation over adjacent columns in which its height is the same. */

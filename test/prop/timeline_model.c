@@ -590,17 +590,11 @@ check_drawing_column(const struct timeline_model *m, const struct dry_drawing *d
     return problem ? problem : check_alive(m, &d->columns[column], min_bytes, count);
 }
 
-/* Return the columns that the allocation of run `i` is drawn over, in all its runs. */
 static uint32_t
-drawn_length(const struct dry_drawing *d, size_t i)
+life_length(const struct dry_timeline_view *v, uint32_t allocation)
 {
-    size_t first = i, last = i;
-    while (first > 0 && d->runs[first - 1].allocation == d->runs[i].allocation)
-        first--;
-    while (last + 1 < d->run_count &&
-           d->runs[last + 1].allocation == d->runs[i].allocation)
-        last++;
-    return d->runs[last].column_end - d->runs[first].column;
+    const struct dry_allocation *a = &v->allocations[allocation];
+    return (is_alive(a, v->dump_moment) ? v->dump_moment + 1 : a->end) - a->begin;
 }
 
 /* Tell whether run `i` may lie on the one before, which is another allocation's. */
@@ -608,7 +602,8 @@ static bool
 is_in_order(const struct timeline_model *m, const struct dry_drawing *d,
             enum dry_stacking stacking, size_t i)
 {
-    uint32_t below = drawn_length(d, i - 1), above = drawn_length(d, i);
+    uint32_t below = life_length(m->view, d->runs[i - 1].allocation);
+    uint32_t above = life_length(m->view, d->runs[i].allocation);
     if (stacking == DRY_STACKING_LONG_LIVED && below != above)
         return below > above;
     return age_rank(m->view, d->runs[i - 1].allocation) <

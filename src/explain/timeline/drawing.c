@@ -7,8 +7,7 @@
  * cells, not on the events.
  *
  * Finding the lives is expensive, so each is examined once. If the drawing needs more runs than
- * allowed, small layers are dropped and the rest is laid again. Lives are found in order of birth,
- * so counting sort suffices for other orders.
+ * allowed, small layers are dropped and the rest is laid again. Lives are found in order of birth.
  */
 
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "explain/timeline/timeline_inside.h"
 
 /* An allocation large enough to be drawn. */
@@ -156,26 +156,27 @@ drop_undrawn(struct canvas *c)
     c->layer_count = kept;
 }
 
-/* Write the layers' indices to `order`, from the bottom up: by birth, or by length, longest first,
-   by counting sort. `first` has column_count + 1 zeros. */
-static void
-order_layers(const struct canvas *c, enum dry_stacking stacking, uint32_t *first,
-             uint32_t *order)
+/* Return the moments of a whole life, of which the axis may show a part. A life without an end
+   lasts to the record's. */
+static uint32_t
+life_length(const struct canvas *c, const struct layer *layer)
 {
-    uint32_t count = c->drawing.column_count;
-    if (stacking != DRY_STACKING_LONG_LIVED) {
-        for (size_t i = 0; i < c->layer_count; i++)
-            order[i] = (uint32_t)i;
-        return;
-    }
-    for (size_t i = 0; i < c->layer_count; i++) /* lengths are at least 1 */
-        first[count - (c->layers[i].column_end - c->layers[i].column) + 1]++;
-    for (uint32_t i = 0; i < count; i++)
-        first[i + 1] += first[i];
-    for (size_t i = 0; i < c->layer_count; i++) {
-        uint32_t length = c->layers[i].column_end - c->layers[i].column;
-        order[first[count - length]++] = (uint32_t)i;
-    }
+    const struct dry_allocation *a = &c->t->allocations[layer->allocation];
+    uint32_t last = c->t->view.dump_moment + 1;
+    return (a->end < last ? a->end : last) - a->begin;
+}
+
+/* Write the layers' indices to `order`, from the bottom up: by birth, or the longest life first.
+   Lives have the same order in every drawing, so that adjacent drawings fit together. */
+static void
+order_layers(const struct canvas *c, enum dry_stacking stacking,
+             struct dryi_sort_item *order, struct dryi_sort_item *scratch)
+{
+    for (size_t i = 0; i < c->layer_count; i++)
+        order[i] = (struct dryi_sort_item){
+            UINT32_MAX - (uint64_t)life_length(c, &c->layers[i]), (uint32_t)i};
+    if (stacking == DRY_STACKING_LONG_LIVED)
+        dryi_sort_items(order, scratch, c->layer_count);
 }
 
 static bool
@@ -213,20 +214,18 @@ lay(struct canvas *c, const struct layer *layer)
 static bool
 lay_all(struct canvas *c, enum dry_stacking stacking)
 {
-    uint32_t count = c->drawing.column_count;
-    size_t capacity = c->layer_count + 1; /* never zero bytes */
-    uint32_t *first = dryi_memory_zalloc(&c->memory, count + (size_t)1, sizeof *first);
-    uint32_t *order = dryi_memory_zalloc(&c->memory, capacity, sizeof *order);
-    bool is_done = first && order;
+    size_t capacity = 2 * c->layer_count + 1; /* never zero bytes */
+    struct dryi_sort_item *order =
+        dryi_memory_zalloc(&c->memory, capacity, sizeof *order);
+    bool is_done = order != NULL;
     if (is_done)
-        order_layers(c, stacking, first, order);
+        order_layers(c, stacking, order, order + c->layer_count);
     c->drawing.run_count = 0;
-    memset(c->heights, 0, count * sizeof *c->heights);
+    memset(c->heights, 0, c->drawing.column_count * sizeof *c->heights);
     for (size_t i = 0;
          is_done && i < c->layer_count && c->drawing.run_count <= c->run_max; i++)
-        is_done = lay(c, &c->layers[order[i]]);
+        is_done = lay(c, &c->layers[order[i].value]);
     dryi_memory_free(&c->memory, order, capacity, sizeof *order);
-    dryi_memory_free(&c->memory, first, count + (size_t)1, sizeof *first);
     return is_done;
 }
 

@@ -116,6 +116,43 @@ the_longest_lives_lie_at_the_bottom_on_demand(void **state)
     record_builder_end(&s);
 }
 
+/* Return how high allocation `number` lies at a moment; UINT64_MAX: it is not drawn there. */
+static uint64_t
+bottom_of(const struct dry_drawing *d, uint32_t number, uint32_t moment)
+{
+    for (size_t i = 0; i < d->run_count; i++) {
+        const struct dry_drawing_run *run = &d->runs[i];
+        for (uint32_t k = run->column; k < run->column_end; k++) {
+            if (run->allocation == number && d->columns[k].moment == moment)
+                return run->bottom;
+        }
+    }
+    return UINT64_MAX;
+}
+
+static void
+adjacent_drawings_fit_together(void **state)
+{
+    (void)state;
+    struct record_builder s;
+    build_a_slide(&s);
+    struct dry_drawing *whole = draw(&s, no_axis, DRY_STACKING_LONG_LIVED, 0);
+    for (uint32_t cut = 1; cut < 7; cut++) {
+        struct dry_axis parts[] = {{.to = cut, .column_count = cut},
+                                   {.from = cut, .to = 7, .column_count = 7 - cut}};
+        for (size_t i = 0; i < 2; i++) {
+            struct dry_drawing *d = draw(&s, parts[i], DRY_STACKING_LONG_LIVED, 0);
+            for (uint32_t m = parts[i].from; m < parts[i].to; m++) {
+                for (uint32_t k = 0; k < 4; k++)
+                    assert_int_equal(bottom_of(d, k, m), bottom_of(whole, k, m));
+            }
+            dry_drawing_destroy(d);
+        }
+    }
+    dry_drawing_destroy(whole);
+    record_builder_end(&s);
+}
+
 static void
 small_ones_are_summed_up(void **state)
 {
@@ -287,6 +324,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_oldest_lie_at_the_bottom),
         cmocka_unit_test(the_longest_lives_lie_at_the_bottom_on_demand),
+        cmocka_unit_test(adjacent_drawings_fit_together),
         cmocka_unit_test(small_ones_are_summed_up),
         cmocka_unit_test(the_peak_is_always_drawn),
         cmocka_unit_test(a_pause_shows_what_lives_through_it),
