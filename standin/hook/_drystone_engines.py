@@ -22,7 +22,7 @@ import _drystone_vllm
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 FIGURES = ("version", "kv_bytes", "kv_tokens", "length", "requests", "weights_bytes",
            "activation_bytes", "outside_bytes", "outside_assumed_bytes", "graph_bytes",
-           "request_bytes", "asleep_bytes", "utilization", "total_bytes", "engines")
+           "request_bytes", "asleep_bytes", "utilization", "total_bytes", "engines", "assumed")
 
 
 def find_outside(table, version, capability):

@@ -34,6 +34,7 @@ def on_load(engine, config):
     if getattr(getattr(config, "quant_config", None), BLOCKS, None) == EACH:
         engine.hook.note("which layers are quantized is in the files of weights: all linear ones "
                          "are taken to be")
+        engine.tell(assumed="all linear layers are quantized")
 
 
 def watch_quantized(name, module, engine):

@@ -135,6 +135,10 @@ CASES = {
                       "run result kv cache tokens requests", "BLOCKS=256 fits 2.00 MiB "
                       "4 096 4", "BLOCKS=512 fits 2.00 MiB 8 192 8",
                       "BLOCKS=0 does not fit - - -"),
+    "engine_of_gptq": ("import types, vllm.v1.engine.core as core\n"
+                       "core.gpu_worker.config.quant_config = types.SimpleNamespace("
+                       "modules_in_block_to_quantize=['.'])\ncore.EngineCore()", KNOWN,
+                       "as assumed; if all linear layers are quantized; KV cache 2.00 MiB"),
     "shares_memory": ("from multiprocessing import shared_memory\n"
                       "shared_memory.SharedMemory('drystone_shares_memory', True, 9)\n"
                       "torch.use(); os.kill(os.getpid(), 9)", UNKNOWN, "signal 9", "not it left"),

@@ -15,6 +15,7 @@ head says what differs from a plain run:
     reserved: BYTES                  the peak
     unseen: TEXT                     what was not run, as the first line says it
     engine: TEXT                     what a serving engine says of its memory
+    assumes: TEXT                    what its figures depend on
     notes: TEXT                      in what is noted of the run
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
@@ -67,7 +68,7 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"peak|step|convolutions|owners|engine|notes|guesses|needs|rules|with): (.*)$",
+                              r"peak|step|convolutions|owners|engine|assumes|notes|guesses|needs|rules|with): (.*)$",
                               head, re.M))}
 
 
@@ -104,6 +105,9 @@ def judge(result, head, allocator):
     engine = tell_engine(result["engine"])
     if engine != head.get("engine", engine):
         return f"the engine says: {engine}"
+    assumed = str((result["engine"] or {}).get("assumed"))
+    if assumed != head.get("assumes", "None"):
+        return f"the engine assumes: {assumed}"
     if allocator == "paged":
         return None
     if head["expect"] == "refused":

@@ -64,16 +64,19 @@ dry_report_write_condition(const struct trial *t, char *text, size_t capacity)
 {
     bool is_crowded = trial_together_bytes(t) > t->launch.request.card->usable_bytes;
     char safe[300] = "";
-    bool is_engine = trial_find_engine(t) != NULL;
-    const char *unseen = is_engine ? NULL : trial_find_unseen(t);
+    const struct facts_process *engine = trial_find_engine(t);
+    const char *assumed = engine ? engine->engine.assumed : NULL;
+    const char *unseen = engine ? NULL : trial_find_unseen(t);
     bool has_ended_early = trial_main(t)->repeats != NULL;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
-    snprintf(text, capacity, "%s%s%s%s%s%s%s", unseen ? "as far as it ran: " : "", safe,
+    snprintf(text, capacity, "%s%s%s%s%s%s%s%s%s%s", unseen ? "as far as it ran: " : "",
+             safe,
              unseen            ? "; "
-             : is_engine       ? "when ready, if memory outside PyTorch is as assumed; "
+             : engine          ? "when ready, if memory outside PyTorch is as assumed; "
              : has_ended_early ? "if later turns repeat those that ran; "
                                : "",
+             assumed ? "if " : "", assumed ? assumed : "", assumed ? "; " : "",
              trial_guesses(t) ? "if the guesses below are right; " : "",
              is_crowded ? "if its processes do not peak together; " : "",
              trial_is_card_close(t) ? "if cuDNN's workspaces are as modelled; " : "",

@@ -66,6 +66,7 @@ take_engine(struct json_in *in, const struct json_at *engine, struct facts_engin
         .graph_bytes = get_figure(in, engine, "graph_bytes"),
         .total_bytes = get_figure(in, engine, "total_bytes"),
         .requests = requests >= 0 && requests < 1e15 ? (uint64_t)requests : 0,
+        .assumed = get_text(engine->value, "assumed"),
         .utilization = json_number_value(json_object_get(engine->value, "utilization")),
     };
 }

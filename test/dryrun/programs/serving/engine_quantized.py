@@ -1,6 +1,7 @@
 """Files of weights say which layers GPTQ quantized. Where there is none, all linear ones are taken to be.
 
 notes: all linear ones
+assumes: all linear layers are quantized
 unseen: what follows the engine's start was not run
 """
 import pathlib
