@@ -69,6 +69,11 @@ class Checkpoint(Changed):
         self.assertLess(flops[0], flops[1])
         self.assertAlmostEqual(flops[2] - flops[1], flops[1] - flops[0])
 
+    def test_work_is_that_of_a_step(self):
+        net, linear, *more = (run(name, looks=True).told["flops"] for name in (
+            "plain", "no_layers", "samples", "in_a_mode", "two_nets"))
+        self.assertEqual(more, [net, net, net + linear])
+
     def test_refused(self):
         self.refused("no_layers", {"checkpoint": 1}, "no model with layers")
         self.refused("plain", {"checkpoint": 9}, "4 layers, not 9")
