@@ -203,7 +203,8 @@ def begin(torch):
     else:
         _drystone_answers.trust_distributions()
     make_masks(torch)
-    trace_forward(torch, True)
+    if not _settings["brief"]:
+        trace_forward(torch, True)
     find_owners()
 
 
@@ -386,7 +387,7 @@ def on_step(torch, optimizer):
     period = find_period(kinds)
     if sum(kind[2] for kind in kinds[-period:]) > GROWTH_MAX:
         period = 0
-    if _state["traces"] is not None:  # there is a history
+    if _state["traces"] is not None:  # there is a history, with lines
         trace_forward(torch, not period)
     if _settings["steps"]:
         if len(steps) >= _settings["steps"]:
