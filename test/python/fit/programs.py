@@ -363,6 +363,24 @@ def evaluates():
     print("graphs", sum(loss.requires_grad for loss in losses))
 
 
+class Tables(nn.Module):
+    """A list of single modules that the model calls itself, and two parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(2))
+        self.one, self.two = (nn.Sequential(nn.Linear(WIDTH, width), nn.ReLU())
+                              for width in (WIDTH, CLASSES))
+        models.append(self)
+
+    def forward(self, x):
+        return self.two(self.one(sum(table(x) for table in self.tables)))
+
+
+def tables():
+    plain(Tables())
+
+
 def samples():
     """Between its steps a net is called for what it makes."""
     net = Net()

@@ -43,7 +43,8 @@ class Checkpoint(Changed):
         self.assertEqual(result.told["applied"]["checkpoint"], "checkpoint 2 of 4 layers")
 
     def test_layers_are_what_the_model_calls(self):
-        for program, count, values in (("pairs", 4, 6), ("named", 2, 2), ("chained", 2, 2)):
+        for program, count, values in (("pairs", 4, 6), ("named", 2, 2), ("chained", 2, 2),
+                                       ("tables", 2, 2)):
             with self.subTest(program):
                 result, plain = self.same(program, {"checkpoint": count}, 1e-7)
                 self.assertEqual(result.out, plain.out)
