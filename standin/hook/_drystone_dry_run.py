@@ -47,6 +47,7 @@ import time
 
 import _drystone_answers
 import _drystone_by_hand
+import _drystone_compiler
 import _drystone_engines
 import _drystone_files
 import _drystone_history
@@ -163,6 +164,7 @@ def attach(torch):
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
         _drystone_by_hand.ByHand(torch, lambda: on_step(torch, None))
+        _drystone_compiler.put_off(torch)
         if _settings["world_size"]:
             _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
     except Exception as error:  # torch without CUDA, or a very old one
@@ -201,7 +203,8 @@ def begin(torch):
     else:
         _drystone_answers.trust_distributions()
     make_masks(torch)
-    trace_forward(torch, True)
+    if not _settings["brief"]:
+        trace_forward(torch, True)
     find_owners()
 
 
@@ -384,7 +387,7 @@ def on_step(torch, optimizer):
     period = find_period(kinds)
     if sum(kind[2] for kind in kinds[-period:]) > GROWTH_MAX:
         period = 0
-    if _state["traces"] is not None:  # there is a history
+    if _state["traces"] is not None:  # there is a history, with lines
         trace_forward(torch, not period)
     if _settings["steps"]:
         if len(steps) >= _settings["steps"]:

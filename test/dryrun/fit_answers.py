@@ -65,6 +65,7 @@ from drystone.fit import about, asked
 changes = {name: value for name, value in asked["changes"].items()
            if name not in about.get("refused", {})}
 given = json.loads(os.environ.get("DRYSTONE_DRY_RUN", "{}"))
+assert not given or given["brief"] != asked["looks"], given
 for name, value in about.get("options", {}).items():
     assert given[name] == value, (name, given[name])
 if "devices" in about:
@@ -145,7 +146,11 @@ CASES = {
     "words_alone": (about(1000, {}, words=["{B}"]), ["--vary", "B=100,80"], 1,
                     "nothing that was tried is enough; B=80 misses 531."),
     "uneven": (about(400, {}, words=["{B}", "{N}"]), ["--vary", "B=100,80", "--vary", "N=1,2,3"],
-               2, "--vary N: it has 3 values, B has 2: expected as many"),
+               2, "--vary N: expected 2 values, as B has; it has 3"),
+    "broken": (about(400, {}, words=["{B}"]), ["--vary", "B=100,\udcff0"], 3,
+               "--vary B=100,?0: a value is not UTF-8 text", "not runs in"),
+    "control": (about(400, {}, words=["{B}", "{N}"]), ["--vary", "B=100,60", "--vary", "N=1,2\x7f3"],
+                0, "1 B=60 N=2?3 240.00 MiB"),
     "no_place": (about(400, {}), ["--vary", "B=100,80"], 2, "no word of the program has {B}"),
     "no_file": (about(300, {}), ["--apply", "1"], 3, "fit.json: cannot open"),
 }
@@ -155,6 +160,7 @@ WORDS = {  # behind the case "words", in its folder
     "patch": (["--patch", "2"], 0, "# start the program with B=60 N=3", "not +++"),
     "vary": (["--apply", "2", "--vary", "B=1,2"], 2, "--vary is for a search"),
 }
+CONTROL = {"first": (["--apply", "1"], 0, "PIECES 2\x7f3 CHANGES {}", "drystone: with B=60 N=2?3")}
 APPLIED = {  # behind the case "switch", in its folder
     "second": (["--apply", "2"], 0, 'CHANGES {"layers": 4}',
                "drystone: with checkpoint 4 of 32 layers"),
@@ -174,6 +180,7 @@ APPLIED = {  # behind the case "switch", in its folder
     "patch_and_apply": (["--patch", "2", "--apply", "2"], 2, "expected one of them"),
     "with_json": (["--apply", "1", "--json"], 2, "--json is for a search"),
 }
+FOLLOWING = {"switch": APPLIED, "words": WORDS, "control": CONTROL}
 
 
 def judge(process, status, words):
@@ -207,7 +214,7 @@ def run(name, case, top):
     wrong = judge(start(card + options), status, words)
     if any((folder / "tmp").iterdir()):
         wrong = f"files are left; {wrong}"
-    for label, (options, status, *words) in {"switch": APPLIED, "words": WORDS}.get(name, {}).items():
+    for label, (options, status, *words) in FOLLOWING.get(name, {}).items():
         found = judge(start(options), status, words)
         wrong = wrong or found and f"{label}: {found}"
     return wrong

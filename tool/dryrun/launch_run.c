@@ -90,12 +90,12 @@ set_hook(const struct launch *l)
                  (long long)w->answer_tokens);
     snprintf(text, sizeof text,
              "{\"out\": \"%s\", \"steps\": %lld, \"until\": \"%s\", "
-             "\"events\": %llu, \"patience\": %lld, "
+             "\"events\": %llu, \"brief\": %s, \"patience\": %lld, "
              "\"values\": %s, \"write\": %s, \"request\": %s, \"world_size\": %lld}",
              l->out, (long long)w->step_max, w->ends_at_epoch ? "epoch" : "end",
-             (unsigned long long)w->event_max, (long long)w->patience_s,
-             w->has_values ? "true" : "false", w->may_write ? "true" : "false", request,
-             (long long)w->world_size);
+             (unsigned long long)w->event_max, w->is_brief ? "true" : "false",
+             (long long)w->patience_s, w->has_values ? "true" : "false",
+             w->may_write ? "true" : "false", request, (long long)w->world_size);
     setenv("DRYSTONE_DRY_RUN", text, 1);
     if (w->changes) {
         setenv("DRYSTONE_FIT", w->changes, 1);

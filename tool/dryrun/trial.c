@@ -60,7 +60,7 @@ read_results(struct trial *t)
         return code;
     if (t->facts.process_count == 0)
         return report_nothing(t);
-    if (t->is_brief)
+    if (t->launch.request.is_brief)
         return EXIT_FINE;
     const char *snapshot = trial_main(t)->snapshot;
     const struct trial_verdict_inputs request = {

@@ -18,7 +18,6 @@
 
 struct trial {
     struct launch launch; /* the caller sets launch.request */
-    bool is_brief;        /* the caller wants no verdict, which replays the snapshot */
     struct facts facts;
     struct trial_verdict verdict;
     int status; /* the program's exit status */

@@ -2,6 +2,7 @@
 /* See vary.h. */
 #include "dryrun/vary.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,19 @@ split(struct vary_name *n, char *values)
     return is_full;
 }
 
+/* Tell whether all values are UTF-8, as JSON wants. */
+static bool
+are_texts(const struct vary_name *n)
+{
+    bool are_all = true;
+    for (size_t i = 0; i < n->count && are_all; i++) {
+        json_t *text = json_string(n->values[i]);
+        are_all = text != NULL;
+        json_decref(text);
+    }
+    return are_all;
+}
+
 static int
 read_one(struct vary *v, const char *command, const char *spec,
          const struct option_list *arguments)
@@ -74,6 +88,9 @@ read_one(struct vary *v, const char *command, const char *spec,
     }
     if (!split(n, n->name + (equals - spec) + 1))
         return report_usage(command, "--vary %s: a value is empty", spec);
+    if (!are_texts(n))
+        return report_failure(command, NULL, EXIT_INPUT,
+                              "--vary %s: a value is not UTF-8 text", spec);
     if (!vary_has_place(arguments, n->name))
         return report_usage(command, "--vary %s: no word of the program has {%s}", spec,
                             n->name);

@@ -40,7 +40,8 @@ struct vary {
 
 /*
  * Read "NAME=VALUE,VALUE" from each spec. Returns EXIT_USAGE after a message if a spec
- * has another form, or a name occurs twice or in no word. Call vary_finish() in any case.
+ * has another form, or a name occurs twice or in no word; EXIT_INPUT, if a value is not UTF-8.
+ * Call vary_finish() in any case.
  */
 int vary_read(struct vary *vary, const char *command, const struct option_list *specs,
               const struct option_list *arguments);

@@ -232,10 +232,10 @@ read_vary(struct vary *vary, const struct option_list *lists,
     int code = vary_read(vary, "fit", lists, arguments);
     for (size_t i = 1; i < vary->name_count && code == EXIT_FINE; i++) {
         if (vary->names[i].count != vary->names[0].count)
-            code = report_usage(
-                "fit", "--vary %s: it has %zu values, %s has %zu: expected as many",
-                vary->names[i].name, vary->names[i].count, vary->names[0].name,
-                vary->names[0].count);
+            code = report_usage("fit",
+                                "--vary %s: expected %zu values, as %s has; it has %zu",
+                                vary->names[i].name, vary->names[0].count,
+                                vary->names[0].name, vary->names[i].count);
     }
     return code;
 }

@@ -259,8 +259,7 @@ make_words(const struct fit_work *w, const struct fit_set *set)
     json_t *words = json_object();
     for (size_t i = 0; i < w->vary->name_count && words; i++) {
         const char *value = vary_value(w->vary, combination, i);
-        if (json_object_set_new(words, w->vary->names[i].name, json_out_string(value)) !=
-            0) {
+        if (json_object_set_new(words, w->vary->names[i].name, json_string(value)) != 0) {
             json_decref(words);
             words = NULL;
         }

@@ -175,19 +175,21 @@ follow_line(struct point a, struct point b, uint64_t limit, size_t low, size_t h
 }
 
 /* Look for the weakest strength of offer `index` that fits together with `base`, in at most `most`
-   runs. */
+   runs; first as if the strongest took all memory. */
 static int
 try_strengths(struct fit_search *s, size_t index, const struct fit_set *base, int most)
 {
     const uint64_t base_peak = find_peak(s, base);
-    const struct point zero = {.peak = base_peak};
-    struct point low = zero, high = {.at = s->offers[index].value_count + 1};
+    const size_t strongest = s->offers[index].value_count;
+    const struct point zero = {.peak = base_peak}, all = {.at = strongest, .peak = 0};
+    struct point low = zero, high = {.at = strongest + 1};
     bool has_high = false;
     for (int i = 0; i < most && low.at + 1 < high.at; i++) {
         struct fit_set set = *base;
         const struct fit_row *row;
-        set.value[index] = has_high ? follow_line(low, high, s->limit, low.at, high.at)
-                                    : follow_line(zero, low, s->limit, low.at, high.at);
+        struct point from = has_high ? low : zero;
+        struct point to = has_high ? high : low.at > 0 ? low : all;
+        set.value[index] = follow_line(from, to, s->limit, low.at, high.at);
         int code = try_set(s, &set, &row);
         if (code != EXIT_FINE || !row || !row->result.is_known || !row->result.is_applied)
             return code;

@@ -47,8 +47,9 @@ run_once(struct fit_work *w, const char *changes, bool is_boundless, struct tria
          struct fit_note *note)
 {
     w->run_count++;
-    *t = (struct trial){.launch = {.request = w->request}, .is_brief = note != &w->whole};
-    if (t->is_brief)
+    *t = (struct trial){.launch = {.request = w->request}};
+    t->launch.request.is_brief = note != &w->whole;
+    if (t->launch.request.is_brief)
         t->launch.request.event_max = BRIEF_EVENTS;
     t->launch.request.output = LAUNCH_OUTPUT_HIDDEN;
     t->launch.request.changes = changes;

@@ -41,7 +41,7 @@ def _children(model: nn.Module) -> list[nn.Module]:
     children = list(model.children())
     if len(children) == 1:
         return _children(children[0])
-    parts = [child for child in children if any(child.children())]
+    parts = [part for child in children for part in _called(child)]
     return parts if len(parts) > 1 else []
 
 

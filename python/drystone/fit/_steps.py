@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole steps: where one ends, its floating-point operations, and bytes over the link.
 
-A step ends when an optimizer has stepped after a backward pass. Operations are counted in some
-steps only, since each operation of such a step passes through Python: the second, and then one in
-EVERY up to UNTIL.
+A step ends when the first optimizer has stepped after a backward pass. Operations are counted in
+some steps only, since each operation of such a step passes through Python: the second, and then one
+in EVERY up to UNTIL. They count from the first call in training: before, a program may evaluate.
 """
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
+from ._calls import trains
 from ._wrap import Former, wrap
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ class Steps:
         self.link_bytes = 0
         self.moved_bytes = 0  # over the link, in this step so far
         self.counter: _Counter | None = None
+        self.wants_count, self.has_calls = False, False
+        self.outer: Any = None  # the mode of dispatch between steps, inside of which to count
+        self.optimizer: weakref.ref[Any] | None = None  # the first
         self.is_compiled = False
         self.subscribers: list[Callable[[], None]] = []
 
@@ -61,6 +66,7 @@ class Steps:
         wrap(torch.autograd, "backward", self._backward)
         wrap(torch, "compile", self._compile)
         register_optimizer_step_post_hook(self.run.guard(self._end))
+        self.run.calls.subscribe("work", self._enter)
 
     def _backward(self, former: Former, *args: Any, **kwargs: Any) -> Any:
         self.has_backward = True
@@ -70,15 +76,29 @@ class Steps:
         self.is_compiled = True
         return former(*args, **kwargs)
 
-    def _end(self, *_: Any) -> None:
-        if not self.has_backward:
-            return  # the second of several optimizers
+    def _enter(self, module: torch.nn.Module) -> None:
+        if trains(module):
+            self.has_calls = True
+            self._start_counting()
+
+    def _start_counting(self) -> None:
+        if self.wants_count and _get_current_dispatch_mode() is self.outer:
+            self.wants_count, self.counter = False, _Counter()
+            self.counter.__enter__()
+
+    def _end(self, optimizer: Any, *_: Any) -> None:
+        first = self.optimizer and self.optimizer()
+        if first is None:
+            self.optimizer = weakref.ref(optimizer)
+        if not self.has_backward or first not in (None, optimizer):
+            return
         self.has_backward, self.count = False, self.count + 1
         self.link_bytes, self.moved_bytes = self.moved_bytes, 0
         self._stop_counting()
         if self.count % EVERY == 1 and self.count < UNTIL and not self.is_compiled:
-            self.counter = _Counter()
-            self.counter.__enter__()
+            self.wants_count, self.outer = True, _get_current_dispatch_mode()
+            if not self.has_calls:
+                self._start_counting()
         for subscriber in self.subscribers:
             subscriber()
 

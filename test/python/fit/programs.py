@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, Dataset
 
 kept, models = [], []
@@ -360,6 +361,59 @@ def evaluates():
     losses = [F.cross_entropy(net(x), y) for x, y in loader()]
     kept.append([loss.detach() for loss in losses])
     print("graphs", sum(loss.requires_grad for loss in losses))
+
+
+class Tables(nn.Module):
+    """A list of single modules that the model calls itself, and two parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(2))
+        self.one, self.two = (nn.Sequential(nn.Linear(WIDTH, width), nn.ReLU())
+                              for width in (WIDTH, CLASSES))
+        models.append(self)
+
+    def forward(self, x):
+        return self.two(self.one(sum(table(x) for table in self.tables)))
+
+
+def tables():
+    plain(Tables())
+
+
+def samples():
+    """Between its steps a net is called for what it makes."""
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader():
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            [net.eval()(x) for _ in range(9)]
+        net.train()
+
+
+def in_a_mode():
+    """A mode of dispatch is on all the time, as that of values in a dry run is."""
+    with Mode():
+        plain()
+
+
+class Mode(TorchDispatchMode):
+    def __torch_dispatch__(self, operation, types, given=(), named=None):
+        return operation(*given, **(named or {}))
+
+
+def two_nets():
+    """One after the other takes a step, each by an optimizer of its own."""
+    nets = Net(), nn.Linear(WIDTH, CLASSES)
+    optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
+    for x, y in loader():
+        for net, optimizer in zip(nets, optimizers):
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
 
 
 def teacher():

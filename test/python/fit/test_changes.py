@@ -43,7 +43,8 @@ class Checkpoint(Changed):
         self.assertEqual(result.told["applied"]["checkpoint"], "checkpoint 2 of 4 layers")
 
     def test_layers_are_what_the_model_calls(self):
-        for program, count, values in (("pairs", 4, 6), ("named", 2, 2), ("chained", 2, 2)):
+        for program, count, values in (("pairs", 4, 6), ("named", 2, 2), ("chained", 2, 2),
+                                       ("tables", 2, 2)):
             with self.subTest(program):
                 result, plain = self.same(program, {"checkpoint": count}, 1e-7)
                 self.assertEqual(result.out, plain.out)
@@ -68,6 +69,11 @@ class Checkpoint(Changed):
                  for changes in ({}, {"checkpoint": 2}, {"checkpoint": 4})]
         self.assertLess(flops[0], flops[1])
         self.assertAlmostEqual(flops[2] - flops[1], flops[1] - flops[0])
+
+    def test_work_is_that_of_a_step(self):
+        net, linear, *more = (run(name, looks=True).told["flops"] for name in (
+            "plain", "no_layers", "samples", "in_a_mode", "two_nets"))
+        self.assertEqual(more, [net, net, net + linear])
 
     def test_refused(self):
         self.refused("no_layers", {"checkpoint": 1}, "no model with layers")

@@ -107,6 +107,18 @@ test_weakest_strength(void **state)
     }
 }
 
+/* The first strength to try is as strong as what is missing, since stronger ones cost more. */
+static void
+test_first_strength(void **state)
+{
+    (void)state;
+    struct program p = {.backward = 1000, .from_backward = {30}, .work = {1}};
+    search_in(&p, &layers, 1, 800, 15);
+    assert_int_equal(p.runs, 2);
+    assert_int_equal(search.rows[0].set.value[0], 7);
+    assert_int_equal(search.rows[1].set.value[0], 6);
+}
+
 /* A change whose work is not known comes behind one whose work is. */
 static void
 test_unknown_work(void **state)
@@ -264,6 +276,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_switch_is_enough),
         cmocka_unit_test(test_weakest_strength),
+        cmocka_unit_test(test_first_strength),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_unknown_work),
         cmocka_unit_test(test_copies_have_a_price),
