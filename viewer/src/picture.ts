@@ -17,9 +17,13 @@ export interface Picture {
   isCoarse: boolean; // finer tiles were left out
 }
 
+/* A column may be so wide. So a usual window shows a whole record out of one tile: what is too small to be
+   drawn is another in each tile. */
+const COLUMN_PIXELS = 2;
+
 function levelOf(app: App, from: number, to: number, width: number): number {
   const { moments, levels } = app.device;
-  const wanted = Math.ceil(Math.log2((moments * width) / (app.about.tile_columns * (to - from))));
+  const wanted = Math.ceil(Math.log2((moments * width) / (COLUMN_PIXELS * app.about.tile_columns * (to - from))));
   return Math.max(0, Math.min(levels - 1, wanted));
 }
 
