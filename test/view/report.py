@@ -85,6 +85,8 @@ def check_stack(pack):
     count = len(pack["col_at"])
     kinds = len(pack["small_by"]) // count
     cells = [[] for _ in range(count)]
+    assert len(pack["small_below"]) == 1
+    assert all(pack["alloc_size"][row] >= pack["small_below"][0] for row in pack["run_alloc"])
     for row, begin, end, bottom in zip(pack["run_alloc"], pack["run_from"], pack["run_to"],
                                        pack["run_bottom"]):
         assert begin < end <= count

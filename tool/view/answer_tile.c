@@ -27,6 +27,7 @@ put_columns(struct pack *p, const struct view_device *d,
     unsigned time = pack_column(p, "col_time", PACK_F64);
     unsigned bytes = pack_column(p, "small_bytes", PACK_F64);
     unsigned count = pack_column(p, "small_count", PACK_U32);
+    pack_f64(p, pack_column(p, "small_below", PACK_F64), (double)drawing->min_bytes);
     int64_t first = dry_timeline_time(d->timeline, 0);
     for (uint32_t i = 0; i < drawing->column_count; i++) {
         pack_u32(p, begin, curve[i].begin);

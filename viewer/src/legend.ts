@@ -42,7 +42,8 @@ export function colourKeys(app: App, stacks: Stacks | null, ranks: Map<number, n
 }
 
 /* Find what the parts draw, and the categories of their small allocations. */
-function usedIn(picture: Picture, stacks: Stacks | null): { used: Used; small: Set<number> } {
+function usedIn(picture: Picture, stacks: Stacks | null): { used: Used; small: Set<number>; below: number } {
+  const below = Math.max(0, ...picture.parts.map(({ tile }) => tile.smallBelow));
   const used: Used = { categories: new Set(), sites: new Set() }, small = new Set<number>();
   for (const { tile, from, to } of picture.parts) {
     const isSeen = (first: number, last: number) => tile.end[last] > from && tile.begin[first] < to;
@@ -55,18 +56,18 @@ function usedIn(picture: Picture, stacks: Stacks | null): { used: Used; small: S
     }
   }
   for (const k of small) used.categories.add(k);
-  return { used, small };
+  return { used, small, below };
 }
 
 /* Make the timeline's legend: colours, lines, and what is not shown. `muted` are the colours of small allocations. */
 export function legend(app: App, stacks: Stacks | null, ranks: Map<number, number>, picture: Picture, muted: string[],
                        milliseconds: number): HTMLElement {
-  const { used, small } = usedIn(picture, stacks), colours = [...new Set([...small].map((k) => muted[k]))];
+  const { used, small, below } = usedIn(picture, stacks), colours = [...new Set([...small].map((k) => muted[k]))];
   const stops = colours.map((c, i) => `${c} ${(100 * i) / colours.length}% ${(100 * (i + 1)) / colours.length}%`);
   return el("div", {},
     ...colourKeys(app, stacks, ranks, used),
     colours.length > 0 && el("span", { class: "key" }, swatch(`linear-gradient(90deg, ${stops.join(", ")})`),
-      `muted: each below ${bytes(app.device.min_bytes)}, summed up`),
+      `muted: each below ${bytes(below)}, summed up`),
     el("span", { class: "key" }, stroke("var(--reserved)"), "reserved"),
     el("span", { class: "note", title: `Drawn in ${milliseconds.toFixed(1)} ms` },
       picture.isCoarse ? "Finer detail was left out of this report."

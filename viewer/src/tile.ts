@@ -69,6 +69,7 @@ export class Tile {
   readonly runFrom: Uint32Array;
   readonly runTo: Uint32Array;
   readonly runBottom: Float64Array;
+  readonly smallBelow: number; // allocations below so many bytes are small
   readonly allocs: Allocs;
 
   constructor(pack: Pack) {
@@ -87,6 +88,7 @@ export class Tile {
     this.columns = sameLength("columns", this.begin, this.end, this.at, this.time, this.reserved,
       this.reservedMin, this.active, this.activeMin, this.allocated, this.requested, this.small,
       this.smallCount);
+    this.smallBelow = pack.f64("small_below")[0] ?? 0;
     this.smallBy = pack.f64("small_by");
     this.categories = this.columns > 0 ? this.smallBy.length / this.columns : 0;
     if (!Number.isInteger(this.categories)) throw new PackError("small_by is of another length");

@@ -109,7 +109,7 @@ export function makeTile(lives, moments, level, index) {
     reserved_max: ["f64", col((c) => c.active + 32 * MIB)], active_min: ["f64", col((c) => c.active)],
     active_max: ["f64", col((c) => c.active)], allocated_max: ["f64", col((c) => c.active)],
     requested_max: ["f64", col((c) => c.active)], small_bytes: ["f64", col(() => 0)],
-    small_count: ["u32", col(() => 0)], small_by: ["f64", columns.flatMap(() => CATEGORIES.map(() => 0))],
+    small_count: ["u32", col(() => 0)], small_below: ["f64", [1]], small_by: ["f64", columns.flatMap(() => CATEGORIES.map(() => 0))],
     run_alloc: ["u32", runs.map((r) => r.alloc)], run_from: ["u32", runs.map((r) => r.from)],
     run_to: ["u32", runs.map((r) => r.to)], run_bottom: ["f64", runs.map((r) => r.bottom)],
     ...allocColumns([...row.values()]),
