@@ -95,8 +95,10 @@ function openReport(answers: Map<string, string>): Source {
 
 /* Open files of the reader's by the engine in the page. */
 export async function openFiles(client: EngineClient, files: File[], told: Told): Promise<Source> {
-  await client.open(files, told);
-  return new Kept(false, (key) => client.ask(key));
+  const source = new Kept(false, (key) => client.ask(key)), opened = client.open(files, told);
+  source.ask("0/explain").catch(() => {}); // the verdict is what is looked at first
+  await opened;
+  return source;
 }
 
 /* Tell whether the page holds the engine and nothing to show yet. */

@@ -54,6 +54,7 @@ const OWNERS = 12;
 export class Verdict implements View {
   private explain: Explain | null = null;
   private caveats = new Map<string, string>();
+  private isOver = false; // another view has the host
 
   constructor(private readonly app: App, private readonly host: HTMLElement) {
     host.append(el("p", { class: "faint" }, "Reading the verdict…"));
@@ -64,18 +65,28 @@ export class Verdict implements View {
       void this.load();
   }
 
+  finish(): void { this.isOver = true; }
+
   private async load(): Promise<void> {
     const { app } = this, file = app.fileIndex;
     try {
       this.explain = await app.json<Explain>(`${file}/explain`);
-      const recommend = await app.json<Recommend>(`${file}/sweep`).catch(() => null);
-      for (const c of recommend?.candidates ?? [])
-        for (const { name, text } of c.caveats) this.caveats.set(name, text);
     } catch (error) {
       clear(this.host, el("p", { class: "error" }, `The verdict cannot be read: ${String(error)}`));
       return;
     }
-    if (file === app.fileIndex) this.paint();
+    if (file !== app.fileIndex || this.isOver) return;
+    this.paint();
+    if (this.explain?.changes.some((c) => c.caveats.length > 0)) await this.loadCaveats(file);
+  }
+
+  /* What a setting asks for in return, which takes the replays of sweep. */
+  private async loadCaveats(file: number): Promise<void> {
+    const { app } = this;
+    const recommend = await app.json<Recommend>(`${file}/sweep`).catch(() => null);
+    for (const c of recommend?.candidates ?? [])
+      for (const { name, text } of c.caveats) this.caveats.set(name, text);
+    if (this.caveats.size > 0 && file === app.fileIndex && !this.isOver) this.paint();
   }
 
   /* Link to the state that the verdict speaks of, in another view. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The engine in the page, for its script: a worker that reads files and answers. The page holds both the
- * worker and the engine as texts, so nothing is fetched.
+ * The engine in the page, for its script: two workers that read files and answer, one of them by
+ * commands. The page holds worker and engine as texts, so nothing is fetched.
  */
 
 import { fromBase64, inflate } from "../base64.ts";
@@ -17,7 +17,8 @@ const [workerText, engineText] = ["worker", "engine"].map((id) =>
 
 export function hasEngine(): boolean { return engineText !== ""; }
 
-export class EngineClient {
+/* A worker, and what was asked of it. */
+class Line {
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
   private opening: { resolve(): void; reject(error: Error): void; told: Told } | null = null;
@@ -60,7 +61,7 @@ export class EngineClient {
     }
   }
 
-  private async request(make: (id: number) => Request): Promise<Uint8Array | null> {
+  async request(make: (id: number) => Request): Promise<Uint8Array | null> {
     await this.ready;
     const id = ++this.asked;
     return new Promise((resolve, reject) => {
@@ -69,28 +70,45 @@ export class EngineClient {
     });
   }
 
-  /* Read files, and tell how far it is. Rejects with the engine's words if one cannot be shown. */
-  async open(files: File[], told: Told = () => {}): Promise<void> {
+  async open(files: File[], isForCommands: boolean, told: Told): Promise<void> {
     await this.ready;
     return new Promise((resolve, reject) => {
       this.opening = { resolve, reject, told };
-      this.tell({ kind: "open", files });
+      this.tell({ kind: "open", files, isForCommands });
     });
   }
 
+  end(): void {
+    this.worker.terminate();
+    this.fail("cancelled");
+  }
+}
+
+const COMMAND = /^\d+\/(explain|info|steps|sweep)$/;
+
+export class EngineClient {
+  private readonly views = new Line();
+  private readonly commands = new Line();
+
+  /* Read files, and tell how far it is. Rejects with the engine's words if one cannot be shown. */
+  async open(files: File[], told: Told = () => {}): Promise<void> {
+    await Promise.all([this.views.open(files, false, told), this.commands.open(files, true, () => {})]);
+  }
+
+  /* Answers of commands need no open(), if it was called: a command reads its file itself. */
   ask(key: string): Promise<Uint8Array | null> {
-    return this.request((id) => ({ kind: "ask", id, key }));
+    return (COMMAND.test(key) ? this.commands : this.views).request((id) => ({ kind: "ask", id, key }));
   }
 
   /* Return what `drystone explain --message` says of an error text, in lines of so many columns. */
   async explain(message: string, columns: number): Promise<string> {
-    const bytes = await this.request((id) => ({ kind: "explain", id, message, columns }));
+    const bytes = await this.commands.request((id) => ({ kind: "explain", id, message, columns }));
     return new TextDecoder().decode(bytes ?? new Uint8Array());
   }
 
-  /* End the worker at once. Its memory goes with it. */
+  /* End the workers at once. Their memory goes with them. */
   end(): void {
-    this.worker.terminate();
-    this.fail("cancelled");
+    this.views.end();
+    this.commands.end();
   }
 }

@@ -155,7 +155,8 @@ export class Engine {
   private readonly instance: Instance;
   private stopped: string | null = null;
 
-  constructor(module: WebAssembly.Module, files: readonly Readable[], progress = quiet) {
+  constructor(private readonly module: WebAssembly.Module, files: readonly Readable[],
+              private readonly progress = quiet) {
     const named = nameFiles(files);
     this.files = named;
     this.instance = new Instance(module, named, {
@@ -174,6 +175,15 @@ export class Engine {
     if (status === STATUS_NO_SUCH) return null;
     if (status !== STATUS_FOUND) throw new Failure(`no answer to ${key}: ${this.instance.errors.text().trim()}`);
     return bytes;
+  }
+
+  /* Return the JSON that a command prints of file `number`, as answer() does; open() is not needed. */
+  command(number: number, name: string): Uint8Array {
+    const file = [...this.files.keys()][number];
+    if (file === undefined) throw new Failure(`there is no file ${number}`);
+    const { code, out, err } = runCommand(this.module, this.files, [name, "--json", "--", file], this.progress);
+    if (code < 0 || code > 1 || out.byteLength === 0) throw new Failure(`no answer of ${name}: ${err.trim()}`);
+    return out;
   }
 
   /* What traps leaves its instance broken: nothing is asked of it again. */

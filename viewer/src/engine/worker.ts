@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The worker of drystone.html: holds the engine, and answers the page. See client.ts. */
+/*
+ * The workers of drystone.html. One shows the files and answers the page; the other runs commands, so that
+ * no picture waits for a replay. See client.ts.
+ */
 
 import { Engine, nameFiles, runCommand } from "./engine.ts";
 import type { Readable } from "./files.ts";
 
 export type Request =
   | { kind: "engine"; bytes: ArrayBuffer }
-  | { kind: "open"; files: File[] }
+  | { kind: "open"; files: File[]; isForCommands: boolean }
   | { kind: "ask"; id: number; key: string }
   | { kind: "explain"; id: number; message: string; columns: number };
 export type Reply =
@@ -31,17 +34,23 @@ function toReadable(file: File): Readable {
   };
 }
 
-let module: WebAssembly.Module | null = null, engine: Engine | null = null;
+let module: WebAssembly.Module | null = null, engine: Engine | null = null, isForCommands = false;
+
+function answer(key: string): Uint8Array | null {
+  if (engine === null) throw new Error("no file is open");
+  const [file, name] = key.split("/");
+  return isForCommands ? engine.command(Number(file), name) : engine.answer(key);
+}
 
 function act(request: Request): void {
   if (request.kind === "engine") module = new WebAssembly.Module(request.bytes);
   else if (module === null) throw new Error("there is no engine");
   else if (request.kind === "open") {
     engine = new Engine(module, request.files.map(toReadable), progress);
-    engine.open();
+    isForCommands = request.isForCommands;
+    if (!isForCommands) engine.open();
     say({ kind: "opened" });
-  } else if (request.kind === "ask")
-    say({ kind: "answer", id: request.id, bytes: engine?.answer(request.key) ?? null });
+  } else if (request.kind === "ask") say({ kind: "answer", id: request.id, bytes: answer(request.key) });
   else {
     const { out, err } = runCommand(module, nameFiles([]), ["explain", "--message", request.message], undefined,
       [`COLUMNS=${request.columns}`]);
