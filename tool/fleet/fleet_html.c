@@ -354,9 +354,10 @@ fleet_report_write_html(const struct fleet_report *r, const char *path,
     struct fleet_html p = {
         .report = r,
         .budget = max_bytes > fleet_html.length ? max_bytes - fleet_html.length : 0};
-    int code = fill(&p) ? html_write(&fleet_html, "fleet", path, &p.answers, NULL, &written)
-                        : report_failure("fleet", NULL, EXIT_MACHINE,
-                                         "no memory for the HTML file");
+    int code =
+        fill(&p)
+            ? html_write(&fleet_html, "fleet", path, &p.answers, NULL, &written)
+            : report_failure("fleet", NULL, EXIT_MACHINE, "no memory for the HTML file");
     if (code == EXIT_FINE)
         html_say_written(path, written, p.left_out_list, p.left_out_count);
     html_answers_finish(&p.answers);

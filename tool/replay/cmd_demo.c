@@ -94,8 +94,8 @@ ask_to_replace(const struct session *s, const char *path)
         return report_usage("demo", "%s is there already; --yes overwrites it", path);
     printf("%s is there already; overwrite it? [y/N] ", path);
     fflush(stdout);
-    bool is_yes = fgets(answer, sizeof answer, stdin) && strchr("yY", answer[0]);
-    return is_yes ? EXIT_FINE : EXIT_FOUND;
+    bool is_read = fgets(answer, sizeof answer, stdin) != NULL;
+    return is_read && (answer[0] == 'y' || answer[0] == 'Y') ? EXIT_FINE : EXIT_FOUND;
 }
 
 static int
@@ -259,8 +259,9 @@ run_demo(const struct values *values)
                         .out = strdup(values->out),
                         .page = make_page_path(values->out)};
     term_init(&s.term, stdout);
-    int code = s.out && s.page ? ask_to_replace(&s, s.out) : report_memory("demo", NULL);
-    if (code == EXIT_FINE)
+    bool has_paths = s.out && s.page;
+    int code = has_paths ? ask_to_replace(&s, s.out) : report_memory("demo", NULL);
+    if (has_paths && code == EXIT_FINE)
         code = ask_to_replace(&s, s.page);
     if (code == EXIT_FINE)
         code = record(&s);
