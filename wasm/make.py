@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ZIG = "ziglang==0.17.1"
 DEBIAN = ["jansson", "zlib", "libzstd"]
 
-# What takes threads, processes, mappings or a device stays out.
+# These need threads, processes, mappings or a device.
 SYSTEM = {"os", "device/cuda", "host/facts", "host/pages", "host/tensor", "host/pinned", "host/doctor", "live",
           "pool/share", "pool/checkpoint", "plan", "plan/chain", "plan/one", "plan/nested", "plan/rules",
           "plan/knapsack", "plan/graph", "plan/estimate", "trace/anonymize", "trace/arrow"}
@@ -35,7 +35,7 @@ TOOL = {
               " provenance study",
     "sweep": "cmd_sweep recommend_report sweep_grid sweep_json sweep_rank sweep_report sweep_result sweep_run"
              " sweep_search",
-    "view": "alloc_rows answer_about answer_map answer_reserved answer_stacks answer_tile category_sums pack texts"
+    "view": "alloc_rows answer_about answer_command answer_map answer_reserved answer_stacks answer_tile category_sums pack texts"
             " view",
     "work": "part",
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine of the page has instead of a system: progress goes to the worker, tasks run one after
- * the other, and databases are refused, which take SQLite.
+ * What the engine of the page has instead of a system: progress goes to the worker, which also runs
+ * commands in instances of their own; tasks run one after the other; databases, which take SQLite, and
+ * files to write are refused.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/child.h"
 #include "base/command.h"
 #include "base/fail.h"
-#include "base/json_out.h"
 #include "base/now.h"
+#include "base/output.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "record/nsight.h"
@@ -18,7 +20,7 @@
 
 #define EVERY_NS UINT64_C(100000000)
 
-/* Supplied by the worker: tell the page how far the work is; total 0: unknown. */
+/* The worker supplies this: tell the page how far the work is; total 0: unknown. */
 __attribute__((import_module("page"), import_name("progress"))) void page_progress(
     const char *what, size_t length, double done, double total);
 
@@ -47,6 +49,48 @@ void
 progress_end(struct progress *progress)
 {
     progress->is_wanted = false;
+}
+
+/* --- commands ----------------------------------------------------------------------------- */
+
+/* The worker supplies this: run a command in an instance of its own. *text is what it printed, with a zero
+   behind it, in memory from page_allocate(). Returns the exit_code; -1: the instance stopped. */
+__attribute__((import_module("page"), import_name("command"))) int page_command(
+    int argc, char **argv, char **text, size_t *length);
+
+/* A child is over when child_begin() returns; its output waits here for child_end(). */
+static struct child_output ended;
+
+int
+child_print_command(void *self)
+{
+    const struct child_command *c = self;
+    ended = (struct child_output){0};
+    ended.code = page_command(c->argc, c->argv, &ended.text, &ended.length);
+    return ended.code;
+}
+
+bool
+child_begin(struct child *child, const struct child_work *work)
+{
+    *child = (struct child){.status = work->print(work->self)};
+    return child->status >= 0;
+}
+
+bool
+child_is_over(struct child *child, bool does_wait)
+{
+    (void)child;
+    (void)does_wait;
+    return true;
+}
+
+bool
+child_end(struct child *child, struct child_output *output)
+{
+    (void)child;
+    *output = ended;
+    return output->text != NULL;
 }
 
 /* --- tasks -------------------------------------------------------------------------------- */
@@ -118,10 +162,9 @@ nsight_read(const char *path, uint64_t memory_bytes_max, struct dry_trace **trac
 }
 
 int
-json_out_write(const char *command, const char *path, json_t *root, size_t flags)
+output_write_text(const char *command, const char *path, char *text)
 {
-    (void)flags;
-    json_decref(root);
+    free(text);
     return report_failure(command, path, EXIT_USAGE, "a page writes no files");
 }
 

@@ -164,9 +164,9 @@ def attach(torch):
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
         _drystone_by_hand.ByHand(torch, lambda: on_step(torch, None))
-        _drystone_compiler.put_off(torch)
         if _settings["world_size"]:
             _drystone_lone_rank.stand_in(_settings["world_size"], int(os.environ["RANK"]), note)
+        _drystone_compiler.put_off(torch)
     except Exception as error:  # torch without CUDA, or a very old one
         note(f"this torch cannot be looked into: {error}")
 

@@ -32,8 +32,4 @@ char *json_out_dump(json_t *root, size_t flags);
 /* Print `root` to stdout and release it. NULL: memory ran out. Returns an exit code. */
 int json_out_print(const char *command, json_t *root);
 
-/* Write `root` to a file by flags of json_dumps(), with a newline behind it, and release it. NULL:
-   memory ran out. Returns an exit code. */
-int json_out_write(const char *command, const char *path, json_t *root, size_t flags);
-
 #endif

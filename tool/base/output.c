@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,20 +36,29 @@ static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static void
 hold_signals(struct output *out)
 {
-    sigset_t held;
+    sigset_t held, before;
     sigemptyset(&held);
     for (size_t i = 0; i < SIGNAL_COUNT; i++)
         sigaddset(&held, ending_signals[i]);
-    if (!out->holds_signals)
-        out->holds_signals = sigprocmask(SIG_BLOCK, &held, &out->before) == 0;
+    if (out->holds_signals || sigprocmask(SIG_BLOCK, &held, &before) != 0)
+        return;
+    out->holds_signals = true;
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
+        out->held |= sigismember(&before, ending_signals[i]) == 1 ? 0 : 1u << i;
 }
 
 static void
 release_signals(struct output *out)
 {
-    if (out->holds_signals)
-        sigprocmask(SIG_SETMASK, &out->before, NULL);
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        if (out->held & 1u << i)
+            sigaddset(&held, ending_signals[i]);
+    }
+    sigprocmask(SIG_UNBLOCK, &held, NULL);
     out->holds_signals = false;
+    out->held = 0;
 }
 
 bool
@@ -265,6 +275,24 @@ output_close(struct output *out, enum dry_status status, const struct dry_error 
     else if (!is_written)
         code = report_unwritable(out);
     finish(out);
+    return code;
+}
+
+int
+output_write_text(const char *command, const char *path, char *text)
+{
+    struct output out;
+    struct dry_error err = {.text = ""};
+    if (!text)
+        return report_memory(command, path);
+    int code = output_open(&out, command, path);
+    if (code == EXIT_FINE) {
+        enum dry_status status = write_file(&out, text, strlen(text), &err);
+        if (status == DRY_OK)
+            status = write_file(&out, "\n", 1, &err);
+        code = output_close(&out, status, &err);
+    }
+    free(text);
     return code;
 }
 

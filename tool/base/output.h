@@ -14,7 +14,6 @@
  * written directly.
  */
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -26,8 +25,8 @@ struct output {
     char *part;    /* path of the part; NULL: the target is written directly */
     bool has_name; /* the part exists under its name */
     bool holds_signals;
-    sigset_t before; /* signal mask to restore; valid if holds_signals */
-    FILE *file;      /* opened for reading too */
+    unsigned held; /* signals to release, as bits of output.c's list */
+    FILE *file;    /* opened for reading too */
 };
 
 /* Tell whether two paths are the same file, so that a typing error does not overwrite a
@@ -56,6 +55,9 @@ struct dry_sink output_sink(struct output *out);
  * EXIT_MACHINE. A pending signal ends the process here.
  */
 int output_close(struct output *out, enum dry_status status, const struct dry_error *err);
+/* Write a whole file: `text`, which is freed, and a newline. NULL: memory ran out. Returns
+   an exit_code; failures are printed. */
+int output_write_text(const char *command, const char *path, char *text);
 /* Remove the part without replacing the target or printing, when another step failed.
    Call it instead of output_close(). */
 void output_discard(struct output *out);

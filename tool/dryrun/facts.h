@@ -25,7 +25,7 @@ struct facts_engine {
     uint64_t asleep_bytes;  /* bytes of the card that stay while the engine sleeps */
     uint64_t requests;      /* whole ones of `length` at a time */
     double utilization;
-    const char *assumed; /* what the figures depend on; NULL: nothing of that kind */
+    const char *assumed; /* condition of the figures; NULL: there is none */
 };
 
 /* A process that used a device. */

@@ -99,7 +99,8 @@ report(const struct values *v, const struct fit_work *work)
     size_t ranked[FIT_RUNS_MAX];
     int code = root ? EXIT_FINE : report_memory("fit", NULL), printed;
     if (code == EXIT_FINE && !work->fits)
-        code = json_out_write("fit", v->output, json_incref(root), JSON_INDENT(1));
+        code = output_write_text("fit", v->output,
+                                 json_out_dump(json_incref(root), JSON_INDENT(1)));
     if (v->json && root)
         printed = json_out_print("fit", json_incref(root));
     else

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/json_in.h"
 #include "base/json_out.h"
+#include "base/output.h"
 #include "base/report.h"
 
 static const char schema[] = "drystone.baseline/1";
@@ -149,6 +150,6 @@ int
 gate_baseline_write(const struct gate *gate, const struct gate_row *rows,
                     size_t row_count)
 {
-    return json_out_write(gate->command, gate->values->baseline,
-                          make_tree(gate, rows, row_count), JSON_INDENT(2));
+    char *text = json_out_dump(make_tree(gate, rows, row_count), JSON_INDENT(2));
+    return output_write_text(gate->command, gate->values->baseline, text);
 }

@@ -163,14 +163,13 @@ make_device(const struct view_device *d)
                      dry_timeline_time(d->timeline, 0);
     json_t *time =
         has_times ? json_real((double)dry_timeline_time(d->timeline, 0)) : json_null();
-    return json_pack("{s:i, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+    return json_pack("{s:i, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "device", (int)v->device, "events", (json_int_t)v->event_count,
                      "moments", (json_int_t)d->moments, "levels", (json_int_t)d->levels,
-                     "first_time_us", time, "min_bytes", json_out_number(d->min_bytes),
-                     "allocations", (json_int_t)v->allocation_count, "peaks",
-                     make_peaks(v), "ooms", make_ooms(v), "marks", make_marks(d),
-                     "places", make_places(d), "lanes", make_lanes(v->trace), "limit",
-                     make_limit(d));
+                     "first_time_us", time, "allocations",
+                     (json_int_t)v->allocation_count, "peaks", make_peaks(v), "ooms",
+                     make_ooms(v), "marks", make_marks(d), "places", make_places(d),
+                     "lanes", make_lanes(v->trace), "limit", make_limit(d));
 }
 
 static json_t *

@@ -7,7 +7,7 @@ export interface Place { name: string; moment: number }
 export interface Lane { stream: string; pool: string }
 export interface Device {
   device: number; events: number; moments: number; levels: number;
-  first_time_us: number | null; min_bytes: number;
+  first_time_us: number | null;
   peaks: { reserved: Peak; active: Peak; allocated: Peak; requested: Peak };
   /* The room that PyTorch had: `low` bytes or more, and less than `high`. */
   limit?: { low: number; high: number } | null;

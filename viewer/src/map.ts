@@ -45,7 +45,7 @@ export class MapView implements View {
   private readonly scroller = el("div", { class: "scroller", tabIndex: 0, role: "group",
     aria: { label: "Memory map. Comma and period step through moments." } }, this.spacer, this.canvas);
   private readonly tip = el("div", { class: "tip", hidden: true });
-  private readonly words = el("div", {}); // where there is no map
+  private readonly words = el("div", {}); // stand in place of a missing map
   private readonly legendBox = el("div", { class: "legend" });
   private readonly side = el("aside", { class: "side", tabIndex: 0, aria: { label: "Segments and pinners" } });
   private readonly observer = new ResizeObserver(() => this.arrange());

@@ -28,7 +28,7 @@ export class Timeline implements View {
     aria: { label: "What lies at the cursor" } });
   private readonly bar = el("div", { class: "toolbar" });
   private readonly tip = el("div", { class: "tip", hidden: true });
-  private readonly words = el("div", {}); // where there is no picture
+  private readonly words = el("div", {}); // stand in place of a missing picture
   private readonly legendBox = el("div", { class: "legend" });
   private readonly observer = new ResizeObserver(() => this.resize());
   private stacks: Stacks | null = null;

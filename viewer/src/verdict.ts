@@ -80,7 +80,7 @@ export class Verdict implements View {
     if (this.explain?.changes.some((c) => c.caveats.length > 0)) await this.loadCaveats(file);
   }
 
-  /* What a setting asks for in return, which takes the replays of sweep. */
+  /* Read what each setting costs, which takes the replays of sweep. */
   private async loadCaveats(file: number): Promise<void> {
     const { app } = this;
     const recommend = await app.json<Recommend>(`${file}/sweep`).catch(() => null);

@@ -189,7 +189,7 @@ export function makeAnswers(files = 1, series = null) {
   const active = activeAt(lives, peak), owners = (m) => ({ moment: m, total_bytes: activeAt(lives, m), others: 0,
     others_bytes: 0, owners: [{ line: "model.py:39 forward", operation: "linear", bytes: activeAt(lives, m) / 2, count: 3,
       largest_bytes: 12 * MIB }, { line: `model.py:66 ${HOSTILE}`, operation: null, bytes: MIB, count: 9, largest_bytes: 4096 }] });
-  const device = { device: 0, events: events.length, moments, levels, first_time_us: 0, min_bytes: MIB,
+  const device = { device: 0, events: events.length, moments, levels, first_time_us: 0,
     peaks: Object.fromEntries(["reserved", "active", "allocated", "requested"].map((n) => [n, { bytes: active + (n === "reserved" ? 32 * MIB : 0), moment: peak }])),
     ooms: [{ moment: peak + 1, bytes: 96 * MIB }], marks: [{ moment: 9, kind: "step", text: "step 0" },
       { moment: 400, kind: "annotation", text: HOSTILE }],

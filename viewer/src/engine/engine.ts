@@ -62,9 +62,10 @@ class Instance {
       page: {
         progress: (what: number, length: number, done: number, total: number) =>
           page.progress(this.text(what, length), done, total),
-        command: (argc: number, argv: number, answer: number) => {
-          const { code, out } = page.command(this.texts(argv, argc));
-          this.give(answer, out);
+        command: (argc: number, argv: number, text: number, length: number) => {
+          const { code, out } = page.command(this.texts(argv, argc)), at = this.put(out);
+          this.words.setUint32(text, at, true);
+          this.words.setUint32(length, out.byteLength, true);
           return code;
         },
       },
@@ -97,13 +98,6 @@ class Instance {
   }
 
   private putText(text: string): number { return this.put(new TextEncoder().encode(text)); }
-
-  /* Write a struct answer: where the bytes are, and how many. */
-  private give(answer: number, bytes: Uint8Array): void {
-    const at = this.put(bytes);
-    this.words.setUint32(answer, at, true);
-    this.words.setUint32(answer + 4, bytes.byteLength, true);
-  }
 
   private putTexts(texts: readonly string[]): number {
     const places = texts.map((text) => this.putText(text));
@@ -186,7 +180,7 @@ export class Engine {
     return out;
   }
 
-  /* What traps leaves its instance broken: nothing is asked of it again. */
+  /* Run work of the instance. A trap leaves it broken, so nothing is asked of it again. */
   private guard<T>(work: () => T): T {
     if (this.stopped !== null) throw new Failure(this.stopped);
     try {
