@@ -162,6 +162,7 @@ finish(struct output *out)
     release_signals(out);
     free(out->part);
     free(out->target);
+    out->part = out->target = NULL;
 }
 
 bool
