@@ -6,9 +6,9 @@ depends on the selection is missed. So operations that make masks and counts are
 on the host, in the device's memory, which is host memory. PyTorch's own
 function runs first, so its allocations are unchanged.
 
-This covers whole numbers and booleans up to WHOLE_MAX elements, and comparisons of other numbers
-that came from the host. Other numbers that are all zeros count as unknown, and their comparison
-stays false. A count that is divided, rounded or added up in a float stays known. Unknown numbers
+This covers whole numbers up to WHOLE_MAX elements, or UNKNOWN_MAX if they are made of unknown
+ones, booleans, and comparisons of other numbers that came from the host. Other numbers that are
+all zeros count as unknown, and their comparison stays false. A count that is divided, rounded or added up in a float stays known. Unknown numbers
 are finite: a comparison with infinity or with themselves is that of a zero, and known, so that no
 flag of overflow is set. The stand-in keeps which bytes are known (M4): a result is known if all
 its inputs are. Where unknown ones decide a size or a branch, Guesses notes the line.
@@ -22,8 +22,8 @@ import operator
 import threading
 
 from _drystone_guesses import Guesses
-from _drystone_memory import (BOOL_MAX, COPY_MAX, VALUES_MAX, WHOLE, WHOLE_MAX, forget, get_bytes,
-                              has_room, is_known, lie_over, note_written, write)
+from _drystone_memory import (BOOL_MAX, COPY_MAX, UNKNOWN_MAX, VALUES_MAX, WHOLE, WHOLE_MAX,
+                              forget, get_bytes, has_room, is_known, lie_over, note_written, write)
 from _drystone_numbers import is_unknown, watch
 
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
@@ -172,6 +172,13 @@ class Masks:
         most = BOOL_MAX if value.dtype is self.torch.bool else WHOLE_MAX
         return value.is_cuda and value.dtype in WHOLE and value.numel() <= most and has_room(value)
 
+    def require_few(self, outputs, known):
+        """Raise LookupError if many numbers would be made of unknown ones; flags are made."""
+        is_many = any(one.numel() > UNKNOWN_MAX and one.dtype is not self.torch.bool
+                      for one in outputs)
+        if is_many and not known:
+            raise LookupError
+
     def is_captured(self):
         return self.torch.cuda.is_current_stream_capturing()
 
@@ -187,8 +194,9 @@ class Masks:
         outputs = result if isinstance(result, (list, tuple)) else [result]
         try:
             if all(self.is_small(one) for one in outputs) and not self.is_captured():
-                done = operation.redispatch(self.host, *self.on_host(args, any_kind), **named)
                 known = self.knows(args)
+                self.require_few(outputs, known)
+                done = operation.redispatch(self.host, *self.on_host(args, any_kind), **named)
                 for output, numbers in zip(outputs, done if result is not outputs[0] else [done]):
                     write(output, numbers, known)
         except (LookupError, RuntimeError):
@@ -274,6 +282,7 @@ class Masks:
         try:
             if not is_whole:
                 raise LookupError
+            self.require_few([target], known)
             host = [lie_over(target), *self.on_host(args[1:], any_kind=target.numel() == 1)]
             note_written(target, known)
             operation.redispatch(self.host, *host, **named)

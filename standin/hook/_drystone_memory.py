@@ -6,6 +6,7 @@ import torch
 
 VALUES_MAX = 65536  # maximal elements of a tensor that gets real values
 WHOLE_MAX = 1 << 24  # the same, of whole numbers and booleans without --values
+UNKNOWN_MAX = 1 << 20  # the same, of whole numbers made of unknown ones, as of packed weights
 BOOL_MAX = 1 << 28  # the same, of booleans: flags of each number of a model
 COPY_MAX = 1 << 30  # maximal bytes of a copy of whole numbers that is kept
 KEPT_MAX = 4 << 30  # maximal bytes that all devices keep; larger tensors are zeros then

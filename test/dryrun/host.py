@@ -80,6 +80,17 @@ PROGRAMS = {
         for rows in DataLoader(Rows(), batch_size=4, num_workers=4):
             step()
         """),
+    # as vLLM does with a model of GPTQ: numbers made of weights that were not read
+    "unpacked": (0, 0, 0, None, 0, """
+        kept = []
+        for layer in range(8):
+            packed = torch.empty(512, 4096, dtype=torch.int32, device="cuda")
+            kept.append(torch.zeros(512, 32768, dtype=torch.int32, device="cuda"))
+            for i in range(8):
+                kept[-1][..., i::8] = (packed >> 4 * i) & 15
+            kept[-1] = kept[-1] + 1
+        step()
+        """),
     # three tensors in shared memory, and for a moment the worker's own copy of one
     "shared": (320, 0, 1, None, 0, """
         class Rows(Dataset):
