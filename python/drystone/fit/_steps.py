@@ -68,6 +68,14 @@ class Steps:
         register_optimizer_step_post_hook(self.run.guard(self._end))
         self.run.calls.subscribe("work", self._enter)
 
+    def count_moves(self, count: int) -> None:
+        """Count bytes that move in each step from now on."""
+        def move() -> None:
+            self.moved_bytes += count
+
+        move()
+        self.subscribers.append(move)
+
     def _backward(self, former: Former, *args: Any, **kwargs: Any) -> Any:
         self.has_backward = True
         return former(*args, **kwargs)

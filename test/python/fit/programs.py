@@ -4,11 +4,13 @@
 
 Each makes three steps or more. Gradients are kept as each step leaves them, weights at the end.
 """
+import contextlib
 import gc
 import json
 import os
 import pathlib
 import sys
+import tempfile
 
 import torch
 from torch import nn
@@ -21,8 +23,13 @@ kept, models = [], []
 WIDTH, CLASSES, ROWS = 16, 8, 12
 
 
+def join(tensor):
+    """Return all of a tensor of which each rank may have a part."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
 def keep_gradients(optimizer, *_):
-    kept.append([weight.grad.clone() for group in optimizer.param_groups
+    kept.append([join(weight.grad).clone() for group in optimizer.param_groups
                  for weight in group["params"] if weight.grad is not None])
 
 
@@ -91,6 +98,22 @@ def types():
     net.head.register_forward_hook(lambda head, given, result: print("logits", result.dtype))
     plain(net)
     print("gradients", net.head.weight.grad.dtype, torch.ones(2, 2).matmul(torch.ones(2)).dtype)
+
+
+def named_inputs():
+    """A net that is evaluated first, and takes its floats by name."""
+    net = Net()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    for x, y in loader():
+        net.eval()
+        print("logits", net(x=x).dtype)
+        net.train()
+        loss = F.cross_entropy(net(x=x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    states = [one["exp_avg"].dtype for one in optimizer.state.values()]
+    print("states", *{*states})
 
 
 def half():
@@ -531,6 +554,46 @@ def has_arguments():
 
 def has_trainer():
     Trainer().fit(Net(), loader())
+
+
+@contextlib.contextmanager
+def ranks():
+    """Have two processes go on here. The first waits for the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = os.fork()
+        words = {"rank": int(not other), "world_size": 2, "init_method": f"file://{folder}/store"}
+        torch.distributed.init_process_group("gloo", **words)
+        yield
+        torch.distributed.destroy_process_group()
+        if not other:
+            os._exit(0)
+        assert os.waitpid(other, 0)[1] == 0
+
+
+def local(tensor):
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+def two_ranks():
+    """Data-parallel training; the first process tells how many numbers Adam keeps."""
+    adams = []
+    register_optimizer_step_post_hook(
+        lambda adam, *_: adams.append(adam) if type(adam) is torch.optim.AdamW else None)
+    with ranks():
+        net = nn.parallel.DistributedDataParallel(Net())
+        assert len(list(net.module.layers)) == 4
+        plain(net, kind="AdamW")
+        print("states", sum(local(value).numel() for state in adams[-1].state.values()
+                            for value in state.values() if value.dim()))
+        kept.append([join(weight.detach()) for weight in models.pop().parameters()])
+
+
+def optimizer_first():
+    with ranks():
+        net = Net()
+        optimizer = torch.optim.AdamW(net.parameters())
+        nn.parallel.DistributedDataParallel(net)(torch.ones(1, WIDTH)).sum().backward()
+        optimizer.step()
 
 
 def settings():

@@ -183,6 +183,44 @@ class Others(Changed):
             self.refused(program, {"autocast": True}, "no model in float32")
             self.assertIsNone(run(program, looks=True).offer("autocast"))
 
+    def test_weights_bf16(self):
+        result = run("types", {"weights_bf16": True})
+        self.assertEqual([*result.told["applied"]], ["weights_bf16"], result.err)
+        self.assertEqual(result.out, "logits torch.bfloat16\n" * 3 +
+                         "gradients torch.bfloat16 torch.float32\n")
+        self.assertLess(distance(run_plain("types").kept, result.kept), 0.1)
+        result = run("named_inputs", {"weights_bf16": True})
+        self.assertEqual(result.out.splitlines(), ["logits torch.float32"] +
+                         ["logits torch.bfloat16"] * 2 + ["states torch.bfloat16"])
+        self.assertEqual(run("whole", {"weights_bf16": True}).code, 0)
+        self.assertEqual(run("types", looks=True).offer("weights_bf16")["numbers"], "other")
+        for program, why in (("half", "no model in float32"), ("two_ranks", "buckets")):
+            self.refused(program, {"weights_bf16": True}, why)
+
+    def test_states_sharded(self):
+        plain = run_plain("two_ranks")
+        result = run("two_ranks", {"states_sharded": True})
+        self.assertEqual([*result.told["applied"]], ["states_sharded"], result.err)
+        self.assertEqual(distance(plain.kept[-2:], result.kept[-2:]), 0)
+        whole, part = (int(one.out.split()[1]) for one in (plain, result))
+        self.assertLess(part, whole * 0.6)
+        self.assertEqual(run("two_ranks", looks=True).offer("states_sharded")["numbers"], "same")
+        self.refused("adam", {"states_sharded": True}, "several GPUs")
+        self.assertIsNone(run("adam", looks=True).offer("states_sharded"))
+
+    def test_model_sharded(self):
+        plain = run_plain("two_ranks")
+        for changes in ({"model_sharded": True}, {"model_sharded": True, "states_sharded": True}):
+            result = run("two_ranks", changes)
+            self.assertEqual(sorted(result.told["applied"]), sorted(changes), result.err)
+            self.assertLess(distance(plain.kept, result.kept), NEAR)
+            whole, part = (int(one.out.split()[1]) for one in (plain, result))
+            self.assertLess(part, whole * 0.6)
+            self.assertEqual(result.told["link_bytes"], whole // 2 * 4)
+        self.assertEqual(run("two_ranks", looks=True).offer("model_sharded")["numbers"], "same")
+        self.refused("optimizer_first", {"model_sharded": True}, "before Distributed")
+        self.refused("adam", {"model_sharded": True}, "no DistributedDataParallel")
+
     def test_states_in_8_bits(self):
         self.refused("adam", {"states_8bit": "bitsandbytes"}, "not installed")
         with tempfile.TemporaryDirectory() as folder:
@@ -240,7 +278,7 @@ class Looks(unittest.TestCase):
     def test_nothing_is_altered(self):
         for program in ("plain", "whole", "nested", "accumulates", "two_steps", "by_hand",
                         "batch_norm", "in_place", "no_loader", "zeros", "lists", "evaluates",
-                        "teacher", "keeps_losses"):
+                        "teacher", "keeps_losses", "two_ranks"):
             with self.subTest(program):
                 plain, result = run_plain(program), run(program, looks=True)
                 self.assertEqual(distance(plain.kept, result.kept), 0)
