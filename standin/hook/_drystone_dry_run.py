@@ -58,6 +58,7 @@ import _drystone_rounds
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
+SEED = 0x6472797374  # of PyTorch's host generator: runs of a program without a seed are the same
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 RISE = 17 / 16  # a peak that is higher by more counts; of equal chances, each second half has one
@@ -160,6 +161,7 @@ def attach(torch):
         if _state["files"]:
             _state["files"].guard_torch(torch)
         _state["history"] = _drystone_history.History(torch)
+        torch.default_generator.manual_seed(SEED)
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda optimizer, *_: on_step(torch, optimizer))
@@ -353,6 +355,16 @@ def measure(torch):
                                  "allocated_bytes.all.current")):
             sums[i] += stats.get(key, 0)
     return sums
+
+
+def is_by_chance(torch):
+    """Tell whether most steps have a size of their own, for as many blocks, and no seed is set."""
+    sizes = {}
+    for blocks, size, *_ in (step["kind"] for step in _state["steps"]):
+        sizes.setdefault(blocks, set()).add(size)
+    most = max(map(len, sizes.values()), default=0)
+    return most > max(2 * TIMES, len(_state["steps"])) / 2 and \
+        torch.default_generator.initial_seed() == SEED
 
 
 def look_at_owners(peak, optimizer=None):
@@ -693,7 +705,7 @@ def write_facts(torch, name):
     facts["files"] = _state["files"].kept if _state["files"] else []
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=find_rank(), seconds=round(time.time() - _state["begin"], 3),
-                 argv=sys.argv, fit=tell_fit())
+                 argv=sys.argv, fit=tell_fit(), by_chance=is_by_chance(torch))
     with open(name + ".part", "w", encoding="utf-8") as out:
         json.dump(facts, out)
     os.replace(name + ".part", name + ".json")  # whole, or not there

@@ -27,8 +27,10 @@ _calls, _peak, _hooks = [], [3 << 20], []
 def _stats(device=0):
     sizes = {k: _peak[0] for k in ("reserved", "allocated", "requested")}
     return {**{f"{k}_bytes.all.peak": v for k, v in sizes.items()},
-            "allocation.all.allocated": 8 * len(_steps), "requested_bytes.all.allocated": 0}
-_steps, _empty = [], []
+            "allocation.all.allocated": 8 * len(_steps), "requested_bytes.all.allocated": sum(_more)}
+_steps, _empty, _more, _seeds = [], [], [], []
+default_generator = types.SimpleNamespace(manual_seed=_seeds.append,
+                                          initial_seed=lambda: _seeds[-1])
 def _take():
     if not _empty: _refuse()
     return {"segments": [], "device_traces": [[]]}
@@ -106,6 +108,7 @@ time.sleep(int(sys.argv[1]))
 config = types.SimpleNamespace(data_parallel_size_local=2)
 EngineCoreProc.run_engine_core(vllm_config=types.SimpleNamespace(parallel_config=config))
 """
+VARIED = "for i in range(9): torch._more.append(8 + i // 2 * 512); torch.step()"
 RUNS = "from vllm.v1.engine.core import EngineCore\nEngineCore({})\n"
 # A convolution of numbers of cuDNN's type {}: 0 is float, 2 is half.
 CONVOLVES = """import ctypes; torch.use()
@@ -252,6 +255,9 @@ CASES = {
                          "fits if no look at the host missed its peak; 3.00 MiB"),
     "varies": ("torch.use()", KNOWN, "allocated reserved to spare steps", "not host"),
     "varies_with_host": ("torch.use()", KNOWN, "allocated reserved to spare host steps"),
+    "steps_by_chance": (VARIED, KNOWN, "fits if chance makes no larger steps; 3.00 MiB"),
+    "steps_of_a_seed": ("torch.default_generator.manual_seed(7)\n" + VARIED, KNOWN, "fits  3.00 MiB"),
+    "few_by_chance": (VARIED.replace("9", "4"), KNOWN, "fits  3.00 MiB"),
     "steps_asked": ("for _ in range(9): torch.step()", KNOWN,
                     "fits as far as it ran: what follows step 2 was not run", "after 2 steps"),
     "convolves": (CONVOLVES.format(0), KNOWN, "fits  3.00 MiB", "cudnn 276.42 KiB",

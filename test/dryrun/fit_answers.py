@@ -32,6 +32,7 @@ cuda = types.SimpleNamespace(
                                  _snapshot=lambda: {"segments": [], "device_traces": [[]]}),
     get_device_capability=lambda _=0: (9, 0), get_arch_list=lambda: ["sm_90"])
 _C = types.SimpleNamespace()
+default_generator = types.SimpleNamespace(manual_seed=lambda seed: None)
 import sys
 optim = types.ModuleType("torch.optim"); sys.modules["torch.optim"] = optim
 optim.Optimizer = type("Optimizer", (), {})

@@ -16,6 +16,7 @@ head says what differs from a plain run:
     unseen: TEXT                     what was not run, as the first line says it
     engine: TEXT                     what a serving engine says of its memory
     assumes: TEXT                    what its figures depend on
+    chance: True                     its steps differ in size by chance
     notes: TEXT                      in what is noted of the run
     guesses: LINE WHAT, LINE WHAT    the lines that are named as guesses; or none
     peak: PASS, LINE                 when and where memory peaked
@@ -68,7 +69,7 @@ def read_head(path):
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
             **dict(re.findall(r"^(card|gpus|conf|options|before|kernels|expect|reserved|unseen|check|"
-                              r"peak|step|convolutions|owners|engine|assumes|notes|guesses|needs|rules|with): (.*)$",
+                              r"peak|step|convolutions|owners|engine|assumes|chance|notes|guesses|needs|rules|with): (.*)$",
                               head, re.M))}
 
 
@@ -121,6 +122,8 @@ def judge(result, head, allocator):
     main = result["processes"][0]
     if str(main["convolutions"]) != head.get("convolutions", str(main["convolutions"])):
         return f"its convolutions are {main['convolutions']}"
+    if str(main["by_chance"]) != head.get("chance", "False"):
+        return f"by chance: {main['by_chance']}"
     told = [" ".join(map(str, owner.values())) for owner in main["owners"]]
     unsaid = [one for one in head.get("owners", "").split(", ") if one and one not in told]
     if unsaid:

@@ -68,14 +68,16 @@ dry_report_write_condition(const struct trial *t, char *text, size_t capacity)
     const char *assumed = engine ? engine->engine.assumed : NULL;
     const char *unseen = engine ? NULL : trial_find_unseen(t);
     bool has_ended_early = trial_main(t)->repeats != NULL;
+    bool is_by_chance = trial_main(t)->is_by_chance && !unseen && !engine;
     if (unseen)
         term_make_printable(safe, sizeof safe, unseen, strlen(unseen));
-    snprintf(text, capacity, "%s%s%s%s%s%s%s%s%s%s", unseen ? "as far as it ran: " : "",
+    snprintf(text, capacity, "%s%s%s%s%s%s%s%s%s%s%s", unseen ? "as far as it ran: " : "",
              safe,
              unseen            ? "; "
              : engine          ? "when ready, if memory outside PyTorch is as assumed; "
              : has_ended_early ? "if later turns repeat those that ran; "
                                : "",
+             is_by_chance ? "if chance makes no larger steps; " : "",
              assumed ? "if " : "", assumed ? assumed : "", assumed ? "; " : "",
              trial_guesses(t) ? "if the guesses below are right; " : "",
              is_crowded ? "if its processes do not peak together; " : "",

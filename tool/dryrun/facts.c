@@ -97,6 +97,7 @@ take_facts(struct json_in *in, struct facts_process *p)
     if (p->has_oom)
         p->peak_step = json_in_unsigned(in, json_in_key(&oom, "step"));
     p->is_stuck = json_is_true(json_object_get(p->json, "stuck"));
+    p->is_by_chance = json_is_true(json_object_get(p->json, "by_chance"));
 }
 
 static bool

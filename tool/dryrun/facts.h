@@ -52,6 +52,7 @@ struct facts_process {
     bool has_oom;
     bool is_exact; /* the snapshot replays with identical addresses; set by the caller */
     bool is_stuck; /* ended for lack of a step or a new peak */
+    bool is_by_chance; /* its steps differ in size, and it sets no seed */
 };
 
 /* A called function that the stand-in does not implement. */
