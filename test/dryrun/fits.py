@@ -54,6 +54,34 @@ for (text,) in DataLoader(texts, batch_size=32):
     optimizer.step()
 """
 
+RECURRENT = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, words=10000, width=512):
+        super().__init__()
+        self.drop, self.embed = nn.Dropout(0.2), nn.Embedding(words, width)
+        self.rnn, self.head = nn.LSTM(width, width, 3, dropout=0.2), nn.Linear(width, words)
+
+    def forward(self, x, state):
+        y, state = self.rnn(self.drop(self.embed(x)), state)
+        return self.head(self.drop(y)).flatten(0, 1), state
+
+model = Model().cuda()
+text = torch.zeros(35 * 40 + 1, 64, dtype=torch.long, device="cuda")
+state = tuple(torch.zeros(3, 64, 512, device="cuda") for _ in range(2))
+for i in range(0, len(text) - 1, 35):
+    model.zero_grad()
+    state = tuple(one.detach() for one in state)
+    out, state = model(text[i:i + 35], state)
+    loss = nn.functional.cross_entropy(out, text[i + 1:i + 36].reshape(-1))
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 0.25)
+    for weight in model.parameters():
+        weight.data.add_(weight.grad, alpha=-20)
+"""
+
 
 def run(folder, torch, *words, changes=None):
     env = {**os.environ, "PYTHONPATH": str(torch), "TORCH_USE_RTLD_GLOBAL": "1"}
@@ -85,6 +113,11 @@ def main():
             print(f"{row['change']}: {'fits' if again.returncode == 0 else 'does not fit'}")
             if again.returncode != 0:
                 wrong.append(f"{row['change']}: {again.stdout} {again.stderr}")
+        pathlib.Path(folder, "program.py").write_text(RECURRENT)
+        done = run(folder, torch, "fit", "--json", "--card", "h100-80", "--memory", "1267MiB")
+        first = json.loads(done.stdout)["fits_with"][:1]
+        if [sorted(row["changes"]) for row in first] != [["loss_in_chunks", "offload_saved"]]:
+            wrong.append(f"the search ended early: {done.stdout} {done.stderr}")
     print("\n".join(wrong) or f"{len(found['fits_with'])} changes hold, {found['runs']} runs")
     sys.exit(1 if wrong else 0)
 

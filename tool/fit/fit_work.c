@@ -150,12 +150,13 @@ find_short(const struct fit_work *w)
     return SIZE_MAX;
 }
 
-/* Run the answers whole. One that does not fit then makes room for another. */
+/* Run the answers whole. *is_refuted tells whether one of them does not fit then. */
 static int
-run_whole(struct fit_work *w)
+run_whole(struct fit_work *w, bool *is_refuted)
 {
     int code = EXIT_FINE;
     size_t row;
+    *is_refuted = false;
     while (code == EXIT_FINE && w->run_count < w->run_max &&
            (row = find_short(w)) != SIZE_MAX) {
         struct fit_result result = {.is_known = false};
@@ -163,7 +164,26 @@ run_whole(struct fit_work *w)
         code = try_set(w, &w->search.rows[row].set, &result, &w->notes[row]);
         if (code == EXIT_FINE)
             w->search.rows[row].result = result;
+        *is_refuted |= !result.fits;
     }
+    return code;
+}
+
+/* Search, and run the answers whole. Where one is refuted, the search goes on: it knows of no more
+   runs than before, but of a larger peak. */
+static int
+search_and_check(struct fit_work *w)
+{
+    int kept = w->short_steps > 0 ? w->run_max / 4 : 0; /* runs for the answers */
+    bool is_refuted;
+    int code;
+    do {
+        w->search.runs_left = w->run_max - w->run_count - kept;
+        code = fit_search_run(&w->search);
+        if (code == EXIT_FINE)
+            code = run_whole(w, &is_refuted);
+        kept = 1;
+    } while (code == EXIT_FINE && is_refuted && w->run_count < w->run_max);
     return code;
 }
 
@@ -231,12 +251,9 @@ fit_work_run(struct fit_work *w, int run_max)
     w->search.offer_count = w->offers.count;
     w->search.limit = w->limit;
     w->search.peak = w->base.peak;
-    int kept = w->short_steps > 0 ? run_max / 4 : 0; /* runs for the answers */
-    w->search.runs_left = run_max - w->run_count - kept;
     w->search.run = run_set;
     w->search.self = w;
-    code = fit_search_run(&w->search);
-    return code == EXIT_FINE ? run_whole(w) : code;
+    return search_and_check(w);
 }
 
 void

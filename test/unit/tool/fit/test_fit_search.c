@@ -164,6 +164,22 @@ test_shares(void **state)
     assert_int_equal(fit_search_rank(&search, ranked), 2);
 }
 
+/* Switches that save too little alone are tried together, whatever one of them does to others. */
+static void
+test_switches_join(void **state)
+{
+    (void)state;
+    const struct fit_offer saves = {.value_count = 1, .helps = FIT_BACKWARD};
+    const struct fit_offer offers[] = {
+        one_switch, saves, saves, {.value_count = 1, .numbers = FIT_OTHER}};
+    struct program p = {.backward = 702, .from_backward = {0, 140, 86, 300}};
+    size_t ranked[FIT_RUNS_MAX];
+    search_in(&p, offers, 4, 500, 11);
+    assert_int_equal(fit_search_rank(&search, ranked), 2);
+    assert_int_equal(search.rows[ranked[0]].set.value[1], 1);
+    assert_int_equal(search.rows[ranked[0]].set.value[2], 1);
+}
+
 /* A change that takes from the second peak counts once the first peak is gone. */
 static void
 test_two_peaks(void **state)
@@ -280,6 +296,7 @@ main(void)
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_unknown_work),
         cmocka_unit_test(test_copies_have_a_price),
+        cmocka_unit_test(test_switches_join),
         cmocka_unit_test(test_two_peaks),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_failures),
