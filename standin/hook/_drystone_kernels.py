@@ -4,7 +4,9 @@
 Where there is no compiler of CUDA's, a module of kernels is stood in for: its functions do nothing
 and return None, as kernels do nothing here. They get the tensors that they write, so that what they
 allocate is the caller's. Triton's kernels are compiled to the assembler's language, which decides
-their shared memory. The assembler does not run: nobody reads the machine's code.
+their shared memory. The assembler does not run: nobody reads the machine's code. CUTLASS's language
+has a runtime of its own, which wants functions of the driver without names: its kernels are not
+compiled.
 """
 import functools
 import os
@@ -25,6 +27,9 @@ class Kernels:
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_, **__: None
+
+    def __call__(self, *_, **__):
+        return None
 
     def __getitem__(self, name):
         return getattr(self, name)
@@ -60,10 +65,19 @@ def end_assembly(compiler):
         backend.make_cubin = lambda *_: CODE
 
 
+def end_language(module):
+    """Have nothing compiled or run where functions of CUTLASS's language are."""
+    def run(*_, compile_only=False, **__):
+        return Kernels() if compile_only else None
+
+    if hasattr(getattr(module, "BaseDSL", None), "_func"):
+        module.BaseDSL._func = run
+
+
 def find_watched(note):
     """Return {module: function(module)}."""
     def watch(owners, module):
         for kind, name, parameters in owners:
             stand_in(getattr(module, kind) if kind else module, name, parameters, note)
-    return {"triton.backends.nvidia.compiler": end_assembly,
+    return {"triton.backends.nvidia.compiler": end_assembly, "cutlass.base_dsl.dsl": end_language,
             **{name: functools.partial(watch, owners) for name, owners in SOURCES.items()}}

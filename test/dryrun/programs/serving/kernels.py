@@ -1,5 +1,5 @@
 """Packages compile kernels while the program runs. Where CUDA's compiler is not there they do nothing, and
-this is said; what has no kernels is compiled as ever.
+this is said; what has no kernels is compiled as ever. CUTLASS's language brings a compiler and a runtime.
 
 notes: kernels that flashinfer compiles do nothing
 """
@@ -13,9 +13,13 @@ if __name__ == "__main__":
     os.environ.update(CUDA_HOME="/nowhere", PATH="/nowhere")  # this machine may have a compiler
     import torch
     import tvm_ffi.cpp
+    from cutlass.base_dsl.dsl import BaseDSL
     from flashinfer.jit.core import JitSpec
 
     x = torch.empty(1024, device="cuda")
     assert JitSpec().build_and_load().rmsnorm(x, x, 1e-5) is None
     assert tvm_ffi.cpp.load_inline("scale", cuda_sources=["kernel"])["scale"](x) is None
     assert tvm_ffi.cpp.load_inline("add", cpp_sources=["code"]) == "compiled"
+    language = BaseDSL()
+    assert language._func(print, x, compile_only=True)(x) is None
+    assert language._func(print, x) is None
