@@ -8,14 +8,10 @@ their shared memory. The assembler does not run: nobody reads the machine's code
 has a runtime of its own, which wants functions of the driver without names: its kernels are not
 compiled.
 """
+import fnmatch
 import functools
 import os
 import shutil
-
-# where packages get such modules: {module: (class or "", function, its parameters of sources)}
-SOURCES = {"flashinfer.jit.core": [("JitSpec", "build_and_load", ())],
-           "tvm_ffi.cpp": [("", "load", ("cuda_files",)), ("", "load_inline", ("cuda_sources",))]}
-
 
 CODE = b"no code"
 
@@ -35,15 +31,22 @@ class Kernels:
         return getattr(self, name)
 
 
+# where packages get such modules, or kernels that write to a tensor of the caller:
+# {module: (class or "", pattern of functions, their parameters of sources, what they return)}
+SOURCES = {"deep_gemm": [("", "*gemm_[nt]*", (), type(None))],
+           "flashinfer.jit.core": [("JitSpec", "build_and_load", (), Kernels)],
+           "tvm_ffi.cpp": [("", "load", ("cuda_files",), Kernels),
+                           ("", "load_inline", ("cuda_sources",), Kernels)]}
+
+
+@functools.cache
 def has_compiler():
     home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
     return bool(shutil.which("nvcc") or os.path.exists(os.path.join(home, "bin", "nvcc")))
 
 
-def stand_in(owner, name, parameters, note):
-    load = getattr(owner, name, None)
-    if load is None:
-        return
+def stand_in(owner, name, parameters, kind, note):
+    load = getattr(owner, name)
 
     @functools.wraps(load)
     def run(*args, **kwargs):
@@ -53,7 +56,7 @@ def stand_in(owner, name, parameters, note):
             return load(*args, **kwargs)
         package = load.__module__.partition(".")[0]
         note(f"kernels that {package} compiles do nothing: there is no nvcc")
-        return Kernels()
+        return kind()
 
     setattr(owner, name, run)
 
@@ -77,7 +80,9 @@ def end_language(module):
 def find_watched(note):
     """Return {module: function(module)}."""
     def watch(owners, module):
-        for kind, name, parameters in owners:
-            stand_in(getattr(module, kind) if kind else module, name, parameters, note)
+        for place, pattern, parameters, kind in owners:
+            owner = getattr(module, place) if place else module
+            for name in fnmatch.filter(dir(owner), pattern):
+                stand_in(owner, name, parameters, kind, note)
     return {"triton.backends.nvidia.compiler": end_assembly, "cutlass.base_dsl.dsl": end_language,
             **{name: functools.partial(watch, owners) for name, owners in SOURCES.items()}}
