@@ -35,6 +35,7 @@ class Kernels:
 # {module: (class or "", pattern of functions, their parameters of sources, what they return)}
 SOURCES = {"deep_gemm": [("", "*gemm_[nt]*", (), type(None))],
            "flashinfer.jit.core": [("JitSpec", "build_and_load", (), Kernels)],
+           "flashinfer.jit.cubin_loader": [("", "setup_cubin_loader", (), type(None))],
            "tvm_ffi.cpp": [("", "load", ("cuda_files",), Kernels),
                            ("", "load_inline", ("cuda_sources",), Kernels)]}
 

@@ -16,9 +16,11 @@ if __name__ == "__main__":
     import tvm_ffi.cpp
     from cutlass.base_dsl.dsl import BaseDSL
     from flashinfer.jit.core import JitSpec
+    from flashinfer.jit.cubin_loader import setup_cubin_loader
 
     x = torch.empty(1024, device="cuda")
     assert JitSpec().build_and_load().rmsnorm(x, x, 1e-5) is None
+    assert setup_cubin_loader("/nowhere/fmha.so") is None
     assert tvm_ffi.cpp.load_inline("scale", cuda_sources=["kernel"])["scale"](x) is None
     assert tvm_ffi.cpp.load_inline("add", cpp_sources=["code"]) == "compiled"
     language = BaseDSL()
