@@ -122,6 +122,19 @@ def watch_runner(module, engine):
                 lambda size, *_, **__: engine.tell(graph_bytes=size))
 
 
+def watch_draft(module, engine):
+    """Have a draft keep its head where the model's has another size. Its files of weights would
+    say that the head is its own; without them, it is not."""
+    def on_head(drafter, model):
+        own, whole = (getattr(getattr(one, "lm_head", None), "weight", None)
+                      for one in (drafter.model, model))
+        if own is not None and whole is not None and own.shape != whole.shape:
+            drafter.model.has_own_lm_head = True
+
+    engine.wrap(getattr(module, "SpecDecodeBaseProposer", None), "_maybe_share_lm_head",
+                first=on_head)
+
+
 def make_request(prompt, answer):
     """Return a request of these lengths that does not stop early; None for what it need not say."""
     source = importlib.import_module("vllm.v1.engine").EngineCoreRequest
@@ -182,6 +195,7 @@ def watch_core(module, engine):
 LAYERS = "vllm.model_executor.layers.quantization."
 WATCHED = {LAYERS + "gptq": functools.partial(watch_quantized, "GPTQConfig"),
            LAYERS + "gptq_marlin": functools.partial(watch_quantized, "GPTQMarlinConfig"),
+           "vllm.v1.spec_decode.eagle": watch_draft,
            "vllm.v1.worker.gpu_worker": watch_worker,
            "vllm.v1.worker.gpu_model_runner": watch_runner,
            "vllm.v1.engine.core": watch_core}
