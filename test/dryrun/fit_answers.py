@@ -88,7 +88,7 @@ for name in changes:
 """
 LAYERS = [list(range(1, 33)), "checkpoint {} of 32 layers", "same", "backward", 10, 1]
 SWITCH = [[True], "one switch", "same", "any", 60, 0]
-PIECES = [[2, 4, 8], "batch in {} pieces", "rows", "any", 50, 0]
+PIECES = [[2, 4, 8], "batch in {} pieces, {} times", "rows", "any", 50, 0]
 EIGHT = [[1], "8-bit states", "other", "any", 200, 0]
 
 
@@ -108,7 +108,7 @@ CASES = {
              "1 one switch + checkpoint 28 of",
              "measured, and not enough", "one switch 540.00 MiB 60.00 MiB"),
     "kinds": (about(400, {"eight": EIGHT, "pieces": PIECES, "layers": LAYERS}), [], 0,
-              "1 checkpoint 14 of 32", "2 batch in 4 pieces 200.00 MiB",
+              "1 checkpoint 14 of 32", "2 batch in 4 pieces, 4 times 200.00 MiB",
               "row means 3 8-bit states", "0 % other", "row means: the same numbers if"),
     "nothing": (about(1000, {"switch": SWITCH, "layers": LAYERS}), [], 1,
                 "one switch + checkpoint 32 of 32 layers misses 351.",

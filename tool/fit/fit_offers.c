@@ -2,7 +2,6 @@
 /* See fit_offers.h. */
 #include "fit/fit_offers.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,23 +175,29 @@ fit_offers_make_variable(json_t *changes, bool looks)
         JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
-/* Return a text of an offer with its value in the place of the first "{}"; the caller frees it. NULL:
+/* Return a text of an offer with its value in the place of each "{}"; the caller frees it. NULL:
    memory ran out. */
 static char *
 fill(const char *text, const json_t *value)
 {
-    const char *place = strstr(text, "{}"), *word = json_string_value(value);
-    char number[40] = "";
+    const char *word = json_string_value(value), *place;
+    char number[40] = "", *whole = NULL;
+    size_t size, places = 0;
     if (json_is_integer(value))
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
         snprintf(number, sizeof number, "%g", json_real_value(value));
     word = word ? word : number;
-    size_t size = strlen(text) + strlen(word) + 1;
-    char *whole = malloc(size);
-    if (whole)
-        snprintf(whole, size, "%.*s%s%s", place ? (int)(place - text) : INT_MAX, text,
-                 place ? word : "", place ? place + 2 : "");
+    for (place = text; (place = strstr(place, "{}")); place += 2)
+        places++;
+    size = strlen(text) + places * strlen(word) + 1;
+    whole = malloc(size);
+    for (char *at = whole; whole && text; text = place ? place + 2 : NULL) {
+        place = strstr(text, "{}");
+        size_t length = place ? (size_t)(place - text) : strlen(text);
+        at += snprintf(at, size - (size_t)(at - whole), "%.*s%s", (int)length, text,
+                       place ? word : "");
+    }
     return whole;
 }
 

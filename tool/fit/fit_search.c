@@ -223,14 +223,15 @@ is_decided(const struct fit_search *s, size_t index, const struct fit_set *base)
     return false;
 }
 
-/* Tell whether an offer is one to look for a strength of, with `base`. */
+/* Tell whether an offer is one to look for a strength of, with `base`: which pass holds the peak then
+   is not known. */
 static bool
 is_open(const struct fit_search *s, size_t index, enum fit_numbers numbers,
         const struct fit_set *base)
 {
     const struct fit_offer *offer = &s->offers[index];
     return offer->numbers == numbers && !is_switch(offer) && !has_failed(s, index) &&
-           may_help(s, offer) && !is_decided(s, index, base);
+           (count_changes(base) > 0 || may_help(s, offer)) && !is_decided(s, index, base);
 }
 
 /* Try the changes of one kind: all strengths, and changes of numbers. Each has its share of the runs
@@ -278,6 +279,28 @@ try_up_to(struct fit_search *s, enum fit_numbers numbers, const struct fit_set *
     return code;
 }
 
+/* Leave out of the best answer what it does not need: the costliest first, which come last. */
+static int
+thin_best(struct fit_search *s)
+{
+    size_t ranked[FIT_RUNS_MAX];
+    int code = EXIT_FINE;
+    if (fit_search_rank(s, ranked) == 0)
+        return code;
+    struct fit_set set = s->rows[ranked[0]].set;
+    for (size_t i = s->offer_count; i-- > 0 && code == EXIT_FINE;) {
+        struct fit_set less = set;
+        const struct fit_row *row;
+        if (set.value[i] == 0 || count_changes(&set) == 1)
+            continue;
+        less.value[i] = 0;
+        code = try_set(s, &less, &row);
+        if (code == EXIT_FINE && row && row->result.fits)
+            set = less;
+    }
+    return code;
+}
+
 int
 fit_search_run(struct fit_search *s)
 {
@@ -288,7 +311,7 @@ fit_search_run(struct fit_search *s)
         code = try_set(s, &base, &row);
     for (int numbers = FIT_SAME; numbers <= FIT_OTHER && code == EXIT_FINE; numbers++)
         code = try_up_to(s, (enum fit_numbers)numbers, &base);
-    return code;
+    return code == EXIT_FINE ? thin_best(s) : code;
 }
 
 /* --- the result --------------------------------------------------------------------------- */

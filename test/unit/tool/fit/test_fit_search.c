@@ -180,6 +180,43 @@ test_switches_join(void **state)
     assert_int_equal(search.rows[ranked[0]].set.value[2], 1);
 }
 
+/* The update holds the peak; once switches take from it, the backward pass does, and the weakest
+   strength that fits is looked for there. */
+static void
+test_peak_moves(void **state)
+{
+    (void)state;
+    const struct fit_offer offers[] = {{.value_count = 1, .helps = FIT_STEP},
+                                       {.value_count = 8, .helps = FIT_BACKWARD},
+                                       {.value_count = 1, .helps = FIT_BACKWARD}};
+    struct program p = {.backward = 900,
+                        .step = 1000,
+                        .from_backward = {0, 50, 300},
+                        .from_step = {600},
+                        .work = {0, 1, 0}};
+    size_t ranked[FIT_RUNS_MAX];
+    search_in(&p, offers, 3, 820, 15);
+    assert_true(fit_search_rank(&search, ranked) > 0);
+    const struct fit_set *best = &search.rows[ranked[0]].set;
+    assert_int_equal(best->value[0], 1);
+    assert_int_equal(best->value[1], 2);
+    assert_int_equal(best->value[2], 0);
+}
+
+/* What the best answer does not need is left out of it. */
+static void
+test_best_is_thin(void **state)
+{
+    (void)state;
+    const struct fit_offer saves = {.value_count = 1, .helps = FIT_BACKWARD};
+    const struct fit_offer offers[] = {saves, saves, saves, saves};
+    struct program p = {.backward = 1000, .from_backward = {200, 210, 220, 230}};
+    size_t ranked[FIT_RUNS_MAX];
+    search_in(&p, offers, 4, 600, 15);
+    assert_true(fit_search_rank(&search, ranked) > 0);
+    assert_int_equal(search.rows[ranked[0]].result.peak, 590);
+}
+
 /* A change that takes from the second peak counts once the first peak is gone. */
 static void
 test_two_peaks(void **state)
@@ -297,6 +334,8 @@ main(void)
         cmocka_unit_test(test_unknown_work),
         cmocka_unit_test(test_copies_have_a_price),
         cmocka_unit_test(test_switches_join),
+        cmocka_unit_test(test_peak_moves),
+        cmocka_unit_test(test_best_is_thin),
         cmocka_unit_test(test_two_peaks),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_failures),
