@@ -41,14 +41,18 @@ def begin(run: Run, value: Any) -> None:
         if may_change(module):
             run.offer(NAME, [True])
 
-    def call(former: Former, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if getattr(inside, "whole", None) is not None or torch.compiler.is_compiling():
-            return former(module, *args, **kwargs)
+    def prepare(module: nn.Module, args: Any, kwargs: Any) -> Any:
         if module not in changed and may_change(module):
             changed.add(module.to(torch.bfloat16))
             run.apply(NAME, value)
-        if module in changed:
-            args, kwargs = _narrow(args), _narrow(kwargs)
+        return (_narrow(args), _narrow(kwargs)) if module in changed else None
+
+    prepare = run.guard(prepare, NAME)
+
+    def call(former: Former, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if getattr(inside, "whole", None) is not None or torch.compiler.is_compiling():
+            return former(module, *args, **kwargs)
+        args, kwargs = prepare(module, args, kwargs) or (args, kwargs)
         inside.whole = module
         try:
             return former(module, *args, **kwargs)
