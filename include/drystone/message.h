@@ -175,8 +175,10 @@ enum dry_message_quantity {
     DRY_MESSAGE_FRACTION_LEAST,
     DRY_MESSAGE_EVENTS, /* how often it happened, by the text */
     DRY_MESSAGE_DUMMIES,
+    DRY_MESSAGE_CACHE_TOKENS,    /* which an engine's KV cache holds */
+    DRY_MESSAGE_GRAPHS_CAPTURED, /* what CUDA graphs took when they were captured */
 };
-#define DRY_MESSAGE_QUANTITY_COUNT 56
+#define DRY_MESSAGE_QUANTITY_COUNT 58
 /* Return the key of a quantity, for machines: "private_pools". */
 DRY_API const char *dry_message_quantity_name(enum dry_message_quantity quantity);
 /* Return the words for a quantity, for people: "free in private pools". */
@@ -491,8 +493,9 @@ struct dry_message_judgement {
     size_t struct_size; /* DRY_INIT sets it */
     /*
      * CAPACITY, FRAGMENTATION, STRANDED, LIMIT, OTHER_MEMORY, or UNKNOWN if the numbers
-     * support none of them. A text shows one moment: it cannot show a leak, a spike, an
-     * imbalance, or bytes that wait for other streams.
+     * support none of them; NONE: an engine started, and nothing ran out. A text shows one
+     * moment: it cannot show a leak, a spike, an imbalance, or bytes that wait for other
+     * streams.
      */
     enum dry_cause cause;
     bool is_certain; /* its sums hold for all values in the intervals */

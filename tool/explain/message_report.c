@@ -414,7 +414,8 @@ print_code(const struct term *term, const struct dry_message_step *step)
 static void
 print_steps(const struct term *term, const struct dry_message_judgement *j)
 {
-    printf("next\n");
+    if (j->step_count > 0)
+        printf("next\n");
     for (size_t i = 0; i < j->step_count; i++) {
         const struct dry_message_step *s = j->steps + i;
         char line[512];
@@ -461,7 +462,7 @@ print_report(const struct report *r)
         print_verdict(&term, &j);
         print_proofs(&term, &e->message, &j);
         print_checks(&term, &e->message, &j);
-        if (i > 0 && has_same_steps(&last, &j))
+        if (i > 0 && j.step_count > 0 && has_same_steps(&last, &j))
             printf("next     as for the message above\n");
         else
             print_steps(&term, &j);
@@ -786,6 +787,19 @@ report_nothing(const struct report *r, const char *path)
                           r->bytes_read, r->bytes_read == 1 ? "" : "s");
 }
 
+/* Tell whether a message is of a failure. Those of engines that start are not. */
+static bool
+has_failure(const struct report *r)
+{
+    struct dry_message_judgement j = DRY_INIT(struct dry_message_judgement);
+    bool fails = r->left_out > 0;
+    for (size_t i = 0; i < r->entry_count && !fails; i++) {
+        dry_message_judge(&r->entries[i].message, &j);
+        fails = j.cause != DRY_CAUSE_NONE;
+    }
+    return fails;
+}
+
 int
 message_report_run(const char *command, const char *text, const char *path, bool json)
 {
@@ -801,7 +815,7 @@ message_report_run(const char *command, const char *text, const char *path, bool
         code = print_json(r);
     else if (code == EXIT_FINE)
         print_report(r);
-    if (code == EXIT_FINE)
+    if (code == EXIT_FINE && has_failure(r))
         code = EXIT_FOUND;
     free(r);
     return code;

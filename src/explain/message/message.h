@@ -99,10 +99,11 @@ struct dryi_message_rule {
     struct dryi_message_part parts[DRY_MESSAGE_TERMS_MAX + 1];
 };
 
-#define DRYI_KIND_SIZED 1u /* no message without a requested size */
-#define DRYI_KIND_OWN 2u   /* begins a line, follows a colon or has a requested size */
-#define DRYI_KIND_HOLDS 4u /* a driver's error within belongs to it */
-#define DRYI_KIND_NEXT 8u  /* a number that is known already goes to the next target */
+#define DRYI_KIND_SIZED 1u  /* no message without a requested size */
+#define DRYI_KIND_OWN 2u    /* begins a line, follows a colon or has a requested size */
+#define DRYI_KIND_HOLDS 4u  /* a driver's error within belongs to it */
+#define DRYI_KIND_NEXT 8u   /* a number that is known already goes to the next target */
+#define DRYI_KIND_RANKS 16u /* figures of all ranks before belong to it */
 
 struct dryi_message_kind {
     const char *key;              /* NULL: a note for the message behind it */

@@ -170,17 +170,28 @@ keep_note(struct dry_message_finder *f, uint64_t rank, const struct dry_message 
     note->message = both;
 }
 
-/* Give the rank's note, or that of lines without a rank, to a message. */
+/* Give a message those figures of a note that it has not. */
 static void
-take_note(struct dry_message_finder *f, uint64_t rank, struct dry_message *m)
+give_note(struct note *note, struct dry_message *m)
+{
+    for (size_t i = 0; i < note->message.figure_count; i++)
+        dryi_message_take(m, note->message.figures + i);
+    note->message.figure_count = 0;
+}
+
+/* Give the rank's note, or that of lines without a rank, to a message; then those of all ranks, if
+   they belong to its kind. */
+static void
+take_note(struct dry_message_finder *f, uint64_t rank,
+          const struct dryi_message_kind *kind, struct dry_message *m)
 {
     struct note *note = find_note(f, rank, false);
     if (!note)
         note = find_note(f, 0, false);
-    for (size_t i = 0; note && i < note->message.figure_count; i++)
-        dryi_message_take(m, note->message.figures + i);
     if (note)
-        note->message.figure_count = 0;
+        give_note(note, m);
+    for (size_t i = 0; i < LANE_COUNT && kind && kind->flags & DRYI_KIND_RANKS; i++)
+        give_note(f->notes + i, m);
 }
 
 /* Read a lane's text behind what was read before. Phrases that begin at `limit` are left. */
@@ -214,7 +225,7 @@ close_lane(struct dry_message_finder *f, struct lane *lane)
     }
     if (!is_message(lane, &r))
         return;
-    take_note(f, lane->rank, m);
+    take_note(f, lane->rank, r.kind, m);
     m->struct_size = sizeof *m;
     m->offset = lane->offset;
     m->line = lane->line;

@@ -67,6 +67,8 @@ static const struct name quantities[DRY_MESSAGE_QUANTITY_COUNT] = {
     [DRY_MESSAGE_FRACTION_LEAST] = {"fraction_least", "the least share"},
     [DRY_MESSAGE_EVENTS] = {"events", "how often, by the text"},
     [DRY_MESSAGE_DUMMIES] = {"dummies", "requests of the trial step"},
+    [DRY_MESSAGE_CACHE_TOKENS] = {"cache_tokens", "tokens in the KV cache"},
+    [DRY_MESSAGE_GRAPHS_CAPTURED] = {"graphs_captured", "CUDA graphs, captured"},
 };
 
 static const struct name equations[DRY_MESSAGE_EQUATION_COUNT] = {
@@ -228,6 +230,7 @@ dry_message_quantity_unit(enum dry_message_quantity quantity)
     case DRY_MESSAGE_LENGTH_POSSIBLE:
     case DRY_MESSAGE_EVENTS:
     case DRY_MESSAGE_DUMMIES:
+    case DRY_MESSAGE_CACHE_TOKENS:
         return DRY_MESSAGE_COUNT;
     case DRY_MESSAGE_HOST_SHARE:
     case DRY_MESSAGE_THRESHOLD_SHARE:
