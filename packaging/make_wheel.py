@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """One wheel for all Pythons on all Linux since glibc 2.28
 
-    make_wheel.py [--machine x86_64|aarch64] [--out FOLDER] [--shims] [--quick]
+    make_wheel.py [--machine x86_64|aarch64] [--out FOLDER] [--shims] [--page FILE] [--quick]
 
 The compiler is zig's, from the package index: it links against any glibc, for any processor.
 The libraries that the command needs are Debian's archives for that processor, linked in, so
 that libc alone is needed. auditwheel then proves the wheel's tag. Shims for PyTorch that lie in
 build-shims/ for that processor go in, unless their sources are newer; with --shims they are made
-first, by scripts/make_shims.py, for every release. dist/drystone.html goes in, too, if `./dev page`
-made it. --quick leaves out most of the compiler's optimisation, which takes most of the time: such a
-wheel is for tests of what it is made of.
+first, by scripts/make_shims.py, for every release. The page with the engine inside goes in, too:
+dist/drystone.html, if `./dev page` made it, or FILE. --quick leaves out most of the compiler's
+optimisation, which takes most of the time: such a wheel is for tests of what it is made of.
 
 All else is kept in build-wheel/, and made again only where it changed. Exit status: 0; 1 if the
 build failed; 4 if a compiler, headers or libraries cannot be fetched.
@@ -201,14 +201,14 @@ def write_machine_file(path, machine, tools, root):
                                         glibc=".".join(map(str, GLIBC)), pkgconfig=pkgconfig))
 
 
-def build(machine, tools, folder, quick):
+def build(machine, tools, folder, page, quick):
     """The wheel as meson-python makes it, with an interpreter's tag and the processor's."""
     out = folder / "built"
     shutil.rmtree(out, ignore_errors=True)
     words = [f"-Csetup-args=--cross-file={folder / 'zig.ini'}", f"-Cbuild-dir={folder / 'build'}",
              "-Csetup-args=-Dserve=enabled", "-Csetup-args=-Dtui=enabled", "-Csetup-args=-Ds3=enabled"]
-    if PAGE.exists():
-        words += [f"-Csetup-args=-Dpage={PAGE}"]
+    if page.exists():
+        words += [f"-Csetup-args=-Dpage={page.resolve()}"]
     if quick:
         words += ["-Csetup-args=-Doptimization=1", "-Csetup-args=-Db_lto=false"]
     run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", out, *words, ROOT,
@@ -289,12 +289,12 @@ def get_shims(machine):
         raise subprocess.CalledProcessError(done.returncode, ["make_shims.py"], done.stderr)
 
 
-def make(machine, out, quick):
+def make(machine, out, page, quick):
     folder = WORK / machine
     tools = get_tools()
     root = get_libraries(machine, tools, folder)
     write_machine_file(folder / "zig.ini", machine, tools, root)
-    wheel = build(machine, tools, folder, quick)
+    wheel = build(machine, tools, folder, page, quick)
     return prove(finish(wheel, machine, tools, root), machine, tools, out)
 
 
@@ -308,13 +308,14 @@ def main():
     parser.add_argument("--machine", choices=sorted(DEBIAN), default=platform.machine())
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--shims", action="store_true", help="make the shims for PyTorch first")
+    parser.add_argument("--page", type=pathlib.Path, default=PAGE, help="the page to put in")
     parser.add_argument("--quick", action="store_true", help="for tests: hardly optimised")
     arguments = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     try:
         if arguments.shims:
             get_shims(arguments.machine)
-        made = make(arguments.machine, arguments.out.resolve(), arguments.quick)
+        made = make(arguments.machine, arguments.out.resolve(), arguments.page, arguments.quick)
     except Unreachable as why:
         print(f"make_wheel: cannot be fetched: {why}", file=sys.stderr)
         return 4

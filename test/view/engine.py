@@ -60,6 +60,8 @@ def list_broken(folder, whole):
 def write_whole(folder, page, recording):
     """Have a copy of the command write a page with the engine, which it finds beside itself."""
     shutil.copy(tool, folder / "drystone")
+    shutil.copy(source / "viewer/page.html", folder / "drystone.html")  # a page without the engine is passed over
+    subprocess.run([folder / "drystone", "view", "-o", folder / "plain.html", recording], check=True)
     shutil.copy(page, folder / "drystone.html")
     subprocess.run([folder / "drystone", "view", "-o", folder / "whole.html", recording], check=True)
     return folder / "whole.html"

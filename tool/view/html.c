@@ -144,6 +144,16 @@ write_all(struct writer *w, const struct html *html, const struct html_answers *
     writer_bytes(w, rest.at, (size_t)(rest.end - rest.at));
 }
 
+bool
+html_has_engine(const struct html *html)
+{
+    static const char *const words[] = {MAY_NOT_CONNECT, ANSWERS, RECORDINGS};
+    const unsigned char *at = html->bytes, *end = at + html->length;
+    for (size_t i = 0; at && i < sizeof words / sizeof *words; i++)
+        at = memmem(at, (size_t)(end - at), words[i], strlen(words[i]));
+    return at != NULL;
+}
+
 int
 html_write(const struct html *html, const char *command, const char *path,
            const struct html_answers *answers, const struct html_answers *recordings,

@@ -47,6 +47,9 @@ bool html_answers_add(struct html_answers *answers, const char *key, char *text,
 bool html_answers_have(const struct html_answers *answers, const char *key);
 void html_answers_finish(struct html_answers *answers);
 
+/* Tell whether a page takes recordings, as those with the engine inside do. */
+bool html_has_engine(const struct html *html);
+
 /*
  * Write the page with its answers to `path`, "-" for standard output; `command` is for
  * messages. `recordings` are for a page with the engine inside (view/recordings.h); NULL:

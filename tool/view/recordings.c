@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define PATH_BYTES 4096
+#define ENGINE_BYTES_MAX (16 << 20)
 #define PACKING_MAX 64 /* a file this many times larger than the limit is not tried */
 
 /* Read a whole file of at most `most` bytes, which the caller frees. NULL: there is none. */
@@ -44,7 +45,11 @@ recordings_find_engine(size_t *length)
         slash[1] = '\0';
     for (size_t i = 0; slash && !bytes && i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s%s", places[i][0] == '/' ? "" : self, places[i]);
-        bytes = read_file(path, SIZE_MAX, length);
+        bytes = read_file(path, ENGINE_BYTES_MAX, length);
+        if (bytes && !html_has_engine(&(struct html){bytes, *length})) {
+            free(bytes);
+            bytes = NULL;
+        }
     }
     return bytes;
 }

@@ -12,7 +12,7 @@
 #include "view/view.h"
 
 /* Read drystone.html from where it is installed. Returns its bytes, which the caller frees;
-   NULL: it is not there. */
+   NULL: it is not there, or another page has its name. */
 unsigned char *recordings_find_engine(size_t *length);
 
 /*

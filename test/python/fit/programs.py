@@ -561,6 +561,7 @@ def ranks():
     """Have two processes go on here. The first waits for the other."""
     with tempfile.TemporaryDirectory() as folder:
         other = os.fork()
+        torch.set_num_threads(1)  # makes a pool anew; in a fork two threads at once would not
         words = {"rank": int(not other), "world_size": 2, "init_method": f"file://{folder}/store"}
         torch.distributed.init_process_group("gloo", **words)
         yield
