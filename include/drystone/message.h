@@ -176,7 +176,7 @@ enum dry_message_quantity {
     DRY_MESSAGE_EVENTS, /* how often it happened, by the text */
     DRY_MESSAGE_DUMMIES,
     DRY_MESSAGE_CACHE_TOKENS,    /* which an engine's KV cache holds */
-    DRY_MESSAGE_GRAPHS_CAPTURED, /* what CUDA graphs took when they were captured */
+    DRY_MESSAGE_GRAPHS_CAPTURED, /* bytes that CUDA graphs took at their capture */
 };
 #define DRY_MESSAGE_QUANTITY_COUNT 58
 /* Return the key of a quantity, for machines: "private_pools". */

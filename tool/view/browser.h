@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 struct browser {
-    char folder[256], path[272]; /* of that file; folder is "" if there is none */
+    char folder[256], path[272]; /* the file's; folder is "" if there is none */
 };
 
 /* Tell whether there is a display to open a browser on. */

@@ -170,11 +170,11 @@ keep_note(struct dry_message_finder *f, uint64_t rank, const struct dry_message 
     note->message = both;
 }
 
-/* Give a message those figures of a note that it has not. */
+/* Give a message those figures of a note that it has not, the oldest first. */
 static void
 give_note(struct note *note, struct dry_message *m)
 {
-    for (size_t i = 0; i < note->message.figure_count; i++)
+    for (size_t i = note->message.figure_count; i-- > 0;)
         dryi_message_take(m, note->message.figures + i);
     note->message.figure_count = 0;
 }
