@@ -58,7 +58,7 @@ import _drystone_rounds
 import _drystone_turns
 
 PERIOD_MAX = 16  # steps
-SEED = 0x6472797374  # of PyTorch's host generator: runs of a program without a seed are the same
+SEED = 0x6472797374  # PyTorch's host generator begins with it, so that all runs draw the same
 TIMES = 3  # a period must come this often to count as repeating
 LEAST = 21  # turns before a loop is ended, or LEAST_S seconds of the processor
 RISE = 17 / 16  # a peak that is higher by more counts; of equal chances, each second half has one
@@ -358,12 +358,15 @@ def measure(torch):
 
 
 def is_by_chance(torch):
-    """Tell whether most steps have a size of their own, for as many blocks, and no seed is set."""
+    """Tell whether half of the steps have sizes of their own, in as many blocks, and no seed is set.
+
+    Steps that do other things have other numbers of blocks.
+    """
     sizes = {}
     for blocks, size, *_ in (step["kind"] for step in _state["steps"]):
         sizes.setdefault(blocks, set()).add(size)
     most = max(map(len, sizes.values()), default=0)
-    return most > max(2 * TIMES, len(_state["steps"])) / 2 and \
+    return most > TIMES and 2 * most >= len(_state["steps"]) and \
         torch.default_generator.initial_seed() == SEED
 
 

@@ -267,7 +267,7 @@ CASES = {
                          "ResNet-50 in bf16 on an H100 was within 0.1 %"),
     "convolves_halves_elsewhere": (CONVOLVES.format(2), KNOWN, FITS_IF, "cudnn 276.42 KiB"),
     "convolves_in_series": (CONVOLVES.format(0), KNOWN,
-                            "near the limit: \"fits\" if cuDNN's workspaces are as modelled"),
+                            "fits: if cuDNN's workspaces are as modelled"),
     "output_vanishes": ("torch._empty.append(1); torch.use()\n"
                         "os.rmdir('out')", 4, "fits  3.00 MiB", "out/x.pickle: "),
     "output_stays": ("torch._empty.append(1); torch.use()", KNOWN, "fits  3.00 MiB",

@@ -85,6 +85,46 @@ dry_report_write_condition(const struct trial *t, char *text, size_t capacity)
              trial_is_host_close(t) ? "if no look at the host missed its peak; " : "");
 }
 
+/* Return "1, 3: if ..." for the rows that share a condition, of which `row` is the first. The caller
+   frees it. NULL: memory ran out. */
+static char *
+write_shared(const struct dry_condition *rows, size_t count, size_t row)
+{
+    const char *condition = rows[row].text;
+    size_t length, size = strlen(condition);
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = row; out && i < count; i++)
+        if (strcmp(rows[i].text, condition) == 0)
+            fprintf(out, "%s%s", i > row ? ", " : "", rows[i].label);
+    if (out) /* without its "; " */
+        fprintf(out, ": %.*s", (int)(size > 2 ? size - 2 : size), condition);
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+bool
+dry_report_print_conditions(const struct dry_condition *rows, size_t count,
+                            const struct term *term)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_new = *rows[i].text != '\0';
+        for (size_t k = 0; k < i; k++)
+            is_new &= strcmp(rows[k].text, rows[i].text) != 0;
+        char *text = is_new ? write_shared(rows, count, i) : NULL;
+        if (is_new && !text)
+            return false;
+        if (text) {
+            fprintf(term->out, "  ");
+            term_print_wrapped(term->out, text, 2, term->width);
+        }
+        free(text);
+    }
+    return true;
+}
+
 /* Write what the host lacks. */
 static void
 write_host(const struct trial *t, char *text, size_t capacity)
@@ -126,8 +166,8 @@ print_head(const struct dry_report *r, const struct term *term)
 {
     const char *card = r->trial->launch.request.card->name;
     enum trial_outcome outcome = trial_outcome(r->trial);
-    char condition[480] = "", figures[TRIAL_END_BYTES + 200], words[sizeof figures],
-         text[sizeof condition + sizeof figures];
+    char condition[DRY_CONDITION_BYTES] = "", figures[TRIAL_END_BYTES + 200],
+         words[sizeof figures], text[sizeof condition + sizeof figures];
     fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card,
             term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
             outcomes[outcome].word, term_style(term, TERM_PLAIN));

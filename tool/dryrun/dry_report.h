@@ -29,6 +29,15 @@ bool dry_report_print_modules(const struct dry_report *report, const struct term
 /* Write what "fits" depends on: what was not run, numbers that no kernel computed, and processes
    that share a device, of which each had it for itself. "": nothing. */
 void dry_report_write_condition(const struct trial *trial, char *text, size_t capacity);
+#define DRY_CONDITION_BYTES 480
+/* A row of a table, and the condition of its "fits"; "": none. */
+struct dry_condition {
+    const char *label, *text;
+};
+/* Print each condition of a table's rows once, behind the labels of its rows: "1, 3: if ...".
+   Returns false if memory ran out. O(count^2). */
+bool dry_report_print_conditions(const struct dry_condition *rows, size_t count,
+                                 const struct term *term);
 /* Write a serving engine's answer: its KV cache, or its own words for too little memory. False: it
    has none. */
 bool dry_report_write_engine(const struct trial *trial, char *text, size_t capacity);

@@ -30,8 +30,8 @@ take(struct series *s, const struct trial *t, struct series_row *row)
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
     row->is_unseen = trial_find_unseen(t) != NULL && !trial_find_engine(t);
-    row->has_ended_early = p->repeats != NULL;
-    row->is_close = row->outcome == TRIAL_FITS && trial_is_card_close(t);
+    if (row->outcome == TRIAL_FITS)
+        dry_report_write_condition(t, row->condition, sizeof row->condition);
     row->torch_bytes = trial_torch_bytes(t->launch.request.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
@@ -109,18 +109,39 @@ add_engine(struct table *table, const struct series_row *row)
     add_if_fits(table, row, term_format_count(row->requests, text));
 }
 
+/* Print what the rows' "fits" depends on, once if they all share it. */
+static bool
+print_conditions(const struct series *s, const struct term *term)
+{
+    struct dry_condition *rows = calloc(s->count + 1, sizeof *rows);
+    bool is_shared = true;
+    size_t count = 0;
+    for (size_t i = 0; rows && i < s->count; i++) {
+        if (s->rows[i].outcome != TRIAL_FITS)
+            continue;
+        rows[count] = (struct dry_condition){s->rows[i].label, s->rows[i].condition};
+        is_shared &= strcmp(rows[count].text, rows[0].text) == 0;
+        count++;
+    }
+    if (rows && is_shared && count > 0) {
+        rows[0].label = "fits";
+        count = 1;
+    }
+    bool is_printed = rows && dry_report_print_conditions(rows, count, term);
+    free(rows);
+    return is_printed;
+}
+
 bool
 series_print(const struct series *s, size_t best)
 {
     struct term term;
     struct table table;
     char text[80], columns[240];
-    bool is_engine = false, has_host = false, has_ended_early = false, is_close = false;
+    bool is_engine = false, has_host = false;
     for (size_t i = 0; i < s->count; i++) {
         is_engine |= s->rows[i].is_engine;
         has_host |= s->rows[i].has_host;
-        has_ended_early |= s->rows[i].has_ended_early;
-        is_close |= s->rows[i].is_close;
     }
     term_init(&term, stdout);
     snprintf(columns, sizeof columns, "<%.60s <result %s >seconds", s->heading,
@@ -139,11 +160,7 @@ series_print(const struct series *s, size_t best)
     bool is_printed = table_print(&table, &term);
     if (best < s->count)
         printf("  %s is the largest that fits\n", s->rows[best].label);
-    if (has_ended_early)
-        printf("  loops ended early: \"fits\" if later turns repeat those that ran\n");
-    if (is_close)
-        printf("  near the limit: \"fits\" if cuDNN's workspaces are as modelled\n");
-    return is_printed;
+    return is_printed && print_conditions(s, &term);
 }
 
 int

@@ -22,14 +22,13 @@ struct series_row {
     char label[160];
     char *snapshot; /* path of the snapshot; NULL: not kept */
     enum trial_outcome outcome;
-    bool is_unseen;               /* a part of the program was not run */
-    bool has_ended_early;         /* so did loops: later turns are taken to repeat */
-    bool is_close;                /* convolutions may take more than the card's rest */
-    uint64_t torch_bytes;         /* bytes left after a CUDA context and NCCL */
-    uint64_t reserved, allocated; /* peak bytes of the fullest process */
-    bool has_host;                /* a limit of the host was given */
-    uint64_t host;                /* bytes of the host at the peak; 0: not known */
-    bool is_engine;               /* a serving engine's run */
+    bool is_unseen;                      /* a part of the program was not run */
+    char condition[DRY_CONDITION_BYTES]; /* of "fits" */
+    uint64_t torch_bytes;                /* bytes left after a CUDA context and NCCL */
+    uint64_t reserved, allocated;        /* peak bytes of the fullest process */
+    bool has_host;                       /* a limit of the host was given */
+    uint64_t host;                       /* bytes of the host at the peak; 0: not known */
+    bool is_engine;                      /* a serving engine's run */
     uint64_t kv_bytes, kv_tokens, requests; /* of the engine; 0: not told */
     uint64_t step_count;
     double seconds;

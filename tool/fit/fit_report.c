@@ -37,8 +37,8 @@ static void
 print_head(const struct fit_work *w, const struct term *term)
 {
     const char *card = w->request.card->name, *word = w->fits ? "fits" : "does not fit";
-    char text[FIT_NOTE_BYTES + 300], peak[TERM_NUMBER_BYTES], limit[TERM_NUMBER_BYTES],
-        spare[TERM_NUMBER_BYTES];
+    char text[DRY_CONDITION_BYTES + 300], peak[TERM_NUMBER_BYTES],
+        limit[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES];
     term_format_bytes(w->base.peak, peak);
     if (w->fits)
         snprintf(text, sizeof text, "%s%s reserved at the peak, %s to spare",
@@ -95,31 +95,17 @@ print_fits(const struct fit_work *w, const size_t *ranked, size_t count,
     return table_print(&table, term);
 }
 
-/* Print each condition of the answers once, with their numbers. */
-static void
+static bool
 print_conditions(const struct fit_work *w, const size_t *ranked, size_t count,
                  const struct term *term)
 {
+    struct dry_condition rows[FIT_RUNS_MAX];
+    char numbers[FIT_RUNS_MAX][8];
     for (size_t i = 0; i < count; i++) {
-        const char *condition = w->notes[ranked[i]].condition;
-        char text[FIT_NOTE_BYTES + 5 * FIT_RUNS_MAX];
-        size_t used = 0;
-        bool is_told = !*condition;
-        for (size_t k = 0; k < count && !is_told; k++) {
-            if (strcmp(w->notes[ranked[k]].condition, condition) != 0)
-                continue;
-            is_told = k < i;
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu",
-                                     used ? ", " : "", k + 1);
-        }
-        if (is_told)
-            continue;
-        size_t length = strlen(condition);
-        int shown = (int)(length > 2 ? length - 2 : length); /* without its "; " */
-        snprintf(text + used, sizeof text - used, ": %.*s", shown, condition);
-        fprintf(term->out, "  ");
-        term_print_wrapped(term->out, text, 2, term->width);
+        snprintf(numbers[i], sizeof numbers[i], "%zu", i + 1);
+        rows[i] = (struct dry_condition){numbers[i], w->notes[ranked[i]].condition};
     }
+    return dry_report_print_conditions(rows, count, term);
 }
 
 static void
@@ -227,7 +213,7 @@ fit_report_print(const struct fit_work *w, const char *path)
         return true;
     if (count > 0) {
         is_printed = print_fits(w, ranked, count, &term);
-        print_conditions(w, ranked, count, &term);
+        is_printed &= print_conditions(w, ranked, count, &term);
         print_legend(w, ranked, count, &term);
     } else {
         print_nearest(w, &term);

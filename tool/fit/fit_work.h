@@ -4,16 +4,14 @@
 
 /* One search for `drystone fit`: its runs, and what each of them told. */
 
-#include "dryrun/launch.h"
+#include "dryrun/dry_report.h"
 #include "fit/fit_offers.h"
-
-#define FIT_NOTE_BYTES 480
 
 /* The words of a row. */
 struct fit_note {
     char label[FIT_LABEL_BYTES];
-    char why[FIT_LABEL_BYTES];      /* why the row is no answer; "": it is one */
-    char condition[FIT_NOTE_BYTES]; /* the conditions of "fits" */
+    char why[FIT_LABEL_BYTES];           /* why the row is no answer; "": it is one */
+    char condition[DRY_CONDITION_BYTES]; /* of "fits" */
     double seconds;
     bool is_short; /* its run ended after fit_work.short_steps */
 };
