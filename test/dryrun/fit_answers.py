@@ -46,7 +46,7 @@ def use():
 # The package, as far as the hooks ask for it.
 FIT = """
 import json, os, sys
-about, asked = json.loads(sys.argv[1]), {"changes": {}, "looks": False}
+about, asked = json.loads(sys.argv[1]), {"changes": {}, "looks": False, "counts": False}
 def _before(text): asked.update(json.loads(text))
 def _begin(watch): pass
 def tell():
@@ -67,6 +67,7 @@ changes = {name: value for name, value in asked["changes"].items()
            if name not in about.get("refused", {})}
 given = json.loads(os.environ.get("DRYSTONE_DRY_RUN", "{}"))
 assert not given or given["brief"] != asked["looks"], given
+assert bool(given) == asked["counts"], asked
 for name, value in about.get("options", {}).items():
     assert given[name] == value, (name, given[name])
 if "devices" in about:

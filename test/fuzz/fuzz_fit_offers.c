@@ -31,7 +31,7 @@ use(const struct fit_offers *offers, const struct fit_set *set, const json_t *fi
     if (!fit_offers_check(offers, set, fit, why))
         require(why[0] != '\0' && strlen(why) < sizeof why && !strpbrk(why, "\n\r\033"));
     require(json_is_array(lines) && json_object_size(changes) <= offers->count);
-    char *variable = fit_offers_make_variable(changes, false);
+    char *variable = fit_offers_make_variable(changes, false, true);
     require(variable != NULL && !strchr(variable, '\n'));
     free(variable);
     json_decref(lines);

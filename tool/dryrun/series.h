@@ -23,7 +23,7 @@ struct series_row {
     char *snapshot; /* path of the snapshot; NULL: not kept */
     enum trial_outcome outcome;
     bool is_unseen;                      /* a part of the program was not run */
-    char condition[DRY_CONDITION_BYTES]; /* of "fits" */
+    char condition[DRY_CONDITION_BYTES]; /* what "fits" depends on; "": nothing */
     uint64_t torch_bytes;                /* bytes left after a CUDA context and NCCL */
     uint64_t reserved, allocated;        /* peak bytes of the fullest process */
     bool has_host;                       /* a limit of the host was given */

@@ -186,8 +186,8 @@ apply(const struct option_list *arguments, const struct run_machine *machine,
 {
     const char *rest = getenv("PYTHONPATH"),
                *label = json_string_value(json_object_get(row, "change"));
-    char *variable =
-        fit_offers_make_variable(json_incref(json_object_get(row, "changes")), false);
+    char *variable = fit_offers_make_variable(
+        json_incref(json_object_get(row, "changes")), false, false);
     size_t size = strlen(machine->hook) + (rest ? strlen(rest) : 0) + 2;
     char *path = malloc(size);
     struct option_list filled;

@@ -168,11 +168,12 @@ fit_offers_make_changes(const struct fit_offers *o, const struct fit_set *set)
 }
 
 char *
-fit_offers_make_variable(json_t *changes, bool looks)
+fit_offers_make_variable(json_t *changes, bool looks, bool counts)
 {
-    return json_out_dump(
-        changes ? json_pack("{s:o, s:b}", "changes", changes, "looks", looks) : NULL,
-        JSON_COMPACT | JSON_ENSURE_ASCII);
+    return json_out_dump(changes ? json_pack("{s:o, s:b, s:b}", "changes", changes,
+                                             "looks", looks, "counts", counts)
+                                 : NULL,
+                         JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
 /* Return a text of an offer with its value in the place of each "{}"; the caller frees it. NULL:
@@ -180,25 +181,23 @@ fit_offers_make_variable(json_t *changes, bool looks)
 static char *
 fill(const char *text, const json_t *value)
 {
-    const char *word = json_string_value(value), *place;
+    const char *word = json_string_value(value);
     char number[40] = "", *whole = NULL;
-    size_t size, places = 0;
+    size_t length;
     if (json_is_integer(value))
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
         snprintf(number, sizeof number, "%g", json_real_value(value));
-    word = word ? word : number;
-    for (place = text; (place = strstr(place, "{}")); place += 2)
-        places++;
-    size = strlen(text) + places * strlen(word) + 1;
-    whole = malloc(size);
-    for (char *at = whole; whole && text; text = place ? place + 2 : NULL) {
-        place = strstr(text, "{}");
-        size_t length = place ? (size_t)(place - text) : strlen(text);
-        at += snprintf(at, size - (size_t)(at - whole), "%.*s%s", (int)length, text,
-                       place ? word : "");
-    }
-    return whole;
+    FILE *out = open_memstream(&whole, &length);
+    if (!out)
+        return NULL;
+    for (const char *place; (place = strstr(text, "{}")); text = place + 2)
+        fprintf(out, "%.*s%s", (int)(place - text), text, word ? word : number);
+    fputs(text, out);
+    if (fclose(out) == 0)
+        return whole;
+    free(whole);
+    return NULL;
 }
 
 void

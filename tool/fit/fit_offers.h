@@ -42,7 +42,7 @@ json_t *fit_offers_make_changes(const struct fit_offers *offers,
                                 const struct fit_set *set);
 /* Return the text of DRYSTONE_FIT for changes, which this call releases. The caller frees it. NULL:
    memory ran out. */
-char *fit_offers_make_variable(json_t *changes, bool looks);
+char *fit_offers_make_variable(json_t *changes, bool looks, bool counts);
 /* Write a set in words: "checkpoint 11 of 32 layers + allocator paged". */
 void fit_offers_write(const struct fit_offers *offers, const struct fit_set *set,
                       char text[FIT_LABEL_BYTES]);

@@ -223,8 +223,8 @@ is_decided(const struct fit_search *s, size_t index, const struct fit_set *base)
     return false;
 }
 
-/* Tell whether an offer is one to look for a strength of, with `base`: which pass holds the peak then
-   is not known. */
+/* Tell whether an offer is one to look for a strength of, with `base`. Beside changes nobody knows
+   which pass holds the peak. */
 static bool
 is_open(const struct fit_search *s, size_t index, enum fit_numbers numbers,
         const struct fit_set *base)
@@ -279,7 +279,8 @@ try_up_to(struct fit_search *s, enum fit_numbers numbers, const struct fit_set *
     return code;
 }
 
-/* Leave out of the best answer what it does not need: the costliest first, which come last. */
+/* Run the best answer without each of its changes. Offers come in the order of their cost, so the
+   last goes first. */
 static int
 thin_best(struct fit_search *s)
 {

@@ -40,8 +40,8 @@ take(const struct trial *t, struct fit_result *result, struct fit_note *note)
     }
 }
 
-/* Run once, on a card that gives more than it has, or as it is. Of a run with changes the peak is
-   enough. */
+/* Run once, on a card that gives more than it has, or as it is. A run with changes tells its peak
+   alone. */
 static int
 run_once(struct fit_work *w, const char *changes, bool is_boundless, struct trial *t,
          struct fit_note *note)
@@ -67,7 +67,7 @@ run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *
             struct fit_note *note, struct trial *t)
 {
     struct trial again;
-    char *variable = fit_offers_make_variable(changes, looks);
+    char *variable = fit_offers_make_variable(changes, looks, true);
     *t = (struct trial){.status = 0};
     if (!variable) {
         report_memory(w->request.command, NULL);
@@ -169,8 +169,8 @@ run_whole(struct fit_work *w, bool *is_refuted)
     return code;
 }
 
-/* Search, and run the answers whole. Where one is refuted, the search goes on: it knows of no more
-   runs than before, but of a larger peak. */
+/* Search, and run the answers whole. The search goes on if one does not fit then, and knows what its
+   whole run needed. */
 static int
 search_and_check(struct fit_work *w)
 {

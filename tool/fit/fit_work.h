@@ -11,7 +11,7 @@
 struct fit_note {
     char label[FIT_LABEL_BYTES];
     char why[FIT_LABEL_BYTES];           /* why the row is no answer; "": it is one */
-    char condition[DRY_CONDITION_BYTES]; /* of "fits" */
+    char condition[DRY_CONDITION_BYTES]; /* what "fits" depends on; "": nothing */
     double seconds;
     bool is_short; /* its run ended after fit_work.short_steps */
 };

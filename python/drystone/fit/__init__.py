@@ -5,6 +5,7 @@ The hook of `drystone.torch` calls this in a program that runs with DRYSTONE_FIT
 
     changes   {"NAME": VALUE, ...}: what to change, by the names of _changes.py
     looks     true: see which changes could help this program, and alter nothing for them
+    counts    true: count the work of steps, which costs some microseconds a call of a module
 
 Each change is a module of this package, whose docstring says what it does and what it costs.
 tell() returns what was seen and done. PyTorch is not imported by this.
@@ -32,7 +33,7 @@ _running: list[Run] = []
 def tell() -> dict[str, Any]:
     """Return what the run saw and did, for JSON. Empty: it has no DRYSTONE_FIT.
 
-    flops, link_bytes   of the last whole step; None if they are not known
+    flops, link_bytes   of the last whole step; None if they are not known, or not counted
     offers              changes that could help, in the order of their worth
     applied, refused    by name: what was done, or why it was not
     notes               what an observer could not see
@@ -72,6 +73,6 @@ def _begin(watch: Any) -> None:
     watch(name, then) has then() called once a module of that name is imported.
     """
     from ._run import Run
-    run = Run(_found["changes"], bool(_found.get("looks")), watch)
+    run = Run(_found["changes"], bool(_found.get("looks")), bool(_found.get("counts")), watch)
     _running.append(run)
     run.begin()

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import distributed, nn
+from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ._layers import find_parts
 from ._run import Run
+from ._states_sharded import has_ranks
 from ._trees import tensors_of
 from ._wrap import Former, wrap
 
@@ -40,10 +41,11 @@ def begin(run: Run, value: Any) -> None:
 
     def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
         model = kwargs.get("module", args[0] if args else None)
-        is_ddp = cls is DDP and isinstance(model, nn.Module) and distributed.get_world_size() > 1
-        if is_ddp and run.guard(can_shard, NAME)(model) and value is not None:
-            return run.guard(shard, NAME)(model) or object.__new__(cls)
-        return object.__new__(cls)
+        made = None
+        if cls is DDP and isinstance(model, nn.Module) and has_ranks() and \
+                run.guard(can_shard, NAME)(model) and value is not None:
+            made = run.guard(shard, NAME)(model)
+        return object.__new__(cls) if made is None else made
 
     def can_shard(model: nn.Module) -> bool:
         if any(weight in held for weight in model.parameters()):

@@ -24,9 +24,10 @@ class Run:
     watch   watch(name, then): then() is called once a module of that name is imported
     """
 
-    def __init__(self, changes: dict[str, Any], looks: bool,
+    def __init__(self, changes: dict[str, Any], looks: bool, counts: bool,
                  watch: Callable[[str, Callable[[], None]], None]) -> None:
         self.changes, self.looks, self.watch = changes, looks, watch
+        self.counts = counts
         self.applied: dict[str, str] = {}
         self.refused: dict[str, str] = {}
         self.notes: list[str] = []

@@ -27,7 +27,7 @@ UNSEEN = "no Adam or AdamW of torch.optim is made for several GPUs"
 def begin(run: Run, value: Any) -> None:
     def look(former: Former, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         former(optimizer, *args, **kwargs)
-        if type(optimizer) not in KINDS or not _has_ranks():
+        if type(optimizer) not in KINDS or not has_ranks():
             return
         if any(type(one) is not nn.Parameter for one in tensors_of(optimizer.param_groups)):
             run.refuse(NAME, "the weights are sharded already")
@@ -35,7 +35,7 @@ def begin(run: Run, value: Any) -> None:
             run.offer(NAME, [True])
 
     def make(kind: Any, given: dict[str, Any]) -> Any:
-        if not _has_ranks():
+        if not has_ranks():
             return None
         if "model_sharded" in run.applied:
             run.apply(NAME, value, "Adam's states go with the sharded weights")
@@ -52,6 +52,6 @@ def begin(run: Run, value: Any) -> None:
         subscribe(make)
 
 
-def _has_ranks() -> bool:
+def has_ranks() -> bool:
     return distributed.is_available() and distributed.is_initialized() and \
         int(distributed.get_world_size()) > 1

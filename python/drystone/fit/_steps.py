@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole steps: where one ends, its floating-point operations, and bytes over the link.
 
-A step ends when the first optimizer has stepped after a backward pass. Operations are counted in
-some steps only, since each operation of such a step passes through Python: the second, and then one
+A step ends when the first optimizer has stepped after a backward pass. Operations are counted if
+DRYSTONE_FIT asks for that, in some steps only, since each operation of such a step passes through Python: the second, and then one
 in EVERY up to UNTIL. They count from the first call in training: before, a program may evaluate.
 """
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Steps:
         wrap(torch.autograd, "backward", self._backward)
         wrap(torch, "compile", self._compile)
         register_optimizer_step_post_hook(self.run.guard(self._end))
-        self.run.calls.subscribe("work", self._enter)
+        if self.run.counts:
+            self.run.calls.subscribe("work", self._enter)
 
     def count_moves(self, count: int) -> None:
         """Count bytes that move in each step from now on."""
@@ -103,7 +104,8 @@ class Steps:
         self.has_backward, self.count = False, self.count + 1
         self.link_bytes, self.moved_bytes = self.moved_bytes, 0
         self._stop_counting()
-        if self.count % EVERY == 1 and self.count < UNTIL and not self.is_compiled:
+        if self.run.counts and self.count % EVERY == 1 and self.count < UNTIL and \
+                not self.is_compiled:
             self.wants_count, self.outer = True, _get_current_dispatch_mode()
             if not self.has_calls:
                 self._start_counting()

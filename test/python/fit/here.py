@@ -59,7 +59,7 @@ def _be_program(folder, name, changes, looks, out, err):
         os.dup2(err, 2)
         if changes is not None or looks:
             _offload_saved.LEAST = 256  # bytes: nets are small here
-            fit._before(json.dumps({"changes": changes or {}, "looks": looks}))
+            fit._before(json.dumps({"changes": changes or {}, "looks": looks, "counts": looks}))
             fit._begin(lambda name, then: then() if name in sys.modules else None)
         programs.main(folder, name)
         code = 0

@@ -129,6 +129,11 @@ def adam():
     plain(kind="AdamW")
 
 
+def hooks():
+    plain(kind="AdamW")
+    print("hooks", len(nn.modules.module._global_forward_pre_hooks))
+
+
 def dropout():
     plain(dropout=0.3)
 

@@ -70,6 +70,12 @@ class Checkpoint(Changed):
         self.assertLess(flops[0], flops[1])
         self.assertAlmostEqual(flops[2] - flops[1], flops[1] - flops[0])
 
+    def test_work_is_counted_where_asked(self):
+        counted, not_counted = run("hooks", looks=True), run("hooks", {"grads_to_none": True})
+        self.assertEqual((counted.out, not_counted.out), ("hooks 1\n", "hooks 0\n"))
+        self.assertGreater(counted.told["flops"], 0)
+        self.assertIsNone(not_counted.told["flops"])
+
     def test_work_is_that_of_a_step(self):
         net, linear, *more = (run(name, looks=True).told["flops"] for name in (
             "plain", "no_layers", "samples", "in_a_mode", "two_nets"))
