@@ -170,6 +170,8 @@ APPLIED = {  # behind the case "switch", in its folder
     "third": (["--apply", "3"], 3, "no change 3: it has 2 that fit"),
     "foreign": (["--apply", "1", "-o", "small.json"], 3, "small.json: not a file of drystone fit"),
     "strange": (["--apply", "1", "-o", "p.py"], 3, "p.py:"),
+    "broken": (["--apply", "1", "-o", "broken.json"], 3,
+               "broken.json: fits_with, row 1: expected changes and a text"),
     "patch": (["--patch", "2"], 0, """by hand, in words of the program's own:
                   layers(4)  # 1
                   # 2
@@ -202,6 +204,7 @@ def run(name, case, top):
     (folder / "tmp").mkdir()
     fake_torch.make(folder, "2.9.0", "'12.8'", {"libtorch_cuda.so": library.read_bytes()}, TORCH)
     (folder / "small.json").write_text('{"name": "small", "usable_bytes": 1086324736}')
+    (folder / "broken.json").write_text('{"schema": "drystone.fit/1", "fits_with": [{"changes": 7}]}')
     (folder / "p.py").write_text(PROGRAM)
     (folder / "drystone/fit").mkdir(parents=True)
     (folder / "drystone/__init__.py").write_text("")

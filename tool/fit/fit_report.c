@@ -318,7 +318,11 @@ fit_report_read(const char *command, const char *path, int64_t number, json_t **
     int code = EXIT_FINE;
     if (!schema || strcmp(schema, "drystone.fit/1") != 0)
         code = report_failure(command, path, EXIT_INPUT, "not a file of drystone fit");
-    else if (!is_whole)
+    else if (found && !is_whole)
+        code = report_failure(command, path, EXIT_INPUT,
+                              "fits_with, row %lld: expected changes and a text",
+                              (long long)number);
+    else if (!found)
         code = report_failure(command, path, EXIT_INPUT,
                               "no change %lld: it has %zu that fit", (long long)number,
                               json_array_size(fits));
