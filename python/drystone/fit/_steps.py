@@ -2,8 +2,9 @@
 """Whole steps: where one ends, its floating-point operations, and bytes over the link.
 
 A step ends when the first optimizer has stepped after a backward pass. Operations are counted if
-DRYSTONE_FIT asks for that, in some steps only, since each operation of such a step passes through Python: the second, and then one
-in EVERY up to UNTIL. They count from the first call in training: before, a program may evaluate.
+DRYSTONE_FIT asks for that, in some steps only, since each operation of such a step passes through
+Python: the second, and then one in EVERY up to UNTIL. They count from the first call in training:
+before, a program may evaluate.
 """
 from __future__ import annotations
 
