@@ -14,6 +14,7 @@ from typing import Any
 from ._calls import Calls
 from ._changes import LEVERS, NAMES, load_change
 from ._steps import Steps
+from ._twice import Twice
 
 
 class Run:
@@ -21,6 +22,7 @@ class Run:
 
     calls   subscribers to calls of outermost modules
     steps   subscribers to whole steps, and what was counted in the last
+    twice   the layers of the model, which may compute twice
     watch   watch(name, then): then() is called once a module of that name is imported
     """
 
@@ -32,7 +34,7 @@ class Run:
         self.refused: dict[str, str] = {}
         self.notes: list[str] = []
         self.offers: dict[str, dict[str, Any]] = {}
-        self.calls, self.steps = Calls(self), Steps(self)
+        self.calls, self.steps, self.twice = Calls(self), Steps(self), Twice(self)
 
     def begin(self) -> None:
         self.guard(self.steps.begin)()

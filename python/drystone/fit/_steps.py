@@ -26,14 +26,21 @@ if TYPE_CHECKING:
 EVERY, UNTIL = 8, 24
 
 
+def load_formulas() -> dict[Any, Any]:
+    """Return PyTorch's formulas of operations, by the operation."""
+    from torch.utils import flop_counter  # loads much that a program may not need
+    found: dict[Any, Any] = \
+        getattr(flop_counter, "flop_registry", None) or flop_counter.flop_mapping
+    return found
+
+
 class _Counter(TorchDispatchMode):
     """Adds up PyTorch's own formulas for matrix products, convolutions and attention."""
 
     def __init__(self) -> None:
         super().__init__()
-        from torch.utils import flop_counter  # loads much that a program may not need
         self.flops: int | None = 0
-        self.formulas = getattr(flop_counter, "flop_registry", None) or flop_counter.flop_mapping
+        self.formulas = load_formulas()
 
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Sequence[Any] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:

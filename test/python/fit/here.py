@@ -18,7 +18,7 @@ import torch  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  (loaded once, not in each fork)
 import torch.utils.flop_counter  # noqa: E402
 from drystone import fit  # noqa: E402
-from drystone.fit import _offload_saved  # noqa: E402
+from drystone.fit import _offload_saved, _states_on_host  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -59,6 +59,7 @@ def _be_program(folder, name, changes, looks, out, err):
         os.dup2(err, 2)
         if changes is not None or looks:
             _offload_saved.LEAST = 256  # bytes: nets are small here
+            _states_on_host.PIECE = 4096
             fit._before(json.dumps({"changes": changes or {}, "looks": looks, "counts": looks}))
             fit._begin(lambda name, then: then() if name in sys.modules else None)
         programs.main(folder, name)

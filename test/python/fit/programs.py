@@ -14,6 +14,7 @@ import tempfile
 
 import torch
 from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -127,6 +128,61 @@ def casts():
 
 def adam():
     plain(kind="AdamW")
+
+
+def adamw():
+    plain(kind="AdamW", dropout=0.1)
+
+
+def capturable():
+    net = Net()
+    optimizer = torch.optim.AdamW(net.parameters(), capturable=True)
+    net(torch.ones(ROWS, WIDTH)).sum().backward()
+    with contextlib.suppress(Exception):  # without a GPU it is not
+        optimizer.step()
+
+
+def closure():
+    """A step that computes the loss itself, twice."""
+    net = Net()
+    optimizer = torch.optim.Adam([{"params": net.layers.parameters()},
+                                  {"params": net.head.parameters(), "lr": 0.1}], lr=0.01)
+    for x, y in loader():
+        def loss():
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            return loss
+
+        kept.append([optimizer.step(loss).detach()])
+
+
+class Living(TorchDispatchMode):
+    """Knows what memory operations made, and who still lives."""
+
+    def __init__(self):
+        super().__init__()
+        self.made = {}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for one in result if isinstance(result, (tuple, list)) else [result]:
+            if isinstance(one, torch.Tensor):
+                storage = one.untyped_storage()
+                self.made[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        return result
+
+    def count(self):
+        return sum(size for one, size in self.made.values() if not one.expired())
+
+
+def tells_kept():
+    """A net that tells the bytes that wait for its backward pass."""
+    net, x, living = Net(), torch.randn(256, WIDTH), Living()
+    with living:
+        result = net(x)
+    print(living.count())
+    del result
 
 
 def hooks():

@@ -88,6 +88,36 @@ class Checkpoint(Changed):
         self.assertNotEqual(result.code, 0)
 
 
+class ProductsKept(Changed):
+    def test_same_numbers_and_work(self):
+        for program in ("plain", "whole", "dicts", "dropout", "batch_norm", "pairs", "chained"):
+            with self.subTest(program):
+                result, plain = self.same(program, {"products_kept": True}, 1e-7)
+                self.assertEqual(result.out, plain.out)
+                flops = [run(program, changes, looks=True).told["flops"]
+                         for changes in ({}, {"products_kept": True})]
+                self.assertEqual(*flops)
+
+    def test_with_checkpoint(self):
+        result, _ = self.same("plain", {"products_kept": True, "checkpoint": 3}, 1e-7)
+        self.assertEqual(result.told["applied"], {
+            "checkpoint": "checkpoint 3 of 4 layers",
+            "products_kept": "recompute all but products in 1 layers"})
+        self.same("plain", {"products_kept": True, "checkpoint": 4}, 1e-7)
+
+    def test_less_is_kept(self):
+        plain, less, least = (int(run("tells_kept", changes).out) for changes in (
+            {}, {"products_kept": True}, {"checkpoint": 4}))
+        self.assertLess(least, less)
+        self.assertLess(less, plain * 0.7)
+
+    def test_refused(self):
+        self.refused("compiles", {"products_kept": True}, "compiles its model")
+        self.refused("in_place", {"products_kept": True}, "alter their inputs")
+        looks = run("in_place", looks=True)
+        self.assertIsNone(looks.offer("products_kept"))
+
+
 class MicroBatches(Changed):
     def test_same_numbers(self):
         for program in ("plain", "adam", "whole", "dicts", "nested"):
@@ -170,6 +200,16 @@ class Others(Changed):
             self.assertGreater(result.told["link_bytes"], 10000)
         both, _ = self.same("plain", {"offload_saved": True, "checkpoint": 4}, 1e-7)
         self.assertGreater(both.told["link_bytes"], 0)
+
+    def test_states_on_host(self):
+        for program in ("adam", "adamw", "closure"):
+            with self.subTest(program):
+                self.same(program, {"states_on_host": True}, 1e-9)
+        both = {"states_on_host": True, "micro_batches": 2}
+        self.assertEqual(sorted(self.same("adam", both, 1e-5)[0].told["applied"]), sorted(both))
+        self.assertTrue(run("adam", looks=True).offer("states_on_host"))
+        self.refused("plain", {"states_on_host": True}, "no Adam")
+        self.refused("capturable", {"states_on_host": True}, "capturable")
 
     def test_compile_budget(self):
         result, _ = self.same("compiles", {"compile_budget": 0.5}, 1e-5)
