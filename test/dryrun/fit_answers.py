@@ -129,6 +129,10 @@ CASES = {
     "no_package": (about(300, {}, told=["strange"]), [], 3, "told no changes that can be made"),
     "link": (about(300, {"switch": SWITCH}, link=1 << 20), [], 0, "work link numbers",
              "0 % 1.00 MiB same", "link: bytes that it copies"),
+    "speeds": (about(300, {"switch": SWITCH}, link=1 << 20), ["--card", "speed.json"], 0,
+               "work link step numbers", "0 % 1.00 MiB 2.00 s same", "step: by the card's speeds; as it is, 1.00 s"),
+    "half_a_speed": (about(300, {"layers": LAYERS}, link=1 << 20), ["--card", "half.json"], 0,
+                     "+4 % 1.00 MiB ? same"),
     "few_runs": (about(600, {"switch": SWITCH, "layers": LAYERS}), ["--runs", "2"], 1,
                  "2 runs in", "not checkpoint"),
     "json": (about(300, {"switch": SWITCH}), ["--json"], 0, '"schema": "drystone.fit/1"',
@@ -162,6 +166,7 @@ WORDS = {  # behind the case "words", in its folder
     "patch": (["--patch", "2"], 0, "# start the program with B=60 N=3", "not +++"),
     "vary": (["--apply", "2", "--vary", "B=1,2"], 2, "--vary is for a search"),
 }
+NONE = {"first": (["--apply", "1"], 3, "fit.json: no change 1: it has 0 that fit")}
 CONTROL = {"first": (["--apply", "1"], 0, "PIECES 2\x7f3 CHANGES {}", "drystone: with B=60 N=2?3")}
 APPLIED = {  # behind the case "switch", in its folder
     "second": (["--apply", "2"], 0, 'CHANGES {"layers": 4}',
@@ -184,7 +189,7 @@ APPLIED = {  # behind the case "switch", in its folder
     "patch_and_apply": (["--patch", "2", "--apply", "2"], 2, "expected one of them"),
     "with_json": (["--apply", "1", "--json"], 2, "--json is for a search"),
 }
-FOLLOWING = {"switch": APPLIED, "words": WORDS, "control": CONTROL}
+FOLLOWING = {"switch": APPLIED, "fits": NONE, "words": WORDS, "control": CONTROL}
 
 
 def judge(process, status, words):
@@ -204,6 +209,9 @@ def run(name, case, top):
     (folder / "tmp").mkdir()
     fake_torch.make(folder, "2.9.0", "'12.8'", {"libtorch_cuda.so": library.read_bytes()}, TORCH)
     (folder / "small.json").write_text('{"name": "small", "usable_bytes": 1086324736}')
+    small = {"name": "small", "usable_bytes": 1086324736, "operations_per_second": 100}
+    (folder / "half.json").write_text(json.dumps(small))
+    (folder / "speed.json").write_text(json.dumps({**small, "link_bytes_per_second": 1 << 20}))
     (folder / "broken.json").write_text('{"schema": "drystone.fit/1", "fits_with": [{"changes": 7}]}')
     (folder / "p.py").write_text(PROGRAM)
     (folder / "drystone/fit").mkdir(parents=True)

@@ -109,7 +109,8 @@ read_text(struct json_in *in, const struct json_at *root, const char *key,
 }
 
 static void
-read_card(struct json_in *in, const struct json_at *root, struct dry_card *card)
+read_card(struct json_in *in, const struct json_at *root, struct dry_card *card,
+          struct card_speed *speed)
 {
     static const char *const keys[] = {"like",
                                        "name",
@@ -123,6 +124,8 @@ read_card(struct json_in *in, const struct json_at *root, struct dry_card *card)
                                        "shared_per_block_max_bytes",
                                        "l2_bytes",
                                        "descends",
+                                       "operations_per_second",
+                                       "link_bytes_per_second",
                                        NULL};
     json_in_object(in, root, keys);
     struct json_at like = json_in_key(root, "like");
@@ -139,6 +142,8 @@ read_card(struct json_in *in, const struct json_at *root, struct dry_card *card)
     read_count(in, root, "sm_count", &card->sm_count);
     read_count(in, root, "threads_per_sm", &card->threads_per_sm);
     card->descends = json_in_flag(in, json_in_key(root, "descends"), card->descends);
+    read_bytes(in, root, "operations_per_second", &speed->operations);
+    read_bytes(in, root, "link_bytes_per_second", &speed->link_bytes);
     if (card->usable_bytes <= card->context_bytes || card->usable_bytes > UINT64_C(1)
                                                                               << 44)
         json_in_fail(in, root,
@@ -165,7 +170,7 @@ card_file_find(struct card_file *file, const char *command, const char *text,
     }
     free(bytes);
     const struct json_at root = {.value = file->json};
-    read_card(&in, &root, &file->card);
+    read_card(&in, &root, &file->card, &file->speed);
     *card = &file->card;
     return in.status == DRY_OK ? EXIT_FINE : report_error(command, text, &err);
 }

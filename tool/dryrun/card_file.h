@@ -9,15 +9,23 @@
  *     {"like": "a100-80", "name": "mine", "usable_bytes": 51539607552, "sm_count": 96}
  *
  * Members that the file omits come from the known card named by "like". "capability" is a
- * text, "9.0".
+ * text, "9.0". No table has a card's speed: somebody measured it.
  */
 
 #include <drystone/card.h>
 
 #include <jansson.h>
 
+/* Speeds of a card, for each second of a step; 0: not known. */
+struct card_speed {
+    uint64_t
+        operations; /* floating-point, of matrix products, convolutions and attention */
+    uint64_t link_bytes; /* between it and the host */
+};
+
 struct card_file {
     struct dry_card card;
+    struct card_speed speed;
     json_t *json; /* owns the texts of `card` */
 };
 

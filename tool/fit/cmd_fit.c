@@ -98,7 +98,7 @@ report(const struct values *v, const struct fit_work *work)
     json_t *root = fit_report_make_json(work);
     size_t ranked[FIT_RUNS_MAX];
     int code = root ? EXIT_FINE : report_memory("fit", NULL), printed;
-    if (code == EXIT_FINE && !work->fits)
+    if (code == EXIT_FINE)
         code = output_write_text("fit", v->output,
                                  json_out_dump(json_incref(root), JSON_INDENT(1)));
     if (v->json && root)
@@ -115,7 +115,7 @@ report(const struct values *v, const struct fit_work *work)
 static int
 search(const struct values *v, const struct option_list *arguments,
        const struct vary *vary, const struct run_machine *machine,
-       const struct dry_card *card)
+       const struct card_file *file, const struct dry_card *card)
 {
     struct fit_work *work = calloc(1, sizeof *work);
     if (!work)
@@ -134,6 +134,7 @@ search(const struct values *v, const struct option_list *arguments,
     };
     work->words = arguments;
     work->vary = vary;
+    work->speed = file->speed;
     int code = fit_work_run(work, (int)v->runs);
     if (code == EXIT_FINE)
         code = report(v, work);
@@ -273,7 +274,7 @@ fit(const struct values *v, const struct option_list *arguments)
     if (code == EXIT_FINE)
         code = output_check("fit", v->output);
     if (code == EXIT_FINE)
-        code = search(v, arguments, &vary, &machine, chosen);
+        code = search(v, arguments, &vary, &machine, &card, chosen);
     card_file_finish(&card);
     vary_finish(&vary);
     return code;

@@ -57,6 +57,16 @@ print_head(const struct fit_work *w, const struct term *term)
                        term->width);
 }
 
+static const char *
+write_seconds(double seconds, char text[TERM_NUMBER_BYTES])
+{
+    if (!(seconds > 0))
+        snprintf(text, TERM_NUMBER_BYTES, "?");
+    else
+        snprintf(text, TERM_NUMBER_BYTES, seconds < 1 ? "%.3f s" : "%.2f s", seconds);
+    return text;
+}
+
 /* Tell whether an answer copies over the link. */
 static bool
 is_linked(const struct fit_work *w, const size_t *ranked, size_t count)
@@ -72,10 +82,12 @@ print_fits(const struct fit_work *w, const size_t *ranked, size_t count,
            const struct term *term)
 {
     struct table table;
-    char text[TERM_NUMBER_BYTES + 20];
+    char text[TERM_NUMBER_BYTES + 20], columns[80];
     bool has_link = is_linked(w, ranked, count);
-    table_init(&table, has_link ? "># =change >peak >to_spare >work >link <numbers"
-                                : "># =change >peak >to_spare >work <numbers");
+    bool has_speed = fit_work_step_seconds(w, &w->base) > 0;
+    snprintf(columns, sizeof columns, "># =change >peak >to_spare >work %s%s<numbers",
+             has_link ? ">link " : "", has_speed ? ">step " : "");
+    table_init(&table, columns);
     for (size_t i = 0; i < count; i++) {
         const struct fit_row *row = &w->search.rows[ranked[i]];
         snprintf(text, sizeof text, "%zu", i + 1);
@@ -88,6 +100,9 @@ print_fits(const struct fit_work *w, const size_t *ranked, size_t count,
         table_add(&table, text);
         if (has_link)
             table_add(&table, term_format_bytes(row->result.link_bytes, text));
+        if (has_speed)
+            table_add(&table,
+                      write_seconds(fit_work_step_seconds(w, &row->result), text));
         table_add(&table, fit_numbers_name(fit_set_numbers(&w->search, &row->set)));
     }
     fprintf(term->out, "\nfits with, each by a dry run\n");
@@ -112,14 +127,20 @@ static void
 print_legend(const struct fit_work *w, const size_t *ranked, size_t count,
              const struct term *term)
 {
-    char text[240];
+    char text[300], seconds[TERM_NUMBER_BYTES];
     bool has_rows = false;
     for (size_t i = 0; i < count; i++)
         has_rows |=
             fit_set_numbers(&w->search, &w->search.rows[ranked[i]].set) == FIT_ROWS;
     snprintf(text, sizeof text,
-             "work: a step's matrix products, convolutions and attention%s%s",
+             "work: a step's matrix products, convolutions and attention%s%s%s%s",
              is_linked(w, ranked, count) ? "; link: bytes that it copies" : "",
+             fit_work_step_seconds(w, &w->base) > 0
+                 ? "; step: by the card's speeds; as it is, "
+                 : "",
+             fit_work_step_seconds(w, &w->base) > 0
+                 ? write_seconds(fit_work_step_seconds(w, &w->base), seconds)
+                 : "",
              has_rows ? "; row means: the same numbers if the loss is a mean over rows"
                       : "");
     fprintf(term->out, "  ");
@@ -253,6 +274,13 @@ make_words(const struct fit_work *w, const struct fit_set *set)
     return words;
 }
 
+/* Return a number; null: it is not known. */
+static json_t *
+make_real(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
 static json_t *
 make_row(const struct fit_work *w, size_t i)
 {
@@ -260,14 +288,14 @@ make_row(const struct fit_work *w, size_t i)
     const struct fit_result *r = &row->result;
     const struct fit_note *note = &w->notes[i];
     bool is_answer = r->is_known && r->is_applied;
-    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:f}",
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:f}",
                      "change", json_out_string(note->label), "changes",
                      fit_offers_make_changes(&w->offers, &row->set), "words",
                      make_words(w, &row->set), "by_hand",
                      fit_offers_make_hand(&w->offers, &row->set), "fits", r->fits,
                      "peak_bytes", json_out_known(is_answer, r->peak), "operations",
-                     r->work > 0 ? json_real(r->work) : json_null(), "link_bytes",
-                     json_out_number(r->link_bytes), "numbers",
+                     make_real(r->work), "link_bytes", json_out_number(r->link_bytes),
+                     "step_seconds", make_real(fit_work_step_seconds(w, r)), "numbers",
                      fit_numbers_key(fit_set_numbers(&w->search, &row->set)), "condition",
                      json_out_filled(note->condition), "why", json_out_filled(note->why),
                      "seconds", note->seconds);
@@ -288,11 +316,11 @@ fit_report_make_json(const struct fit_work *w)
             rest = json_out_append(rest, make_row(w, i));
     }
     return json_pack(
-        "{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "schema",
+        "{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "schema",
         "drystone.fit/1", "fits", w->fits, "card", w->request.card->name, "limit_bytes",
         json_out_number(w->limit), "peak_bytes", json_out_number(w->base.peak), "pass",
-        json_out_filled(w->pass), "operations",
-        w->base.work > 0 ? json_real(w->base.work) : json_null(), "condition",
+        json_out_filled(w->pass), "operations", make_real(w->base.work), "step_seconds",
+        make_real(fit_work_step_seconds(w, &w->base)), "condition",
         json_out_filled(w->whole.condition), "runs", w->run_count, "fits_with", fits,
         "others", rest, "refused", w->refused ? json_incref(w->refused) : json_object());
 }

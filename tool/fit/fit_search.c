@@ -8,8 +8,6 @@
 
 #define STRENGTH_RUNS 4 /* most runs of one change with a strength */
 #define LEAST_RUNS 2    /* runs of one where few are left */
-#define LINK_WORK                                                                        \
-    4000. /* operations while a byte is copied: 100 TFLOPS, 25 GB/s of PCIe 4.0 */
 #define LEAST_SHARE 200 /* a change that saves less than this share of the peak is left */
 
 /* --- sets --------------------------------------------------------------------------------- */
@@ -339,9 +337,9 @@ is_better(const struct fit_search *s, const struct fit_row *a, const struct fit_
 
 /* The work of a step, and what the card could have computed while the link copied. */
 static double
-get_price(const struct fit_row *row)
+get_price(const struct fit_search *s, const struct fit_row *row)
 {
-    return get_work(row) + LINK_WORK * (double)row->result.link_bytes;
+    return get_work(row) + s->link_work * (double)row->result.link_bytes;
 }
 
 /* Tell whether `a` comes before `b`: by numbers, price, the count of changes, the peak. */
@@ -351,8 +349,9 @@ is_before(const struct fit_search *s, const struct fit_row *a, const struct fit_
     enum fit_numbers x = fit_set_numbers(s, &a->set), y = fit_set_numbers(s, &b->set);
     if (x != y)
         return x < y;
-    if (get_price(a) < get_price(b) || get_price(b) < get_price(a))
-        return get_price(a) < get_price(b);
+    double p = get_price(s, a), q = get_price(s, b);
+    if (p < q || q < p)
+        return p < q;
     if (count_changes(&a->set) != count_changes(&b->set))
         return count_changes(&a->set) < count_changes(&b->set);
     return a->result.peak < b->result.peak;

@@ -62,6 +62,7 @@ struct fit_search {
     size_t offer_count;   /* at most FIT_OFFERS_MAX */
     uint64_t limit, peak; /* bytes: of the card, and of the program without changes */
     bool peaks_in_step;   /* the optimizer's step holds the peak */
+    double link_work;     /* operations that the card does while a byte is copied */
     int runs_left;        /* at most FIT_RUNS_MAX */
     /* Run the program with changes. Returns an exit_code; all but EXIT_FINE end the search. */
     int (*run)(void *self, const struct fit_set *set, struct fit_result *result);

@@ -13,6 +13,7 @@
 
 #define BRIEF_EVENTS 1000 /* events of a history that nobody reads */
 #define SHORT_STEPS_MAX 8 /* a peak behind them is looked for by whole runs */
+#define LINK_WORK 4000.   /* 100 TFLOPS and 25 GB/s are assumed */
 #define COUNTED_STEPS 3   /* drystone.fit counts the work of the second step */
 
 /* Take the result of a run from its trial. */
@@ -238,6 +239,27 @@ look(struct fit_work *w)
     return code;
 }
 
+double
+fit_work_step_seconds(const struct fit_work *w, const struct fit_result *r)
+{
+    const struct card_speed *speed = &w->speed;
+    if (speed->operations == 0 || !(r->work > 0) ||
+        (r->link_bytes > 0 && speed->link_bytes == 0))
+        return 0;
+    double copies =
+        r->link_bytes > 0 ? (double)r->link_bytes / (double)speed->link_bytes : 0;
+    return r->work / (double)speed->operations + copies;
+}
+
+/* Return the operations that the card does while a byte is copied. */
+static double
+get_link_work(const struct card_speed *speed)
+{
+    if (speed->operations == 0 || speed->link_bytes == 0)
+        return LINK_WORK;
+    return (double)speed->operations / (double)speed->link_bytes;
+}
+
 int
 fit_work_run(struct fit_work *w, int run_max)
 {
@@ -251,6 +273,7 @@ fit_work_run(struct fit_work *w, int run_max)
     w->search.offer_count = w->offers.count;
     w->search.limit = w->limit;
     w->search.peak = w->base.peak;
+    w->search.link_work = get_link_work(&w->speed);
     w->search.run = run_set;
     w->search.self = w;
     return search_and_check(w);

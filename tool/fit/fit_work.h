@@ -4,6 +4,7 @@
 
 /* One search for `drystone fit`: its runs, and what each of them told. */
 
+#include "dryrun/card_file.h"
 #include "dryrun/dry_report.h"
 #include "fit/fit_offers.h"
 
@@ -22,7 +23,8 @@ struct fit_work {
     const struct option_list *words; /* the program */
     const struct vary *vary;   /* placeholders of its words; all have as many values */
     struct option_list filled; /* its words in the present run */
-    uint64_t limit;            /* bytes that PyTorch can use */
+    struct card_speed speed;
+    uint64_t limit; /* bytes that PyTorch can use */
     /* The program without changes. */
     struct fit_note whole;
     struct fit_result base;
@@ -39,12 +41,16 @@ struct fit_work {
 
 /*
  * Run the program as it is and, unless it fits, search changes in at most `run_max` runs. Requires
- * that `request` is set and all else zero. Returns an exit_code; call fit_work_finish() in any case.
+ * that `request`, `words`, `vary` and `speed` are set, and all else zero. Returns an exit_code; call fit_work_finish() in any case.
  *
  * Where the peak comes in one of the first steps, the search ends its runs after that step. Then the
  * answers run whole, the best first, as long as runs are left.
  */
 int fit_work_run(struct fit_work *work, int run_max);
+/* Return the seconds that the card takes for a step's operations and copies, one after the other;
+   0: they are not known. */
+double fit_work_step_seconds(const struct fit_work *work,
+                             const struct fit_result *result);
 void fit_work_finish(struct fit_work *work);
 
 #endif

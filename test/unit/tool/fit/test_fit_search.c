@@ -68,6 +68,7 @@ search_in(struct program *p, const struct fit_offer *offers, size_t count, uint6
     search.peak = measure(p, &none);
     search.peaks_in_step = p->step > p->backward;
     search.runs_left = runs;
+    search.link_work = 4000;
     search.run = run;
     search.self = p;
     p->search = &search;
