@@ -7,7 +7,7 @@
     drystone.torch            our allocators inside PyTorch; a snapshot when memory runs out
     drystone.plan             measures a model, has it planned, and runs the plan
     drystone.auto_checkpoint  drystone.plan in one call; also compile_budget
-    drystone.fit              changes that make a program fit, see drystone-fit(1)
+    drystone.fit              changes that make a program or a function fit, see drystone-fit(1)
     drystone.cupy             CuPy's device and pinned memory by our allocators
     drystone.numba            Numba's device and pinned memory
     drystone.rmm              a resource of RMM's
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ._errors import ArgumentError as ArgumentError, Error as Error, SpaceError as SpaceError
 
 if TYPE_CHECKING:
-    from . import checkpoint as checkpoint, plan as plan
+    from . import checkpoint as checkpoint, fit as fit, plan as plan
     from ._command import find_command as find_command
     from ._library import find_library as find_library
     from .checkpoint import auto_checkpoint as auto_checkpoint, compile_budget as compile_budget
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 # Names that are loaded when somebody asks for them, and their modules.
 _LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "auto_checkpoint": "checkpoint",
          "checkpoint": "checkpoint", "compile_budget": "checkpoint", "empty": "tensor",
-         "find_command": "_command", "find_library": "_library", "from_file": "tensor",
-         "open": "snapshot", "plan": "plan", "show": "snapshot", "zeros": "tensor"}
+         "find_command": "_command", "find_library": "_library", "fit": "fit",
+         "from_file": "tensor", "open": "snapshot", "plan": "plan", "show": "snapshot",
+         "zeros": "tensor"}
 
 __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
 

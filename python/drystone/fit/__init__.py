@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that make a program need less memory, made without touching the program.
 
+    found = drystone.fit(step, card="rtx4090-24")    # search changes for a function
+    drystone.fit.apply(found.to_dict()["fits_with"][0]["changes"])  # in a new kernel
+
+search() says more; the module itself may be called in its place.
+
 The hook of `drystone.torch` calls this in a program that runs with DRYSTONE_FIT, a JSON object:
 
     changes   {"NAME": VALUE, ...}: what to change, by the names of _changes.py
@@ -17,17 +22,33 @@ import json
 import os
 import pathlib
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 from ._settings import join_settings
 
 if TYPE_CHECKING:
+    from ..snapshot._result import Result
     from ._run import Run
 
 _ALLOCATOR = "allocator"  # the one change that comes before PyTorch
 
 _found: dict[str, Any] = {}
 _running: list[Run] = []
+
+
+def search(step: Any, **options: Any) -> Result:
+    """See _search.py, which loads what programs with changes do not need."""
+    from ._search import search
+    return search(step, **options)
+
+
+class _Module(types.ModuleType):
+    def __call__(self, step: Any, **options: Any) -> Result:
+        return search(step, **options)
+
+
+sys.modules[__name__].__class__ = _Module
 
 
 def tell() -> dict[str, Any]:
