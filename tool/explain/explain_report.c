@@ -96,6 +96,10 @@ say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
                  "an unused cache: %s are free as whole segments, %s in pieces",
                  term_format_bytes(v->state->releasable, number),
                  term_format_bytes(v->findings[0].bytes, pieces));
+    else if (cause == DRY_CAUSE_FRAGMENTATION && v->moment_kind != DRY_MOMENT_AT_OOM)
+        snprintf(text, capacity, "fragmentation: %s of %s are free, but in pieces",
+                 term_format_bytes(v->findings[0].bytes, pieces),
+                 term_format_bytes(v->state->reserved, number));
     else if (cause == DRY_CAUSE_UNKNOWN && v->findings[0].note[0])
         snprintf(text, capacity, "unknown: %s", v->findings[0].note);
     else if (cause == DRY_CAUSE_NONE && v->state->releasable > CACHE_BYTES_MIN &&

@@ -32,7 +32,7 @@ ran = subprocess.run(program, capture_output=True, text=True)
 pathlib.Path(words[words.index("-o") + 1]).write_text(json.dumps(
     {{"schema": "drystone.fit/1", "words": words, "ran": ran.stdout + ran.stderr,
       "fits_with": [{{"change": "one", "changes": {{"checkpoint": 2}}}}]}}))
-print("a table")
+print("a table\\n\\ndrystone fit --apply 1 -- PROGRAM runs it so, by", words[-1])
 sys.exit(1)
 """
 base = 40
