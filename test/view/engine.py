@@ -17,7 +17,6 @@ source, tool, make_cases = (pathlib.Path(word).resolve() for word in sys.argv[1:
 viewer = source / "viewer"
 parts = pathlib.Path(os.environ.get("DRY_TEST_PAGE", source / "build-page"))
 traces = pathlib.Path(os.environ["DRY_TEST_TRACES"])
-BROKEN = ("input", "trace_read")  # folders of test/corpus
 MUTANTS, SEED = 60, 20261130
 
 
@@ -46,15 +45,14 @@ def list_cases(folder):
 
 
 def list_broken(folder, whole):
-    """The corpora, and mutants of a whole file: some bytes of each are others."""
+    """The corpora of all fuzzers, and mutants of a whole file: some bytes of each are others."""
     dice = random.Random(SEED)
     for number in range(MUTANTS):
         mutant = bytearray(whole.read_bytes())
         for _ in range(dice.choice((1, 3, 20))):
             mutant[dice.randrange(len(mutant))] = dice.randrange(256)
         (folder / f"mutant-{number}.pickle").write_bytes(mutant)
-    corpora = [path for name in BROKEN for path in sorted((source / "test/corpus" / name).iterdir())]
-    return [*corpora, *sorted(folder.glob("mutant-*"))]
+    return [*sorted((source / "test/corpus").glob("*/*")), *sorted(folder.glob("mutant-*"))]
 
 
 def write_whole(folder, page, recording):
