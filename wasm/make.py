@@ -12,6 +12,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -91,7 +92,7 @@ def get(folder):
         get_source(package, apt, folder)
     for package in folder.glob("*.orig.tar.*"):
         if package.suffix != ".asc":
-            run("tar", "xf", package, cwd=folder)
+            shutil.unpack_archive(package, folder)  # a bare system has no xz
     (folder / "ready").touch()
 
 
