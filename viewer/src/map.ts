@@ -40,6 +40,7 @@ function fillFitting(pen: CanvasRenderingContext2D, width: number, y: number, te
 
 export class MapView implements View {
   private readonly bar = el("div", { class: "toolbar" });
+  private readonly rowText = el("span", { class: "faint" });
   private readonly canvas = el("canvas", {});
   private readonly spacer = el("div", { class: "spacer" });
   private readonly scroller = el("div", { class: "scroller", tabIndex: 0, role: "group",
@@ -48,7 +49,10 @@ export class MapView implements View {
   private readonly words = el("div", {}); // stand in place of a missing map
   private readonly legendBox = el("div", { class: "legend" });
   private readonly side = el("aside", { class: "side", tabIndex: 0, aria: { label: "Segments and pinners" } });
-  private readonly observer = new ResizeObserver(() => this.arrange());
+  private readonly observer = new ResizeObserver(() => {
+    if (this.scroller.clientWidth !== this.drawn.width || this.scroller.clientHeight !== this.drawn.height) this.arrange();
+  });
+  private drawn = { width: 0, height: 0 }; // the size of the picture that stands
   private map: MemoryMap | null = null;
   private groups: Group[] = [];
   private layout: Layout | null = null;
@@ -80,7 +84,7 @@ export class MapView implements View {
 
   update(now: State): void {
     const moment = this.moment();
-    const key = `${this.app.key}/${moment}`;
+    const key = `${this.app.key}/${moment}/${String(now.colour === "owner")}`;
     this.search = parseSearch(now.q, this.stacks, this.app.about.categories, this.app.device.lanes);
     if (key === this.asked) {
       this.arrange();
@@ -93,20 +97,19 @@ export class MapView implements View {
   /* Return the moment that is shown: the cursor, or the place of the report that is nearest. */
   private moment(): number { return this.app.a; }
 
+  /* Ask for the map, and draw it. Only colours of lines need the whole record: its tile takes longest. */
   private async load(key: string, moment: number): Promise<void> {
     const { app } = this;
-    let map: MemoryMap | null = null;
     let fault = "";
-    try {
-      const [stacks, whole] = await Promise.all([app.stacks().catch(() => null),
-        app.wholeTile(app.key).catch(() => null)]);
-      this.stacks = stacks;
-      this.ranks = rankSites(whole, stacks);
-      map = await app.map(moment);
-    } catch (error) {
-      fault = String(error);
-    }
+    const [stacks, whole, map] = await Promise.all([app.stacks().catch(() => null),
+      app.state.colour === "owner" ? app.wholeTile(app.key).catch(() => null) : null,
+      app.map(moment).catch((error: unknown) => {
+        fault = String(error);
+        return null;
+      })]);
     if (key !== this.asked) return;
+    this.stacks = stacks;
+    this.ranks = rankSites(whole, stacks);
     this.map = map;
     this.search = parseSearch(app.state.q, this.stacks, app.about.categories, app.device.lanes);
     const first = oomMoment(app.device);
@@ -154,6 +157,7 @@ export class MapView implements View {
     const { map } = this, width = this.scroller.clientWidth - 24, height = this.scroller.clientHeight;
     if (map === null || width < 50 || height < 50) {
       this.layout = null;
+      this.rowText.textContent = "";
       this.spacer.style.height = "0";
       this.paint();
       return;
@@ -163,6 +167,7 @@ export class MapView implements View {
     const rowBytes = chooseRowBytes(this.groups, map, width, height - (isFailure ? 110 : 20));
     this.layout = layOut(this.groups, map, width, Math.max(2 ** 16, rowBytes / 2 ** this.zoom),
       height - 12, request);
+    this.rowText.textContent = `a row is ${bytesShort(this.layout.rowBytes)}`;
     this.spacer.style.height = `${Math.min(8e6, this.layout.height)}px`;
     this.paint();
     this.paintSide();
@@ -179,6 +184,7 @@ export class MapView implements View {
   private paint(): void {
     const ratio = Math.min(2, devicePixelRatio || 1);
     const w = this.scroller.clientWidth, h = this.scroller.clientHeight;
+    this.drawn = { width: w, height: h };
     this.canvas.width = w * ratio;
     this.canvas.height = h * ratio;
     this.canvas.style.width = `${w}px`;
@@ -392,9 +398,7 @@ export class MapView implements View {
 
   private paintBar(): void {
     const { app } = this;
-    const row = this.layout === null ? "" : `a row is ${bytesShort(this.layout.rowBytes)}`;
-    const key = JSON.stringify([app.key, app.a, app.state.colour, row, this.timer !== 0, this.stacks === null,
-      app.state.q]);
+    const key = JSON.stringify([app.key, app.a, app.state.colour, this.timer !== 0, this.stacks === null, app.state.q]);
     if (this.bar.dataset.key === key) return;
     this.bar.dataset.key = key;
     clear(this.bar,
@@ -411,7 +415,7 @@ export class MapView implements View {
         : button(this.timer !== 0 ? "Stop" : "Play", "Step on by itself", () => this.play()),
       button("−", "Rows of more bytes (key -)", () => this.widen(-1)),
       button("+", "Rows of fewer bytes (key +)", () => this.widen(1)),
-      el("span", { class: "faint" }, row));
+      this.rowText);
   }
 
   private paintLegend(map: MemoryMap | null): void {

@@ -74,6 +74,7 @@ export function chooseRowBytes(groups: Group[], map: MemoryMap, width: number,
   const whole = groups.reduce((n, g) => n + g.reserved, 0);
   let bytes = 2 ** 21;
   for (; bytes < whole; bytes *= 2) {
+    if ((whole / bytes) * ROW_MIN > height) continue; // not even without gaps
     let rows = 0;
     for (const g of groups) {
       layGroup(g, map, width, width / bytes);

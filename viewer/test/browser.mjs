@@ -272,6 +272,26 @@ test("the map picks blocks, lists pinners, and says which moments it holds", asy
   await done();
 });
 
+test("the map says what a row has as rows change, is drawn once a change, and has the lines' colours", async () => {
+  const { page, done } = await open(at(report, "view=map"));
+  await page.waitForFunction(() => document.body.dataset.painted === "map");
+  const row = () => page.locator(".toolbar .faint").textContent();
+  const before = await row();
+  await page.evaluate(() => {
+    window.drawn = 0;
+    new MutationObserver((all) => { window.drawn += all.length; })
+      .observe(document.body, { attributes: true, attributeFilter: ["data-painted"] });
+  });
+  await page.keyboard.press("-");
+  assert.match(before, /^a row is /);
+  assert.notEqual(await row(), before);
+  await page.evaluate(() => { location.hash = "#view=map&colour=owner"; });
+  await page.locator(".legend .key", { hasText: "model.py:12 load" }).waitFor();
+  await page.waitForTimeout(100);
+  assert.equal(await page.evaluate(() => window.drawn), 2);
+  await done();
+});
+
 test("owners of a moment that was left out come from the picture, and say so", async () => {
   const { page, done } = await open(at(report, "view=owners&a=200"));
   await page.waitForSelector(".notice");
