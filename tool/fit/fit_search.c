@@ -173,7 +173,7 @@ follow_line(struct point a, struct point b, uint64_t limit, size_t low, size_t h
 }
 
 /* Look for the weakest strength of offer `index` that fits together with `base`, in at most `most`
-   runs; first as if the strongest took all memory. */
+   new runs; first as if the strongest took all memory. */
 static int
 try_strengths(struct fit_search *s, size_t index, const struct fit_set *base, int most)
 {
@@ -182,7 +182,8 @@ try_strengths(struct fit_search *s, size_t index, const struct fit_set *base, in
     const struct point zero = {.peak = base_peak}, all = {.at = strongest, .peak = 0};
     struct point low = zero, high = {.at = strongest + 1};
     bool has_high = false;
-    for (int i = 0; i < most && low.at + 1 < high.at; i++) {
+    const size_t rows_before = s->row_count;
+    while (s->row_count < rows_before + (size_t)most && low.at + 1 < high.at) {
         struct fit_set set = *base;
         const struct fit_row *row;
         struct point from = has_high ? low : zero;

@@ -38,6 +38,7 @@ PATCH = ("# in the loop over the loader, for each of {} pieces of the batch:\n"
 UNSEEN = "no DataLoader fed a training step"
 OWN = "the program accumulates gradients by itself: change its own argument"
 BY_HAND = "the program alters gradients between its backward pass and its step"
+ONE_ROW = "a batch has one row"
 SUM = "the loss is a sum: pieces of it cannot be weighed"
 
 
@@ -189,6 +190,8 @@ class _Pieces:
             values = [2 ** i for i in range(1, 8) if 2 ** i <= self.rows]
             if values:
                 self.run.offer(NAME, values)
+            elif NAME not in self.run.offers:
+                self.run.refuse(NAME, ONE_ROW)
 
     def zero_grad(self, former: Former, *args: Any, **kwargs: Any) -> Any:
         """Clear gradients before the first backward pass of a batch, or after its step."""
@@ -293,7 +296,7 @@ class _Pieces:
         if self.rows is None:
             self.run.refuse(NAME, "the tensors of a batch have not equally many rows")
         elif self.count > 1 and self.rows < 2 and not self.fed:
-            self.run.refuse(NAME, "a batch has one row")
+            self.run.refuse(NAME, ONE_ROW)
         elif self.count > 1:
             self.fed += 1
             text = TEXT + "; batch statistics are of pieces" if self.has_statistics else TEXT

@@ -348,8 +348,8 @@ class Looks(unittest.TestCase):
                 result = run(program, looks=True)
                 self.assertIsNone(result.offer(name))
                 self.assertTrue(result.told["refused"][name])
-        self.assertRegex(run("no_loader", looks=True).told["refused"]["micro_batches"],
-                         "no DataLoader")
+        for program, why in (("no_loader", "no DataLoader"), ("one_row", "one row")):
+            self.assertRegex(run(program, looks=True).told["refused"]["micro_batches"], why)
         self.assertEqual(run("plain", looks=True).told["refused"], {})
 
 

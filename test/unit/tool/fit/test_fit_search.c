@@ -152,6 +152,25 @@ test_copies_have_a_price(void **state)
     }
 }
 
+/* An answer that a whole run refuted is followed by the next strength: what was run before takes no
+   run from it. */
+static void
+test_refuted_strength(void **state)
+{
+    (void)state;
+    struct program p = {.backward = 1000, .from_backward = {25}, .work = {1}};
+    size_t ranked[FIT_RUNS_MAX];
+    search_in(&p, &layers, 1, 790, 15);
+    assert_int_equal(fit_search_rank(&search, ranked), 1);
+    while (fit_search_rank(&search, ranked) > 0)
+        search.rows[ranked[0]].result = (struct fit_result){
+            .is_known = true, .is_applied = true, .peak = 791, .work = 109};
+    search.runs_left = 1;
+    assert_int_equal(fit_search_run(&search), EXIT_FINE);
+    assert_int_equal(fit_search_rank(&search, ranked), 1);
+    assert_int_equal(search.rows[ranked[0]].set.value[0], 10);
+}
+
 /* Each strength has its share of few runs. */
 static void
 test_shares(void **state)
@@ -331,6 +350,7 @@ main(void)
         cmocka_unit_test(test_switch_is_enough),
         cmocka_unit_test(test_weakest_strength),
         cmocka_unit_test(test_first_strength),
+        cmocka_unit_test(test_refuted_strength),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_unknown_work),
         cmocka_unit_test(test_copies_have_a_price),
