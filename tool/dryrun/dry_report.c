@@ -79,7 +79,7 @@ dry_report_write_condition(const struct trial *t, char *text, size_t capacity)
                                : "",
              is_by_chance ? "if chance makes no larger steps; " : "",
              assumed ? "if " : "", assumed ? assumed : "", assumed ? "; " : "",
-             trial_guesses(t) ? "if the guesses below are right; " : "",
+             trial_guesses(t) ? "if the guesses are right; " : "",
              is_crowded ? "if its processes do not peak together; " : "",
              trial_is_card_close(t) ? "if cuDNN's workspaces are as modelled; " : "",
              trial_is_host_close(t) ? "if no look at the host missed its peak; " : "");
