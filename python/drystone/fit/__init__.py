@@ -23,6 +23,7 @@ import os
 import pathlib
 import sys
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._settings import join_settings
@@ -37,14 +38,27 @@ _found: dict[str, Any] = {}
 _running: list[Run] = []
 
 
-def search(step: Any, **options: Any) -> Result:
-    """See _search.py, which loads what programs with changes do not need."""
-    from ._search import search
-    return search(step, **options)
+def search(step: Callable[[], Any], *, card: str = "h100-80", memory: int | str | None = None,
+           gpus: int = 1, runs: int = 15) -> Result:
+    """Search changes with which a function fits a card, by dry runs in other processes.
+
+    step    makes a model on "cuda" and trains it for some steps; called without arguments. Package
+            cloudpickle copies it, and what it refers to, to those processes.
+    card    a name of `drystone estimate --list`, or a JSON file
+    memory  bytes, or a text like "11.5GiB": what the card's driver reports
+    gpus    how many cards there are
+    runs    the most dry runs, seconds to a minute each
+
+    Returns the result, see drystone-fit(1): the changes of its first answer, fits_with[0].changes,
+    are what drystone.fit.apply() takes in a new kernel, as to_dict() has them. Raises Error if the
+    function failed for another reason than memory, ArgumentError if it cannot be copied.
+    """
+    from . import _search  # loads what programs with changes do not need
+    return _search.search(step, card, memory, gpus, runs)
 
 
 class _Module(types.ModuleType):
-    def __call__(self, step: Any, **options: Any) -> Result:
+    def __call__(self, step: Callable[[], Any], **options: Any) -> Result:
         return search(step, **options)
 
 

@@ -24,21 +24,8 @@ step()
 """
 
 
-def search(step: Callable[[], Any], *, card: str = "h100-80", memory: int | str | None = None,
-           gpus: int = 1, runs: int = 15) -> Result:
-    """Search changes with which a function fits a card, by dry runs in other processes.
-
-    step    makes a model on "cuda" and trains it for some steps; called without arguments. Package
-            cloudpickle copies it, and what it refers to, to those processes.
-    card    a name of `drystone estimate --list`, or a JSON file
-    memory  bytes, or a text like "11.5GiB": what the card's driver reports
-    gpus    how many cards there are
-    runs    the most dry runs, seconds to a minute each
-
-    Returns the result, see drystone-fit(1): the changes of its first answer, fits_with[0].changes,
-    are what drystone.fit.apply() takes in a new kernel, as to_dict() has them. Raises Error if the
-    function failed for another reason than memory, ArgumentError if it cannot be copied.
-    """
+def search(step: Callable[[], Any], card: str, memory: int | str | None, gpus: int,
+           runs: int) -> Result:
     words = [word for name, value in (
         ("card", card), ("memory", None if memory is None else with_unit(memory)),
         ("gpus", gpus), ("runs", runs)) for word in option(name, value)]

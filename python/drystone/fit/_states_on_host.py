@@ -25,31 +25,35 @@ PIECE = 32 << 20
 
 
 def begin(run: Run, value: Any) -> None:
-    def step(former: Former, optimizer: Any, closure: Any = None) -> Any:
-        if type(optimizer) not in KINDS or NAME in run.refused:
-            return former(optimizer, closure)
-        why = _refusal(optimizer)
-        if why:
-            run.refuse(NAME, why)
-        elif value is None:
+    def look(former: Former, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        former(optimizer, *args, **kwargs)
+        if type(optimizer) in KINDS and _judge(run, optimizer):
             run.offer(NAME, [True])
-        else:
-            run.apply(NAME, value)
-            return _step(run, former, optimizer, closure)
-        return former(optimizer, closure)
 
+    def step(former: Former, optimizer: Any, closure: Any = None) -> Any:
+        if torch.compiler.is_compiling() or type(optimizer) not in KINDS or \
+                not _judge(run, optimizer):
+            return former(optimizer, closure)
+        run.apply(NAME, value)
+        return _step(run, former, optimizer, closure)
+
+    if value is None:
+        wrap(torch.optim.Optimizer, "__init__", look)
+        return
     for kind in KINDS:
         if "step" in vars(kind):  # in newer releases, AdamW's is Adam's
             wrap(kind, "step", step)
 
 
-def _refusal(optimizer: Any) -> str | None:
+def _judge(run: Run, optimizer: Any) -> bool:
+    """Tell whether an optimizer's states may move; else refuse the change."""
     for group in optimizer.param_groups:
         if group.get("capturable") or group.get("differentiable"):
-            return "the optimizer is capturable or differentiable, and needs its states in place"
-        if any(type(one) is not torch.nn.Parameter for one in group["params"]):
-            return "the weights are sharded"
-    return None
+            run.refuse(NAME, "the optimizer is capturable or differentiable, and needs its states "
+                             "in place")
+        elif any(type(one) is not torch.nn.Parameter for one in group["params"]):
+            run.refuse(NAME, "the weights are sharded")
+    return NAME not in run.refused
 
 
 def _step(run: Run, former: Former, optimizer: Any, closure: Any) -> Any:
