@@ -16,10 +16,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-NAMES = ("allocator", "products_kept", "checkpoint", "micro_batches", "loss_in_chunks", "foreach",
-         "grads_to_none", "evaluation_without_graph", "losses_detached", "states_sharded",
-         "model_sharded", "states_on_host", "offload_saved", "compile_budget", "autocast",
-         "states_8bit", "weights_bf16")
+NAMES = ("allocator", "paged", "products_kept", "checkpoint", "micro_batches", "loss_in_chunks",
+         "foreach", "grads_to_none", "evaluation_without_graph", "losses_detached",
+         "states_sharded", "model_sharded", "states_on_host", "offload_saved", "compile_budget",
+         "autocast", "states_8bit", "weights_bf16")
 LEVERS = ("checkpoint", "micro_batches")  # a person asks why one of them is not offered
 
 

@@ -109,13 +109,18 @@ def _digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def cached(torch: ModuleType, release: tuple[int, int], error: type[Error]) -> pathlib.Path:
-    """The shim in the cache folder, built if it is not there: once, by one rank of a job."""
+def place(torch: ModuleType, release: tuple[int, int], error: type[Error]) -> pathlib.Path:
+    """Where the shim is in the cache folder, once it is built."""
     if sources() is None:
         raise error(f"there is no shim for PyTorch {torch.__version__}, and no sources of one")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     name = f"torch-{torch.__version__}-{_digest()}"
-    path = pathlib.Path(base, "drystone", name, f"libdrystone_torch_{release[0]}_{release[1]}.so")
+    return pathlib.Path(base, "drystone", name, f"libdrystone_torch_{release[0]}_{release[1]}.so")
+
+
+def cached(torch: ModuleType, release: tuple[int, int], error: type[Error]) -> pathlib.Path:
+    """The shim in the cache folder, built if it is not there: once, by one rank of a job."""
+    path = place(torch, release, error)
     if path.is_file():
         return path
     try:

@@ -56,14 +56,26 @@ def check(torch: ModuleType) -> tuple[int, int]:
 
 def find(torch: ModuleType) -> pathlib.Path:
     """The path of the shim for this PyTorch; it is built if there is none."""
+    return _find_packaged(torch) or _build.cached(torch, check(torch), ShimError)
+
+
+def is_there(torch: ModuleType) -> bool:
+    """Tell whether find() has nothing to build."""
+    try:
+        path = _find_packaged(torch) or _build.place(torch, check(torch), ShimError)
+    except ShimError:
+        return False
+    return path.is_file()
+
+
+def _find_packaged(torch: ModuleType) -> pathlib.Path | None:
+    """The shim that a variable names, or that the package brought; None: there is none."""
     given = os.environ.get("DRYSTONE_SHIM")
     if given:
         return pathlib.Path(given)
     major, minor = check(torch)
-    packaged = _HERE / "shims" / f"libdrystone_torch_{major}_{minor}.so"
-    if packaged.is_file():
-        return packaged
-    return _build.cached(torch, (major, minor), ShimError)
+    path = _HERE / "shims" / f"libdrystone_torch_{major}_{minor}.so"
+    return path if path.is_file() else None
 
 
 def load() -> ctypes.CDLL:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Changes keep the numbers of a program where they say so, and say why they are not made."""
+import os
 import pathlib
 import sys
 import tempfile
@@ -200,6 +201,14 @@ class Others(Changed):
             self.assertGreater(result.told["link_bytes"], 10000)
         both, _ = self.same("plain", {"offload_saved": True, "checkpoint": 4}, 1e-7)
         self.assertGreater(both.told["link_bytes"], 0)
+
+    def test_paged(self):
+        with unittest.mock.patch.dict(os.environ, {"DRYSTONE_SHIM": __file__}):
+            offer = run("adam", looks=True).offer("paged")
+            self.assertEqual((offer["values"], offer["numbers"]), ([True], "same"))
+            self.refused("adam", {"paged": True}, "does not go with PyTorch")
+        with unittest.mock.patch.dict(os.environ, {"DRYSTONE_SHIM": "", "XDG_CACHE_HOME": "/no"}):
+            self.assertIsNone(run("adam", looks=True).offer("paged"))
 
     def test_states_on_host(self):
         for program in ("adam", "adamw", "closure"):
