@@ -36,7 +36,7 @@ PATCH = ("# in the loop over the loader, for each of {} pieces of the batch:\n"
          "(compute_loss(piece) / {}).backward()\n"
          "# then once: clip, optimizer.step(), scheduler.step(), optimizer.zero_grad()\n")
 UNSEEN = "no DataLoader fed a training step"
-OWN = "the program accumulates gradients by itself: change its own argument"
+OWN = "the program accumulates gradients by itself: give its own argument to --vary"
 BY_HAND = "the program alters gradients between its backward pass and its step"
 ONE_ROW = "a batch has one row"
 SUM = "the loss is a sum: pieces of it cannot be weighed"
