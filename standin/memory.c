@@ -25,6 +25,7 @@
 #define REGION_BYTES (UINT64_C(4) << 40)
 #define SMALL_PAGE UINT64_C(4096)
 #define CHUNK (UINT64_C(32) << 20)
+#define SPARSE_LEAST (UINT64_C(64) << 10) /* smaller copies cost less than their pages */
 
 static struct region {
     uint64_t base, bytes;
@@ -324,7 +325,8 @@ zero_pages(uint64_t begin, uint64_t end)
         return;
     }
     memset((void *)(uintptr_t)begin, 0, first - begin);
-    madvise((void *)(uintptr_t)first, last - first, MADV_DONTNEED);
+    if (madvise((void *)(uintptr_t)first, last - first, MADV_DONTNEED) != 0)
+        memset((void *)(uintptr_t)first, 0, last - first); /* locked */
     memset((void *)(uintptr_t)last, 0, end - last);
 }
 
@@ -419,14 +421,48 @@ standin_free(uint64_t address)
     return CUDA_OK;
 }
 
+/* Copy from a device to [to, to + bytes) of cudaHostAlloc(). Pages that were not written on the
+   device have none on the host, either. */
+static void
+copy_to_pinned(uint64_t to, uint64_t from, uint64_t bytes)
+{
+    zero_pages(to, to + bytes);
+    for (size_t i = standin_intervals_find(&dirty, from);
+         i < dirty.count && dirty.items[i].begin < from + bytes; i++) {
+        const struct interval *old = &dirty.items[i];
+        uint64_t begin = old->begin > from ? old->begin : from;
+        uint64_t end = old->end < from + bytes ? old->end : from + bytes;
+        memcpy((void *)(uintptr_t)(to + (begin - from)), (const void *)(uintptr_t)begin,
+               end - begin);
+    }
+}
+
+static void
+copy_to_host(uint64_t to, uint64_t from, uint64_t bytes)
+{
+    bool is_pinned = false;
+    if (bytes >= SPARSE_LEAST && standin_find_device(from) >= 0) {
+        standin_lock();
+        const struct range *range = standin_find(to), *source = standin_find(from);
+        /* a program writes managed memory by itself */
+        is_pinned = range && range->kind == RANGE_HOST &&
+                    bytes <= range->address + range->size - to && source &&
+                    source->kind != RANGE_MANAGED;
+        if (is_pinned)
+            copy_to_pinned(to, from, bytes);
+        standin_unlock();
+    }
+    if (!is_pinned)
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+}
+
 void
 standin_copy(uint64_t to, uint64_t from, uint64_t bytes)
 {
-    bool is_to_device = standin_find_device(to) >= 0;
     if (bytes == 0)
         return;
-    if (!is_to_device) {
-        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    if (standin_find_device(to) < 0) {
+        copy_to_host(to, from, bytes);
         return;
     }
     standin_lock();

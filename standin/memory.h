@@ -63,7 +63,8 @@ uint64_t standin_used(int device);
 
 /*
  * Copy `bytes`. If the target is a device and they exceed setup's `copy_bytes_max`, the
- * target is zeroed instead. Takes the lock.
+ * target is zeroed instead. Pinned memory gets pages only for what was written on a device.
+ * Takes the lock.
  */
 void standin_copy(uint64_t to, uint64_t from, uint64_t bytes);
 void standin_set(uint64_t at, int value, uint64_t bytes);

@@ -388,6 +388,47 @@ pin(void)
 }
 
 static void
+pin_zeros(void)
+{
+    enum { BEGIN = MIB + 100, LENGTH = 5000 };
+    char *given, *block;
+    static char some[LENGTH];
+    memset(some, 7, sizeof some);
+    CHECK(cuda.cudaHostAlloc((void **)&given, 4 * MIB, 0) == OK);
+    CHECK(cuda.cudaMalloc((void **)&block, 4 * MIB) == OK);
+    memset(given, 1, 4 * MIB);
+    CHECK(cuda.cudaMemcpy(block + BEGIN, some, LENGTH, 1) == OK);
+    CHECK(cuda.cudaMemcpy(given + 10, block + 10, 4 * MIB - 20, 2) == OK);
+    for (size_t i = 0; i < 4 * MIB; i++)
+        CHECK(given[i] == (i < 10 || i >= 4 * MIB - 10        ? 1
+                           : i >= BEGIN && i < BEGIN + LENGTH ? 7
+                                                              : 0));
+}
+
+/* What a copy from the device takes of the host: pages of what was written there, no others. */
+static void
+pin_few_pages(void)
+{
+    void *given, *block;
+    static const char some[4096] = {7};
+    CHECK(cuda.cudaHostAlloc(&given, 4 * MIB, 0) == OK);
+    CHECK(madvise(given, 4 * MIB, MADV_NOHUGEPAGE) == 0);
+    CHECK(cuda.cudaMalloc(&block, 4 * MIB) == OK);
+    CHECK(cuda.cudaMemcpy(block, some, sizeof some, 1) == OK);
+    memset(given, 1, MIB);
+    CHECK(cuda.cudaMemcpy(given, block, 4 * MIB, 2) == OK);
+    CHECK(is_account(4 * MIB, 4 * MIB, 4 * MIB - 4096, 4096));
+}
+
+static void
+pinned_memory_gets_pages_of_what_was_written(void **state)
+{
+    (void)state;
+    run_on("", pin_zeros);
+    run_on("", pin_few_pages);
+}
+
+static void
 pinned_memory_is_counted(void **state)
 {
     (void)state;
@@ -563,6 +604,7 @@ main(void)
         cmocka_unit_test(small_copies_keep_their_bytes),
         cmocka_unit_test(known_bytes_come_from_the_host),
         cmocka_unit_test(pinned_memory_is_counted),
+        cmocka_unit_test(pinned_memory_gets_pages_of_what_was_written),
         cmocka_unit_test(mapped_memory_lives_until_it_is_unmapped),
         cmocka_unit_test(events_pass_at_once_or_when_somebody_waits),
         cmocka_unit_test(a_capture_takes_in_streams_that_wait_for_it),
