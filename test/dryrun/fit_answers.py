@@ -123,7 +123,7 @@ CASES = {
     "refused_all": (about(900, {}, refused={"micro": "it has no loader"}), [], 1,
                     "no change could be made", "not possible micro: it has no loader"),
     "fails": (about(300, {"switch": SWITCH, "layers": LAYERS}, fails=["switch"]), [], 0,
-              "1 checkpoint 4 of 32 layers", "not possible one switch: switch is not for this program", "not more"),
+              "1 checkpoint 4 of 32 layers", "not possible one switch: ValueError: switch is not for this program (", "p.py:", "not more"),
     "fails_as_it_is": (about(300, {"switch": SWITCH}, told={"offers": [7]}), [], 3,
                        "told change 1 in a form that is not known"),
     "no_package": (about(300, {}, told=["strange"]), [], 3, "told no changes that can be made"),

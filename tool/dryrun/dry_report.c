@@ -340,15 +340,9 @@ print_moment(const struct dry_report *r, const struct term *term)
 static void
 print_error(const struct term *term, const struct facts_process *p)
 {
-    const json_t *error = json_object_get(p->json, "error");
-    const char *kind = json_string_value(json_object_get(error, "kind")),
-               *file = json_string_value(json_object_get(error, "file"));
-    char text[600], safe[600];
-    snprintf(text, sizeof text, "%.60s: %.300s (%.200s:%lld)", kind ? kind : "", p->error,
-             file ? file : "?",
-             (long long)json_integer_value(json_object_get(error, "line")));
-    term_make_printable(safe, sizeof safe, text, strlen(text));
-    print_line(term, "error", safe);
+    char text[600];
+    facts_write_error(p, strlen(p->error), text, sizeof text);
+    print_line(term, "error", text);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "base/command.h"
 #include "base/json_in.h"
 #include "base/report.h"
+#include "base/term.h"
 
 #define PATH_BYTES 4400
 
@@ -305,6 +306,20 @@ facts_read(struct facts *facts, const char *command, const char *out)
             facts->main = i;
     }
     return EXIT_FINE;
+}
+
+void
+facts_write_error(const struct facts_process *process, size_t length, char *text,
+                  size_t capacity)
+{
+    const json_t *error = json_object_get(process->json, "error");
+    const char *kind = json_string_value(json_object_get(error, "kind")),
+               *file = json_string_value(json_object_get(error, "file"));
+    char raw[600];
+    snprintf(raw, sizeof raw, "%.60s: %.*s (%.200s:%lld)", kind ? kind : "",
+             (int)(length < 300 ? length : 300), process->error, file ? file : "?",
+             (long long)json_integer_value(json_object_get(error, "line")));
+    term_make_printable(text, capacity, raw, strlen(raw));
 }
 
 void

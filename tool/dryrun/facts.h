@@ -43,7 +43,7 @@ struct facts_process {
     const char *repeats; /* since when its steps repeated; NULL: they did not */
     const char
         *unseen; /* the part that was not run; NULL: nothing is known to be unseen */
-    const char *error;   /* exception that ended the process, "Kind: text"; NULL: none */
+    const char *error;   /* text of the exception that ended the process; NULL: none */
     const char *refusal; /* an engine's own words for too little memory; NULL: none */
     const char *torch;
     const char *convolutions; /* "half": all were of 16 bits or less; NULL: none ran */
@@ -81,5 +81,9 @@ struct facts {
    facts_finish() in any case. */
 int facts_read(struct facts *facts, const char *command, const char *out);
 void facts_finish(struct facts *facts);
+/* Write the exception that ended a process, printable: its kind, `length` bytes of its text, its
+   place. */
+void facts_write_error(const struct facts_process *process, size_t length, char *text,
+                       size_t capacity);
 
 #endif

@@ -36,8 +36,9 @@ take(const struct trial *t, struct fit_result *result, struct fit_note *note)
     if (!result->is_known) {
         char end[TRIAL_END_BYTES];
         trial_tell_end(t, end);
-        const char *why = p->error ? p->error : end;
-        term_make_printable(note->why, sizeof note->why, why, strcspn(why, "\n"));
+        term_make_printable(note->why, sizeof note->why, end, strcspn(end, "\n"));
+        if (p->error)
+            facts_write_error(p, strcspn(p->error, "\n"), note->why, sizeof note->why);
     }
 }
 
