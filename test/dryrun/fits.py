@@ -82,6 +82,17 @@ for i in range(0, len(text) - 1, 35):
         weight.data.add_(weight.grad, alpha=-20)
 """
 
+# Ten segments of 20 MiB, of which each is free, or keeps a piece of 4, when 100 MiB are asked for.
+PIECES = """
+import torch
+
+MIB, pieces = 1 << 18, []
+for _ in range(10):
+    pieces += [torch.empty(4 * MIB, device="cuda"), torch.empty(16 * MIB, device="cuda")]
+pieces = pieces[::2] if {kept} else []
+torch.empty(100 * MIB, device="cuda")
+"""
+
 
 def run(folder, torch, *words, changes=None):
     env = {**os.environ, "PYTHONPATH": str(torch), "TORCH_USE_RTLD_GLOBAL": "1"}
@@ -118,6 +129,13 @@ def main():
         first = json.loads(done.stdout)["fits_with"][:1]
         if [sorted(row["changes"]) for row in first] != [["loss_in_chunks", "offload_saved"]]:
             wrong.append(f"the search ended early: {done.stdout} {done.stderr}")
+        for kept in False, True:  # a replay tells that no more runs on the card are needed
+            pathlib.Path(folder, "program.py").write_text(PIECES.format(kept=kept))
+            memory = needs["context_bytes_assumed"] + (250 << 20)
+            done = run(folder, torch, "fit", "--json", "--card", "l4", "--memory", str(memory))
+            told = json.loads(done.stdout)
+            if told["runs"] != 2 or told["fits"] == kept or done.returncode != kept:
+                wrong.append(f"pieces, kept: {kept}: {done.stdout} {done.stderr}")
     print("\n".join(wrong) or f"{len(found['fits_with'])} changes hold, {found['runs']} runs")
     sys.exit(1 if wrong else 0)
 

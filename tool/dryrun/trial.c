@@ -23,9 +23,11 @@ check_others(struct trial *t)
     int code = EXIT_FINE;
     for (size_t i = 0; i < t->facts.process_count && code == EXIT_FINE; i++) {
         struct facts_process *p = &t->facts.processes[i];
-        if (i != t->facts.main && p->snapshot)
-            code =
-                trial_verdict_check(t->launch.request.command, p->snapshot, &p->is_exact);
+        struct trial_check check;
+        if (i == t->facts.main || !p->snapshot)
+            continue;
+        code = trial_verdict_check(t->launch.request.command, p->snapshot, 0, &check);
+        p->is_exact = check.is_exact;
     }
     return code;
 }

@@ -34,17 +34,24 @@ count_cards(void)
 }
 
 static enum dry_status
-replay_on(struct dry_replay *replay, struct trial_verdict_card *row,
+replay_in(struct dry_replay *replay, uint64_t capacity, struct dry_run *run,
           struct dry_error *err)
 {
     struct dry_run_options options;
+    dry_run_options_init(&options);
+    options.begin_anew = true;
+    options.capacity_bytes = capacity;
+    return dry_replay_run(replay, &options, run, err);
+}
+
+static enum dry_status
+replay_on(struct dry_replay *replay, struct trial_verdict_card *row,
+          struct dry_error *err)
+{
     struct dry_run run;
     if (row->torch_bytes == 0) /* a capacity of 0 would be no limit */
         return DRY_OK;
-    dry_run_options_init(&options);
-    options.begin_anew = true;
-    options.capacity_bytes = row->torch_bytes;
-    enum dry_status status = dry_replay_run(replay, &options, &run, err);
+    enum dry_status status = replay_in(replay, row->torch_bytes, &run, err);
     if (status != DRY_OK)
         return status;
     row->fits = !run.oom;
@@ -151,22 +158,32 @@ trial_verdict_make(struct trial_verdict *v, const struct trial_verdict_inputs *i
 }
 
 int
-trial_verdict_check(const char *command, const char *path, bool *is_exact)
+trial_verdict_check(const char *command, const char *path, uint64_t capacity,
+                    struct trial_check *check)
 {
     struct dry_trace *trace = NULL;
     struct dry_replay *replay = NULL;
     struct progress progress;
+    struct dry_run run = {.oom = false};
+    struct dry_error err;
+    *check = (struct trial_check){.fits = true};
     int code = load_trace(command, path, &trace, NULL);
     if (code != EXIT_FINE)
         return code;
+    check->event_count = dry_trace_get_view(trace)->event_count;
     progress_begin(&progress, "replaying", 0);
     const struct load_replay wanted = {.command = command,
                                        .path = path,
                                        .device = LOAD_BUSIEST_DEVICE,
                                        .progress = &progress};
     code = load_replay(&wanted, trace, &replay);
+    check->is_exact = code == EXIT_FINE && dry_replay_get_check(replay)->exact;
+    if (check->is_exact && capacity > 0) {
+        enum dry_status status = replay_in(replay, capacity, &run, &err);
+        check->fits = !run.oom;
+        code = status == DRY_OK ? code : report_error(command, path, &err);
+    }
     progress_end(&progress);
-    *is_exact = code == EXIT_FINE && dry_replay_get_check(replay)->exact;
     dry_replay_destroy(replay);
     dry_trace_destroy(trace);
     return code;

@@ -57,8 +57,16 @@ struct trial_verdict_inputs {
    any case. */
 int trial_verdict_make(struct trial_verdict *verdict,
                        const struct trial_verdict_inputs *inputs);
-/* Replay the busiest device of `path`, with the recorded settings only. An exit_code. */
-int trial_verdict_check(const char *command, const char *path, bool *is_exact);
+struct trial_check {
+    bool is_exact; /* the replay has the recorded addresses */
+    bool fits;     /* the requests fit `capacity` bytes; valid if is_exact */
+    size_t event_count;
+};
+
+/* Replay the busiest device of `path`, with the recorded settings only; capacity 0: no limit. An
+   exit_code. */
+int trial_verdict_check(const char *command, const char *path, uint64_t capacity,
+                        struct trial_check *check);
 void trial_verdict_finish(struct trial_verdict *verdict);
 
 #endif

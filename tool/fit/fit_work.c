@@ -11,7 +11,6 @@
 #include "base/term.h"
 #include "dryrun/dry_report.h"
 
-#define BRIEF_EVENTS 1000 /* events of a history that nobody reads */
 #define SHORT_STEPS_MAX 8 /* a peak behind them is looked for by whole runs */
 #define LINK_WORK 4000.   /* 100 TFLOPS and 25 GB/s are assumed */
 #define COUNTED_STEPS 3   /* drystone.fit counts the work of the second step */
@@ -51,8 +50,6 @@ run_once(struct fit_work *w, const char *changes, bool is_boundless, struct tria
     w->run_count++;
     *t = (struct trial){.launch = {.request = w->request}};
     t->launch.request.is_brief = note != &w->whole;
-    if (t->launch.request.is_brief)
-        t->launch.request.event_max = BRIEF_EVENTS;
     t->launch.request.output = LAUNCH_OUTPUT_HIDDEN;
     t->launch.request.changes = changes;
     t->launch.request.is_boundless = is_boundless;
@@ -62,8 +59,23 @@ run_once(struct fit_work *w, const char *changes, bool is_boundless, struct tria
     return trial_run(t);
 }
 
-/* Run the program with changes. A run that reserves more than the card has, and allocates less, is
-   made again on the card: the allocator returns what it keeps before memory runs out. */
+/* Tell whether a run that reserves more than the card has may fit: the allocator returns what it
+   keeps before memory runs out. A replay of the history tells that it cannot. */
+static int
+find_near(const struct fit_work *w, const struct trial *t, bool *is_near)
+{
+    const struct facts_process *p = trial_main(t);
+    struct trial_check check = {.is_exact = false};
+    *is_near = p->allocated_peak <= w->limit && w->run_count < w->run_max;
+    if (!*is_near || !p->snapshot)
+        return EXIT_FINE;
+    int code = trial_verdict_check(w->request.command, p->snapshot, w->limit, &check);
+    bool is_cut = check.event_count >= w->request.event_max;
+    *is_near = !check.is_exact || is_cut || check.fits;
+    return code;
+}
+
+/* Run the program with changes; again, and then on the card, if it may fit there. */
 static int
 run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *result,
             struct fit_note *note, struct trial *t)
@@ -78,9 +90,10 @@ run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *
     int code = run_once(w, variable, true, t, note);
     if (code == EXIT_FINE)
         take(t, result, note);
-    bool is_near = code == EXIT_FINE && result->is_known && !result->fits &&
-                   trial_main(t)->allocated_peak <= w->limit && w->run_count < w->run_max;
-    if (is_near) {
+    bool is_near = false;
+    if (code == EXIT_FINE && result->is_known && !result->fits)
+        code = find_near(w, t, &is_near);
+    if (code == EXIT_FINE && is_near) {
         code = run_once(w, variable, false, &again, note);
         struct fit_result second = *result;
         if (code == EXIT_FINE)
