@@ -258,12 +258,13 @@ def find_lack(torch):
 
 def record():
     """Start the dry run's history; the program's own calls do not end it."""
-    start = _state["history"].start
+    start, brief = _state["history"].start, _settings["brief"]
     try:
         # Python frames only: C++ frames cost a hundred times as much
-        start(max_entries=_settings["events"], stacks="python")
+        start(max_entries=_settings["events"], stacks="python", context=None if brief else "all")
     except TypeError:
-        start(True, trace_alloc_max_entries=_settings["events"], trace_alloc_record_context=True)
+        start(True, trace_alloc_max_entries=_settings["events"],
+              trace_alloc_record_context=not brief)
     except RuntimeError as error:
         note(f"no history: {str(error).splitlines()[0]}")
         return False
@@ -675,7 +676,7 @@ def take_memory(torch, facts, name):
     with open(name + ".pickle", "wb") as out:
         pickle.dump(found, out)
     fullest = max(facts["devices"], key=lambda one: one["reserved"])["device"]
-    if "get_owners" in _state:
+    if "get_owners" in _state and not _settings["brief"]:
         facts["owners"] = _state["get_owners"](found["device_traces"][fullest], fullest) or []
 
 

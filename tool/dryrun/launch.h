@@ -51,7 +51,7 @@ struct launch_request {
     int64_t step_max;    /* 0: run until the program ends */
     bool ends_at_epoch;  /* end it where the steps of a second epoch repeat */
     uint64_t event_max;  /* maximum events in the recorded history */
-    bool is_brief;       /* peaks are enough: no verdict, which replays the snapshot */
+    bool is_brief;       /* peaks are enough: no verdict, and a history without stacks */
     int64_t patience_s;  /* limit without a step or a new peak */
     int64_t world_size;  /* 0: not a rank of a distributed job */
     int64_t rank;

@@ -11,9 +11,10 @@
 #include "base/term.h"
 #include "dryrun/dry_report.h"
 
-#define SHORT_STEPS_MAX 8 /* a peak behind them is looked for by whole runs */
-#define LINK_WORK 4000.   /* 100 TFLOPS and 25 GB/s are assumed */
-#define COUNTED_STEPS 3   /* drystone.fit counts the work of the second step */
+#define BRIEF_EVENTS 100000 /* more take seconds; runs of a few steps have less */
+#define SHORT_STEPS_MAX 8   /* a peak behind them is looked for by whole runs */
+#define LINK_WORK 4000.     /* 100 TFLOPS and 25 GB/s are assumed */
+#define COUNTED_STEPS 3     /* drystone.fit counts the work of the second step */
 
 /* Take the result of a run from its trial. */
 static void
@@ -50,6 +51,8 @@ run_once(struct fit_work *w, const char *changes, bool is_boundless, struct tria
     w->run_count++;
     *t = (struct trial){.launch = {.request = w->request}};
     t->launch.request.is_brief = note != &w->whole;
+    if (t->launch.request.is_brief)
+        t->launch.request.event_max = BRIEF_EVENTS;
     t->launch.request.output = LAUNCH_OUTPUT_HIDDEN;
     t->launch.request.changes = changes;
     t->launch.request.is_boundless = is_boundless;
@@ -70,7 +73,7 @@ find_near(const struct fit_work *w, const struct trial *t, bool *is_near)
     if (!*is_near || !p->snapshot)
         return EXIT_FINE;
     int code = trial_verdict_check(w->request.command, p->snapshot, w->limit, &check);
-    bool is_cut = check.event_count >= w->request.event_max;
+    bool is_cut = check.event_count >= t->launch.request.event_max;
     *is_near = !check.is_exact || is_cut || check.fits;
     return code;
 }
