@@ -171,6 +171,10 @@ trial_verdict_check(const char *command, const char *path, uint64_t capacity,
     if (code != EXIT_FINE)
         return code;
     check->event_count = dry_trace_get_view(trace)->event_count;
+    if (dry_trace_get_view(trace)->device_count == 0) { /* it was not recorded */
+        dry_trace_destroy(trace);
+        return EXIT_FINE;
+    }
     progress_begin(&progress, "replaying", 0);
     const struct load_replay wanted = {.command = command,
                                        .path = path,
