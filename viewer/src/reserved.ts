@@ -2,7 +2,7 @@
 /* Curves of what would have been reserved under other settings, over what was. */
 
 import type { App } from "./app.ts";
-import { clear, el, penOf, stroke } from "./dom.ts";
+import { clear, el, penOf, stroke, swatch } from "./dom.ts";
 import { bytes, bytesShort } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { sameLength } from "./pack.ts";
@@ -40,7 +40,8 @@ export function reservedCurves(app: App, device: string, moments: number,
     box.hidden = false;
     clear(keys, el("span", { class: "key" }, stroke("var(--reserved)"), "as recorded"),
       ...curves.map((c, i) =>
-        el("span", { class: "key" }, stroke(c.colour, DASHES[i]), `${c.name}: ${bytes(Math.max(0, ...c.bytes))}`)));
+        el("span", { class: "key" }, stroke(c.colour, DASHES[i]), `${c.name}: ${bytes(Math.max(0, ...c.bytes))}`)),
+      el("span", { class: "key" }, swatch("var(--shade)"), "in use"));
     const draw = () => paint(canvas, tile, curves, moments);
     new ResizeObserver(draw).observe(box);
   })();
@@ -69,7 +70,7 @@ function paint(canvas: HTMLCanvasElement, tile: Tile, curves: Curve[], moments: 
   curves.forEach((c, i) => line(pen, c.begin, c.bytes, x, y, x(moments), c.colour, DASHES[i]));
   pen.fillStyle = themeColour("faint");
   pen.textAlign = "left";
-  pen.fillText("first event; the shade is what was in use", LEFT, HEIGHT - 8);
+  pen.fillText("first event", LEFT, HEIGHT - 8);
   pen.textAlign = "right";
   pen.fillText("last event", width - 2, HEIGHT - 8);
 }
