@@ -78,7 +78,7 @@ find_near(const struct fit_work *w, const struct trial *t, bool *is_near)
     return code;
 }
 
-/* Run the program with changes; again, and then on the card, if it may fit there. */
+/* Run the program with changes, and a second time on the card, if it may fit there. */
 static int
 run_changed(struct fit_work *w, json_t *changes, bool looks, struct fit_result *result,
             struct fit_note *note, struct trial *t)

@@ -41,7 +41,8 @@ def search(step: Callable[[], Any], card: str, memory: int | str | None, gpus: i
         if done.returncode not in (0, 1):
             raise Error(done.stderr.strip() or f"it ended with status {done.returncode}",
                         done.returncode)
-        text = done.stdout.partition("\ndrystone fit --apply")[0]  # of a file that goes
+        # --apply reads the result's file, which is deleted here
+        text = done.stdout.partition("\ndrystone fit --apply")[0]
         return Result("fit", json.loads(result.read_text(encoding="utf-8")), lambda: text)
 
 

@@ -405,7 +405,7 @@ pin_zeros(void)
                                                               : 0));
 }
 
-/* What a copy from the device takes of the host: pages of what was written there, no others. */
+/* A copy from the device takes pages of the host only for what was written on the device. */
 static void
 pin_few_pages(void)
 {
